@@ -1,0 +1,20 @@
+// Compiles src/, test/ and deploy/ into build/ and copies what the compiled code reads at run time (see src/assets.ts).
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+process.chdir(root);
+rmSync('build', { recursive: true, force: true });
+execFileSync(process.execPath, ['node_modules/typescript/bin/tsc'], { stdio: 'inherit' });
+
+for (const entry of readdirSync('src', { recursive: true, withFileTypes: true })) {
+  if (!entry.isFile() || !entry.name.endsWith('.lua')) continue;
+  const source = join(entry.parentPath, entry.name);
+  mkdirSync(dirname(join('build', source)), { recursive: true });
+  cpSync(source, join('build', source));
+}
+for (const asset of ['package.json', 'proto', 'deploy/policies']) {
+  cpSync(asset, join('build', asset), { recursive: true });
+}

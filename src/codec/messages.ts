@@ -1,0 +1,94 @@
+/**
+ * envoy.service.ratelimit.v3.RateLimitRequest and RateLimitResponse as plain objects. Field names are the proto's in
+ * camelCase; what weir neither reads nor writes is left out (quota).
+ */
+
+export interface DescriptorEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** RateLimitDescriptor.RateLimitOverride. `unit` is envoy.type.v3.RateLimitUnit, any number a caller may send. */
+export interface RateLimitOverride {
+  readonly requestsPerUnit: number;
+  readonly unit: number;
+}
+
+export interface Descriptor {
+  readonly entries: readonly DescriptorEntry[];
+  readonly limit: RateLimitOverride | undefined;
+  /** Absent: the request's hits addend counts. 0 is a peek. Values above 2^53-1 arrive as 2^53-1. */
+  readonly hitsAddend: number | undefined;
+  readonly isNegativeHits: boolean;
+}
+
+export interface RateLimitRequest {
+  readonly domain: string;
+  readonly descriptors: readonly Descriptor[];
+  /** uint32; 0 means absent, which means 1. */
+  readonly hitsAddend: number;
+}
+
+/** RateLimitResponse.Code. */
+export const CODE = { UNKNOWN: 0, OK: 1, OVER_LIMIT: 2 } as const;
+export type Code = (typeof CODE)[keyof typeof CODE];
+
+/** RateLimitResponse.RateLimit.Unit. */
+export const LIMIT_UNIT = {
+  unknown: 0,
+  second: 1,
+  minute: 2,
+  hour: 3,
+  day: 4,
+  month: 5,
+  year: 6,
+  week: 7,
+} as const;
+export type LimitUnit = (typeof LIMIT_UNIT)[keyof typeof LIMIT_UNIT];
+
+/** RateLimitResponse.RateLimit. */
+export interface CurrentLimit {
+  readonly name: string;
+  readonly requestsPerUnit: number;
+  readonly unit: LimitUnit;
+}
+
+export interface DescriptorStatus {
+  readonly code: Code;
+  readonly currentLimit: CurrentLimit | undefined;
+  /** uint32. */
+  readonly limitRemaining: number;
+  /** Whole seconds; absent where there is no limit. */
+  readonly durationUntilResetSeconds: number | undefined;
+}
+
+/** envoy.config.core.v3.HeaderValue. */
+export interface HeaderValue {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface RateLimitResponse {
+  readonly overallCode: Code;
+  readonly statuses: readonly DescriptorStatus[];
+  readonly responseHeadersToAdd: readonly HeaderValue[];
+  readonly requestHeadersToAdd: readonly HeaderValue[];
+  readonly rawBody: Uint8Array | undefined;
+  /** google.protobuf.Struct as a JSON object. */
+  readonly dynamicMetadata: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Bytes to objects and back. Implementations: reference-codec.ts (@grpc/proto-loader). */
+export interface Codec {
+  /** Throws {@link DecodeError} on bytes that are not a RateLimitRequest. */
+  decodeRequest(bytes: Uint8Array): RateLimitRequest;
+  encodeResponse(response: RateLimitResponse): Uint8Array;
+  /** The client's side, for `weir check` and tests. */
+  encodeRequest(request: RateLimitRequest): Uint8Array;
+  decodeResponse(bytes: Uint8Array): RateLimitResponse;
+}
+
+/** The bytes do not parse. The message is safe to send to the caller. */
+export class DecodeError extends Error {
+  override readonly name = 'DecodeError';
+}

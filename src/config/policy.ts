@@ -1,0 +1,46 @@
+import type { Entry, PhaseSchedule, Rule, StoreFailurePolicy } from '../limiter/rule.js';
+
+/** Which header families a policy file asks for in `response_headers`. */
+export interface ResponseHeaders {
+  readonly xRateLimit: boolean;
+  readonly retryAfter: boolean;
+}
+
+/** What one descriptor met in the tree. */
+export interface Match {
+  /** The rule that applies; absent when no node matched, or the node holds no `rate_limit`. */
+  readonly rule: Rule | undefined;
+  /** Bucket of the rule for these entries ({@link TakeItem.key}); '' without a rule. */
+  readonly key: string;
+  readonly tagLength: number;
+  /** Phase and failure policy in force where the descriptor ended: the node's, else the file's. For limit overrides. */
+  readonly phase: PhaseSchedule;
+  readonly onStoreFailure: StoreFailurePolicy;
+  /** The entries after `derive`; the same array when nothing was derived. Never hold a raw API key of a derive table. */
+  readonly entries: readonly Entry[];
+}
+
+/** A domain's compiled, immutable policy. */
+export interface DomainPolicy {
+  readonly domain: string;
+  /** The file that holds it, as the user named it. */
+  readonly file: string;
+  /** Phase and failure policy of the file: what holds where no node says otherwise. */
+  readonly phase: PhaseSchedule;
+  readonly onStoreFailure: StoreFailurePolicy;
+  /** Absent when the file does not say: then the environment's header settings count. */
+  readonly responseHeaders: ResponseHeaders | undefined;
+  /** Entry keys whose values are secrets (sources of a `sha256` table): to be redacted wherever they are shown. */
+  readonly secretKeys: ReadonlySet<string>;
+  /** Every rule of the tree, in file order. */
+  readonly rules: readonly Rule[];
+  /** Runs `derive`, then walks the tree. Never fails; called once per descriptor of a request. */
+  match(entries: readonly Entry[]): Match;
+}
+
+/** All domains of one configuration, swapped as a whole on reload. */
+export interface PolicySet {
+  readonly domains: ReadonlyMap<string, DomainPolicy>;
+  /** First 12 hex digits of the SHA-256 over all files read, names and contents: tells replicas apart. */
+  readonly version: string;
+}

@@ -1,0 +1,86 @@
+import type { ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
+
+/** What a handler may know about the call it answers. */
+export interface CallInfo {
+  /**
+   * When the caller stops waiting, on the monotonic clock of {@link GrpcServerOptions.monotonicMicros}; Infinity without
+   * `grpc-timeout`.
+   */
+  readonly deadlineMicros: number;
+  /** True once the caller has gone away; asynchronous handlers may stop early. */
+  cancelled(): boolean;
+  /** The caller's address as `host:port`, for logs. */
+  readonly peer: string;
+}
+
+/**
+ * Answers one unary call: request message bytes in, response message bytes out. Answers at once where it can (no promise), and
+ * fails by throwing or rejecting with {@link GrpcError}; anything else becomes INTERNAL with a fixed text on the wire.
+ */
+export type UnaryHandler = (message: Uint8Array, call: CallInfo) => Uint8Array | Promise<Uint8Array>;
+
+/** gRPC status codes this service sends (https://grpc.io/docs/guides/status-codes/). */
+export const STATUS = {
+  OK: 0,
+  CANCELLED: 1,
+  UNKNOWN: 2,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  RESOURCE_EXHAUSTED: 8,
+  UNIMPLEMENTED: 12,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+} as const;
+export type StatusCode = (typeof STATUS)[keyof typeof STATUS];
+
+/** A status for the wire. `message` is sent to the caller; `cause` stays in the log. */
+export class GrpcError extends Error {
+  override readonly name = 'GrpcError';
+  readonly code: StatusCode;
+
+  constructor(code: StatusCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** Limits and lifetimes of a transport; every one is a documented setting. */
+export interface GrpcServerOptions {
+  /** Largest request message in bytes; a larger one gets RESOURCE_EXHAUSTED. */
+  readonly maxReceiveMessageBytes: number;
+  /** Calls at once per connection (HTTP/2 SETTINGS_MAX_CONCURRENT_STREAMS). */
+  readonly maxConcurrentStreams: number;
+  /** Largest header list in bytes (HTTP/2 SETTINGS_MAX_HEADER_LIST_SIZE). */
+  readonly maxHeaderListBytes: number;
+  /** A connection older than this gets a GOAWAY, so that clients rebalance; Infinity: never. Milliseconds. */
+  readonly maxConnectionAgeMs: number;
+  /** How long calls may go on after that GOAWAY. Milliseconds. */
+  readonly maxConnectionAgeGraceMs: number;
+  /** The monotonic clock that {@link CallInfo.deadlineMicros} is told in. */
+  monotonicMicros(): number;
+  /** Told of what a caller only sees as INTERNAL, and of broken connections worth a log line. */
+  onError(error: unknown): void;
+}
+
+/** A gRPC server on one transport. Register everything before `listen`. */
+export interface GrpcServer {
+  /** Registers the hot path: `path` is `/package.Service/Method`. */
+  addUnary(path: string, handler: UnaryHandler): void;
+  /**
+   * Registers a service that is asked rarely (health, reflection), in the shape of @grpc/grpc-js: what @grpc/reflection and
+   * grpc-health-check bring.
+   */
+  addService(definition: ServiceDefinition, implementation: UntypedServiceImplementation): void;
+  /**
+   * Listens on TCP. `port` 0 takes a free one. Resolves with the port bound; rejects with Node's system error (`code`
+   * EADDRINUSE, EACCES, …).
+   */
+  listen(host: string, port: number): Promise<number>;
+  /**
+   * Refuses new calls with UNAVAILABLE, lets running unary calls finish, ends streams, closes idle connections at once. Resolves
+   * when no connection is left, at the latest after `graceMs`, when the rest is cut off.
+   */
+  drain(graceMs: number): Promise<void>;
+  /** Cuts every connection and stops listening. */
+  close(): Promise<void>;
+}

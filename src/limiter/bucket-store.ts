@@ -1,0 +1,69 @@
+import type { Rate } from './rate.js';
+
+/**
+ * How a bucket that does not fit weighs in the request:
+ * - `enforce`: the request is denied;
+ * - `observe`: never denies (monitoring, grace period, shadow mode);
+ * - `quota`: the request is denied only if every `quota` bucket of it does not fit.
+ */
+export type Enforcement = 'enforce' | 'observe' | 'quota';
+
+/** One bucket of a request, and what is asked of it. */
+export interface TakeItem {
+  /** Unambiguous name of the bucket, without hash tag and store prefix; see config/bucket-key.ts. */
+  readonly key: string;
+  /** How many characters of `key` name domain and first entry: what all buckets of one tenant share. */
+  readonly tagLength: number;
+  readonly rate: Rate;
+  /** Whole number from 0 (a peek) to 2^53-1; larger requests are saturated before. */
+  readonly hits: number;
+  /** Gives `hits` back instead (`is_negative_hits`). Never limited. */
+  readonly refund: boolean;
+  readonly enforcement: Enforcement;
+}
+
+/** What became of one {@link TakeItem}; same order, same length. */
+export interface TakeOutcome {
+  /** Whether the hits did not fit. */
+  readonly limited: boolean;
+  /** Whole tokens left, or hits left in the window, after the request was decided. */
+  readonly remaining: number;
+  /**
+   * Microseconds, never negative. Limited: until these very hits would pass (hits above capacity: until the bucket is
+   * full). Otherwise: until one more whole token is there, 0 for a full bucket. A window: until it ends.
+   */
+  readonly waitMicros: number;
+}
+
+/** Why a store could not decide. Expected, so stores return it; the message goes to the log, never to the wire. */
+export class StorageError extends Error {
+  override readonly name = 'StorageError';
+  /** Short and bounded, fit for a metric label. */
+  readonly reason: 'timeout' | 'disconnected' | 'overloaded' | 'breaker_open' | 'rejected';
+
+  constructor(reason: StorageError['reason'], message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+  }
+}
+
+/** Outcomes of one request, or the reason why there are none. */
+export type TakeResult = readonly TakeOutcome[] | StorageError;
+
+/**
+ * Keeps buckets and decides on them. Everything one request asks is decided in one atomic step:
+ * - items apply in order on the running state, so the same bucket twice must hold the sum;
+ * - a request that is denied (an `enforce` item is limited, or all `quota` items are) takes nothing from any token bucket
+ *   and gives nothing back; windows count its hits all the same unless `countDeniedHits` is false. Its other token bucket
+ *   items report the untouched bucket;
+ * - a limited item itself takes nothing from its token bucket, denied request or not.
+ */
+export interface BucketStore {
+  /**
+   * Decides `items`, at least one. Synchronous stores return the result itself; a remote store returns a promise that never
+   * rejects and is settled by `deadlineMicros` (monotonic clock).
+   */
+  take(items: readonly TakeItem[], deadlineMicros: number): TakeResult | Promise<TakeResult>;
+  /** Stops timers and connections. Running takes are settled first. */
+  close(): Promise<void>;
+}
