@@ -11,7 +11,12 @@ import { Impossible, root, say } from './shell.mjs';
 import { provideTools, TEST_TOOLS } from './tools.mjs';
 
 const ON_NODE24 = ['unit', 'property', 'contract', 'integration'];
-const NEED_NO_TOOLS = ['unit', 'property', 'contract'];
+/** Tiers that need fewer tools than all, when they are run alone. */
+const TOOLS_OF = {
+  unit: [],
+  property: ['redis-server', 'redis-server-old'],
+  contract: ['redis-server', 'redis-server-old'],
+};
 const EXIT_GRACE_MS = 10_000;
 
 /** Adds the counts of `more` to `total`. */
@@ -80,8 +85,8 @@ function selectedTiers(args) {
 export async function runTests(args = []) {
   const total = { passed: 0, failed: 0, notes: [] };
   const tiers = selectedTiers(args);
-  const light = tiers.length > 0 && tiers.every((tier) => NEED_NO_TOOLS.includes(tier));
-  const { env, skipped } = await provideTools(light ? [] : TEST_TOOLS);
+  const tools = tiers.length === 0 ? TEST_TOOLS : tiers.flatMap((tier) => TOOLS_OF[tier] ?? TEST_TOOLS);
+  const { env, skipped } = await provideTools([...new Set(tools)]);
   if (args.length > 0) {
     // A test is named by its source; what runs is what it was compiled to.
     const named = args.map((arg) => arg.replace(/(\.test)\.ts$/, '$1.js'));
