@@ -1,13 +1,20 @@
 // Compiles src/, test/ and deploy/ into build/ and copies what the compiled code reads at run time (see src/assets.ts).
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { sourceDigest } from './prepare.mjs';
+import { root } from './shell.mjs';
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 process.chdir(root);
+const digest = sourceDigest();
 rmSync('build', { recursive: true, force: true });
-execFileSync(process.execPath, ['node_modules/typescript/bin/tsc'], { stdio: 'inherit' });
+try {
+  execFileSync(process.execPath, ['node_modules/typescript/bin/tsc'], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+} catch (error) {
+  process.exit(error.status ?? 1); // tsc has said what is wrong
+}
 
 for (const entry of readdirSync('src', { recursive: true, withFileTypes: true })) {
   if (!entry.isFile() || !entry.name.endsWith('.lua')) continue;
@@ -18,3 +25,4 @@ for (const entry of readdirSync('src', { recursive: true, withFileTypes: true })
 for (const asset of ['package.json', 'proto', 'deploy/policies']) {
   cpSync(asset, join('build', asset), { recursive: true });
 }
+writeFileSync('build/.sources', digest);

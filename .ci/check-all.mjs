@@ -1,0 +1,74 @@
+// What .ci/run runs: each check counts as one test, then `npm test`.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build, install } from './prepare.mjs';
+import { Impossible, must, root, say } from './shell.mjs';
+import { add, conclude, runTests } from './test.mjs';
+
+const MAX_LINES = 400;
+const npm = (...args) => must(`npm ${args.join(' ')}`, 'npm', args);
+
+const manifest = () => JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+function checkFileLengths() {
+  const long = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => readFileSync(path, 'utf8').split('\n').length - 1 > MAX_LINES);
+  if (long.length > 0) throw new Impossible(`over ${MAX_LINES} lines: ${long.join(', ')}`);
+}
+
+/** "resolved" addresses would tie every clone to the registry that happened to write the lock file. */
+function checkLockFile() {
+  const lock = readFileSync(join(root, 'package-lock.json'), 'utf8');
+  if (/"resolved":|https?:\/\/[^"]*\.tgz/.test(lock))
+    throw new Impossible('package-lock.json names a registry host');
+}
+
+const CHECKS = [
+  ['lint', () => npm('run', '--silent', 'lint')],
+  ['types', () => npm('run', '--silent', 'typecheck')],
+  ['no source file over 400 lines', checkFileLengths],
+  ['the lock file names no registry', checkLockFile],
+  [
+    'the shipped policies are good',
+    () =>
+      must('weir check-config', process.execPath, ['build/src/main.js', 'check-config', 'deploy/policies']),
+  ],
+];
+
+async function check(total, name, body) {
+  const started = Date.now();
+  try {
+    await body();
+    total.passed += 1;
+    say(`ok: ${name} (${((Date.now() - started) / 1000).toFixed(1)} s)`);
+    return true;
+  } catch (error) {
+    total.failed += 1;
+    const reason = error instanceof Impossible ? error.message : error.stack;
+    say(`FAILED: ${name}: ${reason}`);
+    total.notes.push(`failed: ${name}: ${reason.split('\n')[0]}`);
+    return false;
+  }
+}
+
+const total = { passed: 0, failed: 0, notes: [] };
+try {
+  if (
+    (await check(total, 'packages install', install)) &&
+    (await check(total, 'the sources compile', build))
+  ) {
+    for (const [name, body] of CHECKS) await check(total, name, body);
+    if (manifest().scripts.docs !== undefined) {
+      await check(total, 'generated files are current', () =>
+        npm('run', '--silent', 'docs', '--', '--check'),
+      );
+    }
+    add(total, await runTests());
+  }
+} catch (error) {
+  total.failed += 1;
+  total.notes.push(error instanceof Impossible ? error.message : error.stack);
+}
+conclude(total);

@@ -1,0 +1,71 @@
+// Brings a checkout to where it can run: packages installed as package-lock.json says, build/ made from the sources as they
+// are. Does nothing, and says nothing, when both are so already. `npm start` and `npm test` begin here.
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Impossible, main, must, root, run, say } from './shell.mjs';
+
+const LOCK = join(root, 'package-lock.json');
+const INSTALLED = join(root, 'node_modules/.package-lock.json');
+const STAMP = join(root, 'build/.sources');
+
+/** Digest of every file that build/ is made from. */
+export function sourceDigest() {
+  const hash = createHash('sha256');
+  const add = (path) =>
+    hash
+      .update(`${path}\0`)
+      .update(readFileSync(join(root, path)))
+      .update('\0');
+  for (const path of ['package.json', 'tsconfig.json']) add(path);
+  for (const folder of ['src', 'test', 'deploy', 'proto']) {
+    const files = readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && /\.(ts|lua|proto|yaml)$/.test(entry.name))
+      .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
+      .sort();
+    for (const path of files) add(path);
+  }
+  return hash.digest('hex');
+}
+
+/** Whether node_modules holds the versions of the lock file. Packages for other platforms may be absent. */
+function isInstalled() {
+  if (!existsSync(INSTALLED)) return false;
+  const wanted = JSON.parse(readFileSync(LOCK, 'utf8')).packages;
+  const present = JSON.parse(readFileSync(INSTALLED, 'utf8')).packages;
+  return Object.entries(wanted).every(
+    ([path, { version, optional }]) => path === '' || optional === true || present[path]?.version === version,
+  );
+}
+
+/**
+ * Installs what the lock file names. `npm ci` is strict: it wants every package of every platform to be there, and some
+ * registries do not carry them all; then `npm install` takes the same versions without touching the lock file.
+ */
+export async function install() {
+  if (isInstalled()) return;
+  say('installing npm packages (node_modules is missing or not what package-lock.json says)');
+  const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
+  if ((await run('npm', ['ci', ...quiet])).code === 0) return;
+  await must('installing the npm packages', 'npm', ['install', '--no-save', ...quiet]);
+  if (!isInstalled())
+    throw new Impossible('npm has not installed the versions of package-lock.json: run `npm install`');
+}
+
+/** Compiles if the sources are not those that build/ was made from. */
+export async function build() {
+  if (existsSync(STAMP) && readFileSync(STAMP, 'utf8') === sourceDigest()) return;
+  say('building');
+  await must('the build', process.execPath, ['.ci/build.mjs'], { show: true });
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  await main(async () => {
+    if (Number(process.versions.node.split('.')[0]) < 20) {
+      throw new Impossible(`Node.js 20 or later is needed, this is ${process.versions.node}`);
+    }
+    await install();
+    await build();
+  });
+}

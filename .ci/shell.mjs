@@ -1,0 +1,52 @@
+// What the scripts of this folder share: where the repository lies, running a command, saying what is going on.
+import { spawn } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+
+/** One line on stderr, so that stdout stays free for what was asked for. */
+export function say(text) {
+  process.stderr.write(`weir: ${text}\n`);
+}
+
+/** A failure that one sentence explains; the caller prints it without a stack. */
+export class Impossible extends Error {}
+
+/**
+ * Runs a command to its end and resolves with {code, output}. `show: true` passes its output on to stderr, otherwise it
+ * is collected (stdout and stderr together). Rejects with {@link Impossible} if the command does not exist.
+ */
+export function run(command, args, { cwd = root, env = process.env, show = false } = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, env, stdio: ['ignore', show ? 2 : 'pipe', show ? 2 : 'pipe'] });
+    let output = '';
+    const collect = (chunk) => {
+      output += chunk;
+    };
+    child.stdout?.on('data', collect);
+    child.stderr?.on('data', collect);
+    child.once('error', (error) =>
+      reject(error.code === 'ENOENT' ? new Impossible(`${command} is not installed`) : error),
+    );
+    child.once('close', (code, signal) => resolve({ code: code ?? 1, signal, output }));
+  });
+}
+
+/** As {@link run}, but a failing command is an {@link Impossible} that ends with the command's last lines. */
+export async function must(what, command, args, options) {
+  const { code, output } = await run(command, args, options);
+  if (code === 0) return output;
+  const tail = output.trim().split('\n').slice(-5).join('\n  ');
+  throw new Impossible(`${what} failed (${command} ended with ${code})${tail === '' ? '' : `:\n  ${tail}`}`);
+}
+
+/** Runs a main function; an {@link Impossible} ends the process with its sentence and exit code 1. */
+export async function main(body) {
+  try {
+    await body();
+  } catch (error) {
+    say(error instanceof Impossible ? error.message : error.stack);
+    process.exitCode = 1;
+  }
+}

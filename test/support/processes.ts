@@ -1,0 +1,152 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { waitFor } from './wait-for.js';
+
+/** How a process ended: `code` is null when a signal ended it. */
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface StartOptions {
+  /** Added to the environment of the tests. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** True: only `env`, PATH and the mark that leftovers are found by. */
+  readonly bareEnvironment?: boolean;
+  readonly cwd?: string;
+}
+
+export interface StartedProcess {
+  readonly pid: number;
+  /** Resolves when the process has ended and its output is complete. */
+  readonly exited: Promise<Exit>;
+  stdout(): string;
+  stderr(): string;
+  /** stdout and stderr as they came, cut into lines. */
+  lines(): string[];
+  /** First line that matches; rejects with the output so far when the process ends before, or after `timeoutMs`. */
+  waitForLine(pattern: RegExp, timeoutMs?: number): Promise<string>;
+  /** True until the process has ended. */
+  isRunning(): boolean;
+  signal(signal: NodeJS.Signals): void;
+  /** Sends `signal` (SIGTERM), and SIGKILL if the process is still there after `graceMs` (10,000). */
+  stop(signal?: NodeJS.Signals, graceMs?: number): Promise<Exit>;
+}
+
+const running = new Set<StartedProcess>();
+
+/** Ends every process started here and still running. */
+export async function stopAllProcesses(): Promise<void> {
+  await Promise.all([...running].map((started) => started.stop('SIGKILL')));
+}
+
+// Under jest every test file that starts processes ends them, whatever its tests do.
+(globalThis as { afterAll?: (body: () => Promise<void>) => void }).afterAll?.(stopAllProcesses);
+process.on('exit', () => {
+  for (const started of running) started.signal('SIGKILL');
+});
+
+function environment({ env, bareEnvironment }: StartOptions): NodeJS.ProcessEnv {
+  if (bareEnvironment !== true) return { ...process.env, ...env };
+  const { PATH, WEIR_TEST_RUN } = process.env;
+  return { ...(PATH && { PATH }), ...(WEIR_TEST_RUN && { WEIR_TEST_RUN }), ...env };
+}
+
+/** Starts a program, collects what it prints, and makes sure that it does not outlive the tests. */
+export function startProcess(
+  command: string,
+  args: readonly string[],
+  options: StartOptions = {},
+): StartedProcess {
+  const child: ChildProcess = spawn(command, args, {
+    env: environment(options),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(options.cwd !== undefined && { cwd: options.cwd }),
+  });
+  let stdout = '';
+  let stderr = '';
+  let both = '';
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+    both += text;
+  });
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+    both += text;
+  });
+  let ended = false;
+  const exited = new Promise<Exit>((resolve) => {
+    child.once('error', (error) => {
+      both += `${command}: ${error.message}\n`;
+      ended = true;
+      running.delete(started);
+      resolve({ code: 127, signal: null });
+    });
+    child.once('close', (code, signal) => {
+      ended = true;
+      running.delete(started);
+      resolve({ code, signal });
+    });
+  });
+  const lines = () => both.split('\n').filter((line) => line !== '');
+  const started: StartedProcess = {
+    pid: child.pid ?? -1,
+    exited,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    lines,
+    waitForLine: async (pattern, timeoutMs = 20_000) => {
+      let found: string | undefined;
+      try {
+        await waitFor(
+          `a line like ${pattern}`,
+          () => {
+            found = lines().find((line) => pattern.test(line));
+            return found !== undefined || ended ? true : undefined;
+          },
+          timeoutMs,
+        );
+      } catch (error) {
+        throw new Error(`${(error as Error).message} of ${command}; it printed:\n${both}`);
+      }
+      if (found === undefined)
+        throw new Error(`${command} ended without a line like ${pattern}; it printed:\n${both}`);
+      return found;
+    },
+    isRunning: () => !ended,
+    signal: (signal) => {
+      if (!ended) child.kill(signal);
+    },
+    stop: async (signal = 'SIGTERM', graceMs = 10_000) => {
+      if (ended) return exited;
+      child.kill(signal);
+      const timer = setTimeout(() => child.kill('SIGKILL'), graceMs);
+      const exit = await exited;
+      clearTimeout(timer);
+      return exit;
+    },
+  };
+  running.add(started);
+  return started;
+}
+
+/** Runs a program to its end. Rejects after `timeoutMs`. */
+export async function runToEnd(
+  command: string,
+  args: readonly string[],
+  options: StartOptions & { readonly timeoutMs?: number } = {},
+): Promise<Exit & { readonly stdout: string; readonly stderr: string }> {
+  const { timeoutMs = 60_000 } = options;
+  const started = startProcess(command, args, options);
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    started.signal('SIGKILL');
+  }, timeoutMs);
+  const exit = await started.exited;
+  clearTimeout(timer);
+  if (late)
+    throw new Error(
+      `${command} was still running after ${timeoutMs} ms; it printed:\n${started.lines().join('\n')}`,
+    );
+  return { ...exit, stdout: started.stdout(), stderr: started.stderr() };
+}

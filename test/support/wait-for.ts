@@ -1,0 +1,24 @@
+/**
+ * Resolves with what `attempt` gives as soon as it gives something: polls every 10 ms, a throw counts as "not yet". Rejects
+ * after `timeoutMs` with `what` and the last error.
+ */
+export async function waitFor<T>(
+  what: string,
+  attempt: () => T | undefined | Promise<T | undefined>,
+  timeoutMs = 20_000,
+): Promise<T> {
+  const end = performance.now() + timeoutMs;
+  let last: unknown;
+  for (;;) {
+    try {
+      const value = await attempt();
+      if (value !== undefined && value !== false) return value;
+    } catch (error) {
+      last = error;
+    }
+    if (performance.now() > end) {
+      throw new Error(`waited ${timeoutMs} ms for ${what}${last === undefined ? '' : `: ${last}`}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
