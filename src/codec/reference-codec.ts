@@ -1,0 +1,181 @@
+import type { MessageTypeDefinition } from '@grpc/proto-loader';
+import {
+  type Code,
+  type Codec,
+  DecodeError,
+  type Descriptor,
+  type DescriptorEntry,
+  type DescriptorStatus,
+  type HeaderValue,
+  type LimitUnit,
+  type RateLimitRequest,
+  type RateLimitResponse,
+} from './messages.js';
+import { loadRateLimitDefinition } from './rls-definition.js';
+import { fromStruct, type ProtoStruct, toStruct } from './struct.js';
+import { isWellFormed, type MessageShape } from './wire-check.js';
+
+/** The messages as proto-loader hands them over with the options of {@link loadRateLimitDefinition}. */
+interface LoadedDescriptor {
+  readonly entries: readonly DescriptorEntry[];
+  readonly limit: { readonly requestsPerUnit: number; readonly unit: number } | null;
+  readonly hitsAddend: { readonly value: number } | null;
+  readonly isNegativeHits: boolean;
+}
+interface LoadedRequest {
+  readonly domain: string;
+  readonly descriptors: readonly LoadedDescriptor[];
+  readonly hitsAddend: number;
+}
+interface LoadedStatus {
+  readonly code: Code;
+  readonly currentLimit: {
+    readonly name: string;
+    readonly requestsPerUnit: number;
+    readonly unit: LimitUnit;
+  } | null;
+  readonly limitRemaining: number;
+  readonly durationUntilReset: { readonly seconds: number } | null;
+}
+interface LoadedResponse {
+  readonly overallCode: Code;
+  readonly statuses: readonly LoadedStatus[];
+  readonly responseHeadersToAdd: readonly HeaderValue[];
+  readonly requestHeadersToAdd: readonly HeaderValue[];
+  readonly rawBody: Uint8Array;
+  readonly dynamicMetadata: ProtoStruct | null;
+}
+
+const entryShape: MessageShape = [undefined, 'bytes', 'bytes'];
+const overrideShape: MessageShape = [undefined, 'varint', 'varint'];
+const wrapperShape: MessageShape = [undefined, 'varint'];
+const descriptorShape: MessageShape = [undefined, entryShape, overrideShape, wrapperShape, 'varint'];
+/** RateLimitRequest by field number: domain, descriptors, hits_addend. */
+const requestShape: MessageShape = [undefined, 'bytes', descriptorShape, 'varint'];
+
+const NO_REQUEST = 'message is not a well-formed envoy.service.ratelimit.v3.RateLimitRequest';
+const NO_RESPONSE = 'message is not a well-formed envoy.service.ratelimit.v3.RateLimitResponse';
+
+/**
+ * The codec over @grpc/proto-loader, which builds its encoders and decoders from `proto/` when it starts. Reads the files,
+ * so make one per process. It is what a faster codec is compared with.
+ */
+export function createReferenceCodec(): Codec {
+  const definition = loadRateLimitDefinition();
+  const request = definition['envoy.service.ratelimit.v3.RateLimitRequest'] as MessageTypeDefinition<
+    object,
+    object
+  >;
+  const response = definition['envoy.service.ratelimit.v3.RateLimitResponse'] as MessageTypeDefinition<
+    object,
+    object
+  >;
+  return {
+    decodeRequest(bytes) {
+      if (!isWellFormed(bytes, requestShape)) throw new DecodeError(NO_REQUEST);
+      return fromLoadedRequest(deserialize(request, bytes, NO_REQUEST) as LoadedRequest);
+    },
+    encodeResponse: (message) => response.serialize(toLoadedResponse(message)),
+    encodeRequest: (message) => request.serialize(toLoadedRequest(message)),
+    decodeResponse: (bytes) =>
+      fromLoadedResponse(deserialize(response, bytes, NO_RESPONSE) as LoadedResponse),
+  };
+}
+
+function deserialize(
+  type: MessageTypeDefinition<object, object>,
+  bytes: Uint8Array,
+  sentence: string,
+): object {
+  // Only from a Buffer are strings decoded by Node itself, which puts U+FFFD for what is not UTF-8.
+  const buffer = Buffer.isBuffer(bytes)
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  try {
+    return type.deserialize(buffer);
+  } catch (error) {
+    throw new DecodeError(sentence, { cause: error });
+  }
+}
+
+function fromLoadedRequest(loaded: LoadedRequest): RateLimitRequest {
+  return {
+    domain: loaded.domain,
+    descriptors: loaded.descriptors.map(fromLoadedDescriptor),
+    hitsAddend: loaded.hitsAddend,
+  };
+}
+
+function fromLoadedDescriptor(loaded: LoadedDescriptor): Descriptor {
+  return {
+    entries: loaded.entries,
+    limit: loaded.limit ?? undefined,
+    hitsAddend:
+      loaded.hitsAddend === null ? undefined : Math.min(loaded.hitsAddend.value, Number.MAX_SAFE_INTEGER),
+    isNegativeHits: loaded.isNegativeHits,
+  };
+}
+
+/** Default values are left out, as every other protobuf implementation does: protobufjs would write them. */
+function toLoadedRequest(message: RateLimitRequest): object {
+  return {
+    domain: message.domain || undefined,
+    descriptors: message.descriptors.map((descriptor) => ({
+      entries: descriptor.entries.map((entry) => ({
+        key: entry.key || undefined,
+        value: entry.value || undefined,
+      })),
+      limit: descriptor.limit && {
+        requestsPerUnit: descriptor.limit.requestsPerUnit || undefined,
+        unit: descriptor.limit.unit || undefined,
+      },
+      hitsAddend:
+        descriptor.hitsAddend === undefined ? undefined : { value: descriptor.hitsAddend || undefined },
+      isNegativeHits: descriptor.isNegativeHits || undefined,
+    })),
+    hitsAddend: message.hitsAddend || undefined,
+  };
+}
+
+function toLoadedResponse(message: RateLimitResponse): object {
+  return {
+    overallCode: message.overallCode || undefined,
+    statuses: message.statuses.map(toLoadedStatus),
+    responseHeadersToAdd: message.responseHeadersToAdd,
+    requestHeadersToAdd: message.requestHeadersToAdd,
+    rawBody: message.rawBody?.length ? message.rawBody : undefined,
+    dynamicMetadata: message.dynamicMetadata && toStruct(message.dynamicMetadata),
+  };
+}
+
+function toLoadedStatus(status: DescriptorStatus): object {
+  return {
+    code: status.code || undefined,
+    currentLimit: status.currentLimit && {
+      name: status.currentLimit.name || undefined,
+      requestsPerUnit: status.currentLimit.requestsPerUnit || undefined,
+      unit: status.currentLimit.unit || undefined,
+    },
+    limitRemaining: status.limitRemaining || undefined,
+    durationUntilReset:
+      status.durationUntilResetSeconds === undefined
+        ? undefined
+        : { seconds: status.durationUntilResetSeconds || undefined },
+  };
+}
+
+function fromLoadedResponse(loaded: LoadedResponse): RateLimitResponse {
+  return {
+    overallCode: loaded.overallCode,
+    statuses: loaded.statuses.map((status) => ({
+      code: status.code,
+      currentLimit: status.currentLimit ?? undefined,
+      limitRemaining: status.limitRemaining,
+      durationUntilResetSeconds: status.durationUntilReset?.seconds,
+    })),
+    responseHeadersToAdd: loaded.responseHeadersToAdd.map(({ key, value }) => ({ key, value })),
+    requestHeadersToAdd: loaded.requestHeadersToAdd.map(({ key, value }) => ({ key, value })),
+    rawBody: loaded.rawBody.length > 0 ? loaded.rawBody : undefined,
+    dynamicMetadata: loaded.dynamicMetadata === null ? undefined : fromStruct(loaded.dynamicMetadata),
+  };
+}

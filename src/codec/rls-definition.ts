@@ -1,0 +1,20 @@
+import { loadSync, type PackageDefinition } from '@grpc/proto-loader';
+import { assetPath } from '../assets.js';
+
+/** Full name of the service in envoy/service/ratelimit/v3/rls.proto. */
+export const RATE_LIMIT_SERVICE = 'envoy.service.ratelimit.v3.RateLimitService';
+/** HTTP/2 path of its only method. */
+export const SHOULD_RATE_LIMIT_PATH = `/${RATE_LIMIT_SERVICE}/ShouldRateLimit`;
+
+/**
+ * Reads `proto/` and returns every message, enum and service of rls.proto and what it imports, for the reference codec
+ * and for reflection. Enums are numbers, 64 bit integers are (rounded) numbers, absent scalars their defaults and absent
+ * messages null. Throws when the build is incomplete.
+ */
+export function loadRateLimitDefinition(): PackageDefinition {
+  return loadSync('envoy/service/ratelimit/v3/rls.proto', {
+    includeDirs: [assetPath('proto')],
+    longs: Number,
+    defaults: true,
+  });
+}
