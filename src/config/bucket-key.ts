@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import type { WindowUnit } from '../limiter/rate.js';
+import type { Entry } from '../limiter/rule.js';
+
+/*
+ * The name of a bucket is the concatenation of its parts, each of which says itself where it ends, so that no two lists of
+ * parts give the same name:
+ *
+ *   domain  key 1  value 1  key 2  value 2 …  [limit override]
+ *
+ *   5:hello        a text of 5 characters (UTF-16 units)
+ *   #<64 hex>      a text of more than 128 bytes: its SHA-256
+ *   5*files        the pattern of a node with share_threshold: one bucket for all values it matches
+ *   *<64 hex>      such a pattern of more than 128 bytes
+ *   !100/minute    a limit override; always last
+ *
+ * A part begins with a digit, `#`, `*` or `!`, and digits end at `:` or `*`: the kind is known at its first characters.
+ * `open-api`, tenant acme, group user-chats: `8:open-api6:tenant4:acme14:resource_group10:user-chats`.
+ */
+
+/** Texts of more bytes (UTF-8) enter as their SHA-256: store keys stay short whatever callers send. */
+export const MAX_PART_BYTES = 128;
+
+/** Name of a bucket, and how many of its characters cover domain and first entry. */
+export interface BucketKey {
+  readonly key: string;
+  readonly tagLength: number;
+}
+
+/** The part for a domain, an entry key or an entry value. */
+export function textPart(text: string): string {
+  // A UTF-16 unit takes at most three bytes in UTF-8, so short texts need no count.
+  if (text.length * 3 <= MAX_PART_BYTES || Buffer.byteLength(text) <= MAX_PART_BYTES) {
+    return `${text.length}:${text}`;
+  }
+  return `#${sha256Hex(text)}`;
+}
+
+/** The part for the value of a node with `share_threshold`: its pattern. */
+export function patternPart(pattern: string): string {
+  if (Buffer.byteLength(pattern) <= MAX_PART_BYTES) return `${pattern.length}*${pattern}`;
+  return `*${sha256Hex(pattern)}`;
+}
+
+/** The bucket of entries that all enter with their own values. */
+export function entriesKey(domain: string, entries: readonly Entry[]): BucketKey {
+  let key = textPart(domain);
+  let tagLength = key.length;
+  entries.forEach((entry, i) => {
+    key += textPart(entry.key) + textPart(entry.value);
+    if (i === 0) tagLength = key.length;
+  });
+  return { key, tagLength };
+}
+
+/**
+ * The bucket of a limit override (RateLimitDescriptor.limit): never that of the rule it replaces, nor of an override of
+ * another size or unit. `entries` are those after `derive` ({@link Match.entries}).
+ */
+export function overrideKey(
+  domain: string,
+  entries: readonly Entry[],
+  unit: WindowUnit,
+  requestsPerUnit: number,
+): BucketKey {
+  const { key, tagLength } = entriesKey(domain, entries);
+  return { key: `${key}!${requestsPerUnit}/${unit}`, tagLength };
+}
+
+/** SHA-256 of a text's UTF-8 bytes, in lower case hex. */
+export function sha256Hex(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

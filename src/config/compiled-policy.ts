@@ -1,0 +1,97 @@
+import type { Entry, PhaseSchedule, Rule, StoreFailurePolicy } from '../limiter/rule.js';
+import { textPart } from './bucket-key.js';
+import type { DeriveStep } from './derive.js';
+import type { DomainPolicy, Match, ResponseHeaders } from './policy.js';
+import type { PolicyNode } from './policy-node.js';
+
+/** One shape for every answer, so that the hot path stays monomorphic. */
+class PolicyMatch implements Match {
+  readonly rule: Rule | undefined;
+  readonly key: string;
+  readonly tagLength: number;
+  readonly phase: PhaseSchedule;
+  readonly onStoreFailure: StoreFailurePolicy;
+  readonly entries: readonly Entry[];
+
+  constructor(
+    rule: Rule | undefined,
+    key: string,
+    tagLength: number,
+    at: { readonly phase: PhaseSchedule; readonly onStoreFailure: StoreFailurePolicy },
+    entries: readonly Entry[],
+  ) {
+    this.rule = rule;
+    this.key = key;
+    this.tagLength = tagLength;
+    this.phase = at.phase;
+    this.onStoreFailure = at.onStoreFailure;
+    this.entries = entries;
+  }
+}
+
+/** What a policy file compiles to. */
+export class CompiledPolicy implements DomainPolicy {
+  readonly domain: string;
+  readonly file: string;
+  readonly phase: PhaseSchedule;
+  readonly onStoreFailure: StoreFailurePolicy;
+  readonly responseHeaders: ResponseHeaders | undefined;
+  readonly secretKeys: ReadonlySet<string>;
+  readonly rules: readonly Rule[];
+  readonly steps: readonly DeriveStep[];
+  readonly root: PolicyNode;
+  private readonly domainPart: string;
+
+  constructor(options: {
+    readonly domain: string;
+    readonly file: string;
+    readonly responseHeaders: ResponseHeaders | undefined;
+    readonly steps: readonly DeriveStep[];
+    readonly root: PolicyNode;
+    readonly rules: readonly Rule[];
+  }) {
+    this.domain = options.domain;
+    this.file = options.file;
+    this.phase = options.root.phase;
+    this.onStoreFailure = options.root.onStoreFailure;
+    this.responseHeaders = options.responseHeaders;
+    this.secretKeys = new Set(options.steps.flatMap((step) => (step.kind === 'table' ? [step.source] : [])));
+    this.rules = options.rules;
+    this.steps = options.steps;
+    this.root = options.root;
+    this.domainPart = textPart(options.domain);
+  }
+
+  /** Runs every step of `derive`, in order. */
+  derive(given: readonly Entry[]): readonly Entry[] {
+    let entries = given;
+    for (let i = 0; i < this.steps.length; i++) entries = (this.steps[i] as DeriveStep).apply(entries);
+    return entries;
+  }
+
+  match(given: readonly Entry[]): Match {
+    const entries = this.derive(given);
+    if (entries.length === 0) return new PolicyMatch(undefined, '', 0, this, entries);
+    let node = this.root;
+    for (let i = 0; i < entries.length; i++) {
+      const entry = entries[i] as Entry;
+      const next = node.find(entry.key, entry.value);
+      if (next === undefined) return new PolicyMatch(undefined, '', 0, this, entries);
+      node = next;
+    }
+    if (node.rule === undefined) return new PolicyMatch(undefined, '', 0, node, entries);
+    return this.matched(node, node.rule, entries);
+  }
+
+  /** Builds the bucket key from the last entry back to the first, as only now it is known that one is needed. */
+  private matched(leaf: PolicyNode, rule: Rule, entries: readonly Entry[]): Match {
+    let node = leaf;
+    let rest = '';
+    for (let i = entries.length - 1; i > 0; i--) {
+      rest = node.keyPart((entries[i] as Entry).value) + rest;
+      node = node.parent as PolicyNode;
+    }
+    const tag = this.domainPart + node.keyPart((entries[0] as Entry).value);
+    return new PolicyMatch(rule, tag + rest, tag.length, leaf, entries);
+  }
+}

@@ -1,0 +1,48 @@
+/** Something wrong, or worth knowing, in a file of the policy. */
+export interface ConfigProblem {
+  /** The file as the user named it, or found in a directory the user named. */
+  readonly file: string;
+  /** 1-based; 0 when the problem is the file itself (missing, too large, not text). */
+  readonly line: number;
+  /** 1-based, in characters; 0 together with `line` 0. */
+  readonly column: number;
+  /** Where in the document: `descriptors[0].rate_limit.unit`; '' for the document itself. Never holds a secret. */
+  readonly path: string;
+  /** A sentence that says what is wrong and what to do. Never holds a secret. */
+  readonly message: string;
+}
+
+/** One line for people: `policy.yaml:7:5: descriptors[0].key: the key is empty; …`. */
+export function formatProblem(problem: ConfigProblem): string {
+  const position = problem.line === 0 ? '' : `:${problem.line}:${problem.column}`;
+  const path = problem.path === '' ? '' : `${problem.path}: `;
+  return `${problem.file}${position}: ${path}${problem.message}`;
+}
+
+/** Collects what is wrong in one file, so that one run tells everything. */
+export class ProblemList {
+  readonly file: string;
+  readonly errors: ConfigProblem[] = [];
+  readonly warnings: ConfigProblem[] = [];
+
+  constructor(file: string) {
+    this.file = file;
+  }
+
+  error(at: Position, path: string, message: string): void {
+    this.errors.push({ file: this.file, line: at.line, column: at.column, path, message });
+  }
+
+  warn(at: Position, path: string, message: string): void {
+    this.warnings.push({ file: this.file, line: at.line, column: at.column, path, message });
+  }
+}
+
+/** A place in a file, both 1-based; 0, 0 is the file as a whole. */
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** The file as a whole, where no line can be named. */
+export const WHOLE_FILE: Position = { line: 0, column: 0 };

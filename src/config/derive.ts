@@ -1,0 +1,127 @@
+import type { Entry } from '../limiter/rule.js';
+import { sha256Hex } from './bucket-key.js';
+import { normalisePath } from './normalise-path.js';
+import type { PathPattern } from './path-pattern.js';
+
+/** One compiled item of `derive`: turns the entries of a descriptor into those that are matched. */
+export type DeriveStep = TableStep | RuleStep;
+
+/** What an API key that is in no table becomes: `sha256:` and its digest, a bucket of its own. */
+export const UNKNOWN_KEY_PREFIX = 'sha256:';
+
+/** Most API keys whose tenant is remembered, to save the digest; forgotten all at once, and with every reload. */
+const MAX_REMEMBERED = 1000;
+/** Longer values are not worth the memory. */
+const MAX_REMEMBERED_LENGTH = 256;
+
+/** `sha256`: every entry of the source key becomes the tenant that owns the API key. */
+export class TableStep {
+  readonly kind = 'table';
+  readonly entry: string;
+  readonly source: string;
+  /** SHA-256 of an API key, lower case hex, to its tenant. */
+  private readonly table: ReadonlyMap<string, string>;
+  private readonly remembered = new Map<string, string>();
+
+  constructor(entry: string, source: string, table: ReadonlyMap<string, string>) {
+    this.entry = entry;
+    this.source = source;
+    this.table = table;
+  }
+
+  get size(): number {
+    return this.table.size;
+  }
+
+  apply(entries: readonly Entry[]): readonly Entry[] {
+    let derived: Entry[] | undefined;
+    for (let i = 0; i < entries.length; i++) {
+      const entry = entries[i] as Entry;
+      if (entry.key !== this.source) continue;
+      derived ??= entries.slice();
+      derived[i] = { key: this.entry, value: this.tenantOf(entry.value) };
+    }
+    return derived ?? entries;
+  }
+
+  private tenantOf(apiKey: string): string {
+    const known = this.remembered.get(apiKey);
+    if (known !== undefined) return known;
+    const digest = sha256Hex(apiKey);
+    const tenant = this.table.get(digest) ?? UNKNOWN_KEY_PREFIX + digest;
+    if (apiKey.length <= MAX_REMEMBERED_LENGTH) {
+      if (this.remembered.size >= MAX_REMEMBERED) this.remembered.clear();
+      this.remembered.set(apiKey, tenant);
+    }
+    return tenant;
+  }
+}
+
+/** What a rule asks of one source: the exact value, or a path that matches. Undefined: anything. */
+export type DeriveCondition = string | PathPattern | undefined;
+
+export interface DeriveRule {
+  /** In the order of the step's sources. */
+  readonly conditions: readonly DeriveCondition[];
+  /** Value of the new entry. */
+  readonly value: string;
+}
+
+/** `rules`: the source entries together become one entry, named by the first rule that fits. */
+export class RuleStep {
+  readonly kind = 'rules';
+  readonly entry: string;
+  readonly sources: readonly string[];
+  readonly rules: readonly DeriveRule[];
+
+  constructor(entry: string, sources: readonly string[], rules: readonly DeriveRule[]) {
+    this.entry = entry;
+    this.sources = sources;
+    this.rules = rules;
+  }
+
+  apply(entries: readonly Entry[]): readonly Entry[] {
+    const values = this.sourceValues(entries);
+    if (values === undefined) return entries;
+    const rule = this.firstRule(values);
+    return rule === undefined ? entries : this.replaceSources(entries, rule.value);
+  }
+
+  /** Values of the sources, in their order; of several entries with one key the first counts. Undefined if one is missing. */
+  sourceValues(entries: readonly Entry[]): readonly string[] | undefined {
+    const values: string[] = [];
+    for (const source of this.sources) {
+      const entry = entries.find((candidate) => candidate.key === source);
+      if (entry === undefined) return undefined;
+      values.push(entry.value);
+    }
+    return values;
+  }
+
+  firstRule(values: readonly string[]): DeriveRule | undefined {
+    const paths: (string | undefined)[] = [];
+    return this.rules.find((rule) =>
+      rule.conditions.every((condition, i) => {
+        if (condition === undefined) return true;
+        const value = values[i] as string;
+        if (typeof condition === 'string') return condition === value;
+        paths[i] ??= normalisePath(value);
+        return condition.matches(paths[i] as string);
+      }),
+    );
+  }
+
+  private replaceSources(entries: readonly Entry[], value: string): readonly Entry[] {
+    const derived: Entry[] = [];
+    let placed = false;
+    for (const entry of entries) {
+      if (!this.sources.includes(entry.key)) {
+        derived.push(entry);
+      } else if (!placed) {
+        derived.push({ key: this.entry, value });
+        placed = true;
+      }
+    }
+    return derived;
+  }
+}

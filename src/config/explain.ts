@@ -1,0 +1,226 @@
+import { type Entry, type Phase, phaseAt, type Rule } from '../limiter/rule.js';
+import { CompiledPolicy } from './compiled-policy.js';
+import { type DeriveStep, UNKNOWN_KEY_PREFIX } from './derive.js';
+import { describePhase, describeRule } from './describe.js';
+import { describeDeriveRule, describeStep } from './dump.js';
+import type { PolicySet } from './policy.js';
+import type { PolicyNode } from './policy-node.js';
+import { redactEntries } from './redact.js';
+
+/** One step of `derive` on the way. */
+export interface ExplainedStep {
+  /** `derive[0]`. */
+  readonly path: string;
+  /** What the step does: `tenant from api_key: table of 3 API keys`. */
+  readonly step: string;
+  readonly applied: boolean;
+  /** What came of it, or why nothing did. */
+  readonly outcome: string;
+}
+
+/** One level of the tree on the way. */
+export interface ExplainedLevel {
+  readonly entry: Entry;
+  /** Nodes with the entry's key on this level, in the order they are tried. */
+  readonly tried: readonly { readonly node: string; readonly matched: boolean; readonly why: string }[];
+  /** The node that matched; absent where the walk ended. */
+  readonly matched: string | undefined;
+}
+
+/** How one descriptor is decided, step by step. Holds no secret: values of secret keys are redacted. */
+export interface Explanation {
+  readonly domain: string;
+  /** The file of the domain; absent when the domain is unknown. */
+  readonly file: string | undefined;
+  readonly given: readonly Entry[];
+  readonly steps: readonly ExplainedStep[];
+  /** The entries that are matched. */
+  readonly entries: readonly Entry[];
+  readonly levels: readonly ExplainedLevel[];
+  readonly rule: Rule | undefined;
+  /** Phase in force for the rule. */
+  readonly phase: Phase | undefined;
+  /** Bucket of the rule, without the store's prefix; '' without a rule. */
+  readonly key: string;
+  /** One sentence: what applies, or why nothing does. */
+  readonly result: string;
+}
+
+/** Explains what a descriptor meets. `wallMicros` says which phases are in force. */
+export function explain(
+  policySet: PolicySet,
+  domain: string,
+  given: readonly Entry[],
+  wallMicros: number,
+): Explanation {
+  // Secret keys of all domains: a mistyped domain must not print an API key.
+  const secretKeys = new Set([...policySet.domains.values()].flatMap((policy) => [...policy.secretKeys]));
+  const shown = redactEntries(given, secretKeys);
+  const nothing = {
+    domain,
+    given: shown,
+    steps: [],
+    entries: shown,
+    levels: [],
+    rule: undefined,
+    phase: undefined,
+    key: '',
+  };
+  const policy = policySet.domains.get(domain);
+  if (!(policy instanceof CompiledPolicy)) {
+    const known = [...policySet.domains.keys()].map((name) => `"${name}"`).join(', ') || 'none';
+    return {
+      ...nothing,
+      file: undefined,
+      result: `The domain is unknown: no limit. Known domains: ${known}.`,
+    };
+  }
+  const { steps, entries } = explainSteps(policy, given);
+  const { levels, node } = explainWalk(policy.root, entries, secretKeys);
+  const match = policy.match(given);
+  const { rule } = match;
+  return {
+    ...nothing,
+    file: policy.file,
+    steps,
+    entries: redactEntries(entries, secretKeys),
+    levels,
+    rule,
+    phase: rule === undefined ? undefined : phaseAt(rule.phase, wallMicros),
+    key: match.key,
+    result: resultOf(rule, node, levels.length, entries.length),
+  };
+}
+
+function resultOf(
+  rule: Rule | undefined,
+  node: PolicyNode | undefined,
+  levels: number,
+  entries: number,
+): string {
+  if (rule !== undefined) return `The rule at ${rule.path} applies.`;
+  if (entries === 0) return 'The descriptor has no entries: no limit.';
+  if (node === undefined) return `No node matches entry ${levels}: no limit.`;
+  return `The descriptor ends at ${node.label}, which holds no rate_limit: no limit.`;
+}
+
+function explainSteps(
+  policy: CompiledPolicy,
+  given: readonly Entry[],
+): { readonly steps: readonly ExplainedStep[]; readonly entries: readonly Entry[] } {
+  let entries = given;
+  const steps = policy.steps.map((step, i) => {
+    const before = entries;
+    entries = step.apply(before);
+    return {
+      path: `derive[${i}]`,
+      step: describeStep(step),
+      applied: entries !== before,
+      outcome: outcomeOf(step, before, entries),
+    };
+  });
+  return { steps, entries };
+}
+
+function outcomeOf(step: DeriveStep, before: readonly Entry[], after: readonly Entry[]): string {
+  if (step.kind === 'table') {
+    if (after === before) return `there is no entry ${step.source}`;
+    return before
+      .flatMap((entry, i) => (entry.key === step.source ? [(after[i] as Entry).value] : []))
+      .map((value) =>
+        value.startsWith(UNKNOWN_KEY_PREFIX)
+          ? `the API key is in no table: ${step.entry}=${value}`
+          : `the API key is in the table: ${step.entry}=${value}`,
+      )
+      .join('; ');
+  }
+  const values = step.sourceValues(before);
+  if (values === undefined) {
+    const missing = step.sources.filter((source) => !before.some((entry) => entry.key === source));
+    return `there is no entry ${missing.join(', ')}`;
+  }
+  const rule = step.firstRule(values);
+  if (rule === undefined) return 'no rule fits, the entries stay';
+  return describeDeriveRule(rule, step.sources);
+}
+
+function explainWalk(
+  root: PolicyNode,
+  entries: readonly Entry[],
+  secretKeys: ReadonlySet<string>,
+): { readonly levels: readonly ExplainedLevel[]; readonly node: PolicyNode | undefined } {
+  const levels: ExplainedLevel[] = [];
+  let node: PolicyNode | undefined = root;
+  for (const entry of entries) {
+    const parent: PolicyNode = node;
+    const next = parent.find(entry.key, entry.value);
+    levels.push({
+      entry: redactEntries([entry], secretKeys)[0] as Entry,
+      tried: triedNodes(parent, entry, next),
+      matched: next?.label,
+    });
+    node = next;
+    if (node === undefined) break;
+  }
+  return { levels, node };
+}
+
+function triedNodes(
+  parent: PolicyNode,
+  entry: Entry,
+  found: PolicyNode | undefined,
+): ExplainedLevel['tried'] {
+  const nodes = parent.levels.get(entry.key)?.nodes ?? [];
+  const tried: { node: string; matched: boolean; why: string }[] = [];
+  const exact = nodes.filter((node) => node.value !== '' && node.wildcard === undefined);
+  if (found !== undefined && exact.includes(found)) {
+    return [{ node: found.label, matched: true, why: 'the value is equal' }];
+  }
+  if (exact.length > 0) {
+    const names = exact.slice(0, 5).map((node) => node.label);
+    const more = exact.length > names.length ? ` and ${exact.length - names.length} more` : '';
+    tried.push({ node: names.join(', ') + more, matched: false, why: 'no value is equal' });
+  }
+  for (const node of nodes) {
+    if (node.wildcard === undefined) continue;
+    const matched = node === found;
+    const why = matched ? 'the pattern matches' : 'the pattern does not match';
+    tried.push({ node: node.label, matched, why });
+    if (matched) return tried;
+  }
+  if (found !== undefined)
+    tried.push({ node: found.label, matched: true, why: 'a key alone takes every value' });
+  return tried;
+}
+
+/** The explanation as text for a terminal. */
+export function renderExplanation(explanation: Explanation, wallMicros: number): string {
+  const lines = [
+    `domain:     ${explanation.domain}${explanation.file === undefined ? '' : ` (${explanation.file})`}`,
+    `descriptor: ${renderEntries(explanation.given)}`,
+  ];
+  for (const step of explanation.steps)
+    lines.push(`${step.path}:  ${step.step}`, `            ${step.outcome}`);
+  if (explanation.steps.some((step) => step.applied)) {
+    lines.push(`matched as: ${renderEntries(explanation.entries)}`);
+  }
+  explanation.levels.forEach((level, i) => {
+    lines.push(`level ${i + 1}:    ${renderEntries([level.entry])}`);
+    if (level.tried.length === 0) lines.push('            no node has this key here');
+    for (const { node, matched, why } of level.tried)
+      lines.push(`          ${matched ? '>' : ' '} ${node}: ${why}`);
+  });
+  lines.push(`result:     ${explanation.result}`);
+  if (explanation.rule !== undefined) {
+    lines.push(`rule:       ${describeRule(explanation.rule, wallMicros)}`);
+    lines.push(`phase:      ${describePhase(explanation.rule.phase, wallMicros)}`);
+    if (explanation.rule.rate !== undefined) lines.push(`bucket:     ${explanation.key}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function renderEntries(entries: readonly Entry[]): string {
+  return (
+    entries.map(({ key, value }) => (value === '' ? key : `${key}=${value}`)).join(', ') || '(no entries)'
+  );
+}

@@ -1,0 +1,25 @@
+const ON_A_DESCRIPTOR = 'on a descriptor';
+const IN_RATE_LIMIT = 'in "rate_limit"';
+
+/**
+ * Keys of envoyproxy/ratelimit and where they belong. It accepts them in any mapping and ignores them in the wrong one, so its
+ * files may hold them anywhere: that is a warning here, where an unknown key is an error.
+ */
+export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
+  ['domain', 'at the top of the file'],
+  ['key', ON_A_DESCRIPTOR],
+  ['value', ON_A_DESCRIPTOR],
+  ['descriptors', 'at the top of the file or on a descriptor'],
+  ['rate_limit', ON_A_DESCRIPTOR],
+  ['shadow_mode', `${ON_A_DESCRIPTOR}, beside "rate_limit"`],
+  ['quota_mode', `${ON_A_DESCRIPTOR}, beside "rate_limit"`],
+  ['detailed_metric', ON_A_DESCRIPTOR],
+  ['value_to_metric', ON_A_DESCRIPTOR],
+  ['share_threshold', ON_A_DESCRIPTOR],
+  ['metadata', ON_A_DESCRIPTOR],
+  ['unit', IN_RATE_LIMIT],
+  ['requests_per_unit', IN_RATE_LIMIT],
+  ['unlimited', IN_RATE_LIMIT],
+  ['name', IN_RATE_LIMIT],
+  ['replaces', IN_RATE_LIMIT],
+]);

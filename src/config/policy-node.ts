@@ -1,0 +1,113 @@
+import type { PhaseSchedule, Rule, StoreFailurePolicy } from '../limiter/rule.js';
+import { patternPart, textPart } from './bucket-key.js';
+import { Wildcard } from './wildcard.js';
+
+/** What a node is built from; see {@link PolicyNode}. */
+export interface NodeOptions {
+  readonly key: string;
+  readonly value: string;
+  readonly shareThreshold: boolean;
+  readonly parent: PolicyNode | undefined;
+  readonly phase: PhaseSchedule;
+  readonly onStoreFailure: StoreFailurePolicy;
+  readonly rule: Rule | undefined;
+}
+
+/** One descriptor of the policy file, compiled. The root of a domain is a node without key. */
+export class PolicyNode {
+  readonly key: string;
+  /** '' matches every value; with a `*` a pattern. */
+  readonly value: string;
+  readonly shareThreshold: boolean;
+  readonly wildcard: Wildcard | undefined;
+  readonly parent: PolicyNode | undefined;
+  /** In force here: the node's own, else the nearest above. */
+  readonly phase: PhaseSchedule;
+  readonly onStoreFailure: StoreFailurePolicy;
+  readonly rule: Rule | undefined;
+  /** Nodes below, by entry key. */
+  readonly levels = new Map<string, Level>();
+  /** Part of the bucket key that is the same for every value: all of it unless the value enters itself. */
+  private readonly fixedPart: string;
+  private readonly valueEnters: boolean;
+
+  constructor(options: NodeOptions) {
+    const { key, value, shareThreshold } = options;
+    this.key = key;
+    this.value = value;
+    this.shareThreshold = shareThreshold;
+    this.wildcard = value.includes('*') ? new Wildcard(value) : undefined;
+    this.parent = options.parent;
+    this.phase = options.phase;
+    this.onStoreFailure = options.onStoreFailure;
+    this.rule = options.rule;
+    this.valueEnters = value === '' || (this.wildcard !== undefined && !shareThreshold);
+    if (this.valueEnters) this.fixedPart = textPart(key);
+    else
+      this.fixedPart = textPart(key) + (this.wildcard === undefined ? textPart(value) : patternPart(value));
+  }
+
+  /** The part of a bucket key for an entry that matched this node. */
+  keyPart(value: string): string {
+    return this.valueEnters ? this.fixedPart + textPart(value) : this.fixedPart;
+  }
+
+  /** The node below that an entry leads to. */
+  find(key: string, value: string): PolicyNode | undefined {
+    return this.levels.get(key)?.find(value);
+  }
+
+  /** Adds a node below; returns false, and adds nothing, if there is one with this key and value already. */
+  add(node: PolicyNode): boolean {
+    let level = this.levels.get(node.key);
+    if (level === undefined) {
+      level = new Level();
+      this.levels.set(node.key, level);
+    }
+    return level.add(node);
+  }
+
+  /** Nodes below, in file order within one key. */
+  *children(): Iterable<PolicyNode> {
+    for (const level of this.levels.values()) yield* level.nodes;
+  }
+
+  /** How messages name the node: `resource_group=user-chats`, or the key alone. */
+  get label(): string {
+    return this.value === '' ? this.key : `${this.key}=${this.value}`;
+  }
+}
+
+/** All nodes with one key below one node. */
+export class Level {
+  readonly nodes: PolicyNode[] = [];
+  private readonly exact = new Map<string, PolicyNode>();
+  private readonly patterns: PolicyNode[] = [];
+  private anyValue: PolicyNode | undefined;
+  /** Values taken already, patterns and '' included. */
+  private readonly values = new Set<string>();
+
+  /**
+   * Exact value first, then patterns in file order, then the node without a value. Decided here and now: a path that ends
+   * further down is not tried again with another node.
+   */
+  find(value: string): PolicyNode | undefined {
+    const exact = this.exact.get(value);
+    if (exact !== undefined) return exact;
+    for (let i = 0; i < this.patterns.length; i++) {
+      const node = this.patterns[i] as PolicyNode;
+      if ((node.wildcard as Wildcard).matches(value)) return node;
+    }
+    return this.anyValue;
+  }
+
+  add(node: PolicyNode): boolean {
+    if (this.values.has(node.value)) return false;
+    this.values.add(node.value);
+    this.nodes.push(node);
+    if (node.wildcard !== undefined) this.patterns.push(node);
+    else if (node.value === '') this.anyValue = node;
+    else this.exact.set(node.value, node);
+    return true;
+  }
+}

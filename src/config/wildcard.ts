@@ -1,0 +1,38 @@
+/** A value pattern: `*` stands for any characters, none included. Everything else stands for itself. */
+export class Wildcard {
+  readonly pattern: string;
+  private readonly prefix: string;
+  private readonly suffix: string;
+  /** What must come between prefix and suffix, in this order. */
+  private readonly middle: readonly string[];
+  private readonly fixedLength: number;
+
+  /** `pattern` holds at least one `*`. */
+  constructor(pattern: string) {
+    const parts = pattern.split('*');
+    this.pattern = pattern;
+    this.prefix = parts[0] as string;
+    this.suffix = parts.at(-1) as string;
+    this.middle = parts.slice(1, -1).filter((part) => part !== '');
+    this.fixedLength = parts.reduce((sum, part) => sum + part.length, 0);
+  }
+
+  /**
+   * Whether the whole value matches. Taking the leftmost place for each middle part is enough, as it leaves the most room for
+   * the next: no backtracking, whatever a caller sends.
+   */
+  matches(value: string): boolean {
+    if (value.length < this.fixedLength) return false;
+    if (!value.startsWith(this.prefix) || !value.endsWith(this.suffix)) return false;
+    if (this.middle.length === 0) return true;
+    const end = value.length - this.suffix.length;
+    let from = this.prefix.length;
+    for (let i = 0; i < this.middle.length; i++) {
+      const part = this.middle[i] as string;
+      const found = value.indexOf(part, from);
+      if (found < 0 || found + part.length > end) return false;
+      from = found + part.length;
+    }
+    return true;
+  }
+}
