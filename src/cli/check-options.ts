@@ -1,0 +1,142 @@
+import { parseArgs } from 'node:util';
+import type { Descriptor, DescriptorEntry } from '../codec/messages.js';
+
+/** What `weir check` is asked to do. */
+export interface CheckOptions {
+  /** `host:port` of a gRPC listener. */
+  readonly address: string;
+  readonly domain: string;
+  readonly descriptors: readonly Descriptor[];
+  readonly count: number;
+  readonly concurrency: number;
+  /** `hits_addend` of the request; 0 leaves it out, which means 1. */
+  readonly hits: number;
+  readonly timeoutMs: number;
+  readonly json: boolean;
+}
+
+export type CheckArguments =
+  | { readonly kind: 'run'; readonly options: CheckOptions }
+  | { readonly kind: 'help' }
+  | { readonly kind: 'usage'; readonly message: string };
+
+const MAX_COUNT = 10_000_000;
+const MAX_CONCURRENCY = 10_000;
+const MAX_TIMEOUT_MS = 3_600_000;
+const MAX_HITS = 0xffff_ffff;
+
+export const CHECK_HELP = `Usage: weir check [options] key=value … [+ key=value …]
+
+Asks a running server and prints how it decided. The entries make one descriptor; a lone + starts the next.
+
+  --address <host:port>  gRPC address of the server (default 127.0.0.1:8081)
+  --domain <name>        domain of the policy (default open-api)
+  --count <n>            calls to make (default 1)
+  --concurrency <n>      calls at once (default 1)
+  --hits <n>             hits of each call (default 1)
+  --timeout <duration>   longest wait for one answer, such as 500ms or 2s (default 1s)
+  --json                 print one JSON object instead of the table
+  --help                 print this text
+
+Exit code: 0 when every call was answered, OVER_LIMIT included; 1 when a call failed; 2 for wrong arguments.
+
+Example: weir check --count 200 --concurrency 20 tenant=acme resource_group=user-chats
+`;
+
+class UsageError extends Error {}
+
+/** Reads the arguments after `check`. Never throws: a mistake comes back as a sentence. */
+export function parseCheckArguments(args: readonly string[]): CheckArguments {
+  try {
+    return parse(args);
+  } catch (error) {
+    if (error instanceof UsageError) return { kind: 'usage', message: error.message };
+    // Unknown options and options without a value: the sentences of node:util are good enough.
+    if (String((error as NodeJS.ErrnoException).code).startsWith('ERR_PARSE_ARGS')) {
+      return { kind: 'usage', message: (error as Error).message };
+    }
+    throw error;
+  }
+}
+
+function parse(args: readonly string[]): CheckArguments {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      address: { type: 'string', default: '127.0.0.1:8081' },
+      domain: { type: 'string', default: 'open-api' },
+      count: { type: 'string', default: '1' },
+      concurrency: { type: 'string', default: '1' },
+      hits: { type: 'string', default: '0' },
+      timeout: { type: 'string', default: '1s' },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  });
+  if (values.help) return { kind: 'help' };
+  const count = wholeNumber('--count', values.count, 1, MAX_COUNT);
+  return {
+    kind: 'run',
+    options: {
+      address: address(values.address),
+      domain: values.domain,
+      descriptors: descriptors(positionals),
+      count,
+      concurrency: Math.min(wholeNumber('--concurrency', values.concurrency, 1, MAX_CONCURRENCY), count),
+      hits: wholeNumber('--hits', values.hits, 0, MAX_HITS),
+      timeoutMs: duration('--timeout', values.timeout),
+      json: values.json,
+    },
+  };
+}
+
+function descriptors(words: readonly string[]): Descriptor[] {
+  if (words.length === 0) throw new UsageError('name at least one entry as key=value');
+  const groups: DescriptorEntry[][] = [[]];
+  for (const word of words) {
+    if (word === '+') groups.push([]);
+    else groups.at(-1)?.push(entry(word));
+  }
+  if (groups.some((group) => group.length === 0)) {
+    throw new UsageError('a + stands between two descriptors; each needs at least one key=value');
+  }
+  return groups.map((entries) => ({
+    entries,
+    limit: undefined,
+    hitsAddend: undefined,
+    isNegativeHits: false,
+  }));
+}
+
+function entry(word: string): DescriptorEntry {
+  const equals = word.indexOf('=');
+  if (equals < 1) throw new UsageError(`"${word}" is no entry; write key=value`);
+  return { key: word.slice(0, equals), value: word.slice(equals + 1) };
+}
+
+function address(text: string): string {
+  const port = Number(/^(?:\[[^\]]+\]|[^:[\]]+):(\d{1,5})$/.exec(text)?.[1]);
+  if (port >= 1 && port <= 65_535) return text;
+  throw new UsageError(
+    `--address "${text}" is not host:port; IPv6 addresses stand in brackets, as in [::1]:8081`,
+  );
+}
+
+function wholeNumber(option: string, text: string, min: number, max: number): number {
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  throw new UsageError(`${option} "${text}" is not a whole number from ${min} to ${max}`);
+}
+
+/** A duration in Go's syntax, as milliseconds. */
+function duration(option: string, text: string): number {
+  const unitMs: Readonly<Record<string, number>> = { us: 0.001, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+  let total = 0;
+  const rest = text.replace(/(\d+(?:\.\d+)?)(us|ms|s|m|h)/g, (_all, amount: string, unit: string) => {
+    total += Number(amount) * (unitMs[unit] as number);
+    return '';
+  });
+  if (rest === '' && total >= 1 && total <= MAX_TIMEOUT_MS) return Math.round(total);
+  throw new UsageError(`${option} "${text}" is not a duration from 1ms to 1h, such as 500ms or 2s`);
+}

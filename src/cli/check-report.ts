@@ -1,0 +1,116 @@
+import { CODE, type DescriptorStatus, LIMIT_UNIT, type RateLimitResponse } from '../codec/messages.js';
+
+/** What came back over all calls. */
+export interface CheckResult {
+  readonly ok: number;
+  readonly overLimit: number;
+  /** Answers with neither code, which no server should give. */
+  readonly otherAnswers: number;
+  /** Failed calls by gRPC code name. */
+  readonly errors: ReadonlyMap<string, number>;
+  /** The last answer that arrived. */
+  readonly last: RateLimitResponse | undefined;
+  /** Milliseconds of every answered call, ascending. */
+  readonly latencies: Float64Array;
+}
+
+const codeNames = namesOf(CODE);
+const unitNames = namesOf(LIMIT_UNIT);
+
+/** The result for people. `colour` marks OK green and the rest red. */
+export function checkTable(result: CheckResult, colour: boolean): string {
+  const paint = (text: string, good: boolean): string =>
+    colour ? `\u001b[${good ? 32 : 31}m${text}\u001b[0m` : text;
+  const rows: [string, number, boolean][] = [
+    ['OK', result.ok, true],
+    ['OVER_LIMIT', result.overLimit, false],
+  ];
+  if (result.otherAnswers > 0) rows.push(['other', result.otherAnswers, false]);
+  for (const [code, count] of result.errors) rows.push([code, count, false]);
+  const lines = rows.map(([name, count, good]) => `${paint(name.padEnd(20), good)}${count}`);
+  if (result.last !== undefined) lines.push('', ...answerLines(result.last, paint));
+  if (result.latencies.length > 0) {
+    lines.push('', `latency  p50 ${milliseconds(result, 0.5)} ms, p99 ${milliseconds(result, 0.99)} ms`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** The result for machines, as one JSON object. */
+export function checkJson(result: CheckResult): string {
+  const { last } = result;
+  return `${JSON.stringify({
+    ok: result.ok,
+    overLimit: result.overLimit,
+    otherAnswers: result.otherAnswers,
+    errors: Object.fromEntries(result.errors),
+    last: last && {
+      code: codeName(last.overallCode),
+      statuses: last.statuses.map((status) => ({
+        code: codeName(status.code),
+        limit: status.currentLimit && {
+          name: status.currentLimit.name,
+          requestsPerUnit: status.currentLimit.requestsPerUnit,
+          unit: unitName(status.currentLimit.unit),
+        },
+        remaining: status.limitRemaining,
+        resetSeconds: status.durationUntilResetSeconds,
+      })),
+      headers: last.responseHeadersToAdd,
+      dynamicMetadata: last.dynamicMetadata,
+    },
+    latencyMs:
+      result.latencies.length > 0
+        ? { p50: percentile(result.latencies, 0.5), p99: percentile(result.latencies, 0.99) }
+        : undefined,
+  })}\n`;
+}
+
+function answerLines(answer: RateLimitResponse, paint: (text: string, good: boolean) => string): string[] {
+  const code = codeName(answer.overallCode);
+  return [
+    `last answer         ${paint(code, answer.overallCode === CODE.OK)}`,
+    ...answer.statuses.map((status, i) => `  descriptor ${i + 1}: ${statusText(status)}`),
+    ...answer.responseHeadersToAdd.map(({ key, value }) => `  ${printable(key)}: ${printable(value)}`),
+  ];
+}
+
+function statusText(status: DescriptorStatus): string {
+  const parts = [codeName(status.code)];
+  const limit = status.currentLimit;
+  if (limit === undefined) parts.push('no limit');
+  else {
+    const unit = limit.unit === LIMIT_UNIT.unknown ? '' : ` per ${unitName(limit.unit)}`;
+    const name = limit.name === '' ? '' : ` (${printable(limit.name)})`;
+    parts.push(`limit ${limit.requestsPerUnit}${unit}${name}`, `remaining ${status.limitRemaining}`);
+  }
+  if (status.durationUntilResetSeconds !== undefined) {
+    parts.push(`reset in ${status.durationUntilResetSeconds} s`);
+  }
+  return parts.join(', ');
+}
+
+function milliseconds(result: CheckResult, share: number): string {
+  return percentile(result.latencies, share).toFixed(2);
+}
+
+/** The value below or at which `share` of the values lie (nearest rank). */
+function percentile(sorted: Float64Array, share: number): number {
+  return sorted[Math.max(Math.ceil(share * sorted.length) - 1, 0)] ?? 0;
+}
+
+function codeName(code: number): string {
+  return codeNames.get(code) ?? `code ${code}`;
+}
+
+function unitName(unit: number): string {
+  return unitNames.get(unit) ?? `unit ${unit}`;
+}
+
+function namesOf(values: Readonly<Record<string, number>>): ReadonlyMap<number, string> {
+  return new Map(Object.entries(values).map(([name, value]) => [value, name]));
+}
+
+/** What a server sends must not steer the terminal. */
+function printable(text: string): string {
+  return text.replace(/\p{Control}/gu, '\ufffd');
+}

@@ -1,0 +1,170 @@
+import { Client, credentials, type ServiceError, status } from '@grpc/grpc-js';
+import { CODE, type Codec, type RateLimitResponse } from '../codec/messages.js';
+import { createReferenceCodec } from '../codec/reference-codec.js';
+import { SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
+import { CHECK_HELP, type CheckOptions, parseCheckArguments } from './check-options.js';
+import { type CheckResult, checkJson, checkTable } from './check-report.js';
+
+/** Where a command writes. */
+export interface CheckIo {
+  out(text: string): void;
+  err(text: string): void;
+  /** Whether `out` is a terminal that shows colours. */
+  readonly colour: boolean;
+}
+
+const EXIT_OK = 0;
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+/** A run longer than this says how far it is, again and again after as long. Milliseconds. */
+const PROGRESS_MS = 2000;
+
+/** `weir check` with the arguments after the command's name. Resolves with the exit code. */
+export async function checkCommand(args: readonly string[], io: CheckIo): Promise<number> {
+  const parsed = parseCheckArguments(args);
+  switch (parsed.kind) {
+    case 'help':
+      io.out(CHECK_HELP);
+      return EXIT_OK;
+    case 'usage':
+      io.err(`weir check: ${parsed.message}\nTry weir check --help.\n`);
+      return EXIT_USAGE;
+    case 'run':
+      return runCheck(parsed.options, io);
+  }
+}
+
+/** Makes the calls and prints the result. Resolves with 0 when every call was answered, else with 1. */
+export async function runCheck(options: CheckOptions, io: CheckIo): Promise<number> {
+  const client = new Client(options.address, credentials.createInsecure(), {
+    // A proxy of the environment has no business between this tool and a server named by address.
+    'grpc.enable_http_proxy': 0,
+    'grpc.max_receive_message_length': -1,
+  });
+  const tally = new Tally(options.count);
+  const progress = setInterval(() => {
+    io.err(`weir check: ${tally.finished} of ${options.count} calls done\n`);
+  }, PROGRESS_MS);
+  try {
+    await makeCalls(client, options, tally);
+  } finally {
+    clearInterval(progress);
+    client.close();
+  }
+  const result = tally.result();
+  io.out(options.json ? checkJson(result) : checkTable(result, io.colour));
+  if (tally.failure === undefined) return EXIT_OK;
+  io.err(
+    `weir check: ${tally.failures} of ${options.count} calls failed: ${advice(tally.failure, options)}\n`,
+  );
+  return EXIT_FAILED;
+}
+
+/** Counts what comes back. */
+class Tally {
+  finished = 0;
+  failures = 0;
+  /** The first failure; the later ones mostly repeat it. */
+  failure: ServiceError | undefined;
+  readonly #errors = new Map<string, number>();
+  readonly #latencies: Float64Array;
+  #answers = 0;
+  #ok = 0;
+  #overLimit = 0;
+  #last: RateLimitResponse | undefined;
+
+  constructor(count: number) {
+    this.#latencies = new Float64Array(count);
+  }
+
+  answered(answer: RateLimitResponse, milliseconds: number): void {
+    this.finished++;
+    this.#latencies[this.#answers++] = milliseconds;
+    this.#last = answer;
+    if (answer.overallCode === CODE.OK) this.#ok++;
+    else if (answer.overallCode === CODE.OVER_LIMIT) this.#overLimit++;
+  }
+
+  failed(error: ServiceError): void {
+    this.finished++;
+    this.failures++;
+    this.failure ??= error;
+    const name = status[error.code] ?? `code ${error.code}`;
+    this.#errors.set(name, (this.#errors.get(name) ?? 0) + 1);
+  }
+
+  result(): CheckResult {
+    return {
+      ok: this.#ok,
+      overLimit: this.#overLimit,
+      otherAnswers: this.#answers - this.#ok - this.#overLimit,
+      errors: this.#errors,
+      last: this.#last,
+      latencies: this.#latencies.subarray(0, this.#answers).sort(),
+    };
+  }
+}
+
+async function makeCalls(client: Client, options: CheckOptions, tally: Tally): Promise<void> {
+  const codec = createReferenceCodec();
+  const request = Buffer.from(
+    codec.encodeRequest({
+      domain: options.domain,
+      descriptors: options.descriptors,
+      hitsAddend: options.hits,
+    }),
+  );
+  let started = 0;
+  const worker = async (): Promise<void> => {
+    while (started < options.count) {
+      started++;
+      await oneCall(client, codec, request, options.timeoutMs, tally);
+    }
+  };
+  await Promise.all(Array.from({ length: options.concurrency }, worker));
+}
+
+function oneCall(
+  client: Client,
+  codec: Codec,
+  request: Buffer,
+  timeoutMs: number,
+  tally: Tally,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const before = performance.now();
+    client.makeUnaryRequest(
+      SHOULD_RATE_LIMIT_PATH,
+      (message: Buffer) => message,
+      (bytes: Buffer) => codec.decodeResponse(bytes),
+      request,
+      { deadline: Date.now() + timeoutMs },
+      (error, answer) => {
+        if (error !== null) tally.failed(error);
+        else if (answer !== undefined) tally.answered(answer, performance.now() - before);
+        resolve();
+      },
+    );
+  });
+}
+
+/** What went wrong and what to do next, in one line. */
+function advice(error: ServiceError, options: CheckOptions): string {
+  const details = error.details.replace(/\s+/g, ' ').trim();
+  if (/ECONNREFUSED/.test(details)) {
+    return `nothing listens on ${options.address}; start weir serve, or name the server with --address`;
+  }
+  if (/ENOTFOUND|EAI_AGAIN|name resolution/i.test(details)) {
+    return `${options.address} cannot be resolved; name the server with --address`;
+  }
+  switch (error.code) {
+    case status.DEADLINE_EXCEEDED:
+      return `no answer from ${options.address} within ${options.timeoutMs} ms; look at the server, or raise --timeout`;
+    case status.UNIMPLEMENTED:
+      return `${options.address} does not serve ${SHOULD_RATE_LIMIT_PATH}; name the server's gRPC port with --address`;
+    case status.UNAVAILABLE:
+      return `${details}; check that ${options.address} is the server's gRPC port and that its store is up`;
+    default:
+      return `${status[error.code] ?? error.code}: ${details}`;
+  }
+}

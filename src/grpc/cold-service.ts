@@ -1,0 +1,108 @@
+import {
+  type ServerDuplexStream,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type ServiceDefinition,
+  type sendUnaryData,
+  status,
+  type UntypedHandleCall,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+
+/** Answers that may wait for a caller that does not read; more end the stream. */
+const MAX_UNREAD_MESSAGES = 1000;
+
+type AnsweringStream = ServerWritableStream<unknown, unknown> | ServerDuplexStream<unknown, unknown>;
+
+/**
+ * Guards services that come from libraries (health, reflection): their streams can be ended from outside, do not pile up
+ * answers for a caller that does not read, and what their handlers throw stays inside.
+ */
+export class ColdServices {
+  readonly #open = new Set<AnsweringStream>();
+  readonly #onError: (error: unknown) => void;
+  #ended = false;
+
+  constructor(onError: (error: unknown) => void) {
+    this.#onError = onError;
+  }
+
+  /** The same service with every handler guarded. */
+  guard(
+    definition: ServiceDefinition,
+    implementation: UntypedServiceImplementation,
+  ): UntypedServiceImplementation {
+    const guarded: UntypedServiceImplementation = {};
+    for (const [name, method] of Object.entries(definition)) {
+      const handler = (implementation[name] ?? implementation[method.originalName ?? name])?.bind(
+        implementation,
+      );
+      if (handler === undefined) continue;
+      guarded[name] = method.responseStream ? this.#guardStream(handler) : this.#guardUnary(handler);
+    }
+    return guarded;
+  }
+
+  /** Ends every open stream with UNAVAILABLE, and those that are still to come. */
+  endStreams(): void {
+    this.#ended = true;
+    for (const stream of this.#open) end(stream, status.UNAVAILABLE, 'the server is shutting down');
+  }
+
+  #guardUnary(handler: UntypedHandleCall): UntypedHandleCall {
+    const run = handler as (
+      call: ServerUnaryCall<unknown, unknown>,
+      callback: sendUnaryData<unknown>,
+    ) => void;
+    return (call: ServerUnaryCall<unknown, unknown>, callback: sendUnaryData<unknown>) => {
+      try {
+        run(call, callback);
+      } catch (error) {
+        this.#onError(error);
+        callback({ code: status.INTERNAL, details: 'internal error' });
+      }
+    };
+  }
+
+  #guardStream(handler: UntypedHandleCall): UntypedHandleCall {
+    const run = handler as (call: AnsweringStream) => void;
+    return (call: AnsweringStream) => {
+      if (this.#ended) {
+        end(call, status.UNAVAILABLE, 'the server is shutting down');
+        return;
+      }
+      this.#open.add(call);
+      // grpc-js says so whenever a call is over, also after a good end.
+      call.once('cancelled', () => this.#open.delete(call));
+      boundUnread(call);
+      try {
+        run(call);
+      } catch (error) {
+        this.#onError(error);
+        end(call, status.INTERNAL, 'internal error');
+      }
+    };
+  }
+}
+
+function end(call: AnsweringStream, code: status, details: string): void {
+  call.emit('error', { code, details });
+}
+
+/** Reads no further question while answers wait, and ends a stream whose answers nobody reads. */
+function boundUnread(call: AnsweringStream): void {
+  const write = call.write.bind(call) as (message: unknown) => boolean;
+  call.write = (message: unknown): boolean => {
+    if (call.writableEnded) return false;
+    if (call.writableLength >= MAX_UNREAD_MESSAGES) {
+      end(call, status.RESOURCE_EXHAUSTED, 'answers are not being read');
+      return false;
+    }
+    const more = write(message);
+    if (!more && 'read' in call && !call.isPaused()) {
+      call.pause();
+      call.once('drain', () => call.resume());
+    }
+    return more;
+  };
+}

@@ -1,0 +1,233 @@
+import { createServer, type Http2Server, type IncomingHttpHeaders } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import {
+  Server,
+  type ServerOptions,
+  type ServerUnaryCall,
+  type ServiceDefinition,
+  type StatusObject,
+  type sendUnaryData,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import { ColdServices } from './cold-service.js';
+import { Connections, formatPeer, LINGER_MS } from './connections.js';
+import { attachToHttp2Server } from './grpc-js-internals.js';
+import {
+  type CallInfo,
+  GrpcError,
+  type GrpcServer,
+  type GrpcServerOptions,
+  STATUS,
+  type UnaryHandler,
+} from './grpc-server.js';
+import { normaliseTimeout } from './timeout-header.js';
+
+/** Ages above this mean never: with its jitter of a tenth grpc-js would overflow Node's timers (24.8 days). */
+const MAX_AGE_MS = 1_900_000_000;
+
+type RawCall = ServerUnaryCall<Buffer, Uint8Array>;
+
+/** The {@link GrpcServer} on @grpc/grpc-js. Messages pass through as bytes. */
+export class GrpcJsServer implements GrpcServer {
+  readonly #options: GrpcServerOptions;
+  readonly #grpc: Server;
+  readonly #http2: Http2Server;
+  readonly #connections: Connections;
+  readonly #coldServices: ColdServices;
+  /** Unary handlers that have not answered yet. */
+  #running = 0;
+  #drained: Promise<void> | undefined;
+  /** Set while draining: called when `#running` falls to 0. */
+  #onQuiet: (() => void) | undefined;
+
+  constructor(options: GrpcServerOptions) {
+    this.#options = options;
+    this.#grpc = new Server(grpcJsOptions(options));
+    this.#http2 = createServer({
+      settings: {
+        maxConcurrentStreams: options.maxConcurrentStreams,
+        // Enforced by Node once the client has acknowledged the settings; until then its own 65,535 bytes hold. A
+        // stream that exceeds it is reset with ENHANCE_YOUR_CALM, which gRPC clients read as RESOURCE_EXHAUSTED.
+        maxHeaderListSize: options.maxHeaderListBytes,
+      },
+      // As grpc-js sets them: Node resets good streams when a session meets its memory limit. What a connection may hold
+      // is bounded by streams at once × message size.
+      maxSessionMemory: Number.MAX_SAFE_INTEGER,
+      maxSendHeaderBlockLength: Number.MAX_SAFE_INTEGER,
+    });
+    this.#connections = new Connections(this.#http2, options.onError);
+    this.#coldServices = new ColdServices(options.onError);
+    // Before the listener of grpc-js, which gets the same headers object.
+    this.#http2.on('stream', (_stream, headers: IncomingHttpHeaders) => {
+      const timeout = headers['grpc-timeout'];
+      if (typeof timeout !== 'string') return;
+      const usable = normaliseTimeout(timeout);
+      if (usable === undefined) delete headers['grpc-timeout'];
+      else headers['grpc-timeout'] = usable;
+    });
+    attachToHttp2Server(this.#grpc, this.#http2);
+  }
+
+  addUnary(path: string, handler: UnaryHandler): void {
+    const answer = (call: RawCall, callback: sendUnaryData<Uint8Array>): void => {
+      this.#running++;
+      let result: Uint8Array | Promise<Uint8Array>;
+      try {
+        result = handler(call.request, new GrpcJsCallInfo(call, this.#options));
+      } catch (error) {
+        this.#fail(callback, error);
+        return;
+      }
+      if (isPromise(result)) {
+        result.then(
+          (message) => this.#succeed(callback, message),
+          (error: unknown) => this.#fail(callback, error),
+        );
+      } else {
+        this.#succeed(callback, result);
+      }
+    };
+    if (!this.#grpc.register(path, answer, toBuffer, passThrough, 'unary')) {
+      throw new Error(`a handler for ${path} is registered already`);
+    }
+  }
+
+  addService(definition: ServiceDefinition, implementation: UntypedServiceImplementation): void {
+    this.#grpc.addService(definition, this.#coldServices.guard(definition, implementation));
+  }
+
+  listen(host: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#http2.once('error', reject);
+      this.#http2.listen({ host, port }, () => {
+        this.#http2.off('error', reject);
+        this.#http2.on('error', this.#options.onError);
+        resolve((this.#http2.address() as AddressInfo).port);
+      });
+    });
+  }
+
+  drain(graceMs: number): Promise<void> {
+    this.#drained ??= this.#drain(graceMs);
+    return this.#drained;
+  }
+
+  async close(): Promise<void> {
+    const closed = this.#stopListening();
+    this.#connections.cut();
+    await closed;
+  }
+
+  /**
+   * New calls are refused by the GOAWAY itself: it names the last stream that is served, and gRPC clients try a later one
+   * elsewhere or report it as UNAVAILABLE; new connections find no listener. Once no handler runs, all there is left to do
+   * is to hand over answers, for which a reading client needs no more than the linger time.
+   */
+  async #drain(graceMs: number): Promise<void> {
+    const closed = this.#stopListening();
+    this.#coldServices.endStreams();
+    this.#connections.closeGracefully();
+    const cut = (): void => {
+      if (this.#running === 0) this.#connections.cut();
+    };
+    let quiet: NodeJS.Timeout | undefined;
+    this.#onQuiet = () => {
+      clearTimeout(quiet);
+      quiet = setTimeout(cut, LINGER_MS);
+    };
+    if (this.#running === 0) this.#onQuiet();
+    const grace = setTimeout(() => this.#connections.cut(), graceMs);
+    await closed;
+    this.#onQuiet = undefined;
+    clearTimeout(quiet);
+    clearTimeout(grace);
+  }
+
+  /** Resolves when the listener and every connection are closed. */
+  async #stopListening(): Promise<void> {
+    if (this.#http2.listening) this.#http2.close();
+    await this.#connections.empty();
+  }
+
+  #succeed(callback: sendUnaryData<Uint8Array>, message: Uint8Array): void {
+    this.#finish();
+    callback(null, message);
+  }
+
+  #fail(callback: sendUnaryData<Uint8Array>, error: unknown): void {
+    this.#finish();
+    if (error instanceof GrpcError) {
+      callback(toStatus(error.code, error.message));
+    } else {
+      this.#options.onError(error);
+      callback(toStatus(STATUS.INTERNAL, 'internal error'));
+    }
+  }
+
+  #finish(): void {
+    this.#running--;
+    if (this.#running === 0) this.#onQuiet?.();
+  }
+}
+
+/** A call's deadline, state and peer; the peer is only looked up when somebody asks. */
+class GrpcJsCallInfo implements CallInfo {
+  readonly deadlineMicros: number;
+  readonly #call: RawCall;
+
+  constructor(call: RawCall, clock: Pick<GrpcServerOptions, 'monotonicMicros'>) {
+    this.#call = call;
+    // grpc-js counts on the wall clock; the handler runs at once, so a step in between is no concern.
+    const deadline = call.getDeadline() as number;
+    this.deadlineMicros =
+      deadline === Number.POSITIVE_INFINITY
+        ? deadline
+        : clock.monotonicMicros() + (deadline - Date.now()) * 1000;
+  }
+
+  cancelled(): boolean {
+    return this.#call.cancelled;
+  }
+
+  get peer(): string {
+    const peer = this.#call.getPeer();
+    const colon = peer.lastIndexOf(':');
+    return colon < 0 ? peer : formatPeer(peer.slice(0, colon), Number(peer.slice(colon + 1)));
+  }
+}
+
+function grpcJsOptions(options: GrpcServerOptions): ServerOptions {
+  const result: ServerOptions = {
+    'grpc.max_receive_message_length': options.maxReceiveMessageBytes,
+    'grpc.max_send_message_length': -1,
+    // Nobody asks channelz here, and it counts on every call.
+    'grpc.enable_channelz': 0,
+  };
+  if (options.maxConnectionAgeMs <= MAX_AGE_MS) {
+    result['grpc.max_connection_age_ms'] = options.maxConnectionAgeMs;
+  }
+  if (options.maxConnectionAgeGraceMs <= MAX_AGE_MS) {
+    result['grpc.max_connection_age_grace_ms'] = options.maxConnectionAgeGraceMs;
+  }
+  return result;
+}
+
+function isPromise(result: Uint8Array | Promise<Uint8Array>): result is Promise<Uint8Array> {
+  return 'then' in result;
+}
+
+/** A status for the wire. grpc-js percent-encodes the text and throws on half a surrogate pair. */
+function toStatus(code: number, message: string): Partial<StatusObject> {
+  return { code, details: message.replace(/\p{Surrogate}/gu, '\ufffd') };
+}
+
+/** grpc-js copies the message with Buffer's own method. */
+function toBuffer(message: Uint8Array): Buffer {
+  return Buffer.isBuffer(message)
+    ? message
+    : Buffer.from(message.buffer, message.byteOffset, message.byteLength);
+}
+
+function passThrough(message: Buffer): Buffer {
+  return message;
+}

@@ -1,0 +1,81 @@
+import type { ServerUnaryCall, ServerWritableStream, ServiceDefinition, sendUnaryData } from '@grpc/grpc-js';
+import { service } from 'grpc-health-check';
+import type { GrpcServer } from './grpc-server.js';
+
+type ServingStatus = 'SERVING' | 'NOT_SERVING' | 'SERVICE_UNKNOWN';
+interface HealthRequest {
+  readonly service: string;
+}
+interface HealthResponse {
+  readonly status: ServingStatus;
+}
+interface HealthListResponse {
+  readonly statuses: Readonly<Record<string, HealthResponse>>;
+}
+type WatchCall = ServerWritableStream<HealthRequest, HealthResponse>;
+
+/** gRPC's NOT_FOUND, which only this service sends. */
+const NOT_FOUND = 5;
+
+/**
+ * grpc.health.v1 (https://github.com/grpc/grpc/blob/master/doc/health-checking.md): one state for all names. The service
+ * definition is grpc-health-check's; its implementation is not used because it keeps an entry for every name that a caller
+ * ever watched.
+ */
+export class Health {
+  readonly #names: readonly string[];
+  readonly #watchers = new Set<WatchCall>();
+  #serving = false;
+
+  /** `names` are the services asked about beside the overall ''. Starts as NOT_SERVING. */
+  constructor(names: readonly string[]) {
+    this.#names = ['', ...names];
+  }
+
+  /** Open Watch calls on names that exist. */
+  get watchers(): number {
+    return this.#watchers.size;
+  }
+
+  /** Changes the state of every name, and tells every watcher. */
+  setServing(serving: boolean): void {
+    if (serving === this.#serving) return;
+    this.#serving = serving;
+    for (const call of this.#watchers) call.write(this.#response());
+  }
+
+  /** Registers Check, Watch and List. */
+  addTo(server: Pick<GrpcServer, 'addService'>): void {
+    server.addService(service as ServiceDefinition, {
+      Check: (
+        call: ServerUnaryCall<HealthRequest, HealthResponse>,
+        callback: sendUnaryData<HealthResponse>,
+      ) => {
+        if (this.#names.includes(call.request.service)) callback(null, this.#response());
+        else callback({ code: NOT_FOUND, details: 'this server has no service of that name' });
+      },
+      Watch: (call: WatchCall) => {
+        // The protocol wants unknown names answered and the stream kept open; they never change here.
+        if (!this.#names.includes(call.request.service)) {
+          call.write({ status: 'SERVICE_UNKNOWN' });
+          return;
+        }
+        this.#watchers.add(call);
+        call.once('cancelled', () => this.#watchers.delete(call));
+        call.write(this.#response());
+      },
+      List: (
+        _call: ServerUnaryCall<object, HealthListResponse>,
+        callback: sendUnaryData<HealthListResponse>,
+      ) => {
+        callback(null, {
+          statuses: Object.fromEntries(this.#names.map((name) => [name, this.#response()])),
+        });
+      },
+    });
+  }
+
+  #response(): HealthResponse {
+    return { status: this.#serving ? 'SERVING' : 'NOT_SERVING' };
+  }
+}
