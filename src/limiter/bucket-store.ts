@@ -26,7 +26,10 @@ export interface TakeItem {
 export interface TakeOutcome {
   /** Whether the hits did not fit. */
   readonly limited: boolean;
-  /** Whole tokens left, or hits left in the window, after the request was decided. */
+  /**
+   * Whole tokens left, or hits left in the window, once this item was applied; of a bucket named twice, what each found.
+   * A limited item reports what it found; any other item of a denied request what is there with nothing taken.
+   */
   readonly remaining: number;
   /**
    * Microseconds, never negative. Limited: until these very hits would pass (hits above capacity: until the bucket is

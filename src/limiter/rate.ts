@@ -72,6 +72,16 @@ export function costCarry(rate: { readonly p: number; readonly q: number }, toke
   return Number((BigInt(tokens) * BigInt(rate.p)) % BigInt(rate.q));
 }
 
+/** {@link costWhole} of `hits`; more than the bucket holds cost more than it takes to fill, so that they never fit. */
+export function askedWhole(rate: TokenBucketRate, hits: number): number {
+  return hits > rate.maxTokens ? rate.fillWhole + 1 : costWhole(rate, hits);
+}
+
+/** {@link costCarry} of `hits`; see {@link askedWhole}. */
+export function askedCarry(rate: TokenBucketRate, hits: number): number {
+  return hits > rate.maxTokens ? 0 : costCarry(rate, hits);
+}
+
 /**
  * Builds a token bucket rate from already validated numbers: `maxTokens` and `tokensPerFill` integers from 1 to 2^32-1,
  * `fillIntervalMicros` an integer >= 1000, and a time to fill of at most {@link MAX_FILL_MICROS}.

@@ -1,0 +1,41 @@
+/**
+ * The state of one bucket while requests are decided on it, and the form in which stores keep it.
+ *
+ * | | `unit` | `whole` | `part` |
+ * |---|---|---|---|
+ * | nothing stored: a full bucket, a window without hits | 0 | 0 | 0 |
+ * | token bucket | q of its rate | time at which it is full, whole µs | carry, in 1/q µs |
+ * | window | minus its length in µs | its start in µs | hits counted |
+ */
+export class RunningBucket {
+  unit = 0;
+  whole = 0;
+  part = 0;
+  /** Whether something was taken, given back or counted since {@link load}. */
+  dirty = false;
+  private loadedUnit = 0;
+  private loadedWhole = 0;
+  private loadedPart = 0;
+
+  /** Starts a request with a stored state. */
+  load(unit: number, whole: number, part: number): void {
+    this.loadedUnit = unit;
+    this.loadedWhole = whole;
+    this.loadedPart = part;
+    this.restore();
+  }
+
+  /** Undoes what happened since {@link load}. */
+  restore(): void {
+    this.unit = this.loadedUnit;
+    this.whole = this.loadedWhole;
+    this.part = this.loadedPart;
+    this.dirty = false;
+  }
+
+  /** Whether nothing need be stored: the bucket is full, the window has no hits. */
+  isBlank(nowMicros: number): boolean {
+    if (this.unit < 0) return this.part === 0;
+    return this.whole < nowMicros || (this.whole === nowMicros && this.part === 0);
+  }
+}

@@ -1,0 +1,115 @@
+import type { BucketStore, TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
+import type { Clock } from '../../limiter/clock.js';
+import { decide, type Steps } from '../../limiter/decide.js';
+import { outcome } from '../../limiter/outcome.js';
+import { RunningBucket } from '../../limiter/running-bucket.js';
+import { BucketTable } from './bucket-table.js';
+
+/** Settings of {@link MemoryStore}. */
+export interface MemoryStoreOptions {
+  /** Token buckets go by its monotonic time, windows by its wall time. */
+  readonly clock: Clock;
+  /** Most buckets kept; default 1,000,000. */
+  readonly maxBuckets?: number;
+  /** Most bytes the buckets may take, estimated; default 512 MiB. */
+  readonly maxBytes?: number;
+  /** Whether windows count the hits of denied requests; default true, as envoyproxy/ratelimit does. */
+  readonly countDeniedHits?: boolean;
+}
+
+export const DEFAULT_MAX_BUCKETS = 1_000_000;
+export const DEFAULT_MAX_BYTES = 512 * 1024 * 1024;
+
+/** Below this many items a repeated key is found by comparing, above by a map. */
+const FEW_ITEMS = 8;
+
+/**
+ * Buckets in this process. Synchronous: no promise and no closure per request. Bounded; past the bounds the bucket that
+ * would be full soonest is forgotten, which `evictions` counts.
+ */
+export class MemoryStore implements BucketStore {
+  private readonly clock: Clock;
+  private readonly countDeniedHits: boolean;
+  private readonly table: BucketTable;
+  // Scratch space of one request, reused.
+  private readonly pool: RunningBucket[] = [];
+  private readonly buckets: RunningBucket[] = [];
+  private readonly seen = new Map<string, RunningBucket>();
+  private readonly steps: Steps = { limited: [], whole: [], part: [] };
+
+  constructor(options: MemoryStoreOptions) {
+    this.clock = options.clock;
+    this.countDeniedHits = options.countDeniedHits ?? true;
+    this.table = new BucketTable({
+      maxBuckets: options.maxBuckets ?? DEFAULT_MAX_BUCKETS,
+      maxBytes: options.maxBytes ?? DEFAULT_MAX_BYTES,
+    });
+  }
+
+  /** Buckets kept now. */
+  get size(): number {
+    return this.table.size;
+  }
+
+  /** Estimated bytes they take. */
+  get bytes(): number {
+    return this.table.bytes;
+  }
+
+  /** Buckets forgotten before they were full, since start. */
+  get evictions(): number {
+    return this.table.evictions;
+  }
+
+  take(items: readonly TakeItem[]): readonly TakeOutcome[] {
+    const tokenMicros = this.clock.monotonicMicros();
+    const windowMicros = this.clock.wallMicros();
+    const { buckets, steps, table } = this;
+    this.load(items);
+    decide(items, buckets, tokenMicros, windowMicros, this.countDeniedHits, steps);
+    const outcomes = new Array<TakeOutcome>(items.length);
+    for (let i = 0; i < items.length; i++) {
+      const item = items[i] as TakeItem;
+      const bucket = buckets[i] as RunningBucket;
+      if (bucket.dirty) {
+        table.write(item.key, bucket, tokenMicros, windowMicros);
+        bucket.dirty = false;
+      }
+      outcomes[i] = outcome(
+        item,
+        steps.limited[i] as boolean,
+        steps.whole[i] as number,
+        steps.part[i] as number,
+        item.rate.kind === 'window' ? windowMicros : tokenMicros,
+      );
+    }
+    return outcomes;
+  }
+
+  /** Nothing to stop. */
+  async close(): Promise<void> {}
+
+  /** Fills `buckets` with the stored states, one object per distinct key. */
+  private load(items: readonly TakeItem[]): void {
+    const { pool, buckets, seen, table } = this;
+    const many = items.length > FEW_ITEMS;
+    for (let i = 0; i < items.length; i++) {
+      const { key } = items[i] as TakeItem;
+      let bucket = many ? seen.get(key) : this.earlier(items, i);
+      if (bucket === undefined) {
+        bucket = pool[i] ??= new RunningBucket();
+        table.read(key, bucket);
+        if (many) seen.set(key, bucket);
+      }
+      buckets[i] = bucket;
+    }
+    if (many) seen.clear();
+  }
+
+  /** The bucket of an earlier item with the same key. */
+  private earlier(items: readonly TakeItem[], index: number): RunningBucket | undefined {
+    const { key } = items[index] as TakeItem;
+    for (let i = 0; i < index; i++) if ((items[i] as TakeItem).key === key) return this.buckets[i];
+    return undefined;
+  }
+}

@@ -1,0 +1,159 @@
+/** Where a Redis is and how to log in. */
+export interface RedisAddress {
+  /** Host name or IP address without brackets; absent for a socket. */
+  readonly host?: string;
+  readonly port?: number;
+  /** Path of a Unix domain socket; absent for TCP. */
+  readonly path?: string;
+  readonly tls: boolean;
+  readonly username?: string;
+  readonly password?: string;
+  readonly db: number;
+  /** The address as logs and errors may show it: no user, no password. */
+  readonly redactedAddress: string;
+}
+
+/** Settings that stand beside the URL and beat what it says. */
+export interface RedisAddressOverrides {
+  readonly username?: string;
+  readonly password?: string;
+  readonly db?: number;
+  readonly tls?: boolean;
+}
+
+const DEFAULT_PORT = 6379;
+const FORMS =
+  'use host:port, [::1]:6379, the path of a socket, redis://user:password@host:port/db, rediss:// for TLS, or unix:///path?db=1';
+
+type Parts = Omit<RedisAddress, 'redactedAddress' | 'tls' | 'db'> & { tls: boolean; db: number };
+
+/**
+ * Reads a Redis address: `host:port`, `host`, `[::1]:6379`, the path of a socket (it begins with `/` or `.`), `redis://`,
+ * `rediss://` (TLS) or `unix://` URL. User and password of a URL are percent-decoded.
+ *
+ * Throws an Error that says what is wrong and never shows a password.
+ */
+export function parseRedisUrl(url: string, overrides: RedisAddressOverrides = {}): RedisAddress {
+  const parts = { ...parse(url.trim()), ...defined(overrides) };
+  if (parts.path !== undefined && parts.tls) {
+    throw new Error('Redis address: a Unix domain socket has no TLS; drop TLS or use rediss://host:port');
+  }
+  if (!Number.isSafeInteger(parts.db) || parts.db < 0) {
+    throw new Error('Redis address: the database must be a whole number from 0');
+  }
+  return { ...parts, redactedAddress: redacted(parts) };
+}
+
+function parse(url: string): Parts {
+  if (url === '') throw new Error(`Redis address is empty; ${FORMS}`);
+  if (url.includes(',')) {
+    throw new Error('Redis address: several addresses (cluster, sentinel) are not supported; name one Redis');
+  }
+  if (url.startsWith('/') || url.startsWith('.')) return { path: url, tls: false, db: 0 };
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(url)?.[1]?.toLowerCase();
+  if (scheme === undefined) return parseHostPort(url);
+  if (scheme === 'unix') return parseUnix(url);
+  if (scheme === 'redis' || scheme === 'rediss') return parseTcp(url, scheme === 'rediss');
+  throw new Error(`Redis address: unknown scheme ${JSON.stringify(`${scheme}://`)}; ${FORMS}`);
+}
+
+function parseHostPort(text: string): Parts {
+  const match = /^(?:\[([0-9a-f:.%]+)\]|([^\s:@/?#[\]]+))(?::(\d+))?$/i.exec(text);
+  const host = match?.[1] ?? match?.[2];
+  if (match === null || host === undefined) {
+    // What cannot be read may hold a password: it is not repeated.
+    throw new Error(`Redis address cannot be read; ${FORMS}`);
+  }
+  return { host, port: port(match[3]), tls: false, db: 0 };
+}
+
+function parseUnix(url: string): Parts {
+  const rest = url.slice('unix://'.length);
+  const query = rest.indexOf('?');
+  const before = query < 0 ? rest : rest.slice(0, query);
+  const at = before.lastIndexOf('@');
+  const path = decode(before.slice(at + 1), 'the path');
+  if (path === '') throw new Error('Redis address: unix:// names no path; write unix:///path/of/socket');
+  const params = new URLSearchParams(query < 0 ? '' : rest.slice(query + 1));
+  const user = at < 0 ? '' : before.slice(0, at);
+  const colon = user.indexOf(':');
+  return {
+    path,
+    tls: false,
+    db: database(undefined, params),
+    ...credentials(colon < 0 ? user : user.slice(0, colon), colon < 0 ? '' : user.slice(colon + 1)),
+  };
+}
+
+function parseTcp(url: string, tls: boolean): Parts {
+  let parsed: URL;
+  try {
+    parsed = new URL(url);
+  } catch {
+    throw new Error(`Redis address cannot be read as a URL; ${FORMS}`);
+  }
+  if (parsed.hostname === '') throw new Error(`Redis address names no host; ${FORMS}`);
+  if (parsed.hash !== '') {
+    throw new Error('Redis address: "#" in a user or password must be written %23');
+  }
+  const db = parsed.pathname.replace(/^\//, '');
+  return {
+    host: decode(parsed.hostname.replace(/^\[(.*)\]$/, '$1'), 'the host'),
+    port: port(parsed.port === '' ? undefined : parsed.port),
+    tls,
+    db: database(db === '' ? undefined : db, parsed.searchParams),
+    ...credentials(parsed.username, parsed.password),
+  };
+}
+
+function port(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_PORT;
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 1 || value > 65535) {
+    throw new Error('Redis address: the port must be from 1 to 65535');
+  }
+  return value;
+}
+
+function database(path: string | undefined, params: URLSearchParams): number {
+  for (const name of params.keys()) {
+    if (name !== 'db') {
+      throw new Error(
+        `Redis address: unknown parameter ${JSON.stringify(name.slice(0, 40))}; only db is known`,
+      );
+    }
+  }
+  const text = params.get('db') ?? path ?? '0';
+  if (!/^\d{1,9}$/.test(text)) {
+    throw new Error('Redis address: the database must be a whole number, as in redis://host:6379/1');
+  }
+  return Number(text);
+}
+
+function credentials(user: string, password: string): { username?: string; password?: string } {
+  const username = decode(user, 'the user');
+  const secret = decode(password, 'the password');
+  return {
+    ...(username === '' ? {} : { username }),
+    ...(secret === '' ? {} : { password: secret }),
+  };
+}
+
+function decode(text: string, what: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Error(`Redis address: ${what} has a "%" that is not followed by two hex digits; write %25`);
+  }
+}
+
+function redacted(parts: Parts): string {
+  const db = parts.db === 0 ? '' : String(parts.db);
+  if (parts.path !== undefined) return `unix://${parts.path}${db === '' ? '' : `?db=${db}`}`;
+  const host = parts.host?.includes(':') ? `[${parts.host}]` : parts.host;
+  return `${parts.tls ? 'rediss' : 'redis'}://${host}:${parts.port}${db === '' ? '' : `/${db}`}`;
+}
+
+function defined(overrides: RedisAddressOverrides): RedisAddressOverrides {
+  return Object.fromEntries(Object.entries(overrides).filter(([, value]) => value !== undefined));
+}

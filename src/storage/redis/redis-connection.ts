@@ -1,0 +1,275 @@
+import { createSecureContext } from 'node:tls';
+import { Command, Redis, type RedisOptions } from 'ioredis';
+import { CircuitBreaker } from './circuit-breaker.js';
+import type { RedisAddress } from './redis-address.js';
+import { serverAdvice } from './server-advice.js';
+
+/** TLS settings of a Redis connection, as node:tls takes them. Certificates and keys are PEM texts. */
+export interface RedisTlsOptions {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly servername?: string;
+  readonly rejectUnauthorized?: boolean;
+}
+
+/** Told once per change of state; never holds a password. */
+export type RedisLog = (level: 'info' | 'warn' | 'error', message: string) => void;
+
+/** Settings of {@link RedisConnection}. */
+export interface RedisConnectionOptions {
+  readonly address: RedisAddress;
+  readonly tls: RedisTlsOptions | undefined;
+  /** Failures in a row that open the circuit breaker. */
+  readonly breakerFailures: number;
+  /** Key of the probe. */
+  readonly probeKey: string;
+  /** Text of the script to load on each new connection. */
+  readonly script: string;
+  readonly log: RedisLog;
+}
+
+/** What the connection tells its owner. */
+export interface RedisConnectionEvents {
+  /** Calls may be made. */
+  up(): void;
+  /** Calls fail until `up`; `reason` may be logged. */
+  down(reason: string): void;
+  /** The connection is gone, and every call on it. */
+  lost(): void;
+}
+
+// With these, service is back well within two seconds of Redis.
+const FIRST_RETRY_MS = 50;
+const LONGEST_RETRY_MS = 500;
+const FIRST_PROBE_MS = 100;
+/** A connection, its handshake and a probe may each take this long. */
+const CONNECT_TIMEOUT_MS = 1000;
+const PROBE_TIMEOUT_MS = 500;
+/** Probes without an answer after which the connection counts as hung and is made anew. */
+const HUNG_AFTER_PROBES = 3;
+/** Different reasons logged while Redis stays away. */
+const MAX_REASONS = 10;
+
+/**
+ * One connection to one Redis that keeps itself up: connects in the background, probes, reconnects for ever. It is up once
+ * a probe (a write, so that a replica or a full Redis does not pass) succeeded, and down when the connection is lost or the
+ * circuit breaker opens; an open breaker is closed by a probe. Nothing is queued and nothing is sent twice.
+ */
+export class RedisConnection {
+  private readonly options: RedisConnectionOptions;
+  private readonly events: RedisConnectionEvents;
+  private readonly client: Redis;
+  private readonly breaker: CircuitBreaker;
+  private readonly loggedReasons = new Set<string>();
+  private lastError = '';
+  private isUp = false;
+  private advised = false;
+  private closed = false;
+  /** Connection attempts since it was last up. */
+  private attempts = 0;
+  /** Counts connections, so that answers of an earlier one are known as such. */
+  private epoch = 0;
+  private probes = 0;
+  private unansweredProbes = 0;
+  private probeTimer: NodeJS.Timeout | undefined;
+  private handshakeTimer: NodeJS.Timeout | undefined;
+
+  /** Starts connecting. Throws an Error when the TLS settings cannot be used. */
+  constructor(options: RedisConnectionOptions, events: RedisConnectionEvents) {
+    this.options = options;
+    this.events = events;
+    this.breaker = new CircuitBreaker(options.breakerFailures);
+    const { address } = options;
+    // ioredis gives up for ever when a TLS socket cannot be made: better to hear of it at start.
+    if (address.tls) createSecureContext({ ...options.tls });
+    this.client = new Redis(this.clientOptions());
+    this.client.on('error', (error: Error) => {
+      this.lastError = error.message;
+    });
+    this.client.on('connect', () => this.watchHandshake());
+    this.client.on('ready', () => this.onReady());
+    this.client.on('close', () => this.onClose());
+  }
+
+  /** Whether calls may be made. */
+  get up(): boolean {
+    return this.isUp;
+  }
+
+  /** Why calls may not be made now. */
+  get downReason(): 'breaker_open' | 'disconnected' {
+    return this.breaker.open ? 'breaker_open' : 'disconnected';
+  }
+
+  /** Sends one command. Rejects with Redis's error, or at once when the connection is lost. */
+  send(name: string, args: string[]): Promise<unknown> {
+    const command = new Command(name, args, { replyEncoding: 'utf8' });
+    // Rejections arrive through command.promise; the returned promise is the same one.
+    this.client.sendCommand(command);
+    return command.promise;
+  }
+
+  /** A call was answered in time. */
+  noteSuccess(): void {
+    this.breaker.success();
+  }
+
+  /** A call failed or was not answered in time. A run of them opens the breaker. */
+  noteFailure(message: string): void {
+    if (!this.isUp || !this.breaker.failure()) return;
+    this.goDown(`${this.options.breakerFailures} calls in a row failed (${message})`);
+    this.probes = 0;
+    this.unansweredProbes = 0;
+    this.probeLater();
+  }
+
+  /** Ends the connection for good. */
+  close(): void {
+    this.closed = true;
+    this.isUp = false;
+    this.stopTimers();
+    this.client.disconnect();
+    this.client.stream?.destroy();
+  }
+
+  private clientOptions(): RedisOptions & { replyMapping: 'legacy' } {
+    const { address, tls } = this.options;
+    return {
+      ...(address.path === undefined
+        ? { host: address.host as string, port: address.port as number }
+        : { path: address.path }),
+      ...(address.tls ? { tls: { ...tls } } : {}),
+      ...(address.username === undefined ? {} : { username: address.username }),
+      ...(address.password === undefined ? {} : { password: address.password }),
+      db: address.db,
+      // RESP2: all that integers need, and every proxy speaks it.
+      protocol: 2,
+      replyMapping: 'legacy',
+      connectionName: 'weir',
+      disableClientInfo: true,
+      // The probe does what the ready check would, and more.
+      enableReadyCheck: false,
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      // 0 makes ioredis reject whatever was in flight when a connection closes.
+      maxRetriesPerRequest: 0,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      disconnectTimeout: 100,
+      retryStrategy: () => Math.min(FIRST_RETRY_MS * 2 ** this.attempts++, LONGEST_RETRY_MS),
+      // A master that became a replica: the name may lead to the new master.
+      reconnectOnError: (error) => error.message.startsWith('READONLY'),
+    };
+  }
+
+  private watchHandshake(): void {
+    clearTimeout(this.handshakeTimer);
+    this.handshakeTimer = setTimeout(() => {
+      this.lastError = 'no answer to the greeting';
+      this.client.stream.destroy();
+    }, CONNECT_TIMEOUT_MS);
+  }
+
+  private onReady(): void {
+    clearTimeout(this.handshakeTimer);
+    if (this.closed) return;
+    this.epoch++;
+    this.probes = 0;
+    this.unansweredProbes = 0;
+    // Spares the first calls the detour over NOSCRIPT; who may not SCRIPT LOAD takes that detour.
+    this.send('script', ['LOAD', this.options.script]).catch(ignore);
+    this.probe();
+  }
+
+  private onClose(): void {
+    this.epoch++;
+    this.stopTimers();
+    this.breaker.close();
+    if (this.closed) return;
+    this.goDown(this.lastError === '' ? 'connection closed' : this.lastError);
+    this.lastError = '';
+    this.events.lost();
+  }
+
+  /** Asks Redis to write, in the right database; ioredis goes on in database 0 when its own SELECT fails. */
+  private probe(): void {
+    const { epoch } = this;
+    const { db } = this.options.address;
+    let over = false;
+    const timer = setTimeout(() => {
+      over = true;
+      this.onSilentProbe();
+    }, PROBE_TIMEOUT_MS);
+    this.probeTimer = timer;
+    const selected = db === 0 ? undefined : this.send('select', [String(db)]);
+    const written = this.send('set', [this.options.probeKey, '1', 'PX', '1000']);
+    Promise.all([selected, written]).then(
+      () => {
+        if (over || epoch !== this.epoch) return;
+        clearTimeout(timer);
+        this.goUp();
+      },
+      (error: Error) => {
+        if (over || epoch !== this.epoch) return;
+        clearTimeout(timer);
+        this.unansweredProbes = 0;
+        this.goDown(error.message);
+        this.probeLater();
+      },
+    );
+  }
+
+  private onSilentProbe(): void {
+    this.goDown('no answer');
+    if (++this.unansweredProbes < HUNG_AFTER_PROBES) {
+      this.probeLater();
+      return;
+    }
+    this.lastError = 'no answer';
+    this.client.stream.destroy();
+  }
+
+  private probeLater(): void {
+    clearTimeout(this.probeTimer);
+    const delay = Math.min(FIRST_PROBE_MS * 2 ** this.probes++, LONGEST_RETRY_MS);
+    this.probeTimer = setTimeout(() => this.probe(), delay);
+  }
+
+  private goUp(): void {
+    this.breaker.close();
+    this.attempts = 0;
+    this.lastError = '';
+    this.loggedReasons.clear();
+    if (this.isUp) return;
+    this.isUp = true;
+    this.options.log('info', `Redis ${this.options.address.redactedAddress} is up`);
+    this.events.up();
+    if (!this.advised) this.advise();
+  }
+
+  private goDown(reason: string): void {
+    if (this.loggedReasons.size < MAX_REASONS && !this.loggedReasons.has(reason)) {
+      this.loggedReasons.add(reason);
+      const { redactedAddress } = this.options.address;
+      this.options.log('error', `Redis ${redactedAddress} is away, trying on: ${reason}`);
+    }
+    if (!this.isUp) return;
+    this.isUp = false;
+    this.events.down(reason);
+  }
+
+  /** Once per process: warns of a Redis that will not keep buckets. One that may not be asked is not. */
+  private advise(): void {
+    this.advised = true;
+    Promise.all([this.send('info', ['server']), this.send('info', ['memory'])]).then((sections) => {
+      for (const advice of serverAdvice(sections.join('\n'))) this.options.log('warn', advice);
+    }, ignore);
+  }
+
+  private stopTimers(): void {
+    clearTimeout(this.handshakeTimer);
+    clearTimeout(this.probeTimer);
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,342 @@
+import {
+  type BucketStore,
+  StorageError,
+  type TakeItem,
+  type TakeResult,
+} from '../../limiter/bucket-store.js';
+import { systemClock } from '../../limiter/clock.js';
+import type { RedisAddress } from './redis-address.js';
+import { RedisConnection, type RedisLog, type RedisTlsOptions } from './redis-connection.js';
+import { DEFAULT_KEY_PREFIX, redisKey } from './redis-key.js';
+import { TakeBatch } from './take-batch.js';
+import { loadTakeScript, type Script } from './take-script.js';
+
+/** Settings of {@link RedisStore}. */
+export interface RedisStoreOptions {
+  readonly address: RedisAddress;
+  /** Used when `address.tls`. */
+  readonly tls?: RedisTlsOptions;
+  /** Longest wait for an answer, in microseconds (REDIS_TIMEOUT); default 2 s. A request's own deadline may be sooner. */
+  readonly timeoutMicros?: number;
+  /** Whether windows count the hits of denied requests; default true. */
+  readonly countDeniedHits?: boolean;
+  /** Items decided at a time, past which takes are refused as overloaded; default 20,000. */
+  readonly maxInFlight?: number;
+  /** Most keys of one call, unless a single request has more; default 256. */
+  readonly keysPerCall?: number;
+  /** Failures in a row that open the circuit breaker; default 5. */
+  readonly breakerFailures?: number;
+  /** Default `weir:1:`. */
+  readonly keyPrefix?: string;
+  readonly log?: RedisLog;
+  /** Told about every call: microseconds until its answer or failure, items in it, and what went wrong. */
+  readonly observeCall?: (micros: number, items: number, failure: StorageError['reason'] | undefined) => void;
+  /** Clock of deadlines, in microseconds; default the machine's. */
+  readonly monotonicMicros?: () => number;
+  /** For tests: the time of buckets, in microseconds, in place of Redis's own. */
+  readonly clock?: () => number;
+}
+
+/** Counts since start. */
+export interface RedisStoreCounters {
+  /** Script calls sent. */
+  calls: number;
+  /** Requests in them. */
+  takes: number;
+  items: number;
+  /** Takes that ended with an error, by reason. */
+  readonly failures: Record<StorageError['reason'], number>;
+}
+
+export const DEFAULT_TIMEOUT_MICROS = 2_000_000;
+export const DEFAULT_MAX_IN_FLIGHT = 20_000;
+export const DEFAULT_KEYS_PER_CALL = 256;
+export const DEFAULT_BREAKER_FAILURES = 5;
+
+/**
+ * A take that ran out of time counts against Redis only if it waited this long: a caller's own tiny deadline says nothing
+ * about Redis.
+ */
+const TELLING_WAIT_MICROS = 5000;
+/** Timers fire on whole milliseconds: waits are cut this much short, so that no answer is later than its deadline. */
+const TIMER_SLACK_MICROS = 1000;
+
+/**
+ * Buckets in one Redis. All takes of one event-loop turn travel in one script call, several calls may be under way. A take
+ * never rejects and never outlives its deadline; see the README, "When Redis is away".
+ */
+export class RedisStore implements BucketStore {
+  readonly counters: RedisStoreCounters = {
+    calls: 0,
+    takes: 0,
+    items: 0,
+    failures: { timeout: 0, disconnected: 0, overloaded: 0, breaker_open: 0, rejected: 0 },
+  };
+  /** Resolves once Redis was reached for the first time. */
+  readonly reached: Promise<void>;
+  private everUp = false;
+  private resolveReached: () => void = () => {};
+  private readonly options: RedisStoreOptions;
+  private readonly monotonicMicros: () => number;
+  private readonly timeoutMicros: number;
+  private readonly maxInFlight: number;
+  private readonly keysPerCall: number;
+  private readonly keyOf: (item: TakeItem) => string;
+  private readonly script: Script;
+  private readonly connection: RedisConnection;
+  private readonly upListeners: (() => void)[] = [];
+  private readonly downListeners: ((reason: string) => void)[] = [];
+  /** Takes of this turn, in calls not yet sent. */
+  private waiting: TakeBatch[] = [];
+  private flushScheduled = false;
+  /** Calls sent and not yet answered, whether or not anybody waits for them. */
+  private readonly sent = new Set<TakeBatch>();
+  private itemsInFlight = 0;
+  /** Latest time seen from this Redis, microseconds. */
+  private seenMicros = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private timerAtMicros = Infinity;
+  private closing = false;
+  private whenIdle: (() => void) | undefined;
+
+  /** Connects in the background. Throws an Error when the TLS settings cannot be used. */
+  constructor(options: RedisStoreOptions) {
+    this.options = options;
+    this.monotonicMicros = options.monotonicMicros ?? (() => systemClock.monotonicMicros());
+    this.timeoutMicros = options.timeoutMicros ?? DEFAULT_TIMEOUT_MICROS;
+    this.maxInFlight = options.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT;
+    this.keysPerCall = options.keysPerCall ?? DEFAULT_KEYS_PER_CALL;
+    const prefix = options.keyPrefix ?? DEFAULT_KEY_PREFIX;
+    this.keyOf = (item) => redisKey(item, prefix);
+    this.script = loadTakeScript();
+    this.reached = new Promise((resolve) => {
+      this.resolveReached = resolve;
+    });
+    this.connection = new RedisConnection(
+      {
+        address: options.address,
+        tls: options.tls,
+        breakerFailures: options.breakerFailures ?? DEFAULT_BREAKER_FAILURES,
+        probeKey: `${prefix}probe`,
+        script: this.script.text,
+        log: options.log ?? (() => {}),
+      },
+      {
+        up: () => this.onConnectionUp(),
+        down: (reason) => {
+          for (const listener of this.downListeners) listener(reason);
+        },
+        lost: () => this.onConnectionLost(),
+      },
+    );
+  }
+
+  /** Whether Redis answers now. */
+  get connected(): boolean {
+    return this.connection.up;
+  }
+
+  /** Whether Redis was ever reached. */
+  get everReached(): boolean {
+    return this.everUp;
+  }
+
+  /** Items sent to Redis, or about to be, and not yet answered. */
+  get inFlight(): number {
+    return this.itemsInFlight;
+  }
+
+  /** `listener` runs whenever Redis comes (back) up. */
+  onUp(listener: () => void): void {
+    this.upListeners.push(listener);
+  }
+
+  /** `listener` runs whenever Redis goes away; `reason` is for the log. */
+  onDown(listener: (reason: string) => void): void {
+    this.downListeners.push(listener);
+  }
+
+  take(items: readonly TakeItem[], deadlineMicros: number): TakeResult | Promise<TakeResult> {
+    if (this.closing) return this.refuse('disconnected', 'the store is closed');
+    if (!this.connection.up) {
+      return this.refuse(this.connection.downReason, `Redis ${this.options.address.redactedAddress} is away`);
+    }
+    if (this.itemsInFlight > 0 && this.itemsInFlight + items.length > this.maxInFlight) {
+      return this.refuse('overloaded', `more than ${this.maxInFlight} items are waiting for Redis`);
+    }
+    const now = this.monotonicMicros();
+    if (deadlineMicros <= now) return this.refuse('timeout', 'the deadline has passed');
+    const deadline = Math.min(deadlineMicros, now + this.timeoutMicros);
+    this.itemsInFlight += items.length;
+    const promise = this.batchFor(items.length).add(items, deadline);
+    this.armTimer(deadline, now);
+    if (!this.flushScheduled) {
+      this.flushScheduled = true;
+      setImmediate(() => this.flush());
+    }
+    return promise;
+  }
+
+  async close(): Promise<void> {
+    this.closing = true;
+    if (this.hasPending()) {
+      await new Promise<void>((resolve) => {
+        this.whenIdle = resolve;
+      });
+    }
+    this.connection.close();
+    clearTimeout(this.timer);
+  }
+
+  private refuse(reason: StorageError['reason'], message: string): StorageError {
+    this.counters.failures[reason]++;
+    return new StorageError(reason, message);
+  }
+
+  /** The call that the next request goes into. */
+  private batchFor(items: number): TakeBatch {
+    const last = this.waiting.at(-1);
+    if (last !== undefined && last.itemCount + items <= this.keysPerCall) return last;
+    const batch = new TakeBatch();
+    this.waiting.push(batch);
+    return batch;
+  }
+
+  private flush(): void {
+    this.flushScheduled = false;
+    const { waiting } = this;
+    this.waiting = [];
+    for (const batch of waiting) {
+      if (!batch.hasPending) this.retire(batch);
+      else if (this.connection.up) this.send(batch);
+      else this.fail(batch, this.connection.downReason, 'Redis went away');
+    }
+    this.checkIdle();
+  }
+
+  private send(batch: TakeBatch): void {
+    const { counters } = this;
+    counters.calls++;
+    counters.takes += batch.takeCount;
+    counters.items += batch.itemCount;
+    batch.sentMicros = this.monotonicMicros();
+    this.sent.add(batch);
+    const args = batch.command(
+      this.keyOf,
+      this.options.clock?.(),
+      this.seenMicros,
+      this.options.countDeniedHits ?? true,
+    );
+    args.unshift(this.script.sha1);
+    this.connection.send('evalsha', args).then(
+      (reply) => this.onReply(batch, reply),
+      (error: Error) => {
+        if (error.message.startsWith('NOSCRIPT') && batch.hasPending && this.sent.has(batch)) {
+          // Nothing was done: Redis restarted or forgot its scripts. EVAL teaches it again.
+          args[0] = this.script.text;
+          this.connection.send('eval', args).then(
+            (reply) => this.onReply(batch, reply),
+            (second: Error) => this.onError(batch, second),
+          );
+          return;
+        }
+        this.onError(batch, error);
+      },
+    );
+  }
+
+  private onReply(batch: TakeBatch, reply: unknown): void {
+    if (!this.sent.has(batch)) return;
+    try {
+      const settled = batch.succeed(reply);
+      this.seenMicros = batch.nowMicros;
+      // An answer that came too late for everybody does not speak for Redis.
+      if (settled > 0) this.connection.noteSuccess();
+    } catch (error) {
+      this.onError(batch, error as Error);
+      return;
+    }
+    this.observe(batch, undefined);
+    this.retire(batch);
+    this.checkIdle();
+  }
+
+  private onError(batch: TakeBatch, error: Error): void {
+    if (!this.sent.has(batch)) return;
+    // Redis's own errors begin with a code in capitals; the rest are about the connection.
+    const reason = /^[A-Z]{2,}\b|script answered/.test(error.message) ? 'rejected' : 'disconnected';
+    this.fail(batch, reason, error.message);
+    this.connection.noteFailure(error.message);
+    this.checkIdle();
+  }
+
+  private fail(batch: TakeBatch, reason: StorageError['reason'], message: string): void {
+    this.counters.failures[reason] += batch.fail(new StorageError(reason, message));
+    if (this.sent.has(batch)) this.observe(batch, reason);
+    this.retire(batch);
+  }
+
+  /** Nothing more will come of this call. */
+  private retire(batch: TakeBatch): void {
+    this.sent.delete(batch);
+    this.itemsInFlight -= batch.itemCount;
+  }
+
+  private observe(batch: TakeBatch, failure: StorageError['reason'] | undefined): void {
+    this.options.observeCall?.(this.monotonicMicros() - batch.sentMicros, batch.itemCount, failure);
+  }
+
+  private onConnectionUp(): void {
+    if (!this.everUp) {
+      this.everUp = true;
+      this.resolveReached();
+    }
+    for (const listener of this.upListeners) listener();
+  }
+
+  private onConnectionLost(): void {
+    for (const batch of [...this.sent]) this.fail(batch, 'disconnected', 'the connection to Redis was lost');
+    this.checkIdle();
+  }
+
+  /** One timer for all takes, set to the soonest deadline. */
+  private armTimer(deadlineMicros: number, nowMicros: number): void {
+    if (deadlineMicros >= this.timerAtMicros) return;
+    clearTimeout(this.timer);
+    this.timerAtMicros = deadlineMicros;
+    const wait = Math.max(0, Math.floor((deadlineMicros - TIMER_SLACK_MICROS - nowMicros) / 1000));
+    this.timer = setTimeout(() => this.onTimer(), wait);
+  }
+
+  private onTimer(): void {
+    this.timerAtMicros = Infinity;
+    const now = this.monotonicMicros();
+    const due = now + TIMER_SLACK_MICROS;
+    const error = new StorageError('timeout', 'Redis did not answer in time');
+    let soonest = Infinity;
+    let failures = 0;
+    for (const batch of [...this.sent, ...this.waiting]) {
+      if (!batch.hasPending) continue;
+      if (batch.soonestDeadline <= due) {
+        this.counters.failures.timeout += batch.expire(due, error);
+        if (batch.sentMicros > 0 && !batch.blamed && now - batch.sentMicros >= TELLING_WAIT_MICROS) {
+          batch.blamed = true;
+          failures++;
+        }
+      }
+      soonest = Math.min(soonest, batch.soonestDeadline);
+    }
+    if (soonest < Infinity) this.armTimer(soonest, now);
+    for (; failures > 0; failures--) this.connection.noteFailure(error.message);
+    this.checkIdle();
+  }
+
+  private hasPending(): boolean {
+    for (const batch of this.sent) if (batch.hasPending) return true;
+    return this.waiting.length > 0;
+  }
+
+  private checkIdle(): void {
+    if (this.whenIdle !== undefined && !this.hasPending()) this.whenIdle();
+  }
+}

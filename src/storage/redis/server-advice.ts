@@ -1,0 +1,35 @@
+/** Oldest Redis that take.lua runs on: SET with PXAT came with it. */
+const OLDEST = [6, 2] as const;
+
+/** The value of `field` in a reply to INFO. */
+export function infoField(info: string, field: string): string | undefined {
+  for (const line of info.split(/\r?\n/))
+    if (line.startsWith(`${field}:`)) return line.slice(field.length + 1);
+  return undefined;
+}
+
+/**
+ * What an operator should know about this Redis, as sentences; none when all is well or `info` (a reply to INFO) does not
+ * say.
+ */
+export function serverAdvice(info: string): string[] {
+  const advice: string[] = [];
+  const version = infoField(info, 'redis_version');
+  const [major, minor] = (version ?? '').split('.').map(Number);
+  if (major !== undefined && minor !== undefined && isOlder(major, minor)) {
+    advice.push(`Redis ${version} is too old: weir needs Redis ${OLDEST.join('.')} or later`);
+  }
+  const policy = infoField(info, 'maxmemory_policy');
+  const maxmemory = Number(infoField(info, 'maxmemory') ?? '0');
+  if (policy !== undefined && policy !== 'noeviction' && maxmemory > 0) {
+    advice.push(
+      `Redis may evict buckets before they are full (maxmemory-policy ${policy}), which hands their callers a full bucket: ` +
+        'set maxmemory-policy noeviction',
+    );
+  }
+  return advice;
+}
+
+function isOlder(major: number, minor: number): boolean {
+  return major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]);
+}

@@ -1,0 +1,285 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { TakeItem, TakeOutcome } from '../../src/limiter/bucket-store.js';
+import { tokenBucketRate, UNIT_MICROS, windowRate } from '../../src/limiter/rate.js';
+import { HUNDRED, takeItem } from '../support/take-items.js';
+import { memoryBench, RedisBench, type TestBench, takeFrom } from '../support/test-stores.js';
+
+const SECOND = UNIT_MICROS.second;
+const PER_MINUTE = windowRate('minute', 5);
+const benches: TestBench[] = [
+  memoryBench(),
+  new RedisBench('redis-server'),
+  new RedisBench('redis-server-old'),
+];
+
+const ok = (remaining: number, waitMicros: number): TakeOutcome => ({
+  limited: false,
+  remaining,
+  waitMicros,
+});
+const limited = (remaining: number, waitMicros: number): TakeOutcome => ({
+  limited: true,
+  remaining,
+  waitMicros,
+});
+
+describe.each(benches)('BucketStore in $name', (bench) => {
+  beforeAll(() => bench.start());
+  afterEach(() => bench.reset());
+  afterAll(() => bench.stop());
+
+  /** Microseconds until the minute ends. */
+  const minuteLeft = () => UNIT_MICROS.minute - (bench.clock.wallMicros() % UNIT_MICROS.minute);
+
+  test('of 200 hits on a full bucket 100 pass, a second later 10 of 100', async () => {
+    const store = await bench.open();
+    const burst = async (hits: number) => {
+      const results = await Promise.all(
+        Array.from({ length: hits }, () => takeFrom(store, takeItem('burst', HUNDRED))),
+      );
+      return results.filter(([outcome]) => outcome?.limited === false).length;
+    };
+    expect(await burst(200)).toBe(100);
+    bench.clock.advance(SECOND);
+    expect(await burst(100)).toBe(10);
+  });
+
+  test('reports what is left and when the next token comes', async () => {
+    const store = await bench.open();
+    const item = takeItem('a', HUNDRED);
+    expect(await takeFrom(store, item)).toEqual([ok(99, 100_000)]);
+    bench.clock.advance(50_000);
+    expect(await takeFrom(store, item)).toEqual([ok(98, 50_000)]);
+    expect(await takeFrom(store, takeItem('a', HUNDRED, { hits: 98 }))).toEqual([ok(0, 50_000)]);
+    expect(await takeFrom(store, item)).toEqual([limited(0, 50_000)]);
+    expect(await takeFrom(store, takeItem('a', HUNDRED, { hits: 3 }))).toEqual([limited(0, 250_000)]);
+    bench.clock.advance(49_999);
+    expect(await takeFrom(store, item)).toEqual([limited(0, 1)]);
+    bench.clock.advance(1);
+    expect(await takeFrom(store, item)).toEqual([ok(0, 100_000)]);
+  });
+
+  test('a bucket never holds more than its capacity', async () => {
+    const store = await bench.open();
+    await takeFrom(store, takeItem('a', HUNDRED, { hits: 100 }));
+    bench.clock.advance(UNIT_MICROS.day);
+    expect(await takeFrom(store, takeItem('a', HUNDRED, { hits: 0 }))).toEqual([ok(100, 0)]);
+  });
+
+  test('hits above the capacity never pass: what is there stays, the wait is until full', async () => {
+    const store = await bench.open();
+    expect(await takeFrom(store, takeItem('a', HUNDRED, { hits: 101 }))).toEqual([limited(100, 0)]);
+    await takeFrom(store, takeItem('a', HUNDRED, { hits: 30 }));
+    const most = takeItem('a', HUNDRED, { hits: Number.MAX_SAFE_INTEGER });
+    expect(await takeFrom(store, most)).toEqual([limited(70, 3 * SECOND)]);
+  });
+
+  test('a peek says whether one more fits, and takes nothing', async () => {
+    const store = await bench.open();
+    const peek = takeItem('a', HUNDRED, { hits: 0 });
+    expect(await takeFrom(store, peek)).toEqual([ok(100, 0)]);
+    await takeFrom(store, takeItem('a', HUNDRED, { hits: 100 }));
+    expect(await takeFrom(store, peek)).toEqual([limited(0, 100_000)]);
+    bench.clock.advance(100_000);
+    expect(await takeFrom(store, peek)).toEqual([ok(1, 100_000)]);
+    expect(await takeFrom(store, peek)).toEqual([ok(1, 100_000)]);
+  });
+
+  test('a refund gives back up to full and is never limited', async () => {
+    const store = await bench.open();
+    const refund = (hits: number) => takeItem('a', HUNDRED, { hits, refund: true });
+    expect(await takeFrom(store, refund(5))).toEqual([ok(100, 0)]);
+    await takeFrom(store, takeItem('a', HUNDRED, { hits: 100 }));
+    expect(await takeFrom(store, refund(0))).toEqual([ok(0, 100_000)]);
+    expect(await takeFrom(store, refund(7))).toEqual([ok(7, 100_000)]);
+    expect(await takeFrom(store, refund(Number.MAX_SAFE_INTEGER))).toEqual([ok(100, 0)]);
+    expect(await takeFrom(store, takeItem('a', HUNDRED))).toEqual([ok(99, 100_000)]);
+  });
+
+  test('a denied request takes nothing from the buckets that had room', async () => {
+    const store = await bench.open();
+    await takeFrom(store, takeItem('empty', HUNDRED, { hits: 100 }), takeItem('some', HUNDRED, { hits: 40 }));
+    const request = [takeItem('some', HUNDRED), takeItem('empty', HUNDRED), takeItem('full', HUNDRED)];
+    expect(await takeFrom(store, ...request)).toEqual([ok(60, 100_000), limited(0, 100_000), ok(100, 0)]);
+    expect(await takeFrom(store, takeItem('some', HUNDRED, { hits: 0 }))).toEqual([ok(60, 100_000)]);
+  });
+
+  test('a denied request changes nothing: refunds neither', async () => {
+    const store = await bench.open();
+    await takeFrom(store, takeItem('empty', HUNDRED, { hits: 100 }), takeItem('some', HUNDRED, { hits: 40 }));
+    await takeFrom(store, takeItem('w', PER_MINUTE, { hits: 3 }));
+    const outcomes = await takeFrom(
+      store,
+      takeItem('some', HUNDRED, { hits: 10, refund: true }),
+      takeItem('w', PER_MINUTE, { hits: 2, refund: true }),
+      takeItem('empty', HUNDRED),
+    );
+    expect(outcomes).toEqual([ok(60, 100_000), ok(2, minuteLeft()), limited(0, 100_000)]);
+    expect(await takeFrom(store, takeItem('some', HUNDRED, { hits: 0 }))).toEqual([ok(60, 100_000)]);
+  });
+
+  test('the same bucket twice must hold the sum', async () => {
+    const store = await bench.open();
+    const two = (first: number, second: number): TakeItem[] => [
+      takeItem('a', HUNDRED, { hits: first }),
+      takeItem('a', HUNDRED, { hits: second }),
+    ];
+    expect(await takeFrom(store, ...two(30, 20))).toEqual([ok(70, 100_000), ok(50, 100_000)]);
+    // 30 fit, then 30 more do not: they find 20, and need 10 more. The first finds its bucket as it was.
+    expect(await takeFrom(store, ...two(30, 30))).toEqual([ok(50, 100_000), limited(20, SECOND)]);
+    expect(await takeFrom(store, ...two(25, 25))).toEqual([ok(25, 100_000), ok(0, 100_000)]);
+  });
+
+  test('a request of thousands of buckets is decided as one', async () => {
+    const store = await bench.open();
+    const items = Array.from({ length: 10_000 }, (_, i) => takeItem(`k${i % 9_000}`, HUNDRED, { hits: 60 }));
+    const outcomes = await takeFrom(store, ...items);
+    expect(outcomes).toHaveLength(10_000);
+    // The keys from the 9,000th on come a second time.
+    expect(outcomes.filter((outcome) => outcome.limited)).toHaveLength(1_000);
+    expect(outcomes[0]).toEqual(ok(100, 0));
+    const fitting = await takeFrom(store, ...items.slice(0, 9_000));
+    expect(fitting.every((outcome) => !outcome.limited && outcome.remaining === 40)).toBe(true);
+  });
+
+  test('observed buckets never deny and give nothing they do not have', async () => {
+    const store = await bench.open();
+    await takeFrom(store, takeItem('watched', HUNDRED, { hits: 95 }));
+    const request = [
+      takeItem('watched', HUNDRED, { hits: 10, enforcement: 'observe' }),
+      takeItem('b', HUNDRED),
+    ];
+    expect(await takeFrom(store, ...request)).toEqual([limited(5, 500_000), ok(99, 100_000)]);
+    expect(await takeFrom(store, takeItem('watched', HUNDRED, { hits: 0 }))).toEqual([ok(5, 100_000)]);
+  });
+
+  test('quota buckets deny only when all of them are over', async () => {
+    const store = await bench.open();
+    const quota = (key: string) => takeItem(key, HUNDRED, { hits: 60, enforcement: 'quota' });
+    await takeFrom(store, quota('over'));
+    expect(await takeFrom(store, quota('over'), quota('fits'), takeItem('other', HUNDRED))).toEqual([
+      limited(40, 2 * SECOND),
+      ok(40, 100_000),
+      ok(99, 100_000),
+    ]);
+    expect(await takeFrom(store, quota('over'), quota('fits'), takeItem('other', HUNDRED))).toEqual([
+      limited(40, 2 * SECOND),
+      limited(40, 2 * SECOND),
+      ok(99, 100_000),
+    ]);
+  });
+
+  test('a window is aligned to the epoch and begins afresh', async () => {
+    const store = await bench.open();
+    bench.clock.advance(minuteLeft() - 10 * SECOND);
+    expect(await takeFrom(store, takeItem('w', PER_MINUTE, { hits: 5 }))).toEqual([ok(0, 10 * SECOND)]);
+    expect(await takeFrom(store, takeItem('w', PER_MINUTE))).toEqual([limited(0, 10 * SECOND)]);
+    expect(await takeFrom(store, takeItem('w', PER_MINUTE, { hits: 2, refund: true }))).toEqual([
+      // The denied hit counted: 6 - 2.
+      ok(1, 10 * SECOND),
+    ]);
+    bench.clock.advance(10 * SECOND);
+    expect(await takeFrom(store, takeItem('w', PER_MINUTE))).toEqual([ok(4, 60 * SECOND)]);
+  });
+
+  test('a peek at a window is OK exactly at the limit and counts nothing', async () => {
+    const store = await bench.open();
+    const peek = takeItem('w', PER_MINUTE, { hits: 0 });
+    await takeFrom(store, takeItem('w', PER_MINUTE, { hits: 5 }));
+    expect(await takeFrom(store, peek)).toEqual([ok(0, minuteLeft())]);
+    await takeFrom(store, takeItem('w', PER_MINUTE));
+    expect(await takeFrom(store, peek)).toEqual([limited(0, minuteLeft())]);
+  });
+
+  test('windows count the hits of a denied request, the limited one and the others', async () => {
+    const store = await bench.open();
+    await takeFrom(store, takeItem('empty', HUNDRED, { hits: 100 }));
+    const request = [takeItem('w', PER_MINUTE, { hits: 2 }), takeItem('empty', HUNDRED)];
+    expect((await takeFrom(store, ...request))[0]).toEqual(ok(3, minuteLeft()));
+    expect((await takeFrom(store, ...request))[0]).toEqual(ok(1, minuteLeft()));
+    expect((await takeFrom(store, ...request))[0]).toEqual(limited(0, minuteLeft()));
+    expect(await takeFrom(store, takeItem('w', PER_MINUTE, { hits: 4, refund: true }))).toEqual([
+      ok(3, minuteLeft()),
+    ]);
+  });
+
+  test('with countDeniedHits off a denied request counts in no window', async () => {
+    const store = await bench.open({ countDeniedHits: false });
+    await takeFrom(store, takeItem('empty', HUNDRED, { hits: 100 }));
+    const request = [takeItem('w', PER_MINUTE, { hits: 2 }), takeItem('empty', HUNDRED)];
+    expect((await takeFrom(store, ...request))[0]).toEqual(ok(5, minuteLeft()));
+    expect(await takeFrom(store, takeItem('w', PER_MINUTE, { hits: 6 }))).toEqual([limited(0, minuteLeft())]);
+    expect(await takeFrom(store, takeItem('w', PER_MINUTE, { hits: 5 }))).toEqual([ok(0, minuteLeft())]);
+  });
+
+  test('the same window twice reports the running count', async () => {
+    const store = await bench.open();
+    const two = [takeItem('w', PER_MINUTE, { hits: 3 }), takeItem('w', PER_MINUTE, { hits: 3 })];
+    expect(await takeFrom(store, ...two)).toEqual([ok(2, minuteLeft()), limited(0, minuteLeft())]);
+    expect(await takeFrom(store, takeItem('w', PER_MINUTE, { hits: 2, refund: true }))).toEqual([
+      ok(1, minuteLeft()),
+    ]);
+  });
+
+  test('counts saturate, refunds end at 0', async () => {
+    const store = await bench.open();
+    const huge = takeItem('w', PER_MINUTE, { hits: Number.MAX_SAFE_INTEGER });
+    expect(await takeFrom(store, huge)).toEqual([limited(0, minuteLeft())]);
+    expect(await takeFrom(store, huge)).toEqual([limited(0, minuteLeft())]);
+    const back = takeItem('w', PER_MINUTE, { hits: Number.MAX_SAFE_INTEGER - 1, refund: true });
+    expect(await takeFrom(store, back)).toEqual([ok(4, minuteLeft())]);
+    expect(await takeFrom(store, back)).toEqual([ok(5, minuteLeft())]);
+  });
+
+  test('a window of another unit under the same key begins afresh, another limit does not', async () => {
+    const store = await bench.open();
+    await takeFrom(store, takeItem('w', PER_MINUTE, { hits: 5 }));
+    expect((await takeFrom(store, takeItem('w', windowRate('minute', 7))))[0]?.remaining).toBe(1);
+    expect((await takeFrom(store, takeItem('w', windowRate('day', 7))))[0]?.remaining).toBe(6);
+  });
+
+  test('another kind of limit under the same key begins afresh', async () => {
+    const store = await bench.open();
+    await takeFrom(store, takeItem('a', PER_MINUTE, { hits: 5 }));
+    expect(await takeFrom(store, takeItem('a', HUNDRED))).toEqual([ok(99, 100_000)]);
+    expect((await takeFrom(store, takeItem('a', PER_MINUTE)))[0]?.remaining).toBe(4);
+  });
+
+  test('after a change of limit the stored state is read under the new one', async () => {
+    const store = await bench.open();
+    await takeFrom(store, takeItem('a', HUNDRED, { hits: 100 }));
+    // Full in 10 s: under 1 token a second that is 10 of 50 missing.
+    const slower = tokenBucketRate(50, 1, SECOND);
+    expect(await takeFrom(store, takeItem('a', slower, { hits: 0 }))).toEqual([ok(40, SECOND)]);
+    // Under 10 tokens in a second it is below empty: clamped.
+    const faster = tokenBucketRate(10, 10, SECOND);
+    expect(await takeFrom(store, takeItem('a', faster, { hits: 0 }))).toEqual([limited(0, 100_000)]);
+    // Neither look left a trace.
+    expect(await takeFrom(store, takeItem('a', HUNDRED, { hits: 0 }))).toEqual([limited(0, 100_000)]);
+    expect(await takeFrom(store, takeItem('a', slower))).toEqual([ok(39, SECOND)]);
+  });
+
+  test('carries are exact: 3 tokens a second', async () => {
+    const store = await bench.open();
+    const rate = tokenBucketRate(3, 3, SECOND);
+    expect(await takeFrom(store, takeItem('a', rate))).toEqual([ok(2, 333_334)]);
+    expect(await takeFrom(store, takeItem('a', rate, { hits: 2 }))).toEqual([ok(0, 333_334)]);
+    bench.clock.advance(333_333);
+    expect(await takeFrom(store, takeItem('a', rate))).toEqual([limited(0, 1)]);
+    bench.clock.advance(1);
+    expect(await takeFrom(store, takeItem('a', rate))).toEqual([ok(0, 333_333)]);
+    bench.clock.advance(666_666);
+    expect(await takeFrom(store, takeItem('a', rate, { hits: 2 }))).toEqual([ok(0, 333_334)]);
+  });
+
+  test('more than one token a microsecond is still a limit', async () => {
+    const store = await bench.open();
+    const rate = tokenBucketRate(4_000_000_000, 4_000_000_000, 1_000);
+    const some = takeItem('a', rate, { hits: 3_999_999_999 });
+    expect(await takeFrom(store, some)).toEqual([ok(1, 1)]);
+    expect(await takeFrom(store, takeItem('a', rate, { hits: 2 }))).toEqual([limited(1, 1)]);
+    expect(await takeFrom(store, takeItem('a', rate))).toEqual([ok(0, 1)]);
+    bench.clock.advance(1);
+    expect(await takeFrom(store, takeItem('a', rate, { hits: 4_000_000 }))).toEqual([ok(0, 1)]);
+  });
+});
