@@ -6,10 +6,21 @@ export function redacted(secret: string): string {
   return `[redacted sha256:${sha256Hex(secret).slice(0, 8)}]`;
 }
 
-/** Entries as they may be shown in logs and answers: values of `secretKeys` redacted ({@link DomainPolicy.secretKeys}). */
+/** Entry keys that name credentials in every policy, in lower case. */
+const CREDENTIALS: ReadonlySet<string> = new Set([
+  'api_key',
+  'apikey',
+  'api-key',
+  'x-api-key',
+  'authorization',
+]);
+
+/**
+ * Entries as they may be shown in logs and answers: values of `secretKeys` ({@link DomainPolicy.secretKeys}) redacted, and of keys
+ * that everybody uses for credentials.
+ */
 export function redactEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {
-  if (secretKeys.size === 0) return entries;
-  return entries.map((entry) =>
-    secretKeys.has(entry.key) ? { key: entry.key, value: redacted(entry.value) } : entry,
-  );
+  const secret = ({ key }: Entry): boolean => secretKeys.has(key) || CREDENTIALS.has(key.toLowerCase());
+  if (!entries.some(secret)) return entries;
+  return entries.map((entry) => (secret(entry) ? { key: entry.key, value: redacted(entry.value) } : entry));
 }

@@ -11,6 +11,8 @@ export interface RedisTlsOptions {
   readonly key?: string;
   readonly servername?: string;
   readonly rejectUnauthorized?: boolean;
+  /** Replaces the check that the certificate names the host; returns undefined to accept. */
+  readonly checkServerIdentity?: () => undefined;
 }
 
 /** Told once per change of state; never holds a password. */

@@ -1,0 +1,44 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+
+type Options = NonNullable<ParseArgsConfig['options']>;
+interface Config<T extends Options> extends ParseArgsConfig {
+  args: string[];
+  options: T;
+  allowPositionals: true;
+  strict: true;
+}
+export type ParsedArguments<T extends Options> = ReturnType<typeof parseArgs<Config<T>>>;
+
+/** Parses a command's arguments; a sentence instead where they make no sense. */
+export function readArguments<T extends Options>(
+  command: string,
+  args: readonly string[],
+  options: T,
+): ParsedArguments<T> | string {
+  try {
+    return parseArgs<Config<T>>({
+      args: [...args],
+      options,
+      allowPositionals: true,
+      strict: true,
+    });
+  } catch (error) {
+    // Node's own sentences go on about positional arguments; the first one says it all.
+    const [sentence] = (error as Error).message.split('. ');
+    return `weir ${command}: ${sentence}; see weir ${command} --help\n`;
+  }
+}
+
+/** `key=value` arguments as descriptor entries; a sentence where one is none. The value may hold further `=`. */
+export function readEntries(
+  command: string,
+  words: readonly string[],
+): readonly { readonly key: string; readonly value: string }[] | string {
+  const entries = [];
+  for (const word of words) {
+    const equals = word.indexOf('=');
+    if (equals < 1) return `weir ${command}: ${JSON.stringify(word)} is not of the form key=value\n`;
+    entries.push({ key: word.slice(0, equals), value: word.slice(equals + 1) });
+  }
+  return entries;
+}

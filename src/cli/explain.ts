@@ -1,0 +1,60 @@
+import { formatProblem } from '../config/config-problem.js';
+import { type Explanation, explain, renderExplanation } from '../config/explain.js';
+import { loadPolicies } from '../config/load-policies.js';
+import type { PolicySet } from '../config/policy.js';
+import { redisKey } from '../storage/redis/redis-key.js';
+import { readArguments, readEntries } from './arguments.js';
+import { EXIT, type Io } from './io.js';
+
+const OPTIONS = { domain: { type: 'string' }, json: { type: 'boolean' } } as const;
+
+/** The domain asked for, or the only one there is; a sentence where that cannot be told. */
+function chooseDomain(policies: PolicySet, asked: string | undefined): { domain: string } | string {
+  if (asked !== undefined) return { domain: asked };
+  const [only, ...others] = policies.domains.keys();
+  if (only !== undefined && others.length === 0) return { domain: only };
+  return `weir explain: name the domain with --domain; there are ${[...policies.domains.keys()].join(', ') || 'none'}\n`;
+}
+
+/** For machines: the phase in force instead of instants, which JSON cannot hold when they never come. */
+function toJson(explanation: Explanation, redis: string | undefined): string {
+  const { rule, ...rest } = explanation;
+  const { phase: _schedule, ...shown } = rule ?? { phase: undefined };
+  return `${JSON.stringify({ ...rest, rule: rule === undefined ? null : shown, redisKey: redis ?? null }, null, 2)}\n`;
+}
+
+/** `weir explain`: exit 0 when a rule applies. */
+export async function runExplain(args: readonly string[], io: Io): Promise<number> {
+  const parsed = readArguments('explain', args, OPTIONS);
+  if (typeof parsed === 'string') {
+    io.err(parsed);
+    return EXIT.USAGE;
+  }
+  const [path, ...words] = parsed.positionals;
+  const entries = readEntries('explain', words);
+  if (path === undefined || typeof entries === 'string' || entries.length === 0) {
+    const missing = 'weir explain: name a policy file and at least one key=value; see weir explain --help\n';
+    io.err(typeof entries === 'string' ? entries : missing);
+    return EXIT.USAGE;
+  }
+  const { policySet, errors } = loadPolicies([path]);
+  if (errors.length > 0) {
+    io.err(errors.map((error) => `${formatProblem(error)}\n`).join(''));
+    return EXIT.FAILED;
+  }
+  const chosen = chooseDomain(policySet, parsed.values.domain);
+  if (typeof chosen === 'string') {
+    io.err(chosen);
+    return EXIT.USAGE;
+  }
+  const wallMicros = Date.now() * 1000;
+  const explanation = explain(policySet, chosen.domain, entries, wallMicros);
+  const match = policySet.domains.get(chosen.domain)?.match(entries);
+  const redis = match?.rule?.rate === undefined ? undefined : redisKey(match);
+  if (parsed.values.json === true) io.out(toJson(explanation, redis));
+  else {
+    io.out(renderExplanation(explanation, wallMicros));
+    if (redis !== undefined) io.out(`Redis key:  ${redis}\n`);
+  }
+  return explanation.rule === undefined ? EXIT.FAILED : EXIT.OK;
+}

@@ -1,0 +1,97 @@
+import { SETTINGS } from '../server/settings-table.js';
+
+/** One command of `weir`, as `weir --help` lists it. */
+export interface CommandHelp {
+  readonly usage: string;
+  readonly summary: string;
+}
+
+const COMMANDS: readonly CommandHelp[] = [
+  { usage: 'serve [--<setting> <value>]', summary: 'answer Envoy over gRPC' },
+  { usage: 'check-config <path>…', summary: 'check policy files; every error at once' },
+  {
+    usage: 'explain <path> --domain <domain> key=value…',
+    summary: 'say which rule and bucket a descriptor meets',
+  },
+  {
+    usage: 'check --address <host:port> key=value…',
+    summary: 'ask a running server and show what it answers',
+  },
+  {
+    usage: 'health [--address <host:port>]',
+    summary: 'ask a running server for its health, for container probes',
+  },
+];
+
+function columns(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}\n`).join('');
+}
+
+/** `weir --help`. */
+export function mainHelp(): string {
+  return `weir: a rate limit decision service for Envoy
+
+Usage: weir <command> [options]
+
+${columns(COMMANDS.map(({ usage, summary }) => [usage, summary]))}
+  weir <command> --help  more on one command
+  weir --version         the version
+
+Exit codes: 0 done; 1 the answer is no (a bad policy, a taken port, a server that does not answer); 2 the command line makes no
+sense; 143 and 130 ended by a second SIGTERM or SIGINT.
+`;
+}
+
+/** Wraps a paragraph, for the settings list. */
+function wrap(paragraph: string, width: number, indent: string): string {
+  let line = '';
+  const lines: string[] = [];
+  for (const word of paragraph.split(' ')) {
+    if (line.length + word.length + 1 > width && line !== '') {
+      lines.push(line);
+      line = word;
+    } else {
+      line = line === '' ? word : `${line} ${word}`;
+    }
+  }
+  lines.push(line);
+  return lines.map((one) => `${indent}${one}\n`).join('');
+}
+
+/** `weir serve --help`: every setting with its flag, variable and default. */
+export function serveHelp(): string {
+  const settings = SETTINGS.map(({ name, flag, type, default: value, help }) => {
+    const shown = value === '' ? 'unset' : value;
+    return `  ${flag} <${type.replace('_', ' ')}>  ${name}, default ${shown}\n${wrap(help, 90, '      ')}`;
+  });
+  return `Usage: weir serve [--<setting> <value>]
+
+Answers envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit over gRPC until SIGTERM or SIGINT; a second signal ends at once.
+SIGHUP reloads the policy. Settings are environment variables; a flag of the same name beats the variable.
+
+${settings.join('')}`;
+}
+
+export const CHECK_CONFIG_HELP = `Usage: weir check-config <path>…
+
+Checks policy files, or directories of them, and prints every error with file, line, column and the place in the document.
+Nothing else happens. Exit code 0 when all are good (warnings allowed), 1 when any is bad.
+`;
+
+export const EXPLAIN_HELP = `Usage: weir explain <path> --domain <domain> key=value…
+
+Says what a descriptor meets in a policy: what \`derive\` made of it, which node matched and why, which rule holds, its phase, and
+the bucket's key. Values of API keys are never shown.
+
+  --domain <domain>  required when the policy holds more than one
+  --json             the same for machines
+
+Exit code 0 when a rule applies, 1 when none does or the policy is bad.
+`;
+
+export const HEALTH_HELP = `Usage: weir health [--address <host:port>]
+
+Asks a running server for its gRPC health and exits 0 when it is SERVING. Without --address it asks the address that GRPC_HOST and
+GRPC_PORT of its own environment name, on loopback if they name every address.
+`;

@@ -1,0 +1,21 @@
+/** The process as commands see it: main.ts hands in the real one, tests another. */
+export interface Io {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Standard output, without a line end added. */
+  out(text: string): void;
+  /** Standard error, likewise. */
+  err(text: string): void;
+  /** Whether standard output is a terminal: colours only there. */
+  readonly terminal: boolean;
+  /** Calls back on each SIGTERM and SIGINT, and on SIGHUP. */
+  onSignal(listener: (signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP') => void): void;
+}
+
+/** Exit codes of every command, printed by `weir --help`. */
+export const EXIT = {
+  OK: 0,
+  /** The command ran and the answer is no: bad policy, taken port, server not reached. */
+  FAILED: 1,
+  /** The command line makes no sense. */
+  USAGE: 2,
+} as const;

@@ -1,0 +1,52 @@
+import { checkCommand } from './check.js';
+import { runCheckConfig } from './check-config.js';
+import { CHECK_HELP } from './check-options.js';
+import { runExplain } from './explain.js';
+import { runHealth } from './health.js';
+import { CHECK_CONFIG_HELP, EXPLAIN_HELP, HEALTH_HELP, mainHelp, serveHelp } from './help.js';
+import { EXIT, type Io } from './io.js';
+import { runServe } from './serve.js';
+import { version } from './version.js';
+
+interface Command {
+  readonly run: (args: readonly string[], io: Io) => Promise<number>;
+  readonly help: () => string;
+}
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  serve: { run: runServe, help: serveHelp },
+  'check-config': { run: runCheckConfig, help: () => CHECK_CONFIG_HELP },
+  explain: { run: runExplain, help: () => EXPLAIN_HELP },
+  check: { run: (args, io) => checkCommand(args, { ...io, colour: io.terminal }), help: () => CHECK_HELP },
+  health: { run: runHealth, help: () => HEALTH_HELP },
+};
+
+/** Runs `weir` with the arguments after its name and resolves with the exit code. */
+export async function run(args: readonly string[], io: Io): Promise<number> {
+  const [name, ...rest] = args;
+  if (name === '--version' || name === '-v' || name === 'version') {
+    io.out(`weir ${version()}\n`);
+    return EXIT.OK;
+  }
+  if (name === '--help' || name === '-h' || name === 'help') {
+    const topic = rest[0] === undefined ? undefined : COMMANDS[rest[0]];
+    io.out(topic === undefined ? mainHelp() : topic.help());
+    return EXIT.OK;
+  }
+  const command = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (command === undefined) {
+    io.err(
+      name === undefined
+        ? mainHelp()
+        : `weir: there is no command ${JSON.stringify(name)}; see weir --help\n`,
+    );
+    return EXIT.USAGE;
+  }
+  const end = rest.indexOf('--');
+  const options = end === -1 ? rest : rest.slice(0, end);
+  if (options.includes('--help') || options.includes('-h')) {
+    io.out(command.help());
+    return EXIT.OK;
+  }
+  return command.run(rest, io);
+}

@@ -1,0 +1,51 @@
+import { readSettings } from '../server/settings.js';
+import { SETTINGS } from '../server/settings-table.js';
+import { startServer } from '../server/start.js';
+import { StartError } from '../server/start-error.js';
+import { readArguments } from './arguments.js';
+import { EXIT, type Io } from './io.js';
+import { version } from './version.js';
+
+/** `weir serve`: resolves once the server has drained after SIGTERM or SIGINT, or could not start. */
+export async function runServe(args: readonly string[], io: Io): Promise<number> {
+  const options = Object.fromEntries(
+    SETTINGS.map(({ flag }) => [flag.slice(2), { type: 'string' as const }]),
+  );
+  const parsed = readArguments('serve', args, options);
+  if (typeof parsed === 'string' || parsed.positionals.length > 0) {
+    io.err(
+      typeof parsed === 'string'
+        ? parsed
+        : `weir serve: ${JSON.stringify(parsed.positionals[0])} is no setting; see weir serve --help\n`,
+    );
+    return EXIT.USAGE;
+  }
+  const flags = Object.fromEntries(SETTINGS.map(({ name, flag }) => [name, parsed.values[flag.slice(2)]]));
+  const read = readSettings(io.environment, flags);
+  if (!read.ok) {
+    io.err(read.errors.map((error) => `weir: ${error}\n`).join(''));
+    return EXIT.FAILED;
+  }
+  // Before anything is started: a signal that comes while starting must stop it, too.
+  const stop = new Promise<string>((resolve) => {
+    io.onSignal((signal) => {
+      if (signal === 'SIGHUP') reload?.();
+      else resolve(signal);
+    });
+  });
+  let reload: (() => void) | undefined;
+  const started = await startServer(read.settings, { version: version(), terminal: io.terminal }).catch(
+    (error: unknown) => {
+      if (error instanceof StartError) return error;
+      throw error;
+    },
+  );
+  if (started instanceof StartError) {
+    io.err(started.lines.map((line) => `weir: ${line}\n`).join(''));
+    return EXIT.FAILED;
+  }
+  reload = () => started.reload();
+  const signal = await stop;
+  await started.drain(signal);
+  return EXIT.OK;
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env node
+import { run } from './cli/run.js';
+
+/**
+ * The only module that touches argv, signals and process.exit. The second SIGTERM or SIGINT ends at once, with the code a shell gives
+ * to a process that the signal killed.
+ */
+const SIGNAL_CODES = { SIGTERM: 143, SIGINT: 130 } as const;
+
+const listeners: ((signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP') => void)[] = [];
+let stopping = false;
+
+function notify(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): void {
+  for (const listener of listeners) listener(signal);
+}
+
+function watchSignals(): void {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping) process.exit(SIGNAL_CODES[signal]);
+      stopping = true;
+      notify(signal);
+    });
+  }
+  process.on('SIGHUP', () => notify('SIGHUP'));
+}
+
+// A reader of our output that goes away (`weir explain … | head`) is no reason for a stack trace.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    throw error;
+  });
+}
+
+run(process.argv.slice(2), {
+  environment: process.env,
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+  terminal: process.stdout.isTTY === true,
+  onSignal: (listener) => {
+    if (listeners.length === 0) watchSignals();
+    listeners.push(listener);
+  },
+}).then(
+  (code) => {
+    // Nothing should be left that holds the process; what is must not.
+    process.exit(code);
+  },
+  (error: unknown) => {
+    process.stderr.write(
+      `weir: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+    );
+    process.exit(1);
+  },
+);

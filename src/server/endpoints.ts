@@ -1,0 +1,78 @@
+import { dump } from '../config/dump.js';
+import type { PolicySet } from '../config/policy.js';
+import type { Clock } from '../limiter/clock.js';
+import { phaseAt } from '../limiter/rule.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { type HttpEndpoint, json, text } from './http.js';
+
+/** What `/healthcheck?detail` shows. Rules are not in it: PORT may be open to more people than the policy is. */
+export interface HealthDetail {
+  readonly status: 'SERVING' | 'NOT_SERVING';
+  /** Why not; absent when SERVING. */
+  readonly reason?: string;
+  readonly version: string;
+  readonly uptimeSeconds: number;
+  readonly store: string;
+  readonly storeUp: boolean;
+  readonly policy: {
+    readonly version: string;
+    readonly domains: readonly { readonly domain: string; readonly phase: string }[];
+    /** `ok`, or `error` while an older policy is in force because the one on disk is bad. */
+    readonly lastReload: 'ok' | 'error';
+    readonly errors: readonly unknown[];
+  };
+}
+
+/** Domains and the phase each file has now. */
+export function domainsOf(
+  policies: PolicySet,
+  clock: Clock,
+): readonly { readonly domain: string; readonly phase: string }[] {
+  const wallMicros = clock.wallMicros();
+  return [...policies.domains.values()].map(({ domain, phase }) => ({
+    domain,
+    phase: phaseAt(phase, wallMicros),
+  }));
+}
+
+/** Endpoints on PORT. */
+export function publicEndpoints(metrics: Metrics, detail: () => HealthDetail): readonly HttpEndpoint[] {
+  return [
+    {
+      path: '/healthcheck',
+      help: 'OK, or 500 when this server should get no requests; ?detail for more, as JSON',
+      answer: (query) => {
+        const health = detail();
+        const status = health.status === 'SERVING' ? 200 : 500;
+        if (query.has('detail')) return json(status, health);
+        return text(status, status === 200 ? 'OK' : `${health.reason}\n`);
+      },
+    },
+    {
+      path: '/metrics',
+      help: 'metrics for Prometheus',
+      answer: async () => ({
+        status: 200,
+        contentType: metrics.registry.contentType,
+        body: await metrics.registry.metrics(),
+      }),
+    },
+  ];
+}
+
+/** Endpoints on DEBUG_PORT. */
+export function debugEndpoints(policies: () => PolicySet, clock: Clock): readonly HttpEndpoint[] {
+  const endpoints: HttpEndpoint[] = [
+    {
+      path: '/rlconfig',
+      help: 'the policies in force, as a tree',
+      answer: () => text(200, dump(policies(), clock.wallMicros())),
+    },
+  ];
+  const list: HttpEndpoint = {
+    path: '/',
+    help: 'this list',
+    answer: () => text(200, [list, ...endpoints].map(({ path, help }) => `${path}: ${help}\n`).join('')),
+  };
+  return [list, ...endpoints];
+}

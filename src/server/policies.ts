@@ -1,0 +1,79 @@
+import { assetPath } from '../assets.js';
+import { type ConfigProblem, formatProblem } from '../config/config-problem.js';
+import { FilePolicyProvider, type ReloadOutcome, type ReloadReason } from '../config/file-policy-provider.js';
+import { loadPolicies } from '../config/load-policies.js';
+import type { PolicySet } from '../config/policy.js';
+import type { Logger } from '../telemetry/logger.js';
+import type { Settings } from './settings-table.js';
+import { StartError } from './start-error.js';
+
+/** The policies of this process, followed as their files change. */
+export interface Policies {
+  /** The snapshot in force. */
+  current(): PolicySet;
+  /** Whether some rule answers `error` while the store is away. */
+  needStore(): boolean;
+  /** What is wrong with the files on disk while an older policy is in force; empty when nothing is. */
+  errors(): readonly ConfigProblem[];
+  reload(reason: ReloadReason): void;
+  /** `success` is false when the files are bad and the old policy stays. */
+  onReload(listener: (success: boolean) => void): void;
+  close(): void;
+}
+
+/** The policy that is served when CONFIG_PATH is unset. */
+export const BUNDLED_POLICY = 'deploy/policies/open-api.yaml';
+
+function needStore(policies: PolicySet): boolean {
+  for (const policy of policies.domains.values()) {
+    // A file's own policy holds for limit overrides, which match no rule.
+    if (policy.onStoreFailure === 'error') return true;
+    if (policy.rules.some((rule) => rule.onStoreFailure === 'error')) return true;
+  }
+  return false;
+}
+
+function logOutcome(log: Logger, outcome: ReloadOutcome): void {
+  for (const warning of outcome.warnings) log.warn(formatProblem(warning));
+  const { reason } = outcome;
+  const policy = outcome.policySet.version;
+  if (outcome.kind === 'failed') {
+    for (const error of outcome.errors) log.error(formatProblem(error));
+    log.error({ reason, policy }, 'the policy on disk is bad; the one in force stays');
+  } else if (outcome.kind === 'loaded') {
+    log.info({ reason, policy, domains: [...outcome.policySet.domains.keys()] }, 'policy reloaded');
+  } else {
+    log.info({ reason, policy }, 'policy unchanged');
+  }
+}
+
+/** Loads the policies and follows them. Throws {@link StartError} with every error when they are bad. */
+export function openPolicies(settings: Settings, log: Logger): Policies {
+  const path = settings.configPath === '' ? assetPath(BUNDLED_POLICY) : settings.configPath;
+  const initial = loadPolicies([path]);
+  if (initial.errors.length > 0) {
+    throw new StartError([
+      ...initial.errors.map(formatProblem),
+      `the policy is bad (${initial.errors.length} ${initial.errors.length === 1 ? 'error' : 'errors'}); ` +
+        'mend it, or see weir check-config --help',
+    ]);
+  }
+  for (const warning of initial.warnings) log.warn(formatProblem(warning));
+  const provider = new FilePolicyProvider([path], initial);
+  let errors: readonly ConfigProblem[] = [];
+  provider.onReload((outcome) => {
+    errors = outcome.errors;
+    logOutcome(log, outcome);
+  });
+  provider.start();
+  return {
+    current: () => provider.current,
+    needStore: () => needStore(provider.current),
+    errors: () => errors,
+    reload: (reason) => {
+      provider.reload(reason);
+    },
+    onReload: (listener) => provider.onReload((outcome) => listener(outcome.kind !== 'failed')),
+    close: () => provider.stop(),
+  };
+}

@@ -1,0 +1,48 @@
+/** What serving depends on; see README, "Health". */
+export interface ServingConditions {
+  /** Set for good once a drain began. */
+  readonly draining: boolean;
+  /** Whether the store can decide now; always true in memory. */
+  readonly storeUp: boolean;
+  /** Whether the store was reached at least once. */
+  readonly storeReached: boolean;
+  /** Whether some rule answers `error` while the store is away. */
+  readonly needsStore: boolean;
+  /** REDIS_HEALTH_CHECK_ACTIVE_CONNECTION. */
+  readonly followsStore: boolean;
+}
+
+/** Why this process should not get requests, or undefined when it should. */
+export function notServingReason(conditions: ServingConditions): string | undefined {
+  if (conditions.draining) return 'draining';
+  if (conditions.followsStore && !conditions.storeUp)
+    return 'Redis is away (REDIS_HEALTH_CHECK_ACTIVE_CONNECTION is on)';
+  if (conditions.needsStore && !conditions.storeReached) return 'Redis was not reached yet';
+  return undefined;
+}
+
+/** Keeps the conditions and tells a listener whenever the verdict changes. */
+export class Serving {
+  #conditions: ServingConditions;
+  #serving: boolean;
+  readonly #onChange: (serving: boolean) => void;
+
+  constructor(conditions: ServingConditions, onChange: (serving: boolean) => void) {
+    this.#conditions = conditions;
+    this.#serving = notServingReason(conditions) === undefined;
+    this.#onChange = onChange;
+    onChange(this.#serving);
+  }
+
+  get reason(): string | undefined {
+    return notServingReason(this.#conditions);
+  }
+
+  update(change: Partial<ServingConditions>): void {
+    this.#conditions = { ...this.#conditions, ...change };
+    const serving = this.reason === undefined;
+    if (serving === this.#serving) return;
+    this.#serving = serving;
+    this.#onChange(serving);
+  }
+}

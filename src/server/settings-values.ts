@@ -1,0 +1,84 @@
+import { parseGoDuration } from '../config/go-duration.js';
+import { LOG_LEVELS } from '../telemetry/logger.js';
+import type { SettingType, SettingTypes } from './settings-table.js';
+
+/** A value, or the sentence that says what would be one. */
+export type Parsed<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly expected: string };
+
+function good<T>(value: T): Parsed<T> {
+  return { ok: true, value };
+}
+
+function bad(expected: string): { readonly ok: false; readonly expected: string } {
+  return { ok: false, expected };
+}
+
+/** Go's strconv.ParseBool. */
+const BOOLEANS: Readonly<Record<string, boolean>> = {
+  '1': true,
+  t: true,
+  T: true,
+  true: true,
+  TRUE: true,
+  True: true,
+  '0': false,
+  f: false,
+  F: false,
+  false: false,
+  FALSE: false,
+  False: false,
+};
+
+function wholeNumber(text: string, least: number, most: number): number | undefined {
+  if (!/^[+-]?\d+$/.test(text)) return undefined;
+  const value = Number(text);
+  return Number.isSafeInteger(value) && value >= least && value <= most ? value : undefined;
+}
+
+/** Go's time.ParseDuration as whole microseconds, rounded up; no negative ones. */
+function parseDuration(text: string): number | undefined {
+  const nanos = parseGoDuration(text);
+  if (nanos === undefined || nanos < 0n) return undefined;
+  return Number((nanos + 999n) / 1000n);
+}
+
+const parsers: { readonly [T in SettingType]: (text: string) => Parsed<SettingTypes[T]> } = {
+  string: (text) => good(text),
+  port: (text) => {
+    const value = wholeNumber(text, 0, 65_535);
+    return value === undefined ? bad('a port from 0 to 65535') : good(value);
+  },
+  count: (text) => {
+    const value = wholeNumber(text, 1, Number.MAX_SAFE_INTEGER);
+    return value === undefined ? bad('a whole number, at least 1') : good(value);
+  },
+  boolean: (text) => {
+    const value = BOOLEANS[text];
+    return value === undefined
+      ? bad('true or false (also 1, t, T, TRUE, True, 0, f, F, FALSE, False)')
+      : good(value);
+  },
+  duration: (text) => {
+    const value = parseDuration(text);
+    return value === undefined ? bad('a duration such as 150ms, 2s or 1h30m') : good(value);
+  },
+  log_level: (text) => {
+    const level = text.toLowerCase();
+    return Object.hasOwn(LOG_LEVELS, level)
+      ? good(level as SettingTypes['log_level'])
+      : bad(`one of ${Object.keys(LOG_LEVELS).join(', ')}`);
+  },
+  log_format: (text) => {
+    const format = text.toLowerCase();
+    return format === 'auto' || format === 'json' || format === 'text'
+      ? good(format)
+      : bad('one of auto, json, text');
+  },
+};
+
+/** Reads one value as its type says; the grammar is the reference's (Go's). */
+export function parseValue(type: SettingType, text: string): Parsed<SettingTypes[SettingType]> {
+  return parsers[type](text);
+}

@@ -1,0 +1,24 @@
+/** The server cannot start; `lines` say why and what to do, one sentence each. */
+export class StartError extends Error {
+  override readonly name = 'StartError';
+  readonly lines: readonly string[];
+
+  constructor(lines: readonly string[]) {
+    super(lines.join('; '));
+    this.lines = lines;
+  }
+}
+
+const LISTEN_REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'the port is taken; stop what listens there, or choose another',
+  EACCES: 'not allowed; choose a port above 1023',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  ENOTFOUND: 'no such host name',
+};
+
+/** One clear line for a listener that cannot be opened. `variables` names the settings that choose the address. */
+export function listenError(what: string, address: string, variables: string, error: unknown): StartError {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  const reason = LISTEN_REASONS[code] ?? message;
+  return new StartError([`cannot listen on ${address} for ${what} (${variables}): ${reason}`]);
+}

@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs';
+import type { BucketStore } from '../limiter/bucket-store.js';
+import type { Clock } from '../limiter/clock.js';
+import { MemoryStore } from '../storage/memory/memory-store.js';
+import { parseRedisUrl, type RedisAddress } from '../storage/redis/redis-address.js';
+import type { RedisTlsOptions } from '../storage/redis/redis-connection.js';
+import { RedisStore } from '../storage/redis/redis-store.js';
+import type { Logger } from '../telemetry/logger.js';
+import type { MemoryStats } from '../telemetry/metrics.js';
+import type { Settings } from './settings-table.js';
+import { StartError } from './start-error.js';
+
+/** Where this process keeps its buckets, and what it knows of that. */
+export interface Store {
+  /** For people: `memory`, or Redis and its address without credentials. */
+  readonly name: string;
+  readonly buckets: BucketStore;
+  /** In memory, for `on_store_failure: local`; the same as `buckets` when that is in memory. */
+  readonly local: BucketStore;
+  /** Whether it can decide now. */
+  up(): boolean;
+  memoryStats(): MemoryStats;
+  onChange(listener: (up: boolean) => void): void;
+  /** Told of each call to Redis: microseconds until its answer. */
+  onAnswer(listener: (micros: number) => void): void;
+  close(): Promise<void>;
+}
+
+function memoryStore(settings: Settings, clock: Clock): MemoryStore {
+  return new MemoryStore({
+    clock,
+    maxBuckets: settings.memoryMaxBuckets,
+    maxBytes: settings.memoryMaxBytes,
+    countDeniedHits: !settings.stopIncrementWhenOver,
+  });
+}
+
+/** Opens the store that the settings name. Redis is connected to in the background. Throws {@link StartError}. */
+export function openStore(settings: Settings, clock: Clock, log: Logger): Store {
+  if (settings.redisUrl === '') {
+    const memory = memoryStore(settings, clock);
+    return {
+      name: 'memory',
+      buckets: memory,
+      local: memory,
+      up: () => true,
+      memoryStats: () => memory,
+      onChange: () => {},
+      onAnswer: () => {},
+      close: () => memory.close(),
+    };
+  }
+  return redisStore(settings, clock, log);
+}
+
+function redisStore(settings: Settings, clock: Clock, log: Logger): Store {
+  let memory = memoryStore(settings, clock);
+  const address = redisAddress(settings);
+  const onAnswer: ((micros: number) => void)[] = [];
+  const onChange: ((up: boolean) => void)[] = [];
+  const redis = new RedisStore({
+    address,
+    ...(address.tls ? { tls: tlsOptions(settings) } : {}),
+    timeoutMicros: settings.redisTimeout,
+    countDeniedHits: !settings.stopIncrementWhenOver,
+    maxInFlight: settings.redisMaxInFlight,
+    keysPerCall: settings.redisBatchKeys,
+    log: (level, message) => log[level](message),
+    observeCall: (micros) => {
+      for (const listener of onAnswer) listener(micros);
+    },
+  });
+  redis.onUp(() => {
+    // Local buckets only stand in for Redis's; the next outage starts with full ones.
+    memory = memoryStore(settings, clock);
+    for (const listener of onChange) listener(true);
+  });
+  redis.onDown(() => {
+    for (const listener of onChange) listener(false);
+  });
+  return {
+    name: `Redis ${address.redactedAddress}`,
+    buckets: redis,
+    local: { take: (items) => memory.take(items), close: () => memory.close() },
+    up: () => redis.connected,
+    memoryStats: () => memory,
+    onChange: (listener) => onChange.push(listener),
+    onAnswer: (listener) => onAnswer.push(listener),
+    close: () => redis.close(),
+  };
+}
+
+/** REDIS_URL with REDIS_AUTH, which is a password or `user:password`. */
+function redisAddress(settings: Settings): RedisAddress {
+  const { redisAuth } = settings;
+  const colon = redisAuth.indexOf(':');
+  const overrides =
+    redisAuth === ''
+      ? {}
+      : colon === -1
+        ? { password: redisAuth }
+        : { username: redisAuth.slice(0, colon), password: redisAuth.slice(colon + 1) };
+  try {
+    return parseRedisUrl(settings.redisUrl, overrides);
+  } catch (error) {
+    throw new StartError([`REDIS_URL: ${(error as Error).message}`]);
+  }
+}
+
+function tlsOptions(settings: Settings): RedisTlsOptions {
+  const read = (variable: string, file: string): string => {
+    try {
+      return readFileSync(file, 'utf8');
+    } catch (error) {
+      throw new StartError([`${variable}: cannot read ${file}: ${(error as Error).message}`]);
+    }
+  };
+  const { redisTlsCaCert, redisTlsClientCert, redisTlsClientKey } = settings;
+  return {
+    ...(redisTlsCaCert === '' ? {} : { ca: read('REDIS_TLS_CACERT', redisTlsCaCert) }),
+    ...(redisTlsClientCert === '' ? {} : { cert: read('REDIS_TLS_CLIENT_CERT', redisTlsClientCert) }),
+    ...(redisTlsClientKey === '' ? {} : { key: read('REDIS_TLS_CLIENT_KEY', redisTlsClientKey) }),
+    ...(settings.redisTlsSkipHostname ? { checkServerIdentity: () => undefined } : {}),
+  };
+}

@@ -1,0 +1,35 @@
+import type { Entry, StoreFailurePolicy } from '../limiter/rule.js';
+
+/** One line of the decision log; see README, "Logging". */
+export interface DecisionLine {
+  readonly domain: string;
+  /** The descriptor's entries after `derive`, secrets redacted. */
+  readonly entries: readonly Entry[];
+  /** `Rule.path`, `override`, or '' where nothing matched. */
+  readonly rule: string;
+  readonly code: 'OK' | 'OVER_LIMIT';
+  /** Absent where no limit applied. */
+  readonly remaining: number | undefined;
+  /** From the first byte decoded to the answer, the store's time included. */
+  readonly micros: number;
+}
+
+/** What telemetry is told of decisions. Called on the hot path: implementations only count, unless the log asks for more. */
+export interface DecisionObserver {
+  /** A request named a domain that no policy has. */
+  unknownDomain(domain: string): void;
+  /** A descriptor matched no rule. */
+  unmatched(domain: string, entries: readonly Entry[]): void;
+  /**
+   * A descriptor was decided by `rule` (`Rule.path`, or `override`). `wouldBeThrottled`: it did not fit, but its phase or shadow
+   * mode let it pass.
+   */
+  decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void;
+  /** The store could not decide a request; `reason` is StorageError's. */
+  storeError(reason: string): void;
+  /** Then `policy` answered for one of its rules. */
+  storeFailed(policy: StoreFailurePolicy): void;
+  /** Whether {@link logDecision} wants to be called at all. */
+  logsDecisions(): boolean;
+  logDecision(line: DecisionLine): void;
+}

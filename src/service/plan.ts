@@ -1,0 +1,151 @@
+import type { Descriptor, RateLimitRequest } from '../codec/messages.js';
+import { overrideKey } from '../config/bucket-key.js';
+import type { DomainPolicy, Match } from '../config/policy.js';
+import type { Enforcement, TakeItem } from '../limiter/bucket-store.js';
+import { type Rate, type WindowUnit, windowRate } from '../limiter/rate.js';
+import { phaseAt, type Rule, type StoreFailurePolicy } from '../limiter/rule.js';
+
+/** What one descriptor asks of one bucket. */
+export interface PlannedTake extends TakeItem {
+  /** `Rule.name`; '' for an override, as in the reference. */
+  readonly name: string;
+  /** For metrics and logs: `Rule.path`, or `override`. */
+  readonly label: string;
+  readonly onStoreFailure: StoreFailurePolicy;
+}
+
+/** What becomes of one descriptor before the store is asked. */
+export interface PlannedDescriptor {
+  readonly match: Match;
+  /** Absent where no bucket is concerned: no rule, unlimited, replaced. */
+  readonly take: PlannedTake | undefined;
+  readonly unlimited: boolean;
+}
+
+/** A request that cannot be decided because it is wrong; `message` is safe for the caller. */
+export interface BadRequest {
+  readonly message: string;
+}
+
+/** envoy.type.v3.RateLimitUnit; RateLimitResponse's WEEK (7) is taken too, since callers mix the two up. */
+const OVERRIDE_UNITS: Readonly<Record<number, WindowUnit>> = {
+  1: 'second',
+  2: 'minute',
+  3: 'hour',
+  4: 'day',
+  5: 'month',
+  6: 'year',
+  7: 'week',
+};
+
+/** The label of a limit override in metrics and logs: overrides come from callers, so they never make series of their own. */
+const OVERRIDE_LABEL = 'override';
+
+/** The first thing wrong with the descriptors of a request to a known domain, or undefined. */
+export function findBadDescriptor(descriptors: readonly Descriptor[]): BadRequest | undefined {
+  for (let index = 0; index < descriptors.length; index++) {
+    const descriptor = descriptors[index] as Descriptor;
+    for (let at = 0; at < descriptor.entries.length; at++) {
+      if (descriptor.entries[at]?.key === '') {
+        return { message: `descriptors[${index}].entries[${at}].key must not be empty` };
+      }
+    }
+    if (descriptor.limit !== undefined && OVERRIDE_UNITS[descriptor.limit.unit] === undefined) {
+      return {
+        message:
+          `descriptors[${index}].limit.unit must be one of SECOND (1), MINUTE (2), HOUR (3), DAY (4), MONTH (5), ` +
+          `YEAR (6), WEEK (7), not ${descriptor.limit.unit}`,
+      };
+    }
+  }
+  return undefined;
+}
+
+/** How many hits a descriptor asks for: its own addend, else the request's, where 0 means 1. */
+function hitsOf(descriptor: Descriptor, request: RateLimitRequest): number {
+  return descriptor.hitsAddend ?? (request.hitsAddend === 0 ? 1 : request.hitsAddend);
+}
+
+function enforcementOf(rule: Rule, wallMicros: number): Enforcement {
+  if (rule.shadowMode || phaseAt(rule.phase, wallMicros) !== 'active') return 'observe';
+  return rule.quotaMode ? 'quota' : 'enforce';
+}
+
+function planOne(
+  policy: DomainPolicy,
+  request: RateLimitRequest,
+  descriptor: Descriptor,
+  wallMicros: number,
+): PlannedDescriptor {
+  const match = policy.match(descriptor.entries);
+  const { rule } = match;
+  let rate: Rate;
+  let key: string;
+  let tagLength: number;
+  let enforcement: Enforcement;
+  if (descriptor.limit !== undefined && match.entries.length > 0) {
+    const unit = OVERRIDE_UNITS[descriptor.limit.unit] as WindowUnit;
+    rate = windowRate(unit, descriptor.limit.requestsPerUnit);
+    ({ key, tagLength } = overrideKey(policy.domain, match.entries, unit, rate.requestsPerUnit));
+    enforcement = phaseAt(match.phase, wallMicros) === 'active' ? 'enforce' : 'observe';
+  } else if (rule?.rate === undefined) {
+    return { match, take: undefined, unlimited: rule !== undefined };
+  } else {
+    ({ key, tagLength } = match);
+    rate = rule.rate;
+    enforcement = enforcementOf(rule, wallMicros);
+  }
+  const overridden = descriptor.limit !== undefined;
+  return {
+    match,
+    unlimited: false,
+    take: {
+      key,
+      tagLength,
+      rate,
+      hits: hitsOf(descriptor, request),
+      refund: descriptor.isNegativeHits,
+      enforcement,
+      name: overridden ? '' : (rule?.name ?? ''),
+      label: overridden ? OVERRIDE_LABEL : (rule?.path ?? ''),
+      onStoreFailure: match.onStoreFailure,
+    },
+  };
+}
+
+/** Drops the takes whose rule another matched rule names in `replaces`. */
+function applyReplaces(planned: readonly PlannedDescriptor[]): readonly PlannedDescriptor[] {
+  let replaced: Set<string> | undefined;
+  for (const { match } of planned) {
+    for (const name of match.rule?.replaces ?? []) {
+      replaced ??= new Set();
+      replaced.add(name);
+    }
+  }
+  if (replaced === undefined) return planned;
+  const names = replaced;
+  return planned.map((one) =>
+    one.take !== undefined && one.take.name !== '' && names.has(one.take.name)
+      ? { match: one.match, take: undefined, unlimited: false }
+      : one,
+  );
+}
+
+/**
+ * Matches every descriptor of a checked request against one snapshot of the domain's policy. One element per descriptor, in
+ * order.
+ */
+export function plan(
+  policy: DomainPolicy,
+  request: RateLimitRequest,
+  wallMicros: number,
+): readonly PlannedDescriptor[] {
+  const planned: PlannedDescriptor[] = [];
+  let replaces = false;
+  for (const descriptor of request.descriptors) {
+    const one = planOne(policy, request, descriptor, wallMicros);
+    if (one.match.rule !== undefined && one.match.rule.replaces.length > 0) replaces = true;
+    planned.push(one);
+  }
+  return replaces ? applyReplaces(planned) : planned;
+}

@@ -1,0 +1,203 @@
+import {
+  CODE,
+  type Codec,
+  DecodeError,
+  type RateLimitRequest,
+  type RateLimitResponse,
+} from '../codec/messages.js';
+import type { DomainPolicy, PolicySet } from '../config/policy.js';
+import { redactEntries } from '../config/redact.js';
+import type { BucketStore, TakeOutcome, TakeResult } from '../limiter/bucket-store.js';
+import { StorageError } from '../limiter/bucket-store.js';
+import type { Clock } from '../limiter/clock.js';
+import { answer, answerWithoutLimits, type Decided } from './answer.js';
+import type { DecisionObserver } from './decision-observer.js';
+import { findBadDescriptor, type PlannedDescriptor, type PlannedTake, plan } from './plan.js';
+import { decideWithoutStore } from './store-failure.js';
+
+/** Why a request got no decision. Texts are safe for the caller; where the reference has one, it is that one. */
+export class Refusal {
+  readonly kind: 'bad_request' | 'unavailable';
+  readonly message: string;
+
+  constructor(kind: Refusal['kind'], message: string) {
+    this.kind = kind;
+    this.message = message;
+  }
+}
+
+/** The reference's texts: people search their logs for them. */
+const NO_DOMAIN = new Refusal('bad_request', 'rate limit domain must not be empty');
+const NO_DESCRIPTORS = new Refusal('bad_request', 'rate limit descriptor list must not be empty');
+const NO_CONFIGURATION = new Refusal('unavailable', 'no rate limit configuration loaded');
+const STORE_UNAVAILABLE = new Refusal('unavailable', 'rate limit store unavailable');
+
+export interface ShouldRateLimitOptions {
+  readonly codec: Codec;
+  readonly clock: Clock;
+  readonly store: BucketStore;
+  /** Synchronous store in memory for `on_store_failure: local`. */
+  readonly local: BucketStore;
+  /** The snapshot in force; undefined while there is none yet. */
+  readonly policies: () => PolicySet | undefined;
+  readonly observer: DecisionObserver;
+  /** Longest a store may take (REDIS_TIMEOUT), in microseconds. */
+  readonly storeTimeoutMicros: number;
+  /** More descriptors than this in one request are refused: one request is one atomic step of the store. */
+  readonly maxDescriptors: number;
+}
+
+/** The share of a caller's patience that is left for the way back: an answer at the deadline itself comes too late. */
+const WAY_BACK_SHARE = 0.1;
+const WAY_BACK_MAX_MICROS = 50_000;
+
+/**
+ * Decides RateLimitRequests. Knows neither transport nor store: bytes come in, bytes or a {@link Refusal} go out, at once when the
+ * store answers at once.
+ */
+export class ShouldRateLimit {
+  readonly #options: ShouldRateLimitOptions;
+
+  constructor(options: ShouldRateLimitOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * @param message an encoded RateLimitRequest
+   * @param deadlineMicros when the caller stops waiting, monotonic clock; Infinity if it never does
+   * @returns an encoded RateLimitResponse
+   */
+  handle(message: Uint8Array, deadlineMicros: number): Uint8Array | Refusal | Promise<Uint8Array | Refusal> {
+    const { codec, clock } = this.#options;
+    const startMicros = clock.monotonicMicros();
+    let request: RateLimitRequest;
+    try {
+      request = codec.decodeRequest(message);
+    } catch (error) {
+      if (error instanceof DecodeError) return new Refusal('bad_request', error.message);
+      throw error;
+    }
+    const decided = this.decide(request, startMicros, deadlineMicros);
+    if (decided instanceof Promise) {
+      return decided.then((late) => (late instanceof Refusal ? late : codec.encodeResponse(late)));
+    }
+    return decided instanceof Refusal ? decided : codec.encodeResponse(decided);
+  }
+
+  /** {@link handle} without the codec. */
+  decide(
+    request: RateLimitRequest,
+    startMicros: number,
+    deadlineMicros: number,
+  ): RateLimitResponse | Refusal | Promise<RateLimitResponse | Refusal> {
+    const { policies, observer, maxDescriptors, store, clock } = this.#options;
+    if (request.domain === '') return NO_DOMAIN;
+    const count = request.descriptors.length;
+    if (count === 0) return NO_DESCRIPTORS;
+    if (count > maxDescriptors) {
+      const message = `rate limit descriptor list holds ${count} descriptors, more than the ${maxDescriptors} that are allowed`;
+      return new Refusal('bad_request', message);
+    }
+    const policySet = policies();
+    if (policySet === undefined) return NO_CONFIGURATION;
+    const policy = policySet.domains.get(request.domain);
+    if (policy === undefined) {
+      observer.unknownDomain(request.domain);
+      if (observer.logsDecisions()) this.#logUnknownDomain(request, startMicros);
+      return answerWithoutLimits(count);
+    }
+    const bad = findBadDescriptor(request.descriptors);
+    if (bad !== undefined) return new Refusal('bad_request', bad.message);
+
+    const planned = plan(policy, request, clock.wallMicros());
+    const takes: PlannedTake[] = [];
+    for (const { take } of planned) if (take !== undefined) takes.push(take);
+    if (takes.length === 0) return this.#finish(policy, planned, [], startMicros);
+    const result = store.take(takes, this.#storeDeadline(startMicros, deadlineMicros));
+    if (result instanceof Promise) {
+      return result.then((late) => this.#finish(policy, planned, late, startMicros));
+    }
+    return this.#finish(policy, planned, result, startMicros);
+  }
+
+  /** The smaller of the caller's patience, less the way back, and the store's timeout. */
+  #storeDeadline(startMicros: number, deadlineMicros: number): number {
+    const own = startMicros + this.#options.storeTimeoutMicros;
+    if (deadlineMicros === Number.POSITIVE_INFINITY) return own;
+    const wayBack = Math.min((deadlineMicros - startMicros) * WAY_BACK_SHARE, WAY_BACK_MAX_MICROS);
+    return Math.min(own, deadlineMicros - wayBack);
+  }
+
+  #finish(
+    policy: DomainPolicy,
+    planned: readonly PlannedDescriptor[],
+    result: TakeResult,
+    startMicros: number,
+  ): RateLimitResponse | Refusal {
+    const { clock, observer, local } = this.#options;
+    let decided: readonly Decided[] | undefined;
+    if (result instanceof StorageError) {
+      observer.storeError(result.reason);
+      decided = decideWithoutStore(planned, local, observer);
+    } else decided = pair(planned, result);
+    if (decided === undefined) return STORE_UNAVAILABLE;
+    const response = answer(decided, policy.responseHeaders, clock.wallMicros());
+    this.#observe(policy, decided, response, startMicros);
+    return response;
+  }
+
+  #observe(
+    policy: DomainPolicy,
+    decided: readonly Decided[],
+    response: RateLimitResponse,
+    startMicros: number,
+  ): void {
+    const { observer, clock } = this.#options;
+    const logs = observer.logsDecisions();
+    for (let index = 0; index < decided.length; index++) {
+      const { planned, outcome } = decided[index] as Decided;
+      const { take, match } = planned;
+      const overLimit = response.statuses[index]?.code === CODE.OVER_LIMIT;
+      const rule = take?.label ?? match.rule?.path ?? '';
+      if (rule === '') observer.unmatched(policy.domain, match.entries);
+      else observer.decided(policy.domain, rule, overLimit, outcome?.limited === true && !overLimit);
+      if (logs) {
+        observer.logDecision({
+          domain: policy.domain,
+          entries: redactEntries(match.entries, policy.secretKeys),
+          rule,
+          code: overLimit ? 'OVER_LIMIT' : 'OK',
+          remaining: outcome?.remaining,
+          micros: clock.monotonicMicros() - startMicros,
+        });
+      }
+    }
+  }
+
+  #logUnknownDomain(request: RateLimitRequest, startMicros: number): void {
+    const { observer, clock, policies } = this.#options;
+    const secretKeys = new Set<string>();
+    for (const policy of policies()?.domains.values() ?? []) {
+      for (const key of policy.secretKeys) secretKeys.add(key);
+    }
+    for (const { entries } of request.descriptors) {
+      observer.logDecision({
+        domain: request.domain,
+        entries: redactEntries(entries, secretKeys),
+        rule: '',
+        code: 'OK',
+        remaining: undefined,
+        micros: clock.monotonicMicros() - startMicros,
+      });
+    }
+  }
+}
+
+/** Outcomes stand in the order of the takes; descriptors without a take have none. */
+function pair(planned: readonly PlannedDescriptor[], outcomes: readonly TakeOutcome[]): readonly Decided[] {
+  let next = 0;
+  return planned.map((one) => ({
+    planned: one,
+    outcome: one.take === undefined ? undefined : outcomes[next++],
+  }));
+}

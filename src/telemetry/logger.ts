@@ -1,0 +1,53 @@
+import { type Logger, pino } from 'pino';
+import pretty from 'pino-pretty';
+
+export type { Logger } from 'pino';
+
+/** Levels of LOG_LEVEL, as the reference (logrus) names them, and pino's name for each. */
+export const LOG_LEVELS = {
+  panic: 'fatal',
+  fatal: 'fatal',
+  error: 'error',
+  warn: 'warn',
+  warning: 'warn',
+  info: 'info',
+  debug: 'debug',
+  trace: 'trace',
+} as const;
+export type LogLevel = keyof typeof LOG_LEVELS;
+
+export interface LoggerOptions {
+  readonly level: LogLevel;
+  /** One JSON object a line, or text for people. */
+  readonly format: 'json' | 'text';
+  /** Whether text may be coloured: only on a terminal. */
+  readonly colour: boolean;
+}
+
+/**
+ * A logger on standard output. Writes are synchronous, so that the last lines before an exit are never lost; below the level asked
+ * for, a call costs nothing.
+ */
+export function createLogger(options: LoggerOptions): Logger {
+  const level = LOG_LEVELS[options.level];
+  if (options.format === 'text') {
+    return pino(
+      { level, base: null },
+      pretty({
+        colorize: options.colour,
+        sync: true,
+        translateTime: 'SYS:HH:MM:ss.l',
+        ignore: 'pid,hostname',
+      }),
+    );
+  }
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    pino.destination({ fd: 1, sync: true }),
+  );
+}

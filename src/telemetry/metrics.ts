@@ -1,0 +1,254 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Entry, StoreFailurePolicy } from '../limiter/rule.js';
+import { BoundedCounters, SeriesLimit } from './bounded-counters.js';
+
+/** Buckets of `weir_store_duration_seconds`: a local Redis answers below a millisecond, REDIS_TIMEOUT is two seconds. */
+const STORE_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1, 2.5];
+
+/** Longest caller-chosen label value that is kept; a longer one counts as `other`. */
+const MAX_LABEL_LENGTH = 200;
+
+/** Numbers of the bucket store in memory, read when metrics are scraped. */
+export interface MemoryStats {
+  readonly size: number;
+  readonly bytes: number;
+  readonly evictions: number;
+}
+
+export interface MetricsOptions {
+  /** Most series whose labels come from policies or callers; the rest counts under `other`. */
+  readonly maxSeries: number;
+  /** weir's version. */
+  readonly version: string;
+  /** The memory in use for buckets, the local fallback included. */
+  readonly memoryStats: () => MemoryStats;
+}
+
+const OK = 0;
+const OVER_LIMIT = 1;
+const WOULD_BE_THROTTLED = 2;
+
+/**
+ * Everything `/metrics` shows. Decisions are counted in plain numbers and handed to prom-client when it is asked, so that a
+ * decision costs two map look-ups.
+ */
+export class Metrics {
+  readonly registry = new Registry();
+  readonly #seriesLimit: SeriesLimit;
+  readonly #decisions: BoundedCounters;
+  readonly #unmatched: BoundedCounters;
+  readonly #unknownDomains: BoundedCounters;
+  readonly #storeSeconds: Histogram;
+  readonly #storeErrors: Counter<'reason'>;
+  readonly #storeFailureAnswers: Counter<'policy'>;
+  readonly #refused: Counter<'code'>;
+  readonly #reloads: Counter<'result'>;
+  readonly #reloadOk: Gauge;
+  readonly #storeUp: Gauge;
+  readonly #info: Gauge<'version' | 'policy'>;
+  readonly #version: string;
+
+  constructor(options: MetricsOptions) {
+    const registers = [this.registry];
+    this.#version = options.version;
+    this.#seriesLimit = new SeriesLimit(options.maxSeries);
+    this.#decisions = new BoundedCounters(this.#seriesLimit, 3);
+    this.#unmatched = new BoundedCounters(this.#seriesLimit, 1);
+    this.#unknownDomains = new BoundedCounters(this.#seriesLimit, 1);
+    collectDefaultMetrics({ register: this.registry });
+    this.#exposeCounts();
+    this.#exposeMemory(options.memoryStats);
+    this.#storeSeconds = new Histogram({
+      name: 'weir_store_duration_seconds',
+      help: 'Time from sending a batch of decisions to Redis to its answer.',
+      buckets: STORE_SECONDS,
+      registers,
+    });
+    this.#storeErrors = new Counter({
+      name: 'weir_store_errors_total',
+      help: 'Requests that the store could not decide, by reason.',
+      labelNames: ['reason'],
+      registers,
+    });
+    this.#storeFailureAnswers = new Counter({
+      name: 'weir_store_failure_answers_total',
+      help: 'Descriptors answered by on_store_failure, by policy.',
+      labelNames: ['policy'],
+      registers,
+    });
+    this.#refused = new Counter({
+      name: 'weir_refused_total',
+      help: 'Calls that got no decision, by gRPC status code.',
+      labelNames: ['code'],
+      registers,
+    });
+    this.#reloads = new Counter({
+      name: 'weir_config_reloads_total',
+      help: 'Policy reloads by result: success or error (the old policy stays).',
+      labelNames: ['result'],
+      registers,
+    });
+    this.#reloadOk = new Gauge({
+      name: 'weir_config_last_reload_successful',
+      help: '1 when the policy on disk is the one in force, 0 when it is bad and an older one is.',
+      registers,
+    });
+    this.#storeUp = new Gauge({
+      name: 'weir_store_up',
+      help: '1 when decisions can be made by the store, 0 while Redis is away.',
+      registers,
+    });
+    this.#info = new Gauge({
+      name: 'weir_info',
+      help: 'Version of weir and of the policy in force.',
+      labelNames: ['version', 'policy'],
+      registers,
+    });
+    this.#reloadOk.set(1);
+    for (const result of ['success', 'error']) this.#reloads.inc({ result }, 0);
+  }
+
+  decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void {
+    const values = this.#decisions.series(domain, rule);
+    const code = overLimit ? OVER_LIMIT : OK;
+    values[code] = (values[code] as number) + 1;
+    if (wouldBeThrottled) values[WOULD_BE_THROTTLED] = (values[WOULD_BE_THROTTLED] as number) + 1;
+  }
+
+  unmatched(domain: string, entries: readonly Entry[]): void {
+    const keys = entries.map((entry) => entry.key).join(',');
+    const values = this.#unmatched.series(domain, keys.length > MAX_LABEL_LENGTH ? 'other' : keys);
+    values[0] = (values[0] as number) + 1;
+  }
+
+  unknownDomain(domain: string): void {
+    const values = this.#unknownDomains.series(domain.length > MAX_LABEL_LENGTH ? 'other' : domain, '');
+    values[0] = (values[0] as number) + 1;
+  }
+
+  /** Counts a descriptor that `on_store_failure` answered. */
+  storeFailed(policy: StoreFailurePolicy): void {
+    this.#storeFailureAnswers.inc({ policy });
+  }
+
+  /** Counts a request that the store could not decide; `reason` is one of a handful. */
+  storeError(reason: string): void {
+    this.#storeErrors.inc({ reason });
+  }
+
+  storeAnswered(micros: number): void {
+    this.#storeSeconds.observe(micros / 1e6);
+  }
+
+  storeUp(up: boolean): void {
+    this.#storeUp.set(up ? 1 : 0);
+  }
+
+  /** Counts a call that ended with a gRPC error status. */
+  refused(code: string): void {
+    this.#refused.inc({ code });
+  }
+
+  reloaded(success: boolean): void {
+    this.#reloads.inc({ result: success ? 'success' : 'error' });
+    this.#reloadOk.set(success ? 1 : 0);
+  }
+
+  /** Names the policy in force, which `weir_info` shows. */
+  policyInForce(policyVersion: string): void {
+    this.#info.reset();
+    this.#info.set({ version: this.#version, policy: policyVersion }, 1);
+  }
+
+  /** Series whose numbers live in {@link BoundedCounters} until somebody asks. */
+  #exposeCounts(): void {
+    const decisions = this.#decisions;
+    const unmatched = this.#unmatched;
+    const unknownDomains = this.#unknownDomains;
+    const seriesLimit = this.#seriesLimit;
+    const registers = [this.registry];
+    new Counter({
+      name: 'weir_decisions_total',
+      help: 'Descriptors decided, by domain, rule and code.',
+      labelNames: ['domain', 'rule', 'code'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [domain, rule, values] of decisions.entries()) {
+          this.inc({ domain, rule, code: 'OK' }, values[OK] ?? 0);
+          this.inc({ domain, rule, code: 'OVER_LIMIT' }, values[OVER_LIMIT] ?? 0);
+        }
+      },
+    });
+    new Counter({
+      name: 'weir_would_be_throttled_total',
+      help: 'Descriptors that did not fit but passed: monitoring, grace period, shadow mode, quota mode.',
+      labelNames: ['domain', 'rule'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [domain, rule, values] of decisions.entries()) {
+          this.inc({ domain, rule }, values[WOULD_BE_THROTTLED] ?? 0);
+        }
+      },
+    });
+    new Counter({
+      name: 'weir_unmatched_total',
+      help: 'Descriptors that matched no rule, by domain and entry keys.',
+      labelNames: ['domain', 'keys'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [domain, keys, values] of unmatched.entries()) this.inc({ domain, keys }, values[0] ?? 0);
+      },
+    });
+    new Counter({
+      name: 'weir_unknown_domain_total',
+      help: 'Requests whose domain no policy has, by domain.',
+      labelNames: ['domain'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [domain, , values] of unknownDomains.entries()) this.inc({ domain }, values[0] ?? 0);
+      },
+    });
+    new Counter({
+      name: 'weir_metrics_series_refused_total',
+      help: 'How often a new series was counted as `other` because of METRICS_MAX_SERIES.',
+      registers,
+      collect() {
+        this.reset();
+        this.inc(seriesLimit.refused);
+      },
+    });
+  }
+
+  #exposeMemory(memoryStats: () => MemoryStats): void {
+    const registers = [this.registry];
+    new Gauge({
+      name: 'weir_memory_buckets',
+      help: 'Buckets held in memory that are not full.',
+      registers,
+      collect() {
+        this.set(memoryStats().size);
+      },
+    });
+    new Gauge({
+      name: 'weir_memory_bucket_bytes',
+      help: 'Estimated bytes of the buckets held in memory.',
+      registers,
+      collect() {
+        this.set(memoryStats().bytes);
+      },
+    });
+    new Counter({
+      name: 'weir_memory_evictions_total',
+      help: 'Buckets dropped before they were full because of MEMORY_MAX_BUCKETS or MEMORY_MAX_BYTES: each may let up to one bucketful through.',
+      registers,
+      collect() {
+        this.reset();
+        this.inc(memoryStats().evictions);
+      },
+    });
+  }
+}

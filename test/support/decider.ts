@@ -1,0 +1,105 @@
+import type { Descriptor, RateLimitResponse } from '../../src/codec/messages.js';
+import { createReferenceCodec } from '../../src/codec/reference-codec.js';
+import type { BucketStore } from '../../src/limiter/bucket-store.js';
+import type { DecisionLine, DecisionObserver } from '../../src/service/decision-observer.js';
+import { Refusal, ShouldRateLimit } from '../../src/service/should-rate-limit.js';
+import { MemoryStore } from '../../src/storage/memory/memory-store.js';
+import { FakeClock } from './fake-clock.js';
+import { entries, policyOf } from './policies.js';
+
+/** Notes everything it is told, as one word a call. */
+export class RecordingObserver implements DecisionObserver {
+  readonly told: string[] = [];
+  readonly lines: DecisionLine[] = [];
+  debug = false;
+
+  unknownDomain(domain: string): void {
+    this.told.push(`unknown ${domain}`);
+  }
+  unmatched(domain: string, all: readonly { readonly key: string }[]): void {
+    this.told.push(`unmatched ${domain} ${all.map(({ key }) => key).join(',')}`);
+  }
+  decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void {
+    this.told.push(`${domain} ${rule} ${overLimit ? 'OVER_LIMIT' : 'OK'}${wouldBeThrottled ? ' would' : ''}`);
+  }
+  storeError(reason: string): void {
+    this.told.push(`store ${reason}`);
+  }
+  storeFailed(policy: string): void {
+    this.told.push(`failed ${policy}`);
+  }
+  logsDecisions(): boolean {
+    return this.debug;
+  }
+  logDecision(line: DecisionLine): void {
+    this.lines.push(line);
+  }
+}
+
+export interface DeciderOptions {
+  readonly store?: BucketStore;
+  readonly maxDescriptors?: number;
+  readonly loaded?: boolean;
+}
+
+/** The service on a policy given as text, with a clock that stands still, buckets in memory, and no transport. */
+export class Decider {
+  readonly clock = new FakeClock();
+  readonly observer = new RecordingObserver();
+  readonly service: ShouldRateLimit;
+
+  constructor(policy: string, { store, maxDescriptors = 10_000, loaded = true }: DeciderOptions = {}) {
+    const compiled = policyOf(policy);
+    const memory = new MemoryStore({ clock: this.clock });
+    const policySet = { domains: new Map([[compiled.domain, compiled]]), version: 'test' };
+    this.service = new ShouldRateLimit({
+      codec: createReferenceCodec(),
+      clock: this.clock,
+      store: store ?? memory,
+      local: memory,
+      policies: () => (loaded ? policySet : undefined),
+      observer: this.observer,
+      storeTimeoutMicros: 2_000_000,
+      maxDescriptors,
+    });
+  }
+
+  /** Decides one request; `hitsAddend` is the request's. */
+  ask(descriptors: readonly Descriptor[], hitsAddend = 0, domain = 'd'): RateLimitResponse | Refusal {
+    const decided = this.service.decide(
+      { domain, descriptors, hitsAddend },
+      this.clock.monotonicMicros(),
+      Infinity,
+    );
+    if (decided instanceof Promise) throw new Error('decided late');
+    return decided;
+  }
+
+  /** Decides one request that must get an answer. */
+  answer(descriptors: readonly Descriptor[], hitsAddend = 0, domain = 'd'): RateLimitResponse {
+    const decided = this.ask(descriptors, hitsAddend, domain);
+    if (decided instanceof Refusal) throw new Error(`refused: ${decided.message}`);
+    return decided;
+  }
+}
+
+/** A descriptor of `key=value` texts. */
+export function descriptor(texts: readonly string[], more: Partial<Descriptor> = {}): Descriptor {
+  return {
+    entries: entries(...texts),
+    limit: undefined,
+    hitsAddend: undefined,
+    isNegativeHits: false,
+    ...more,
+  };
+}
+
+/** Headers as an object; throws when one is there twice. */
+export function headers(response: RateLimitResponse): Record<string, string> {
+  const result: Record<string, string> = {};
+  for (const { key, value } of response.responseHeadersToAdd) {
+    if (key in result) throw new Error(`${key} is there twice`);
+    result[key] = value;
+  }
+  return result;
+}

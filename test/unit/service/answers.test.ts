@@ -1,0 +1,374 @@
+import { describe, expect, test } from '@jest/globals';
+import { CODE, LIMIT_UNIT } from '../../../src/codec/messages.js';
+import { Refusal } from '../../../src/service/should-rate-limit.js';
+import { Decider, descriptor, headers } from '../../support/decider.js';
+
+const SECOND = 1_000_000;
+
+const POLICY = `
+domain: d
+response_headers: [x-ratelimit, retry-after]
+descriptors:
+  - key: bucket
+    rate_limit: { name: b, token_bucket: { max_tokens: 3, tokens_per_fill: 1, fill_interval: 20s } }
+  - key: small
+    rate_limit: { token_bucket: { max_tokens: 1, tokens_per_fill: 1, fill_interval: 50s } }
+  - key: window
+    rate_limit: { unit: minute, requests_per_unit: 2 }
+  - key: free
+    rate_limit: { unlimited: true }
+  - key: exempt
+  - key: quota
+    quota_mode: true
+    rate_limit: { token_bucket: { max_tokens: 1, fill_interval: 10s } }
+  - key: big
+    rate_limit: { name: replaced, token_bucket: { max_tokens: 1, fill_interval: 10s } }
+  - key: bigger
+    rate_limit: { name: bigger, replaces: [{ name: replaced }], token_bucket: { max_tokens: 5, fill_interval: 10s } }
+  - key: shadow
+    shadow_mode: true
+    rate_limit: { token_bucket: { max_tokens: 1, fill_interval: 10s } }
+`;
+
+const bucket = descriptor(['bucket=x']);
+const small = descriptor(['small=x']);
+
+describe('statuses', () => {
+  test('one for each descriptor, in order; those without a rule are OK without a limit', () => {
+    const response = new Decider(POLICY).answer([
+      descriptor(['nothing=x']),
+      bucket,
+      descriptor([]),
+      descriptor(['free=x']),
+      descriptor(['exempt=x']),
+      descriptor(['bucket=x', 'more=y']),
+    ]);
+    expect(response.overallCode).toBe(CODE.OK);
+    expect(response.statuses.map(({ code, currentLimit }) => [code, currentLimit?.name])).toEqual([
+      [CODE.OK, undefined],
+      [CODE.OK, 'b'],
+      [CODE.OK, undefined],
+      [CODE.OK, undefined],
+      [CODE.OK, undefined],
+      [CODE.OK, undefined],
+    ]);
+    expect(response.statuses[3]?.limitRemaining).toBe(0xffff_ffff);
+  });
+
+  test('a token bucket reports its capacity and the unit in which it fills', () => {
+    const response = new Decider(POLICY).answer([bucket, small, descriptor(['window=x'])]);
+    expect(response.statuses.map((status) => status.currentLimit)).toEqual([
+      { name: 'b', requestsPerUnit: 3, unit: LIMIT_UNIT.minute },
+      { name: '', requestsPerUnit: 1, unit: LIMIT_UNIT.unknown },
+      { name: '', requestsPerUnit: 2, unit: LIMIT_UNIT.minute },
+    ]);
+  });
+
+  test('an allowed bucket resets when the next token comes, a denied one when this request would pass', () => {
+    const decider = new Decider(POLICY);
+    expect(decider.answer([bucket]).statuses[0]).toMatchObject({
+      limitRemaining: 2,
+      durationUntilResetSeconds: 20,
+    });
+    decider.clock.advance(0.5 * SECOND);
+    expect(decider.answer([bucket], 2).statuses[0]).toMatchObject({
+      code: CODE.OK,
+      limitRemaining: 0,
+      durationUntilResetSeconds: 20, // 19.5 s, rounded up
+    });
+    expect(decider.answer([bucket], 3).statuses[0]).toMatchObject({
+      code: CODE.OVER_LIMIT,
+      limitRemaining: 0,
+      durationUntilResetSeconds: 60,
+    });
+  });
+
+  test('hits above the capacity are denied and take nothing', () => {
+    const decider = new Decider(POLICY);
+    expect(
+      decider.answer([descriptor(['bucket=x'], { hitsAddend: Number.MAX_SAFE_INTEGER })]).statuses[0],
+    ).toMatchObject({ code: CODE.OVER_LIMIT, limitRemaining: 3, durationUntilResetSeconds: 0 });
+    expect(decider.answer([bucket], 3).overallCode).toBe(CODE.OK);
+  });
+
+  test("a descriptor's hits addend beats the request's, which is 1 where it is 0; 0 of a descriptor is a peek", () => {
+    const decider = new Decider(POLICY);
+    const left = (hits: number, more = {}) =>
+      decider.answer([descriptor(['bucket=x'], more)], hits).statuses[0]?.limitRemaining;
+    expect(left(2, { hitsAddend: 0 })).toBe(3);
+    expect(left(2, { hitsAddend: 1 })).toBe(2);
+    expect(left(0)).toBe(1);
+    expect(left(1)).toBe(0);
+    expect(decider.answer([descriptor(['bucket=x'], { hitsAddend: 0 })]).overallCode).toBe(CODE.OVER_LIMIT);
+  });
+
+  test('refunds give back up to full and are OK', () => {
+    const decider = new Decider(POLICY);
+    decider.answer([bucket], 3);
+    const refund = (hits: number) =>
+      decider.answer([descriptor(['bucket=x'], { hitsAddend: hits, isNegativeHits: true })]);
+    expect(refund(2).statuses[0]).toMatchObject({ code: CODE.OK, limitRemaining: 2 });
+    expect(refund(50).statuses[0]).toMatchObject({
+      code: CODE.OK,
+      limitRemaining: 3,
+      durationUntilResetSeconds: 0,
+    });
+  });
+
+  test('a denied request takes nothing from its other token buckets and refunds nothing', () => {
+    const decider = new Decider(POLICY);
+    decider.answer([small]);
+    decider.answer([bucket], 2);
+    const response = decider.answer([
+      bucket,
+      small,
+      descriptor(['bucket=x'], { hitsAddend: 1, isNegativeHits: true }),
+    ]);
+    expect(response.overallCode).toBe(CODE.OVER_LIMIT);
+    expect(response.statuses.map(({ code, limitRemaining }) => [code, limitRemaining])).toEqual([
+      [CODE.OK, 1],
+      [CODE.OVER_LIMIT, 0],
+      [CODE.OK, 1],
+    ]);
+    expect(decider.answer([bucket]).statuses[0]?.limitRemaining).toBe(0);
+  });
+
+  test('windows count hits of a denied request', () => {
+    const decider = new Decider(POLICY);
+    const window = descriptor(['window=x']);
+    decider.answer([small]);
+    expect(decider.answer([window, small]).statuses[0]).toMatchObject({ code: CODE.OK, limitRemaining: 1 });
+    expect(decider.answer([window]).statuses[0]).toMatchObject({ code: CODE.OK, limitRemaining: 0 });
+    expect(decider.answer([window]).overallCode).toBe(CODE.OVER_LIMIT);
+  });
+
+  test('the same bucket twice must hold the sum', () => {
+    const decider = new Decider(POLICY);
+    const response = decider.answer([bucket, descriptor(['bucket=x'], { hitsAddend: 3 })]);
+    expect(response.statuses.map(({ code }) => code)).toEqual([CODE.OK, CODE.OVER_LIMIT]);
+    expect(decider.answer([bucket], 3).overallCode).toBe(CODE.OK);
+  });
+
+  test('quota rules deny only if all of them are over', () => {
+    const decider = new Decider(POLICY);
+    const one = descriptor(['quota=1']);
+    const two = descriptor(['quota=2']);
+    decider.answer([one]);
+    expect(decider.answer([one, two]).overallCode).toBe(CODE.OK);
+    expect(decider.answer([one, two]).overallCode).toBe(CODE.OVER_LIMIT);
+  });
+
+  test('a rule that replaces another leaves it out', () => {
+    const decider = new Decider(POLICY);
+    const pair = [descriptor(['big=x']), descriptor(['bigger=x'])];
+    const response = decider.answer(pair);
+    expect(response.statuses.map(({ currentLimit }) => currentLimit?.name)).toEqual([undefined, 'bigger']);
+    expect(decider.answer([descriptor(['big=x'])]).statuses[0]?.limitRemaining).toBe(0);
+    expect(decider.answer(pair).overallCode).toBe(CODE.OK);
+  });
+});
+
+describe('overrides', () => {
+  const override = (requestsPerUnit: number, unit: number, key = 'bucket') =>
+    descriptor([`${key}=x`], { limit: { requestsPerUnit, unit } });
+
+  test('replace the rule by a window of its own for each size', () => {
+    const decider = new Decider(POLICY);
+    expect(decider.answer([override(1, 2)]).statuses[0]).toMatchObject({
+      code: CODE.OK,
+      currentLimit: { name: '', requestsPerUnit: 1, unit: LIMIT_UNIT.minute },
+      limitRemaining: 0,
+    });
+    expect(decider.answer([override(1, 2)]).overallCode).toBe(CODE.OVER_LIMIT);
+    expect(decider.answer([override(2, 2)]).statuses[0]?.limitRemaining).toBe(1);
+    expect(decider.answer([override(1, 3)]).overallCode).toBe(CODE.OK);
+    expect(decider.answer([bucket]).statuses[0]?.limitRemaining).toBe(2);
+  });
+
+  test('hold where no rule matches, and for shadow rules', () => {
+    const decider = new Decider(POLICY);
+    expect(decider.answer([override(0, 1, 'nothing')]).overallCode).toBe(CODE.OVER_LIMIT);
+    expect(decider.answer([override(0, 1, 'shadow')]).overallCode).toBe(CODE.OVER_LIMIT);
+  });
+
+  test('follow the phase in force', () => {
+    const decider = new Decider(POLICY.replace('domain: d', 'domain: d\nphase: monitoring'));
+    expect(decider.answer([override(0, 1)])).toMatchObject({ overallCode: CODE.OK });
+  });
+
+  test.each([0, 8, -1, 4_000_000_000])('unit %p is refused and nothing is taken', (unit) => {
+    const decider = new Decider(POLICY);
+    const refused = decider.ask([bucket, override(1, unit)]);
+    expect(refused).toBeInstanceOf(Refusal);
+    expect(refused).toMatchObject({
+      kind: 'bad_request',
+      message: expect.stringContaining('descriptors[1].limit.unit'),
+    });
+    expect(decider.answer([bucket], 3).overallCode).toBe(CODE.OK);
+  });
+});
+
+describe('refusals', () => {
+  test.each([
+    ['rate limit domain must not be empty', '', [bucket]],
+    ['rate limit descriptor list must not be empty', 'd', []],
+    ['descriptors[1].entries[0].key must not be empty', 'd', [bucket, descriptor(['=v'])]],
+  ] as const)('%s', (message, domain, descriptors) => {
+    const refused = new Decider(POLICY).ask(descriptors, 0, domain);
+    expect(refused).toEqual(new Refusal('bad_request', message));
+  });
+
+  test('too many descriptors', () => {
+    const refused = new Decider(POLICY, { maxDescriptors: 2 }).ask([bucket, bucket, bucket]);
+    expect(refused).toMatchObject({
+      kind: 'bad_request',
+      message: expect.stringContaining('more than the 2'),
+    });
+  });
+
+  test('no configuration comes after what is wrong with the request, before the domain', () => {
+    const decider = new Decider(POLICY, { loaded: false });
+    expect(decider.ask([bucket])).toEqual(new Refusal('unavailable', 'no rate limit configuration loaded'));
+    expect(decider.ask([], 0, 'd')).toMatchObject({ kind: 'bad_request' });
+  });
+
+  test('an unknown domain is OK, overrides and bad entries or not', () => {
+    const decider = new Decider(POLICY);
+    const response = decider.answer(
+      [descriptor(['=v']), descriptor(['a=b'], { limit: { requestsPerUnit: 0, unit: 99 } })],
+      0,
+      'other',
+    );
+    expect(response).toMatchObject({ overallCode: CODE.OK, responseHeadersToAdd: [] });
+    expect(response.statuses).toHaveLength(2);
+    expect(decider.observer.told).toEqual(['unknown other']);
+  });
+});
+
+describe('headers', () => {
+  test('describe the denying rule that passes last', () => {
+    const decider = new Decider(POLICY);
+    decider.answer([bucket, small], 1);
+    decider.answer([bucket], 2);
+    const response = decider.answer([bucket, small]);
+    expect(headers(response)).toEqual({
+      'x-ratelimit-limit': '1',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': String(1_700_000_000 + 50),
+      'x-ratelimit-will-be-throttled': 'true',
+      'retry-after': '50',
+    });
+  });
+
+  test('of an allowed request describe the rule with the fewest tokens left, the first of equals', () => {
+    const decider = new Decider(POLICY);
+    expect(headers(decider.answer([bucket, descriptor(['window=x'])]))).toMatchObject({
+      'x-ratelimit-limit': '2',
+    });
+    expect(headers(decider.answer([small, descriptor(['window=x'])]))).toMatchObject({
+      'x-ratelimit-limit': '1',
+    });
+  });
+
+  test('a window resets at its end, exactly', () => {
+    const decider = new Decider(POLICY);
+    // 1,700,000,000 is 20 s after a full minute.
+    expect(headers(decider.answer([descriptor(['window=x'])]))['x-ratelimit-reset']).toBe('1700000040');
+  });
+
+  test('a full bucket is there now, rounded up', () => {
+    const decider = new Decider(POLICY);
+    decider.clock.advance(1);
+    const peek = decider.answer([descriptor(['bucket=x'], { hitsAddend: 0 })]);
+    expect(headers(peek)).toEqual({
+      'x-ratelimit-limit': '3',
+      'x-ratelimit-remaining': '3',
+      'x-ratelimit-reset': '1700000001',
+    });
+  });
+
+  test('there are none where only unlimited or no rules matched', () => {
+    expect(headers(new Decider(POLICY).answer([descriptor(['free=x']), descriptor(['exempt=x'])]))).toEqual(
+      {},
+    );
+  });
+
+  test('there are none unless the file asks for them', () => {
+    const silent = POLICY.replace('response_headers: [x-ratelimit, retry-after]', '');
+    expect(headers(new Decider(silent).answer([bucket], 9))).toEqual({});
+  });
+});
+
+describe('phases', () => {
+  const phased = (phase: string) =>
+    new Decider(`
+domain: d
+phase: ${phase}
+response_headers: [x-ratelimit]
+descriptors:
+  - key: a
+    rate_limit: { token_bucket: { max_tokens: 1, fill_interval: 10s } }
+  - key: live
+    phase: active
+    rate_limit: { token_bucket: { max_tokens: 2, fill_interval: 10s } }
+`);
+  const a = descriptor(['a=x']);
+
+  test.each(['monitoring', 'grace_period'])('%s denies nothing and says what would be', (phase) => {
+    const decider = phased(phase);
+    const fits = decider.answer([a]);
+    expect(headers(fits)).toEqual({
+      'x-ratelimit-limit': '1',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': '1700000010',
+      'x-ratelimit-will-be-throttled': 'false',
+    });
+    const over = decider.answer([a]);
+    expect(over).toMatchObject({ overallCode: CODE.OK, statuses: [{ code: CODE.OK }] });
+    expect(headers(over)).toEqual({
+      'x-ratelimit-limit': '1',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': '1700000010',
+      'x-ratelimit-will-be-throttled': 'true',
+    });
+    expect(decider.observer.told).toEqual(['d a OK', 'd a OK would']);
+  });
+
+  test('active has three headers where it fits, four where it does not', () => {
+    const decider = phased('active');
+    expect(Object.keys(headers(decider.answer([a])))).toHaveLength(3);
+    const denied = decider.answer([a]);
+    expect(denied).toMatchObject({ overallCode: CODE.OVER_LIMIT, statuses: [{ code: CODE.OVER_LIMIT }] });
+    expect(headers(denied)).toMatchObject({
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-will-be-throttled': 'true',
+    });
+  });
+
+  test('a schedule switches at its instants', () => {
+    // The clock stands at 2023-11-14T22:13:20Z.
+    const decider = phased('{ grace_period: 2023-11-14T22:13:25Z, active: 2023-11-14T22:13:30Z }');
+    const asked = () => {
+      const response = decider.answer([descriptor(['a=x'], { hitsAddend: 2 })]);
+      return [response.overallCode, headers(response)['x-ratelimit-will-be-throttled']];
+    };
+    expect(asked()).toEqual([CODE.OK, 'true']);
+    decider.clock.stepWall(10 * SECOND - 1);
+    expect(asked()).toEqual([CODE.OK, 'true']);
+    decider.clock.stepWall(1);
+    expect(asked()).toEqual([CODE.OVER_LIMIT, 'true']);
+  });
+
+  test('a monitored bucket that is over makes no other take nothing; an active one does', () => {
+    const decider = phased('monitoring');
+    const live = descriptor(['live=x']);
+    decider.answer([a]);
+    const mixed = decider.answer([a, live]);
+    expect(mixed.overallCode).toBe(CODE.OK);
+    expect(mixed.statuses[1]?.limitRemaining).toBe(1);
+    expect(headers(mixed)['x-ratelimit-will-be-throttled']).toBe('true');
+    const denied = decider.answer([descriptor(['a=y']), descriptor(['live=x'], { hitsAddend: 2 })]);
+    expect(denied.overallCode).toBe(CODE.OVER_LIMIT);
+    expect(decider.answer([descriptor(['a=y'])]).statuses[0]?.limitRemaining).toBe(0);
+  });
+});

@@ -1,0 +1,115 @@
+import { describe, expect, test } from '@jest/globals';
+import { CODE } from '../../../src/codec/messages.js';
+import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
+import { Refusal } from '../../../src/service/should-rate-limit.js';
+import { Decider, descriptor, headers } from '../../support/decider.js';
+
+const POLICY = `
+domain: d
+response_headers: [x-ratelimit]
+descriptors:
+  - { key: error, rate_limit: { token_bucket: { max_tokens: 1, fill_interval: 10s } } }
+  - { key: allow, rate_limit: { on_store_failure: allow, token_bucket: { max_tokens: 1, fill_interval: 10s } } }
+  - { key: deny, rate_limit: { on_store_failure: deny, token_bucket: { max_tokens: 7, fill_interval: 10s } } }
+  - { key: local, rate_limit: { on_store_failure: local, token_bucket: { max_tokens: 1, fill_interval: 10s } } }
+  - { key: watched, phase: monitoring, rate_limit: { on_store_failure: deny, token_bucket: { max_tokens: 1, fill_interval: 10s } } }
+`;
+
+/** A store that is away; remembers the deadlines it was given. */
+class AwayStore implements BucketStore {
+  readonly deadlines: number[] = [];
+  take(_items: readonly unknown[], deadlineMicros: number): StorageError {
+    this.deadlines.push(deadlineMicros);
+    return new StorageError('disconnected', 'redis://secret@host is away');
+  }
+  async close(): Promise<void> {}
+}
+
+const one = (key: string) => descriptor([`${key}=x`]);
+
+describe('without the store', () => {
+  test('error makes the call UNAVAILABLE, without internals', () => {
+    const refused = new Decider(POLICY, { store: new AwayStore() }).ask([one('error'), one('allow')]);
+    expect(refused).toEqual(new Refusal('unavailable', 'rate limit store unavailable'));
+  });
+
+  test('allow is OK, without limit and headers', () => {
+    const decider = new Decider(POLICY, { store: new AwayStore() });
+    const response = decider.answer([one('allow')]);
+    expect(response).toMatchObject({
+      overallCode: CODE.OK,
+      statuses: [{ code: CODE.OK, currentLimit: undefined, durationUntilResetSeconds: undefined }],
+      responseHeadersToAdd: [],
+    });
+    expect(decider.observer.told).toEqual(['store disconnected', 'failed allow', 'd allow OK']);
+  });
+
+  test('deny is OVER_LIMIT with nothing left and a reset in a second', () => {
+    const response = new Decider(POLICY, { store: new AwayStore() }).answer([one('deny')]);
+    expect(response.statuses).toMatchObject([
+      { code: CODE.OVER_LIMIT, limitRemaining: 0, durationUntilResetSeconds: 1 },
+    ]);
+    expect(headers(response)).toEqual({
+      'x-ratelimit-limit': '7',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': '1700000001',
+      'x-ratelimit-will-be-throttled': 'true',
+    });
+  });
+
+  test('local decides on a bucket in memory', () => {
+    const decider = new Decider(POLICY, { store: new AwayStore() });
+    expect(decider.answer([one('local'), one('allow')]).overallCode).toBe(CODE.OK);
+    expect(decider.answer([one('local'), one('allow')]).overallCode).toBe(CODE.OVER_LIMIT);
+  });
+
+  test('a deny decides over error, and local buckets are not touched then', () => {
+    const decider = new Decider(POLICY, { store: new AwayStore() });
+    expect(decider.answer([one('error'), one('deny'), one('local')]).overallCode).toBe(CODE.OVER_LIMIT);
+    expect(decider.answer([one('local')]).overallCode).toBe(CODE.OK);
+  });
+
+  test('a deny of a monitored rule denies nothing', () => {
+    const response = new Decider(POLICY, { store: new AwayStore() }).answer([one('watched')]);
+    expect(response.overallCode).toBe(CODE.OK);
+    expect(headers(response)['x-ratelimit-will-be-throttled']).toBe('true');
+  });
+});
+
+describe('the deadline given to the store', () => {
+  test.each([
+    ['the timeout of the store without one', Infinity, 2_000_000],
+    ["the caller's, less the way back", 20_000, 18_000],
+    ["the store's timeout where it is sooner", 60_000_000, 2_000_000],
+    ['of a long one at most 50 ms', 1_000_000, 950_000],
+  ])('is %s', (_name, patienceMicros, expected) => {
+    const store = new AwayStore();
+    const decider = new Decider(POLICY, { store });
+    const start = decider.clock.monotonicMicros();
+    const request = { domain: 'd', descriptors: [one('allow')], hitsAddend: 0 };
+    void decider.service.decide(request, start, start + patienceMicros);
+    expect(store.deadlines).toEqual([start + expected]);
+  });
+});
+
+describe('the decision log', () => {
+  test('shows what was decided, with API keys redacted', () => {
+    const decider = new Decider(POLICY);
+    decider.observer.debug = true;
+    decider.answer([one('error'), descriptor(['api_key=sekret', 'deny=x'])]);
+    decider.answer([descriptor(['Authorization=Bearer sekret'])], 0, 'other');
+    expect(decider.observer.lines).toMatchObject([
+      {
+        domain: 'd',
+        entries: [{ key: 'error', value: 'x' }],
+        rule: 'error',
+        code: 'OK',
+        remaining: 0,
+        micros: 0,
+      },
+      { domain: 'd', rule: '', code: 'OK', remaining: undefined },
+      { domain: 'other', rule: '' },
+    ]);
+    expect(JSON.stringify(decider.observer.lines)).not.toContain('sekret');
+  });
+});
