@@ -1,0 +1,14 @@
+import { describe } from '@jest/globals';
+import { describeCalls } from './calls.js';
+import { describeDrain } from './drain.js';
+import type { Transport } from './fixture.js';
+import { describeLimits } from './limits.js';
+
+/** Everything that src/grpc/grpc-server.ts promises, for one transport. */
+export function runGrpcServerContract(transport: Transport): void {
+  describe(`gRPC server: ${transport.name}`, () => {
+    describeCalls(transport);
+    describeLimits(transport);
+    describeDrain(transport);
+  });
+}

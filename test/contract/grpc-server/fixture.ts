@@ -1,0 +1,89 @@
+import type { ClientHttp2Session } from 'node:http2';
+import type { CallInfo, GrpcServer, GrpcServerOptions } from '../../../src/grpc/grpc-server.js';
+import { RawClient } from '../../support/grpc-client.js';
+import { openSession } from '../../support/http2-client.js';
+import { RawHttp2Client } from '../../support/raw-http2.js';
+import { waitFor } from '../../support/wait-for.js';
+
+/** An implementation of GrpcServer under test. */
+export interface Transport {
+  readonly name: string;
+  newServer(options: GrpcServerOptions): GrpcServer;
+}
+
+export const ECHO = '/test.Test/Echo';
+export const HOLD = '/test.Test/Hold';
+/** What the injected monotonic clock always says. */
+export const NOW_MICROS = 5_000_000_000;
+
+/** A call that waits in the {@link HOLD} handler. */
+export interface HeldCall {
+  readonly info: CallInfo;
+  answer(message: Uint8Array): void;
+}
+
+/** Servers and clients of one test; `cleanUp` ends them all. */
+export class Fixture {
+  /** What `onError` was told. */
+  readonly errors: unknown[] = [];
+  readonly held: HeldCall[] = [];
+  readonly #transport: Transport;
+  readonly #endings: (() => void | Promise<void>)[] = [];
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** A server that is not listening yet, with an echo and a method that waits. */
+  server(options: Partial<GrpcServerOptions> = {}): GrpcServer {
+    const server = this.#transport.newServer({
+      maxReceiveMessageBytes: 4 * 1024 * 1024,
+      maxConcurrentStreams: 100,
+      maxHeaderListBytes: 16_384,
+      maxConnectionAgeMs: Number.POSITIVE_INFINITY,
+      maxConnectionAgeGraceMs: Number.POSITIVE_INFINITY,
+      monotonicMicros: () => NOW_MICROS,
+      onError: (error) => this.errors.push(error),
+      ...options,
+    });
+    server.addUnary(ECHO, (message) => message);
+    server.addUnary(
+      HOLD,
+      (_message, info) => new Promise((resolve) => this.held.push({ info, answer: resolve })),
+    );
+    this.#endings.push(() => server.close());
+    return server;
+  }
+
+  async listening(options: Partial<GrpcServerOptions> = {}): Promise<{ server: GrpcServer; port: number }> {
+    const server = this.server(options);
+    return { server, port: await server.listen('127.0.0.1', 0) };
+  }
+
+  client(port: number): RawClient {
+    const client = new RawClient(`127.0.0.1:${port}`);
+    this.#endings.push(() => client.close());
+    return client;
+  }
+
+  async session(...where: Parameters<typeof openSession>): Promise<ClientHttp2Session> {
+    const session = await openSession(...where);
+    this.#endings.push(() => session.destroy());
+    return session;
+  }
+
+  raw(port: number): RawHttp2Client {
+    const client = new RawHttp2Client(port);
+    this.#endings.push(() => client.destroy());
+    return client;
+  }
+
+  /** Waits until `count` calls have reached the {@link HOLD} handler, and returns the last. */
+  async untilHeld(count = 1): Promise<HeldCall> {
+    return waitFor(`${count} held calls`, () => this.held[count - 1]);
+  }
+
+  async cleanUp(): Promise<void> {
+    for (const end of this.#endings.splice(0).reverse()) await end();
+  }
+}

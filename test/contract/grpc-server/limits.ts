@@ -1,0 +1,129 @@
+import { once } from 'node:events';
+import type { IncomingHttpHeaders } from 'node:http2';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { openStream, post, prefixed } from '../../support/http2-client.js';
+import { callFrame, emptyMessageFrame, FRAME } from '../../support/raw-http2.js';
+import { waitFor } from '../../support/wait-for.js';
+import { ECHO, Fixture, HOLD, type Transport } from './fixture.js';
+
+/** Every limit of GrpcServerOptions, tripped; the server serves on after each. */
+export function describeLimits(transport: Transport): void {
+  let fixture: Fixture;
+  beforeEach(() => {
+    fixture = new Fixture(transport);
+  });
+  afterEach(() => fixture.cleanUp());
+
+  const expectToServe = async (port: number): Promise<void> => {
+    const reply = await fixture.client(port).unary(ECHO, Buffer.from('still here'));
+    expect(reply).toEqual({ code: 0, message: Buffer.from('still here') });
+  };
+
+  describe('message size', () => {
+    test('takes a message of exactly the limit and refuses one byte more', async () => {
+      const { port } = await fixture.listening({ maxReceiveMessageBytes: 100_000 });
+      const client = fixture.client(port);
+      expect((await client.unary(ECHO, Buffer.alloc(100_000))).code).toBe(0);
+      expect((await client.unary(ECHO, Buffer.alloc(100_001))).code).toBe(8);
+      await expectToServe(port);
+    });
+
+    test('refuses on the announced length alone, before the message is there', async () => {
+      const { port } = await fixture.listening({ maxReceiveMessageBytes: 1000 });
+      const session = await fixture.session(port);
+      const stream = openStream(session, ECHO);
+      stream.write(Buffer.of(0, 0xff, 0xff, 0xff, 0xff));
+      const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+      expect(headers['grpc-status']).toBe('8');
+      // What comes all the same is dropped, so the client can get rid of it.
+      for (let i = 0; i < 10; i++) {
+        await new Promise((resolve) => stream.write(Buffer.alloc(100_000), resolve));
+      }
+      await expectToServe(port);
+    });
+  });
+
+  describe('concurrent streams', () => {
+    test('announces the limit, and serves the next call when one is over', async () => {
+      const { port } = await fixture.listening({ maxConcurrentStreams: 2 });
+      const session = await fixture.session(port);
+      expect(session.remoteSettings.maxConcurrentStreams).toBe(2);
+      const ends = [1, 2, 3].map(() => post(session, HOLD, prefixed(Buffer.alloc(0))));
+      (await fixture.untilHeld(2)).answer(Buffer.alloc(0));
+      (await fixture.untilHeld(3)).answer(Buffer.alloc(0));
+      fixture.held[0]?.answer(Buffer.alloc(0));
+      expect((await Promise.all(ends)).map((end) => end.grpcStatus)).toEqual(['0', '0', '0']);
+    });
+
+    test('never serves more to a client that does not care', async () => {
+      const { port } = await fixture.listening({ maxConcurrentStreams: 2 });
+      const raw = fixture.raw(port);
+      await raw.acknowledgeSettings();
+      for (const id of [1, 3, 5]) {
+        raw.send(callFrame(id, HOLD));
+        raw.send(emptyMessageFrame(id));
+      }
+      // RFC 9113, section 5.1.2, allows an error of the stream or of the connection.
+      await waitFor('a refusal', () =>
+        raw.frames.find(({ type }) => type === FRAME.RST_STREAM || type === FRAME.GOAWAY),
+      );
+      expect(fixture.held.length).toBeLessThanOrEqual(2);
+      await expectToServe(port);
+    });
+  });
+
+  describe('header list size', () => {
+    test('announces the limit and serves what is below it', async () => {
+      const { port } = await fixture.listening({ maxHeaderListBytes: 4096 });
+      const session = await fixture.session(port);
+      expect(session.remoteSettings.maxHeaderListSize).toBe(4096);
+      const end = await post(session, ECHO, prefixed(Buffer.of(1)), { 'x-large': 'a'.repeat(3000) });
+      expect(end.grpcStatus).toBe('0');
+    });
+
+    test('refuses what is above it', async () => {
+      const { port } = await fixture.listening({ maxHeaderListBytes: 4096 });
+      const session = await fixture.session(port);
+      // Settings acknowledged: a call has gone through.
+      expect((await post(session, ECHO, prefixed(Buffer.of(1)))).grpcStatus).toBe('0');
+      const end = await post(session, ECHO, prefixed(Buffer.of(1)), { 'x-large': 'a'.repeat(6000) });
+      expect(end.grpcStatus).toBeUndefined();
+      expect(end.resetCode !== 0 || end.httpStatus === 431).toBe(true);
+      expect((await post(session, ECHO, prefixed(Buffer.of(1)))).grpcStatus).toBe('0');
+      await expectToServe(port);
+    });
+  });
+
+  describe('connection age', () => {
+    test('sends GOAWAY to an old connection, lets its call finish, and takes new connections', async () => {
+      const { port } = await fixture.listening({ maxConnectionAgeMs: 50 });
+      const session = await fixture.session(port);
+      const goaway = once(session, 'goaway');
+      const end = post(session, HOLD, prefixed(Buffer.alloc(0)));
+      const call = await fixture.untilHeld();
+      expect((await goaway)[0]).toBe(0);
+      call.answer(Buffer.of(5));
+      expect(await end).toMatchObject({ grpcStatus: '0', body: prefixed(Buffer.of(5)) });
+      await waitFor('the end of the connection', () => session.destroyed || undefined);
+      await expectToServe(port);
+    });
+
+    test('cuts what is still running after the grace time', async () => {
+      const { port } = await fixture.listening({ maxConnectionAgeMs: 50, maxConnectionAgeGraceMs: 50 });
+      const session = await fixture.session(port);
+      const end = post(session, HOLD, prefixed(Buffer.alloc(0)));
+      const { info } = await fixture.untilHeld();
+      expect((await end).grpcStatus).toBeUndefined();
+      await waitFor('the call to count as cancelled', () => info.cancelled() || undefined);
+      await expectToServe(port);
+    });
+
+    test('an age beyond any timer means never', async () => {
+      const { port } = await fixture.listening({ maxConnectionAgeMs: 1e12, maxConnectionAgeGraceMs: 1e12 });
+      const session = await fixture.session(port);
+      expect((await post(session, ECHO, prefixed(Buffer.of(1)))).grpcStatus).toBe('0');
+      await new Promise<void>((resolve) => session.ping(() => resolve()));
+      expect((await post(session, ECHO, prefixed(Buffer.of(1)))).grpcStatus).toBe('0');
+    });
+  });
+}

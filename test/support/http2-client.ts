@@ -1,0 +1,113 @@
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  type IncomingHttpHeaders,
+  type IncomingHttpStatusHeader,
+  type OutgoingHttpHeaders,
+  type SecureClientSessionOptions,
+} from 'node:http2';
+import { connect as connectTcp, type Socket } from 'node:net';
+
+/** What a stream ended with, as it stood on the wire. */
+export interface StreamEnd {
+  /** `:status`, undefined when no headers came. */
+  readonly httpStatus: number | undefined;
+  /** From the trailers, else from the headers. */
+  readonly grpcStatus: string | undefined;
+  readonly grpcMessage: string | undefined;
+  readonly body: Buffer;
+  /** Code of the RST_STREAM, 0 for a good end. */
+  readonly resetCode: number;
+}
+
+/** An HTTP/2 connection for what a gRPC client would never send. Destroy the session. */
+export async function openSession(
+  port: number,
+  options: SecureClientSessionOptions = {},
+  host = '127.0.0.1',
+): Promise<ClientHttp2Session> {
+  const session = connect(`http://${host}:${port}`, options);
+  session.on('error', () => {});
+  // The server's limits hold once its settings are acknowledged.
+  await new Promise<void>((resolve, reject) => {
+    session.once('remoteSettings', () => resolve());
+    session.once('close', () => reject(new Error('the server closed the connection')));
+  });
+  return session;
+}
+
+/** Starts a POST with gRPC's headers. The request stays open until the caller ends it. */
+export function openStream(
+  session: ClientHttp2Session,
+  path: string,
+  headers: OutgoingHttpHeaders = {},
+): ClientHttp2Stream {
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': path,
+    'content-type': 'application/grpc',
+    te: 'trailers',
+    ...headers,
+  });
+  stream.on('error', () => {});
+  return stream;
+}
+
+/** Collects a stream to its end. */
+export function streamEnd(stream: ClientHttp2Stream): Promise<StreamEnd> {
+  return new Promise((resolve) => {
+    let response: IncomingHttpHeaders & IncomingHttpStatusHeader = {};
+    let trailers: IncomingHttpHeaders = {};
+    const chunks: Buffer[] = [];
+    stream.on('response', (headers) => {
+      response = headers;
+    });
+    stream.on('trailers', (headers) => {
+      trailers = headers;
+    });
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+    stream.on('close', () => {
+      const text = (name: string): string | undefined => (trailers[name] ?? response[name])?.toString();
+      resolve({
+        httpStatus: response[':status'],
+        grpcStatus: text('grpc-status'),
+        grpcMessage: text('grpc-message'),
+        body: Buffer.concat(chunks),
+        resetCode: stream.rstCode ?? 0,
+      });
+    });
+  });
+}
+
+/** One whole call over a raw session. */
+export function post(
+  session: ClientHttp2Session,
+  path: string,
+  body: Uint8Array,
+  headers: OutgoingHttpHeaders = {},
+): Promise<StreamEnd> {
+  const stream = openStream(session, path, headers);
+  const end = streamEnd(stream);
+  stream.end(body);
+  return end;
+}
+
+/** A message with gRPC's five byte prefix. */
+export function prefixed(message: Uint8Array): Buffer {
+  const frame = Buffer.alloc(5 + message.length);
+  frame.writeUInt32BE(message.length, 1);
+  frame.set(message, 5);
+  return frame;
+}
+
+/** Sends bytes over TCP and resolves with what came back when the server has closed the connection. */
+export function exchangeBytes(port: number, bytes: Uint8Array): Promise<Buffer> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    const socket: Socket = connectTcp(port, '127.0.0.1', () => socket.write(bytes));
+    socket.on('data', (chunk) => chunks.push(chunk));
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(Buffer.concat(chunks)));
+  });
+}
