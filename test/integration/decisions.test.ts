@@ -1,0 +1,100 @@
+/*
+ * Real servers over gRPC, asked by many callers at once. Refill goes on while a burst runs: of a burst on a full bucket exactly its capacity
+ * passes, and what came in between the first and the last answer, which is computed.
+ */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { CODE } from '../../src/codec/messages.js';
+import { descriptor } from '../support/decider.js';
+import { type RedisServer, startRedis } from '../support/redis-server.js';
+import { RlsClient, type RlsReply } from '../support/rls-client.js';
+import { startWeir, type WeirServer } from '../support/weir.js';
+
+const PER_SECOND = 10;
+
+interface Burst {
+  readonly ok: number;
+  readonly overLimit: number;
+  readonly firstSentAt: number;
+  readonly firstAnsweredAt: number;
+  readonly lastAnsweredAt: number;
+}
+
+function summarise(replies: readonly RlsReply[]): Burst {
+  const codes = replies.map((reply) => reply.response?.overallCode);
+  return {
+    ok: codes.filter((code) => code === CODE.OK).length,
+    overLimit: codes.filter((code) => code === CODE.OVER_LIMIT).length,
+    firstSentAt: Math.min(...replies.map(({ sentAt }) => sentAt)),
+    firstAnsweredAt: Math.min(...replies.map(({ answeredAt }) => answeredAt)),
+    lastAnsweredAt: Math.max(...replies.map(({ answeredAt }) => answeredAt)),
+  };
+}
+
+/** Tokens that may have come in between two instants, as milliseconds. */
+const tokensBetween = (from: number, to: number) => Math.floor(((to - from) / 1000) * PER_SECOND);
+
+describe.each(['memory', 'Redis', 'two servers on one Redis'])('%s', (kind) => {
+  let redis: RedisServer | undefined;
+  const servers: WeirServer[] = [];
+  const clients: RlsClient[] = [];
+
+  beforeAll(async () => {
+    if (kind !== 'memory') redis = await startRedis();
+    const env = redis === undefined ? {} : { REDIS_URL: `127.0.0.1:${redis.port}` };
+    for (let count = kind.startsWith('two') ? 2 : 1; count > 0; count--)
+      servers.push(await startWeir({ env }));
+    // Several connections a server, as Envoy's worker threads have.
+    for (const { grpcPort } of servers) clients.push(new RlsClient(grpcPort), new RlsClient(grpcPort));
+    await Promise.all(clients.map((client) => client.ask('open-api', [descriptor(['tenant=warm-up'])])));
+  });
+  afterAll(async () => {
+    for (const client of clients) client.close();
+    for (const server of servers) await server.stop();
+    await redis?.stop();
+  });
+
+  const burst = async (count: number, tenant: string): Promise<Burst> => {
+    const asked = [descriptor([`tenant=${tenant}`, 'method=GET', 'path=/open/v5/user-chats'])];
+    return summarise(
+      await Promise.all(
+        Array.from({ length: count }, (_, index) =>
+          (clients[index % clients.length] as RlsClient).ask('open-api', asked),
+        ),
+      ),
+    );
+  };
+
+  test('200 at once on a full bucket: 100 OK, 100 OVER_LIMIT; a second later 10 of 100 more', async () => {
+    const first = await burst(200, 'acme');
+    expect(first.ok + first.overLimit).toBe(200);
+    expect(first.ok).toBeGreaterThanOrEqual(100);
+    expect(first.ok).toBeLessThanOrEqual(100 + tokensBetween(first.firstSentAt, first.lastAnsweredAt));
+    // The bucket was empty when the last was denied, and tokens taken since are counted in `ok`.
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const second = await burst(100, 'acme');
+    expect(second.ok + second.overLimit).toBe(100);
+    const all = first.ok + second.ok;
+    // Refill began with the first decision; one token may be in the making at either end.
+    expect(all).toBeGreaterThanOrEqual(100 + tokensBetween(first.firstAnsweredAt, second.lastAnsweredAt) - 1);
+    expect(all).toBeLessThanOrEqual(100 + tokensBetween(first.firstSentAt, second.lastAnsweredAt));
+  });
+
+  test('several descriptors are decided all or nothing, whoever asks', async () => {
+    const wide = descriptor(['tenant=both', 'resource_group=other-things']);
+    const tight = descriptor(['tenant=both', 'resource_group=user-chats']);
+    const started = performance.now();
+    const replies = await Promise.all(
+      Array.from({ length: 300 }, (_, index) =>
+        (clients[index % clients.length] as RlsClient).ask('open-api', [wide, tight]),
+      ),
+    );
+    const { ok, lastAnsweredAt } = summarise(replies);
+    expect(ok).toBeGreaterThanOrEqual(100);
+    expect(ok).toBeLessThanOrEqual(100 + tokensBetween(started, lastAnsweredAt));
+    // A peek tells what is left: exactly what passed was taken, refill of the 1000 aside.
+    const peek = await (clients[0] as RlsClient).ask('open-api', [{ ...wide, hitsAddend: 0 }]);
+    const left = peek.response?.statuses[0]?.limitRemaining ?? Number.NaN;
+    expect(left).toBeGreaterThanOrEqual(1000 - ok);
+    expect(left).toBeLessThanOrEqual(Math.min(1000, 1000 - ok + tokensBetween(started, peek.answeredAt) + 1));
+  });
+});
