@@ -1,24 +1,32 @@
-import { checkCommand } from './check.js';
-import { runCheckConfig } from './check-config.js';
 import { CHECK_HELP } from './check-options.js';
-import { runExplain } from './explain.js';
-import { runHealth } from './health.js';
 import { CHECK_CONFIG_HELP, EXPLAIN_HELP, HEALTH_HELP, mainHelp, serveHelp } from './help.js';
 import { EXIT, type Io } from './io.js';
-import { runServe } from './serve.js';
 import { version } from './version.js';
 
 interface Command {
+  /** Loads what the command needs only when it is run: `weir --help` should not wait for gRPC. */
   readonly run: (args: readonly string[], io: Io) => Promise<number>;
   readonly help: () => string;
 }
 
 const COMMANDS: Readonly<Record<string, Command>> = {
-  serve: { run: runServe, help: serveHelp },
-  'check-config': { run: runCheckConfig, help: () => CHECK_CONFIG_HELP },
-  explain: { run: runExplain, help: () => EXPLAIN_HELP },
-  check: { run: (args, io) => checkCommand(args, { ...io, colour: io.terminal }), help: () => CHECK_HELP },
-  health: { run: runHealth, help: () => HEALTH_HELP },
+  serve: { run: async (args, io) => (await import('./serve.js')).runServe(args, io), help: serveHelp },
+  'check-config': {
+    run: async (args, io) => (await import('./check-config.js')).runCheckConfig(args, io),
+    help: () => CHECK_CONFIG_HELP,
+  },
+  explain: {
+    run: async (args, io) => (await import('./explain.js')).runExplain(args, io),
+    help: () => EXPLAIN_HELP,
+  },
+  check: {
+    run: async (args, io) => (await import('./check.js')).checkCommand(args, { ...io, colour: io.terminal }),
+    help: () => CHECK_HELP,
+  },
+  health: {
+    run: async (args, io) => (await import('./health.js')).runHealth(args, io),
+    help: () => HEALTH_HELP,
+  },
 };
 
 /** Runs `weir` with the arguments after its name and resolves with the exit code. */

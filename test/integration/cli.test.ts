@@ -1,0 +1,155 @@
+/* The weir command as a shell sees it: output, errors, exit codes. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { SETTINGS } from '../../src/server/settings-table.js';
+import { runToEnd } from '../support/processes.js';
+import { repositoryRoot } from '../support/tools.js';
+import { startWeir, WEIR_MAIN } from '../support/weir.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'weir-cli-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Runs from a directory that has nothing to do with the project. */
+const weir = (...args: string[]) => runToEnd(process.execPath, [WEIR_MAIN, ...args], { cwd: folder });
+const BUNDLED = join(repositoryRoot, 'deploy/policies/open-api.yaml');
+
+describe('weir', () => {
+  test('--version is that of package.json', async () => {
+    const { version } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8'));
+    expect(await weir('--version')).toMatchObject({ code: 0, stdout: `weir ${version}\n`, stderr: '' });
+  });
+
+  test('--help lists commands and exit codes; every command has its own', async () => {
+    const main = await weir('--help');
+    expect(main).toMatchObject({ code: 0, stderr: '' });
+    expect(main.stdout).toMatch('Exit codes');
+    for (const command of ['serve', 'check-config', 'explain', 'check', 'health']) {
+      expect(main.stdout).toMatch(`  ${command}`);
+      const own = await weir(command, '--help');
+      expect(own).toMatchObject({ code: 0, stderr: '' });
+      expect(own.stdout).toMatch(`Usage: weir ${command}`);
+    }
+    const serve = await weir('help', 'serve');
+    for (const { name, flag } of SETTINGS) expect(serve.stdout).toMatch(new RegExp(`${flag} <.*${name}`));
+  });
+
+  test.each([
+    [[], 'Usage: weir'],
+    [['frobnicate'], 'there is no command "frobnicate"'],
+    [['serve', '--frobnicate', '1'], "Unknown option '--frobnicate'"],
+    [['serve', 'now'], '"now" is no setting'],
+    [['check-config'], 'name at least one policy file'],
+    [['explain', BUNDLED], 'at least one key=value'],
+    [['explain', BUNDLED, 'tenant'], '"tenant" is not of the form key=value'],
+    [['check'], 'key=value'],
+    [['health', 'now'], 'takes no arguments'],
+  ])('%j makes no sense: exit 2, nothing on standard output', async (args, message) => {
+    const { code, stdout, stderr } = await weir(...args);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain(message);
+    expect(stderr).not.toContain('    at ');
+  });
+});
+
+describe('weir check-config', () => {
+  test('says what is in good files', async () => {
+    expect(await weir('check-config', BUNDLED)).toMatchObject({
+      code: 0,
+      stdout: 'ok: 1 file, open-api (2 rules)\n',
+      stderr: '',
+    });
+  });
+
+  test('prints every error of every file on standard error', async () => {
+    writeFileSync(join(folder, 'one.yaml'), 'domain: one\nfrequency: 1\ndescriptors: [{ value: v }]\n');
+    writeFileSync(join(folder, 'two.yaml'), 'domain: [\n');
+    const { code, stdout, stderr } = await weir('check-config', 'one.yaml', 'two.yaml', 'three.yaml');
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^one\.yaml:2:1: frequency: /m);
+    expect(stderr).toMatch(/^one\.yaml:3:\d+: descriptors\[0\]\.key: /m);
+    expect(stderr).toMatch(/^two\.yaml:\d+:\d+: /m);
+    expect(stderr).toMatch(/^three\.yaml: .*does not exist/m);
+  });
+});
+
+describe('weir explain', () => {
+  test('names node, rule, phase and bucket', async () => {
+    const { code, stdout } = await weir(
+      'explain',
+      BUNDLED,
+      '--domain',
+      'open-api',
+      'tenant=acme',
+      'method=GET',
+      'path=/open/v4/user-chats?x',
+    );
+    expect(code).toBe(0);
+    expect(stdout).toMatch('tenant=acme, resource_group=user-chats');
+    expect(stdout).toMatch('The rule at tenant/resource_group=user-chats applies.');
+    expect(stdout).toMatch(/^phase: +active$/m);
+    expect(stdout).toMatch(/^bucket: +8:open-api6:tenant4:acme14:resource_group10:user-chats$/m);
+    expect(stdout).toMatch(
+      /^Redis key: +weir:1:\{[0-9a-f]{16}\}8:open-api6:tenant4:acme14:resource_group10:user-chats$/m,
+    );
+  });
+
+  test('never shows an API key, not in a wrong domain either', async () => {
+    const words = ['api_key=s3cret', 'method=GET', 'path=/open/v4/user-chats'];
+    for (const domain of ['open-api', 'wrong']) {
+      for (const json of [[], ['--json']]) {
+        const { code, stdout, stderr } = await weir(
+          'explain',
+          BUNDLED,
+          '--domain',
+          domain,
+          ...json,
+          ...words,
+        );
+        expect(code).toBe(domain === 'wrong' ? 1 : 0);
+        expect(stdout + stderr).not.toContain('s3cret');
+      }
+    }
+  });
+
+  test('--json is for machines; no rule is exit 1', async () => {
+    const { code, stdout } = await weir(
+      'explain',
+      BUNDLED,
+      '--json',
+      'tenant=acme',
+      'method=GET',
+      'path=/closed',
+    );
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ domain: 'open-api', rule: null, redisKey: null });
+  });
+});
+
+describe('weir check and weir health', () => {
+  test('ask a running server', async () => {
+    const server = await startWeir();
+    const address = `127.0.0.1:${server.grpcPort}`;
+    expect(await weir('health', '--address', address)).toMatchObject({ code: 0, stdout: 'SERVING\n' });
+    const { code, stdout } = await weir(
+      'check',
+      '--address',
+      address,
+      '--count',
+      '3',
+      'tenant=acme',
+      'resource_group=user-chats',
+    );
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^OK +3$/m);
+    expect(stdout).toMatch('x-ratelimit-remaining: 97');
+    await server.stop();
+    const gone = await weir('health', '--address', address);
+    expect([gone.code, gone.stdout]).toEqual([1, '']);
+    expect(gone.stderr).toMatch(`weir health: ${address}: no answer`);
+    const nobody = await weir('check', '--address', address, 'tenant=acme');
+    expect(nobody.code).toBe(1);
+    expect(nobody.stderr).toMatch(`nothing listens on ${address}`);
+  });
+});

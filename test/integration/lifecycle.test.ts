@@ -1,0 +1,284 @@
+/* Start, reload and end of a real server process. */
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, credentials } from '@grpc/grpc-js';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { service as healthService } from 'grpc-health-check';
+import { CODE } from '../../src/codec/messages.js';
+import { STATUS } from '../../src/grpc/grpc-server.js';
+import { descriptor } from '../support/decider.js';
+import { freePorts } from '../support/free-port.js';
+import { httpRequest } from '../support/http-client.js';
+import { runToEnd } from '../support/processes.js';
+import { RlsClient } from '../support/rls-client.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'weir-lifecycle-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const policy = (tokens: number | string, domain = 'd') =>
+  `domain: ${domain}\ndescriptors: [{ key: k, rate_limit: { token_bucket: { max_tokens: ${tokens}, fill_interval: 1h } } }]\n`;
+const BAD = 'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: fortnight, requests_per_unit: -1 } }]\n';
+
+const detailOf = async (server: WeirServer) => {
+  const { status, body } = await httpRequest(server.httpPort, '/healthcheck?detail');
+  return { status, ...JSON.parse(body) };
+};
+
+async function limitOf(server: WeirServer): Promise<number | undefined> {
+  const client = new RlsClient(server.grpcPort);
+  const { response } = await client.ask('d', [descriptor(['k=v'])]);
+  client.close();
+  return response?.statuses[0]?.currentLimit?.requestsPerUnit;
+}
+
+describe('start', () => {
+  test('one line says addresses, store, domains and phase', async () => {
+    const server = await startWeir();
+    const [line] = server.log().filter(({ msg }) => msg === 'weir serves');
+    expect(line).toMatchObject({
+      grpc: `127.0.0.1:${server.grpcPort}`,
+      http: `127.0.0.1:${server.httpPort}`,
+      debug: `127.0.0.1:${server.debugPort}`,
+      store: 'memory',
+      domains: ['open-api (active)'],
+    });
+    await server.stop();
+  });
+
+  test.each([
+    ['GRPC_PORT', 'gRPC'],
+    ['PORT', 'HTTP'],
+    ['DEBUG_PORT', 'the debug endpoints'],
+  ])('a taken %s is one clear line and exit 1', async (variable, what) => {
+    const server = await startWeir();
+    const taken = String(server.httpPort);
+    const [grpc, http, debug] = await freePorts(3);
+    const { code, stderr, stdout } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
+      env: { GRPC_PORT: String(grpc), PORT: String(http), DEBUG_PORT: String(debug), [variable]: taken },
+    });
+    expect(code).toBe(1);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(stderr).toMatch(`cannot listen on 127.0.0.1:${taken} for ${what}`);
+    expect(stderr).toMatch('the port is taken');
+    expect(stdout).toBe('');
+    await server.stop();
+  });
+
+  test('a bad policy lists every error and exits with 1', async () => {
+    const path = join(folder, 'bad.yaml');
+    writeFileSync(path, BAD);
+    const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
+      env: { CONFIG_PATH: path },
+    });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/bad\.yaml:2:\d+: descriptors\[0\]\.rate_limit\.unit: /);
+    expect(stderr).toMatch(/bad\.yaml:2:\d+: descriptors\[0\]\.rate_limit\.requests_per_unit: /);
+    expect(stderr).toMatch('2 errors');
+  });
+
+  test('every bad setting is named, secrets are not shown', async () => {
+    const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve', '--port', 'x'], {
+      env: { REDIS_TIMEOUT: 'soon', LOG_LEVEL: 'loud', REDIS_URL: 'redis://:s3cret@[bad' },
+    });
+    expect(code).toBe(1);
+    expect(stderr).toMatch('REDIS_TIMEOUT: "soon" is not a duration');
+    expect(stderr).toMatch('LOG_LEVEL: "loud" is not one of');
+    expect(stderr).toMatch('--port: "x" is not a port');
+    const url = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
+      env: { REDIS_URL: 'redis://:s3cret@[bad' },
+    });
+    expect(url.code).toBe(1);
+    expect(url.stderr).toMatch('REDIS_URL');
+    expect(url.stderr + url.stdout).not.toMatch('s3cret');
+  });
+
+  test('an empty directory is no error: every domain is unknown', async () => {
+    const empty = join(folder, 'empty');
+    mkdirSync(empty);
+    const server = await startWeir({ env: { CONFIG_PATH: empty } });
+    const client = new RlsClient(server.grpcPort);
+    expect(await client.ask('d', [descriptor(['k=v'])])).toMatchObject({
+      response: { overallCode: CODE.OK },
+    });
+    client.close();
+    await server.stop();
+  });
+});
+
+describe('reload', () => {
+  test('when the file changes; a bad file keeps the old policy and says so', async () => {
+    const path = join(folder, 'policy.yaml');
+    writeFileSync(path, policy(5));
+    const server = await startWeir({ env: { CONFIG_PATH: path } });
+    expect(await limitOf(server)).toBe(5);
+    writeFileSync(path, policy(7));
+    await waitFor('the new limit', async () => (await limitOf(server)) === 7 || undefined);
+    writeFileSync(path, BAD);
+    await waitFor(
+      'the error to show',
+      async () => (await detailOf(server)).policy.lastReload === 'error' || undefined,
+    );
+    const detail = await detailOf(server);
+    expect(detail).toMatchObject({ status: 'SERVING' });
+    expect(detail.policy.errors).toHaveLength(2);
+    expect(detail.policy.errors[0]).toMatchObject({
+      file: path,
+      line: 2,
+      path: 'descriptors[0].rate_limit.unit',
+    });
+    expect((await httpRequest(server.httpPort, '/healthcheck')).body).toBe('OK');
+    expect((await httpRequest(server.httpPort, '/metrics')).body).toContain(
+      'weir_config_last_reload_successful 0',
+    );
+    expect(server.log().filter(({ level }) => level === 'error').length).toBeGreaterThan(0);
+    expect(await limitOf(server)).toBe(7);
+    writeFileSync(path, policy(7));
+    await waitFor(
+      'the error to go',
+      async () => (await detailOf(server)).policy.lastReload === 'ok' || undefined,
+    );
+    expect((await httpRequest(server.httpPort, '/metrics')).body).toContain(
+      'weir_config_last_reload_successful 1',
+    );
+    await server.stop();
+  });
+
+  test('by the symlink swap that Kubernetes does, and on SIGHUP', async () => {
+    const mount = join(folder, 'mount');
+    const version = (name: string, tokens: number) => {
+      mkdirSync(join(mount, name), { recursive: true });
+      writeFileSync(join(mount, name, 'policy.yaml'), policy(tokens));
+      symlinkSync(name, join(mount, '..data_tmp'));
+      renameSync(join(mount, '..data_tmp'), join(mount, '..data'));
+    };
+    version('..1', 5);
+    symlinkSync('..data/policy.yaml', join(mount, 'policy.yaml'));
+    const server = await startWeir({ env: { CONFIG_PATH: mount } });
+    expect(await limitOf(server)).toBe(5);
+    version('..2', 6);
+    await waitFor('the new limit', async () => (await limitOf(server)) === 6 || undefined);
+    server.process.signal('SIGHUP');
+    await waitFor(
+      'the log to speak of the signal',
+      () => server.log().some(({ reason }) => reason === 'signal') || undefined,
+    );
+    expect(await limitOf(server)).toBe(6);
+    await server.stop();
+  });
+});
+
+describe('end', () => {
+  test('health goes first, the delay passes, running streams end, exit 0', async () => {
+    const server = await startWeir({ env: { SHUTDOWN_DRAIN_DELAY: '400ms' } });
+    const idle = connect(server.grpcPort, '127.0.0.1');
+    const client = new RlsClient(server.grpcPort);
+    const ask = () => client.ask('open-api', [descriptor(['tenant=t'])]);
+    await ask();
+    const watcher = new Client(`127.0.0.1:${server.grpcPort}`, credentials.createInsecure());
+    const seen: string[] = [];
+    const { Watch } = healthService;
+    if (Watch === undefined) throw new Error('grpc-health-check has no Watch');
+    const watch = watcher.makeServerStreamRequest(
+      Watch.path,
+      Watch.requestSerialize,
+      Watch.responseDeserialize,
+      {
+        service: 'ratelimit',
+      },
+    );
+    watch.on('data', (message: { status: string }) => seen.push(message.status));
+    const watchEnded = new Promise((resolve) => watch.once('error', resolve));
+    await waitFor('the first health', () => seen.includes('SERVING') || undefined);
+
+    server.process.signal('SIGTERM');
+    await waitFor('NOT_SERVING', () => seen.includes('NOT_SERVING') || undefined);
+    expect((await httpRequest(server.httpPort, '/healthcheck')).status).toBe(500);
+    expect((await ask()).code).toBe(STATUS.OK);
+    expect(await server.process.exited).toEqual({ code: 0, signal: null });
+    expect((await ask()).code).toBe(STATUS.UNAVAILABLE);
+    await watchEnded;
+    idle.destroy();
+    client.close();
+    watcher.close();
+  });
+
+  test('a second signal ends at once', async () => {
+    const server = await startWeir({ env: { SHUTDOWN_DRAIN_DELAY: '1h' } });
+    server.process.signal('SIGTERM');
+    await waitFor('draining', () => server.log().some(({ msg }) => msg === 'draining') || undefined);
+    server.process.signal('SIGINT');
+    expect(await server.process.exited).toEqual({ code: 130, signal: null });
+  });
+});
+
+describe('endpoints', () => {
+  test('the policy shows on the debug port only', async () => {
+    const server = await startWeir();
+    const get = (port: number, path: string) => httpRequest(port, path);
+    expect((await get(server.debugPort, '/')).body).toMatch('/rlconfig: ');
+    expect((await get(server.debugPort, '/rlconfig')).body).toMatch('resource_group=user-chats');
+    expect((await get(server.httpPort, '/rlconfig')).status).toBe(404);
+    expect((await get(server.httpPort, '/healthcheck')).body).toBe('OK');
+    expect((await get(server.httpPort, '/healthcheck?detail')).body).not.toMatch('user-chats');
+    await server.stop();
+  });
+
+  test('metrics count by domain, rule and code, and what matched nothing by key names', async () => {
+    const server = await startWeir({ policy: policy(1) });
+    const client = new RlsClient(server.grpcPort);
+    for (const words of [['k=a'], ['k=a'], ['other=secret', 'more=secret']])
+      await client.ask('d', [descriptor(words)]);
+    await client.ask('nowhere', [descriptor(['k=a'])]);
+    const { body } = await httpRequest(server.httpPort, '/metrics');
+    for (const line of [
+      'weir_decisions_total{domain="d",rule="k",code="OK"} 1',
+      'weir_decisions_total{domain="d",rule="k",code="OVER_LIMIT"} 1',
+      'weir_unmatched_total{domain="d",keys="other,more"} 1',
+      'weir_unknown_domain_total{domain="nowhere"} 1',
+      'weir_memory_buckets 1',
+    ]) {
+      expect(body).toContain(line);
+    }
+    expect(body).not.toContain('secret');
+    client.close();
+    await server.stop();
+  });
+
+  test('series are capped', async () => {
+    const server = await startWeir({ policy: policy(1), env: { METRICS_MAX_SERIES: '3' } });
+    const client = new RlsClient(server.grpcPort);
+    for (let index = 0; index < 10; index++) await client.ask(`domain-${index}`, [descriptor(['k=a'])]);
+    const { body } = await httpRequest(server.httpPort, '/metrics');
+    expect(body.match(/^weir_unknown_domain_total\{/gm)).toHaveLength(4);
+    expect(body).toContain('weir_unknown_domain_total{domain="other"} 7');
+    client.close();
+    await server.stop();
+  });
+
+  test('debug logs one line per decision, API keys redacted', async () => {
+    const server = await startWeir({ env: { LOG_LEVEL: 'debug' } });
+    const client = new RlsClient(server.grpcPort);
+    await client.ask('open-api', [descriptor(['api_key=sekret', 'method=GET', 'path=/open/v5/user-chats'])]);
+    await client.ask('nowhere', [descriptor(['api_key=sekret'])]);
+    await waitFor(
+      'the lines',
+      () => server.log().filter(({ msg }) => msg === 'decision').length === 2 || undefined,
+    );
+    const [line] = server.log().filter(({ msg }) => msg === 'decision');
+    expect(line).toMatchObject({
+      level: 'debug',
+      domain: 'open-api',
+      rule: 'tenant/resource_group=user-chats',
+      code: 'OK',
+      remaining: 99,
+      micros: expect.any(Number),
+    });
+    expect(server.process.stdout()).not.toContain('sekret');
+    client.close();
+    await server.stop();
+  });
+});
