@@ -154,7 +154,7 @@ function advice(error: ServiceError, options: CheckOptions): string {
   if (/ECONNREFUSED/.test(details)) {
     return `nothing listens on ${options.address}; start weir serve, or name the server with --address`;
   }
-  if (/ENOTFOUND|EAI_AGAIN|name resolution/i.test(details)) {
+  if (/ENOTFOUND|EAI_AGAIN|^Name resolution failed/.test(details)) {
     return `${options.address} cannot be resolved; name the server with --address`;
   }
   switch (error.code) {

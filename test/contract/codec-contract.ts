@@ -1,0 +1,304 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  CODE,
+  type Codec,
+  DecodeError,
+  LIMIT_UNIT,
+  type RateLimitRequest,
+  type RateLimitResponse,
+} from '../../src/codec/messages.js';
+
+function hex(text: string): Buffer {
+  return Buffer.from(text.replace(/\s/g, ''), 'hex');
+}
+
+const fullRequest: RateLimitRequest = {
+  domain: 'open-api',
+  descriptors: [
+    {
+      entries: [
+        { key: 'tenant', value: 'acme' },
+        { key: 'empty', value: '' },
+      ],
+      limit: { requestsPerUnit: 7, unit: 3 },
+      hitsAddend: 300,
+      isNegativeHits: true,
+    },
+    { entries: [], limit: undefined, hitsAddend: undefined, isNegativeHits: false },
+  ],
+  hitsAddend: 4_294_967_295,
+};
+// Written by hand from the proto files, field by field.
+const fullRequestBytes = hex(`
+  0a 08 6f70656e2d617069
+  12 26  0a 0e 0a 06 74656e616e74 12 04 61636d65
+         0a 07 0a 05 656d707479
+         12 04 08 07 10 03
+         1a 03 08 ac02
+         20 01
+  12 00
+  18 ffffffff0f`);
+
+const fullResponse: RateLimitResponse = {
+  overallCode: CODE.OVER_LIMIT,
+  statuses: [
+    {
+      code: CODE.OVER_LIMIT,
+      currentLimit: { name: 'chats', requestsPerUnit: 100, unit: LIMIT_UNIT.week },
+      limitRemaining: 0,
+      durationUntilResetSeconds: 61,
+    },
+    {
+      code: CODE.OK,
+      currentLimit: { name: '', requestsPerUnit: 0, unit: LIMIT_UNIT.unknown },
+      limitRemaining: 4_294_967_295,
+      durationUntilResetSeconds: 0,
+    },
+    {
+      code: CODE.UNKNOWN,
+      currentLimit: undefined,
+      limitRemaining: 0,
+      durationUntilResetSeconds: undefined,
+    },
+  ],
+  responseHeadersToAdd: [
+    { key: 'x-ratelimit-limit', value: '100' },
+    { key: 'x-empty', value: '' },
+  ],
+  requestHeadersToAdd: [{ key: 'x-up', value: 'ü' }],
+  rawBody: Buffer.from('slow down'),
+  dynamicMetadata: {
+    text: 'ä',
+    number: -1.5,
+    yes: true,
+    no: false,
+    nothing: null,
+    list: [1, 'two', [], {}, null],
+    nested: { deep: { deeper: '' } },
+  },
+};
+
+/** Everything that Codec promises, for one implementation. */
+export function runCodecContract({ name, newCodec }: { name: string; newCodec: () => Codec }): void {
+  describe(`codec: ${name}`, () => {
+    const codec = newCodec();
+
+    describe('requests', () => {
+      test('reads every field', () => {
+        expect(codec.decodeRequest(fullRequestBytes)).toEqual(fullRequest);
+      });
+
+      test('writes every field, and leaves defaults out', () => {
+        expect(Buffer.from(codec.encodeRequest(fullRequest)).toString('hex')).toBe(
+          fullRequestBytes.toString('hex'),
+        );
+      });
+
+      test('reads a view into a larger Uint8Array', () => {
+        const larger = new Uint8Array(fullRequestBytes.length + 20).fill(0xff);
+        larger.set(fullRequestBytes, 10);
+        expect(codec.decodeRequest(larger.subarray(10, 10 + fullRequestBytes.length))).toEqual(fullRequest);
+      });
+
+      test('reads no bytes as an empty request', () => {
+        const empty = { domain: '', descriptors: [], hitsAddend: 0 };
+        expect(codec.decodeRequest(Buffer.alloc(0))).toEqual(empty);
+        expect(Buffer.from(codec.encodeRequest(empty))).toEqual(Buffer.alloc(0));
+      });
+
+      test.each([
+        ['absent', '', undefined],
+        ['zero, left out', '1a 00', 0],
+        ['zero, written', '1a 02 08 00', 0],
+        ['one', '1a 02 08 01', 1],
+        ['2^53 - 1', '1a 09 08 ffffffffffffff0f', 2 ** 53 - 1],
+        ['2^53', '1a 09 08 8080808080808010', 2 ** 53 - 1],
+        ['2^64 - 1', '1a 0b 08 ffffffffffffffffff01', 2 ** 53 - 1],
+      ])('keeps a descriptor hits_addend that is %s', (_name, bytes, hits) => {
+        const body = hex(bytes);
+        const message = Buffer.concat([Buffer.of(0x12, body.length), body]);
+        expect(codec.decodeRequest(message).descriptors[0]?.hitsAddend).toBe(hits);
+      });
+
+      test.each([0, 6, 7, 99, 2_147_483_647])('keeps override unit %i', (unit) => {
+        const request = {
+          ...fullRequest,
+          descriptors: [
+            {
+              entries: [],
+              limit: { requestsPerUnit: 1, unit },
+              hitsAddend: undefined,
+              isNegativeHits: false,
+            },
+          ],
+        };
+        expect(codec.decodeRequest(codec.encodeRequest(request))).toEqual(request);
+      });
+
+      test('keeps a negative override unit', () => {
+        const bytes = hex('12 0d 12 0b 10 ffffffffffffffffff01');
+        expect(codec.decodeRequest(bytes).descriptors[0]?.limit).toEqual({ requestsPerUnit: 0, unit: -1 });
+      });
+
+      test.each([
+        ['ff', '\ufffd'],
+        ['61 c3 62', 'a\ufffdb'],
+        ['e2 82', '\ufffd'],
+        ['ed a0 80', '\ufffd\ufffd\ufffd'],
+        ['f0 9f 98 80', '😀'],
+        ['00', '\0'],
+      ])('decodes value %s as UTF-8 with U+FFFD', (bytes, value) => {
+        const text = hex(bytes);
+        const entry = Buffer.concat([hex('0a 01 6b 12'), Buffer.of(text.length), text]);
+        const message = Buffer.concat([Buffer.of(0x12, entry.length + 2, 0x0a, entry.length), entry]);
+        for (const view of [message, new Uint8Array(message)]) {
+          expect(codec.decodeRequest(view).descriptors[0]?.entries).toEqual([{ key: 'k', value }]);
+        }
+      });
+
+      test('takes the last of a field that comes twice', () => {
+        expect(codec.decodeRequest(hex('0a 01 61 18 01 0a 01 62 18 02'))).toEqual({
+          domain: 'b',
+          descriptors: [],
+          hitsAddend: 2,
+        });
+      });
+
+      test('skips unknown fields of every kind, also nested', () => {
+        const unknown =
+          '78 80808001  79 0102030405060708  7a 03 010203  7d 01020304  7b 08 01 83 01 84 01 7c';
+        const entry = `0a 01 6b ${unknown}`;
+        const message = hex(
+          `${unknown} 12 ${byteLength(entry, 2)} 0a ${byteLength(entry)} ${entry} 0a 01 64`,
+        );
+        expect(codec.decodeRequest(message)).toEqual({
+          domain: 'd',
+          descriptors: [
+            {
+              entries: [{ key: 'k', value: '' }],
+              limit: undefined,
+              hitsAddend: undefined,
+              isNegativeHits: false,
+            },
+          ],
+          hitsAddend: 0,
+        });
+      });
+
+      test('reads 2,000 descriptors and values of 64 KiB', () => {
+        const request = {
+          domain: 'd',
+          descriptors: Array.from({ length: 2000 }, (_unused, i) => ({
+            entries: [{ key: 'k', value: i === 7 ? 'v'.repeat(65_536) : String(i) }],
+            limit: undefined,
+            hitsAddend: undefined,
+            isNegativeHits: false,
+          })),
+          hitsAddend: 0,
+        };
+        expect(codec.decodeRequest(codec.encodeRequest(request))).toEqual(request);
+      });
+
+      test('refuses every message that is cut short inside a field', () => {
+        const whole = new Set([0, 10, 50, 52, fullRequestBytes.length]);
+        for (let length = 0; length <= fullRequestBytes.length; length++) {
+          const cut = fullRequestBytes.subarray(0, length);
+          if (whole.has(length)) expect(() => codec.decodeRequest(cut)).not.toThrow();
+          else expect(() => codec.decodeRequest(cut)).toThrow(DecodeError);
+        }
+      });
+
+      test.each([
+        ['field number 0', '00 01'],
+        ['a lone end of group', '0c'],
+        ['a group without end', '7b 08 01'],
+        ['a group with another end', '7b 08 01 74'],
+        ['groups beyond any sense', '7b'.repeat(200_000)],
+        ['wire type 6', '7e 00'],
+        ['wire type 7', '7f 00'],
+        ['a varint of 11 bytes', '18 ffffffffffffffffffff 01'],
+        ['a length beyond the end', '0a ffffffff0f 61'],
+        ['a length beyond any size', '0a ffffffffffffffffff01 61'],
+        ['a string as number', '08 01'],
+        ['a number as string', '1a 01 01'],
+        ['an entry that runs into its neighbour', '12 05 0a 03 0a 04 6b6b6b6b'],
+        ['ASCII', Buffer.from('GET / HTTP/1.1').toString('hex')],
+      ])('refuses %s with a sentence that is safe to send', (_name, bytes) => {
+        let thrown: unknown;
+        try {
+          codec.decodeRequest(hex(bytes));
+        } catch (error) {
+          thrown = error;
+        }
+        expect(thrown).toBeInstanceOf(DecodeError);
+        expect((thrown as Error).message).toBe(
+          'message is not a well-formed envoy.service.ratelimit.v3.RateLimitRequest',
+        );
+      });
+    });
+
+    describe('responses', () => {
+      test('come back as they went', () => {
+        const decoded = codec.decodeResponse(codec.encodeResponse(fullResponse));
+        expect({ ...decoded, rawBody: Buffer.from(decoded.rawBody ?? []) }).toEqual(fullResponse);
+      });
+
+      test('have the bytes that the proto files ask for', () => {
+        const response: RateLimitResponse = {
+          overallCode: CODE.OK,
+          statuses: [
+            {
+              code: CODE.OK,
+              currentLimit: { name: 'n', requestsPerUnit: 100, unit: LIMIT_UNIT.minute },
+              limitRemaining: 99,
+              durationUntilResetSeconds: 300,
+            },
+          ],
+          responseHeadersToAdd: [{ key: 'k', value: 'v' }],
+          requestHeadersToAdd: [{ key: 'q', value: '' }],
+          rawBody: Buffer.of(1),
+          dynamicMetadata: { m: 'x' },
+        };
+        // Order of fields within a message is free, so the parts are looked for, each with its length.
+        const bytes = Buffer.from(codec.encodeResponse(response)).toString('hex');
+        const parts = [
+          '0801', // overall_code
+          '08011207', // statuses: code, current_limit
+          '0864', // requests_per_unit
+          '1002', // unit
+          '1a016e', // name
+          '1863', // limit_remaining
+          '220308ac02', // duration_until_reset
+          '1a060a016b120176', // response_headers_to_add
+          '2a0101', // raw_body
+          '32', // dynamic_metadata
+        ];
+        for (const part of parts) expect(bytes).toContain(part);
+        // request_headers_to_add; the empty value may be left out or written.
+        expect(bytes).toMatch(/22(?:030a0171|050a01711200)/);
+      });
+
+      test('are empty when nothing is in them', () => {
+        const empty: RateLimitResponse = {
+          overallCode: CODE.UNKNOWN,
+          statuses: [],
+          responseHeadersToAdd: [],
+          requestHeadersToAdd: [],
+          rawBody: undefined,
+          dynamicMetadata: undefined,
+        };
+        expect(Buffer.from(codec.encodeResponse(empty))).toEqual(Buffer.alloc(0));
+        expect(codec.decodeResponse(Buffer.alloc(0))).toEqual(empty);
+      });
+
+      test('that are garbage are refused', () => {
+        expect(() => codec.decodeResponse(Buffer.alloc(20, 0xff))).toThrow(DecodeError);
+      });
+    });
+  });
+}
+
+/** Length of some hex bytes, plus `more`, as one byte of hex. */
+function byteLength(text: string, more = 0): string {
+  return (hex(text).length + more).toString(16).padStart(2, '0');
+}

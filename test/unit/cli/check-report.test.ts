@@ -1,0 +1,111 @@
+import { describe, expect, test } from '@jest/globals';
+import { type CheckResult, checkJson, checkTable } from '../../../src/cli/check-report.js';
+import { CODE, LIMIT_UNIT } from '../../../src/codec/messages.js';
+
+const result: CheckResult = {
+  ok: 100,
+  overLimit: 99,
+  otherAnswers: 0,
+  errors: new Map([['UNAVAILABLE', 1]]),
+  last: {
+    overallCode: CODE.OVER_LIMIT,
+    statuses: [
+      {
+        code: CODE.OVER_LIMIT,
+        currentLimit: { name: 'user-chats', requestsPerUnit: 100, unit: LIMIT_UNIT.minute },
+        limitRemaining: 0,
+        durationUntilResetSeconds: 1,
+      },
+      {
+        code: CODE.OK,
+        currentLimit: { name: '', requestsPerUnit: 5, unit: LIMIT_UNIT.unknown },
+        limitRemaining: 4,
+        durationUntilResetSeconds: undefined,
+      },
+      { code: CODE.OK, currentLimit: undefined, limitRemaining: 0, durationUntilResetSeconds: undefined },
+    ],
+    responseHeadersToAdd: [{ key: 'x-ratelimit-limit', value: '100\u001b[2J' }],
+    requestHeadersToAdd: [],
+    rawBody: undefined,
+    dynamicMetadata: { a: 1 },
+  },
+  latencies: Float64Array.from({ length: 200 }, (_unused, i) => i + 1),
+};
+const nothing: CheckResult = {
+  ok: 0,
+  overLimit: 0,
+  otherAnswers: 0,
+  errors: new Map([['UNAVAILABLE', 1]]),
+  last: undefined,
+  latencies: new Float64Array(0),
+};
+
+describe('checkTable', () => {
+  test('shows counts, the last answer and the latency, and lets no server steer the terminal', () => {
+    expect(checkTable(result, false)).toBe(`OK                  100
+OVER_LIMIT          99
+UNAVAILABLE         1
+
+last answer         OVER_LIMIT
+  descriptor 1: OVER_LIMIT, limit 100 per minute (user-chats), remaining 0, reset in 1 s
+  descriptor 2: OK, limit 5, remaining 4
+  descriptor 3: OK, no limit
+  x-ratelimit-limit: 100\ufffd[2J
+
+latency  p50 100.00 ms, p99 198.00 ms
+`);
+  });
+
+  test('has only counts when nothing was answered', () => {
+    expect(checkTable(nothing, false)).toBe(
+      'OK                  0\nOVER_LIMIT          0\nUNAVAILABLE         1\n',
+    );
+  });
+
+  test('names answers that are neither', () => {
+    expect(checkTable({ ...nothing, otherAnswers: 2 }, false)).toContain('other               2\n');
+  });
+
+  test('colours names only, and only when asked', () => {
+    expect(checkTable(result, true)).toContain('\u001b[32mOK                  \u001b[0m100\n');
+    expect(checkTable(result, true)).toContain('\u001b[31mOVER_LIMIT          \u001b[0m99\n');
+  });
+});
+
+describe('checkJson', () => {
+  test('is one line that holds everything', () => {
+    const text = checkJson(result);
+    expect(text).toMatch(/^[^\n]+\n$/);
+    expect(JSON.parse(text)).toEqual({
+      ok: 100,
+      overLimit: 99,
+      otherAnswers: 0,
+      errors: { UNAVAILABLE: 1 },
+      last: {
+        code: 'OVER_LIMIT',
+        statuses: [
+          {
+            code: 'OVER_LIMIT',
+            limit: { name: 'user-chats', requestsPerUnit: 100, unit: 'minute' },
+            remaining: 0,
+            resetSeconds: 1,
+          },
+          { code: 'OK', limit: { name: '', requestsPerUnit: 5, unit: 'unknown' }, remaining: 4 },
+          { code: 'OK', remaining: 0 },
+        ],
+        headers: [{ key: 'x-ratelimit-limit', value: '100\u001b[2J' }],
+        dynamicMetadata: { a: 1 },
+      },
+      latencyMs: { p50: 100, p99: 198 },
+    });
+  });
+
+  test('leaves out what there is not', () => {
+    expect(JSON.parse(checkJson(nothing))).toEqual({
+      ok: 0,
+      overLimit: 0,
+      otherAnswers: 0,
+      errors: { UNAVAILABLE: 1 },
+    });
+  });
+});

@@ -1,0 +1,14 @@
+import { describe, expect, test } from '@jest/globals';
+import { formatPeer } from '../../../src/grpc/connections.js';
+
+describe('formatPeer', () => {
+  test.each([
+    ['127.0.0.1', 80, '127.0.0.1:80'],
+    ['::1', 80, '[::1]:80'],
+    ['::ffff:127.0.0.1', 80, '[::ffff:127.0.0.1]:80'],
+    ['127.0.0.1', undefined, '127.0.0.1'],
+    [undefined, undefined, 'unknown'],
+  ])('%s and %s', (address, port, text) => {
+    expect(formatPeer(address, port)).toBe(text);
+  });
+});
