@@ -1,0 +1,289 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
+import { parseRedisUrl } from '../../src/storage/redis/redis-address.js';
+import { RedisStore, type RedisStoreOptions } from '../../src/storage/redis/redis-store.js';
+import { type RedisServer, startRedis } from '../support/redis-server.js';
+import { HUNDRED, takeItem } from '../support/take-items.js';
+import { waitFor } from '../support/wait-for.js';
+
+const now = () => Math.floor(performance.now() * 1000);
+/** What an event loop on a busy machine may add to a timer. */
+const SLACK_MICROS = 500_000;
+const TIMEOUT_MICROS = 50_000;
+
+let redis: RedisServer;
+let stores: RedisStore[];
+let log: string[];
+
+beforeEach(async () => {
+  stores = [];
+  log = [];
+  redis = await startRedis();
+});
+afterEach(async () => {
+  await Promise.all(stores.map((store) => store.close()));
+  await redis.stop();
+});
+
+function open(options: Partial<RedisStoreOptions> = {}): RedisStore {
+  const store = new RedisStore({
+    address: parseRedisUrl(`127.0.0.1:${redis.port}`),
+    timeoutMicros: TIMEOUT_MICROS,
+    log: (level, message) => log.push(`${level}: ${message}`),
+    ...options,
+  });
+  stores.push(store);
+  return store;
+}
+
+async function reached(options: Partial<RedisStoreOptions> = {}): Promise<RedisStore> {
+  const store = open(options);
+  await store.reached;
+  return store;
+}
+
+const hit = (store: RedisStore, key = 'a', deadline = Infinity) =>
+  store.take([takeItem(key, HUNDRED)], deadline);
+const reason = (result: TakeResult) => (result instanceof StorageError ? result.reason : 'decided');
+
+/** Calls without end, one a turn, until `stop`; each is checked to settle in time. */
+function hammer(store: RedisStore) {
+  const reasons: string[] = [];
+  let running = true;
+  let latest = 0;
+  const loop = (async () => {
+    const open = new Set<Promise<void>>();
+    while (running) {
+      const start = now();
+      const one = Promise.resolve(hit(store, `h${reasons.length % 7}`)).then((result) => {
+        reasons.push(reason(result));
+        latest = Math.max(latest, now() - start);
+        open.delete(one);
+      });
+      open.add(one);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    await Promise.all(open);
+  })();
+  return {
+    reasons,
+    stop: async () => {
+      running = false;
+      await loop;
+      expect(latest).toBeLessThan(TIMEOUT_MICROS + SLACK_MICROS);
+    },
+  };
+}
+
+/** Milliseconds until the store decides again. */
+async function recovery(store: RedisStore): Promise<number> {
+  const start = performance.now();
+  await waitFor('a decision', async () => reason(await hit(store, 'recovery')) === 'decided');
+  return performance.now() - start;
+}
+
+describe('while calls run', () => {
+  test('Redis killed: calls end at once, and go on within 2 s of the new one', async () => {
+    const store = await reached();
+    const calls = hammer(store);
+    await waitFor('decisions', () => calls.reasons.length > 20);
+    await redis.kill();
+    await waitFor('failures', () => calls.reasons.filter((name) => name === 'disconnected').length > 20);
+    expect(store.connected).toBe(false);
+    await redis.restart();
+    expect(await recovery(store)).toBeLessThan(2_000);
+    await calls.stop();
+    expect(new Set(calls.reasons)).toEqual(new Set(['decided', 'disconnected']));
+    // One line when it went, one when it came back; the refused connections between give another reason.
+    expect(log[0]).toMatch(/^info: Redis redis:\/\/127\.0\.0\.1:\d+ is up$/);
+    expect(log.at(-1)).toMatch(/is up$/);
+    expect(log.length).toBeLessThanOrEqual(5);
+  }, 30_000);
+
+  test('Redis paused: calls time out, then fail at once, and go on within 2 s of its return', async () => {
+    const store = await reached();
+    const calls = hammer(store);
+    await waitFor('decisions', () => calls.reasons.length > 20);
+    redis.pause();
+    await waitFor('an open breaker', () => calls.reasons.includes('breaker_open'));
+    expect(calls.reasons).toContain('timeout');
+    const start = now();
+    const refused = hit(store);
+    expect(refused).toBeInstanceOf(StorageError);
+    expect(now() - start).toBeLessThan(TIMEOUT_MICROS);
+    redis.resume();
+    expect(await recovery(store)).toBeLessThan(2_000);
+    await calls.stop();
+  }, 30_000);
+
+  test('Redis paused for long: the hung connection is made anew, and service returns within 2 s', async () => {
+    const store = await reached();
+    const calls = hammer(store);
+    redis.pause();
+    // Once the probes gave up, the socket is torn down and nothing is known but that there is no connection.
+    await waitFor(
+      'a torn down connection',
+      () => calls.reasons.includes('breaker_open') && calls.reasons.at(-1) === 'disconnected',
+    );
+    expect(store.inFlight).toBe(0);
+    redis.resume();
+    expect(await recovery(store)).toBeLessThan(2_000);
+    await calls.stop();
+  }, 30_000);
+
+  test('Redis restarted empty: buckets are full, the script is known again', async () => {
+    const store = await reached();
+    await Promise.all(Array.from({ length: 100 }, () => hit(store)));
+    expect(await hit(store)).toMatchObject([{ limited: true }]);
+    await redis.kill();
+    await redis.restart();
+    await recovery(store);
+    expect(await hit(store)).toMatchObject([{ limited: false, remaining: 99 }]);
+  }, 30_000);
+
+  test('the script forgotten: nobody notices', async () => {
+    const store = await reached();
+    await hit(store);
+    const admin = new Redis(redis.port, '127.0.0.1');
+    await admin.script('FLUSH');
+    const results = await Promise.all(Array.from({ length: 10 }, (_, i) => hit(store, `k${i}`)));
+    expect(results.map((result) => reason(result))).toEqual(Array(10).fill('decided'));
+    expect(await hit(store)).toMatchObject([{ remaining: 98 }]);
+    admin.disconnect();
+  });
+
+  test('connections cut by Redis: what was under way fails, the next is decided soon', async () => {
+    const store = await reached();
+    const admin = new Redis(redis.port, '127.0.0.1');
+    const downs: string[] = [];
+    let ups = 0;
+    store.onDown((why) => downs.push(why));
+    store.onUp(() => ups++);
+    await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await waitFor('the loss to be seen', () => downs.length > 0);
+    expect(await recovery(store)).toBeLessThan(2_000);
+    expect([downs.length, ups]).toEqual([1, 1]);
+    admin.disconnect();
+  }, 30_000);
+});
+
+describe('deadlines and bounds', () => {
+  test('each take ends by its own deadline, and the tokens of a late answer stay taken', async () => {
+    const store = await reached({ timeoutMicros: 2_000_000, breakerFailures: 1000 });
+    await hit(store);
+    redis.pause();
+    const start = now();
+    const ends: [string, number][] = [];
+    const one = async (name: string, wait: number) => {
+      const result = await hit(store, 'a', start + wait);
+      ends.push([name, now() - start]);
+      return reason(result);
+    };
+    // The later deadlines come first: the timer must be set forward.
+    const results = await Promise.all([one('late', 300_000), one('middle', 150_000), one('soon', 30_000)]);
+    expect(results).toEqual(['timeout', 'timeout', 'timeout']);
+    expect(ends.map(([name]) => name)).toEqual(['soon', 'middle', 'late']);
+    expect(ends.find(([name]) => name === 'soon')![1]).toBeLessThan(150_000 + SLACK_MICROS);
+    expect(store.counters.failures.timeout).toBe(3);
+    expect(store.inFlight).toBe(3);
+    redis.resume();
+    await waitFor('the late answer', () => store.inFlight === 0);
+    // Four taken, at most a second's refill of ten tokens.
+    const look = (await store.take([takeItem('a', HUNDRED, { hits: 0 })], Infinity)) as readonly {
+      remaining: number;
+    }[];
+    expect(look[0]!.remaining).toBeGreaterThanOrEqual(96);
+  }, 30_000);
+
+  test('a deadline that has passed is not even asked', async () => {
+    const store = await reached();
+    expect(reason(await hit(store, 'a', now() - 1))).toBe('timeout');
+    expect(store.counters.calls).toBe(0);
+  });
+
+  test('deadlines go by the injected clock', async () => {
+    let time = 1_000_000;
+    const store = await reached({ monotonicMicros: () => time });
+    expect(reason(await hit(store, 'a', time))).toBe('timeout');
+    redis.pause();
+    const waiting = hit(store, 'a', time + 20_000);
+    time += 20_000;
+    expect(reason(await waiting)).toBe('timeout');
+  });
+
+  test('past the bound on what is under way takes are refused at once', async () => {
+    const store = await reached({ maxInFlight: 10, timeoutMicros: 300_000 });
+    redis.pause();
+    const waiting = Array.from({ length: 10 }, (_, i) => hit(store, `k${i}`));
+    expect(reason(hit(store) as TakeResult)).toBe('overloaded');
+    expect((await Promise.all(waiting)).map((result) => reason(result))).toEqual(Array(10).fill('timeout'));
+    // What Redis has not answered still counts: a hung Redis must not gather work.
+    expect(reason(hit(store) as TakeResult)).toBe('overloaded');
+    redis.resume();
+    await waitFor('room', () => store.inFlight === 0);
+    expect(reason(await hit(store))).toBe('decided');
+    // A single request larger than the bound is not locked out.
+    const large = Array.from({ length: 20 }, (_, i) => takeItem(`k${i}`, HUNDRED));
+    expect(reason(await store.take(large, Infinity))).toBe('decided');
+  }, 30_000);
+
+  test('a tiny deadline says nothing about Redis', async () => {
+    const store = await reached({ breakerFailures: 2 });
+    for (let i = 0; i < 20; i++) await hit(store, 'a', now() + 1);
+    expect(store.connected).toBe(true);
+    expect(reason(await hit(store))).toBe('decided');
+  });
+
+  test('closing lets running takes end, refuses new ones, and leaves no connection', async () => {
+    const store = await reached();
+    const running = hit(store);
+    const closed = store.close();
+    expect(reason(hit(store) as TakeResult)).toBe('disconnected');
+    expect(reason(await running)).toBe('decided');
+    await closed;
+    const admin = new Redis(redis.port, '127.0.0.1');
+    await waitFor('the connection to go', async () => {
+      return !((await admin.client('LIST')) as string).includes('name=weir');
+    });
+    admin.disconnect();
+  });
+
+  test('closing while Redis hangs or was never there ends too', async () => {
+    const hung = await reached();
+    redis.pause();
+    const running = hit(hung);
+    await hung.close();
+    expect(reason(await running)).toBe('timeout');
+    redis.resume();
+    await redis.kill();
+    const never = open();
+    expect(reason(hit(never) as TakeResult)).toBe('disconnected');
+    await never.close();
+    expect(never.everReached).toBe(false);
+  }, 30_000);
+});
+
+test('starts without Redis, and finds it when it comes', async () => {
+  await redis.kill();
+  const store = open();
+  await waitFor('a line in the log', () => log.length > 0);
+  expect(log).toEqual([
+    expect.stringMatching(/^error: Redis redis:\/\/127\.0\.0\.1:\d+ is away, trying on: .*ECONNREFUSED/),
+  ]);
+  expect(reason(hit(store) as TakeResult)).toBe('disconnected');
+  await redis.restart();
+  await store.reached;
+  expect([store.everReached, store.connected]).toEqual([true, true]);
+  expect(reason(await hit(store))).toBe('decided');
+}, 30_000);
+
+test('tells an observer about calls', async () => {
+  const calls: [number, string | undefined][] = [];
+  const store = await reached({
+    observeCall: (micros, items, failure) => calls.push([micros > 0 ? items : -1, failure]),
+  });
+  await Promise.all([hit(store), hit(store, 'b')]);
+  expect(calls).toEqual([[2, undefined]]);
+  expect(store.counters).toMatchObject({ calls: 1, takes: 2, items: 2 });
+});
