@@ -17,7 +17,8 @@ const MAX_COUNT = Number.MAX_SAFE_INTEGER;
 
 /**
  * Decides one request by the rules of BucketStore: changes `buckets`, freshly loaded, and fills `steps`. `buckets` may be
- * longer than `items`; items of one key share one object. What is not `dirty` afterwards need not be stored. src/storage/redis/take.lua is the same text in Lua; test/support/take-vectors.ts
+ * longer than `items`; items of one key share one object. What is neither `dirty` nor
+ * `repaired` afterwards need not be stored. src/storage/redis/take.lua is the same text in Lua; test/support/take-vectors.ts
  * and test/property/ hold the two together.
  *
  * `tokenMicros` is the time of token buckets, `windowMicros` that of windows: Redis has one clock for both.
@@ -53,6 +54,11 @@ export function decide(
   }
   const denied = enforceLimited || (quotaItems > 0 && quotaLimited === quotaItems);
   if (denied) deny(items, buckets, tokenMicros, windowMicros, countDeniedHits, steps);
+  for (let i = 0; i < count; i++) {
+    const bucket = buckets[i] as RunningBucket;
+    // The rounding of a mere look is undone.
+    if (!bucket.dirty) bucket.restore();
+  }
   return denied;
 }
 
@@ -106,6 +112,7 @@ function readTokens(bucket: RunningBucket, rate: TokenBucketRate, nowMicros: num
   if (bucket.whole > emptyWhole || (bucket.whole === emptyWhole && bucket.part > rate.fillCarry)) {
     bucket.whole = emptyWhole;
     bucket.part = rate.fillCarry;
+    if (!bucket.dirty) bucket.repair();
   } else if (bucket.whole < nowMicros) {
     bucket.whole = nowMicros;
     bucket.part = 0;

@@ -13,6 +13,8 @@ export class RunningBucket {
   part = 0;
   /** Whether something was taken, given back or counted since {@link load}. */
   dirty = false;
+  /** Whether the state was out of bounds when loaded, and must be stored within them; see {@link repair}. */
+  repaired = false;
   private loadedUnit = 0;
   private loadedWhole = 0;
   private loadedPart = 0;
@@ -22,7 +24,19 @@ export class RunningBucket {
     this.loadedUnit = unit;
     this.loadedWhole = whole;
     this.loadedPart = part;
+    this.repaired = false;
     this.restore();
+  }
+
+  /**
+   * Takes the state at hand, not yet {@link dirty}, for the stored one: even a request that changes nothing stores it. Or a
+   * bucket that a clock step or another limit left below empty would be brought to empty at each look, and stay there.
+   */
+  repair(): void {
+    this.loadedUnit = this.unit;
+    this.loadedWhole = this.whole;
+    this.loadedPart = this.part;
+    this.repaired = true;
   }
 
   /** Undoes what happened since {@link load}. */

@@ -251,12 +251,14 @@ describe.each(benches)('BucketStore in $name', (bench) => {
     // Full in 10 s: under 1 token a second that is 10 of 50 missing.
     const slower = tokenBucketRate(50, 1, SECOND);
     expect(await takeFrom(store, takeItem('a', slower, { hits: 0 }))).toEqual([ok(40, SECOND)]);
-    // Under 10 tokens in a second it is below empty: clamped.
-    const faster = tokenBucketRate(10, 10, SECOND);
-    expect(await takeFrom(store, takeItem('a', faster, { hits: 0 }))).toEqual([limited(0, 100_000)]);
-    // Neither look left a trace.
+    // The look left no trace.
     expect(await takeFrom(store, takeItem('a', HUNDRED, { hits: 0 }))).toEqual([limited(0, 100_000)]);
-    expect(await takeFrom(store, takeItem('a', slower))).toEqual([ok(39, SECOND)]);
+    // Full in a second: 10 s is below empty. It is empty from now on, not for another 9 s.
+    const faster = tokenBucketRate(10, 10, SECOND);
+    expect(await takeFrom(store, takeItem('a', faster))).toEqual([limited(0, 100_000)]);
+    bench.clock.advance(100_000);
+    expect(await takeFrom(store, takeItem('a', faster, { hits: 0 }))).toEqual([ok(1, 100_000)]);
+    expect(await takeFrom(store, takeItem('a', slower))).toEqual([ok(48, 900_000)]);
   });
 
   test('carries are exact: 3 tokens a second', async () => {

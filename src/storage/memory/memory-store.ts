@@ -71,9 +71,10 @@ export class MemoryStore implements BucketStore {
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as TakeItem;
       const bucket = buckets[i] as RunningBucket;
-      if (bucket.dirty) {
+      if (bucket.dirty || bucket.repaired) {
         table.write(item.key, bucket, tokenMicros, windowMicros);
         bucket.dirty = false;
+        bucket.repaired = false;
       }
       outcomes[i] = outcome(
         item,

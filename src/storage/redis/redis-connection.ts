@@ -130,6 +130,7 @@ export class RedisConnection {
   close(): void {
     this.closed = true;
     this.isUp = false;
+    this.epoch++;
     this.stopTimers();
     this.client.disconnect();
     this.client.stream?.destroy();
@@ -166,6 +167,7 @@ export class RedisConnection {
 
   private watchHandshake(): void {
     clearTimeout(this.handshakeTimer);
+    if (this.closed) return;
     this.handshakeTimer = setTimeout(() => {
       this.lastError = 'no answer to the greeting';
       this.client.stream.destroy();

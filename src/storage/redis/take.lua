@@ -24,7 +24,7 @@
 --
 -- Value   t1:<time at which the bucket is full>:<carry>:<q>   w1:<start of the window>:<count>:<its length>
 --         Anything else under a key is treated as absent, so that two versions can share one Redis.
---         A key expires when its bucket is full or its window has ended, never sooner.
+--         A key expires when its bucket is full or its window has ended, never sooner (a minute later on a test's clock).
 
 local MAX_COUNT = 9007199254740991
 -- unpack() of more values than this may overflow the Lua stack.
@@ -98,6 +98,11 @@ local function readTokens(k, ask)
   local empty = now + ask.fill
   if whole[k] > empty or (whole[k] == empty and part[k] > ask.fillCarry) then
     whole[k], part[k] = empty, ask.fillCarry
+    -- Stored even if the request changes nothing, or the bucket would be brought to empty at each look and stay there.
+    if not dirty[k] then
+      savedUnit[k], savedWhole[k], savedPart[k] = unit[k], whole[k], part[k]
+      changed[k] = true
+    end
   elseif whole[k] < now then
     whole[k], part[k] = now, 0
   end
@@ -192,7 +197,7 @@ local function decide(first, count)
     end
   end
   filled = filled + 3 * count
-  -- An untouched bucket goes back to how it was stored: the rounding and clamping of a mere look are undone.
+  -- An untouched bucket goes back to how it was stored: the rounding of a mere look is undone.
   for i = first, last, 2 do
     local k = tonumber(ARGV[i])
     if dirty[k] then changed[k] = true else restore(k) end
@@ -205,13 +210,13 @@ while at <= #ARGV do
   at = at + 1 + 2 * count
 end
 
--- PXAT is exact, where PX would count from whenever Redis last looked at its clock; a test's clock is not Redis's, so there
--- the rest of the time it is.
+-- PXAT is exact, where PX would count from whenever Redis last looked at its clock. A test's clock is not Redis's and may stand
+-- still: there keys outlive their buckets.
 local function store(k, value, expiry)
   if ARGV[1] == '' then
     redis.call('SET', KEYS[k], value, 'PXAT', string.format('%.0f', math.floor(expiry / 1000) + 2))
   else
-    redis.call('SET', KEYS[k], value, 'PX', string.format('%.0f', math.floor((expiry - raw) / 1000) + 2))
+    redis.call('SET', KEYS[k], value, 'PX', string.format('%.0f', math.floor((expiry - raw) / 1000) + 60000))
   end
 end
 

@@ -1,0 +1,177 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { tokenBucketRate, UNIT_MICROS, windowRate } from '../../src/limiter/rate.js';
+import { redisKey } from '../../src/storage/redis/redis-key.js';
+import { HUNDRED, takeItem } from '../support/take-items.js';
+import { RedisBench, takeFrom } from '../support/test-stores.js';
+
+const SECOND = UNIT_MICROS.second;
+
+/** What only a remote store has: values and lifetimes that others see, one clock shared by all. */
+describe.each([new RedisBench('redis-server'), new RedisBench('redis-server-old')])(
+  '$name keeps',
+  (bench) => {
+    beforeAll(() => bench.start());
+    afterEach(() => bench.reset());
+    afterAll(() => bench.stop());
+
+    const a = redisKey(takeItem('a', HUNDRED));
+    const b = redisKey(takeItem('b', HUNDRED));
+    const w = redisKey(takeItem('w', HUNDRED));
+    /** Keys of buckets; the probe of a starting store leaves one of its own for a second. */
+    const bucketKeys = async () =>
+      (await bench.redis.keys('*')).filter((key) => !key.endsWith(':probe')).sort();
+
+    test('keys with owner, version and hash tag', () => {
+      expect(redisKey({ key: '8:open-api6:tenant4:acme', tagLength: 24 })).toBe(
+        'weir:1:{248f63fa25507062}8:open-api6:tenant4:acme',
+      );
+    });
+
+    test('a token bucket as the time it is full', async () => {
+      const store = await bench.open();
+      const now = bench.clock.wallMicros();
+      await takeFrom(store, takeItem('a', HUNDRED, { hits: 30 }));
+      expect(await bench.redis.get(a)).toBe(`t1:${now + 3 * SECOND}:0:1`);
+      await takeFrom(store, takeItem('b', tokenBucketRate(3, 3, SECOND), { hits: 2 }));
+      expect(await bench.redis.get(b)).toBe(`t1:${now + 666_666}:2:3`);
+    });
+
+    test('a window as start and count', async () => {
+      const store = await bench.open();
+      const now = bench.clock.wallMicros();
+      const start = now - (now % UNIT_MICROS.hour);
+      await takeFrom(store, takeItem('w', windowRate('hour', 5), { hits: 2 }));
+      expect(await bench.redis.get(w)).toBe(`w1:${start}:2:${UNIT_MICROS.hour}`);
+    });
+
+    test('on its own clock, no key that ends before its bucket is full or its window over', async () => {
+      const store = await bench.openWith({});
+      for (let i = 0; i < 50; i++) {
+        await takeFrom(store, takeItem('a', HUNDRED), takeItem('w', windowRate('minute', 50)));
+        const replies = await bench.redis.multi().get(a).pttl(a).get(w).pttl(w).time().exec();
+        const [bucket, bucketTtl, window, windowTtl, time] = (replies ?? []).map(([, value]) => value) as [
+          string,
+          number,
+          string,
+          number,
+          [string, string],
+        ];
+        const now = Number(time[0]) * SECOND + Number(time[1]);
+        const fullIn = Number(bucket.split(':')[1]) - now;
+        const endsIn = Number(window.split(':')[1]) + UNIT_MICROS.minute - now;
+        for (const [left, ttl] of [
+          [fullIn, bucketTtl],
+          [endsIn, windowTtl],
+        ] as const) {
+          // Redis counts whole milliseconds, from a clock it read before TIME did.
+          expect(ttl * 1000).toBeGreaterThanOrEqual(left);
+          expect(ttl * 1000).toBeLessThanOrEqual(left + 1_000_000);
+        }
+      }
+    });
+
+    test('nothing of a full bucket, of an empty window, of a look, a denial or a refund of a full bucket', async () => {
+      const store = await bench.open();
+      await takeFrom(store, takeItem('a', HUNDRED, { hits: 0 }), takeItem('b', HUNDRED, { refund: true }));
+      await takeFrom(store, takeItem('a', HUNDRED), takeItem('b', HUNDRED, { hits: 101 }));
+      expect(await bucketKeys()).toEqual([]);
+      await takeFrom(store, takeItem('a', HUNDRED, { hits: 3 }), takeItem('w', windowRate('day', 9)));
+      expect(await bucketKeys()).toEqual([a, w].sort());
+      await takeFrom(store, takeItem('a', HUNDRED, { hits: 3, refund: true }));
+      await takeFrom(store, takeItem('w', windowRate('day', 9), { hits: 1, refund: true }));
+      expect(await bucketKeys()).toEqual([]);
+    });
+
+    test('a look leaves value and lifetime as they are', async () => {
+      const store = await bench.open();
+      await takeFrom(store, takeItem('a', HUNDRED, { hits: 30 }));
+      const value = await bench.redis.get(a);
+      await bench.redis.pexpire(a, 100_000);
+      await takeFrom(store, takeItem('a', tokenBucketRate(10, 3, SECOND), { hits: 0 }));
+      expect(await bench.redis.get(a)).toBe(value);
+      expect(await bench.redis.pttl(a)).toBeGreaterThan(90_000);
+    });
+
+    test.each([
+      ['a later version', 't2:1700000000000000:0:1'],
+      ['text', 'hello'],
+      ['nothing', ''],
+      ['half a value', 't1:1700000000000000:0'],
+      ['a negative time', 't1:-5:0:1'],
+      ['a q of 0', 't1:1800000000000000:0:0'],
+    ])('treats %s as absent', async (_, value) => {
+      const store = await bench.open();
+      await bench.redis.set(a, value);
+      expect(await takeFrom(store, takeItem('a', HUNDRED))).toEqual([
+        { limited: false, remaining: 99, waitMicros: 100_000 },
+      ]);
+      expect(await bench.redis.get(a)).toBe(`t1:${bench.clock.wallMicros() + 100_000}:0:1`);
+    });
+
+    test('treats a list as absent', async () => {
+      const store = await bench.open();
+      await bench.redis.rpush(a, 'x');
+      expect((await takeFrom(store, takeItem('a', HUNDRED)))[0]?.remaining).toBe(99);
+    });
+
+    test('clamps a state from a far future to an empty bucket', async () => {
+      const store = await bench.open();
+      await bench.redis.set(a, 't1:9007199254740991:0:1');
+      expect(await takeFrom(store, takeItem('a', HUNDRED))).toEqual([
+        { limited: true, remaining: 0, waitMicros: 100_000 },
+      ]);
+    });
+
+    test('the time when its clock steps back by up to a second, and follows a larger step', async () => {
+      const store = await bench.open();
+      const item = takeItem('a', HUNDRED);
+      await takeFrom(store, takeItem('a', HUNDRED, { hits: 100 }));
+      bench.clock.stepWall(-SECOND);
+      expect(await takeFrom(store, item)).toEqual([{ limited: true, remaining: 0, waitMicros: 100_000 }]);
+      bench.clock.stepWall(SECOND + 99_999);
+      expect(await takeFrom(store, item)).toEqual([{ limited: true, remaining: 0, waitMicros: 1 }]);
+      bench.clock.stepWall(1);
+      expect((await takeFrom(store, item))[0]?.limited).toBe(false);
+      bench.clock.stepWall(-UNIT_MICROS.day);
+      expect(await takeFrom(store, item)).toEqual([{ limited: true, remaining: 0, waitMicros: 100_000 }]);
+      bench.clock.stepWall(10 * SECOND);
+      expect(await takeFrom(store, takeItem('a', HUNDRED, { hits: 0 }))).toMatchObject([{ remaining: 100 }]);
+    });
+
+    test('one bucket for two stores: together they hand out its tokens once', async () => {
+      const stores = [await bench.open(), await bench.open()];
+      const results = await Promise.all(
+        Array.from({ length: 400 }, (_, i) => takeFrom(stores[i % 2]!, takeItem('a', HUNDRED))),
+      );
+      expect(results.filter(([outcome]) => outcome?.limited === false)).toHaveLength(100);
+    });
+
+    test('all or nothing over several buckets, for two stores at once', async () => {
+      const stores = [await bench.open(), await bench.open()];
+      const requests = Array.from({ length: 300 }, (_, i) => [`t${i % 3}`, `t${(i + 1) % 3}`, `own${i}`]);
+      const results = await Promise.all(
+        requests.map((keys, i) => takeFrom(stores[i % 2]!, ...keys.map((key) => takeItem(key, HUNDRED)))),
+      );
+      const taken = new Map<string, number>();
+      results.forEach((outcomes, i) => {
+        if (outcomes.some((outcome) => outcome.limited)) return;
+        for (const key of requests[i]!) taken.set(key, (taken.get(key) ?? 0) + 1);
+      });
+      // Every bucket holds exactly what the allowed requests left in it.
+      for (const key of new Set(requests.flat())) {
+        const [look] = await takeFrom(stores[0]!, takeItem(key, HUNDRED, { hits: 0 }));
+        expect([key, look?.remaining]).toEqual([key, 100 - (taken.get(key) ?? 0)]);
+      }
+      expect([...taken.values()].reduce((sum, count) => sum + count)).toBe(450);
+    });
+
+    test('calls few: all takes of one turn travel together, cut by number of keys', async () => {
+      const store = await bench.openWith({ keysPerCall: 10 });
+      await Promise.all(Array.from({ length: 25 }, (_, i) => takeFrom(store, takeItem(`k${i}`, HUNDRED))));
+      expect(store.counters).toMatchObject({ calls: 3, takes: 25, items: 25 });
+      const large = Array.from({ length: 30 }, (_, i) => takeItem(`k${i}`, HUNDRED));
+      await Promise.all([takeFrom(store, large[0]!), takeFrom(store, ...large), takeFrom(store, large[1]!)]);
+      expect(store.counters).toMatchObject({ calls: 6, takes: 28, items: 57 });
+    });
+  },
+);

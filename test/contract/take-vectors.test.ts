@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { decide, type Steps } from '../../src/limiter/decide.js';
+import { outcome } from '../../src/limiter/outcome.js';
+import { RunningBucket } from '../../src/limiter/running-bucket.js';
+import { redisKey } from '../../src/storage/redis/redis-key.js';
+import { HUNDRED, takeItem } from '../support/take-items.js';
+import { TAKE_VECTORS } from '../support/take-vectors.js';
+import { RedisBench, takeFrom } from '../support/test-stores.js';
+
+function loaded(value: string | undefined): RunningBucket {
+  const bucket = new RunningBucket();
+  const [form = '', a, b, c] = (value ?? 't1:0:0:0').split(':');
+  bucket.load(form === 't1' ? Number(c) : -Number(c), Number(a), Number(b));
+  return bucket;
+}
+
+function text(bucket: RunningBucket): string {
+  return `${bucket.unit > 0 ? 't1' : 'w1'}:${bucket.whole}:${bucket.part}:${Math.abs(bucket.unit)}`;
+}
+
+test.each(TAKE_VECTORS)('decide: $name', ({ nowMicros, before, items, outcomes, after, countDeniedHits }) => {
+  const stored: Record<string, string> = { ...before };
+  const byKey = new Map<string, RunningBucket>();
+  const buckets = items.map(({ key }) => {
+    const bucket = byKey.get(key) ?? loaded(before[key]);
+    byKey.set(key, bucket);
+    return bucket;
+  });
+  const steps: Steps = { limited: [], whole: [], part: [] };
+  const denied = decide(items, buckets, nowMicros, nowMicros, countDeniedHits ?? true, steps);
+  expect(denied).toBe(outcomes.some(({ limited }) => limited));
+  const found = items.map((item, i) =>
+    outcome(item, steps.limited[i]!, steps.whole[i]!, steps.part[i]!, nowMicros),
+  );
+  expect(found).toEqual(outcomes);
+  for (const [key, bucket] of byKey) {
+    if (!bucket.dirty && !bucket.repaired) continue;
+    delete stored[key];
+    if (!bucket.isBlank(nowMicros)) stored[key] = text(bucket);
+  }
+  expect(stored).toEqual(after);
+});
+
+describe.each([new RedisBench('redis-server'), new RedisBench('redis-server-old')])(
+  'take.lua on $name',
+  (bench) => {
+    beforeAll(() => bench.start());
+    afterAll(() => bench.stop());
+    const key = (name: string) => redisKey(takeItem(name, HUNDRED));
+
+    test.each(TAKE_VECTORS)(
+      '$name',
+      async ({ nowMicros, before, items, outcomes, after, countDeniedHits }) => {
+        await bench.reset();
+        bench.clock.wall = nowMicros;
+        const store = await bench.open({ countDeniedHits: countDeniedHits ?? true });
+        for (const [name, value] of Object.entries(before)) await bench.redis.set(key(name), value);
+        expect(await takeFrom(store, ...items)).toEqual(outcomes);
+        for (const name of ['a', 'b', 'c', 'w', 'x']) {
+          expect([name, await bench.redis.get(key(name))]).toEqual([name, after[name] ?? null]);
+        }
+      },
+    );
+  },
+);

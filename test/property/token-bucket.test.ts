@@ -1,0 +1,127 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { TokenBucketRate } from '../../src/limiter/rate.js';
+import { tokenBucketRate, UNIT_MICROS } from '../../src/limiter/rate.js';
+import { MemoryStore } from '../../src/storage/memory/memory-store.js';
+import { AWKWARD_RATES, arbitraryHits, arbitraryRate, arbitrarySpan } from '../support/arbitrary-takes.js';
+import { FakeClock } from '../support/fake-clock.js';
+import { takeItem } from '../support/take-items.js';
+import { TokenLevel } from '../support/token-level.js';
+
+const step = (rate: TokenBucketRate) =>
+  fc.record({ wait: arbitrarySpan(rate), hits: arbitraryHits(rate), refund: fc.boolean() });
+const sequence = (minLength: number) =>
+  arbitraryRate().chain((rate) =>
+    fc.record({ rate: fc.constant(rate), steps: fc.array(step(rate), { minLength, maxLength: 60 }) }),
+  );
+
+interface Passed {
+  readonly at: number;
+  /** Tokens taken, refunds negative. */
+  readonly tokens: number;
+}
+
+/** Holds the promise of a bucket over every interval between two takes: at most max_tokens + rate x length. */
+function expectBound(rate: TokenBucketRate, passed: readonly Passed[]): void {
+  // With v = taken so far - refilled so far, in 1/q of a token's time: v may rise by at most the capacity.
+  let value = 0n;
+  let lowest: bigint | undefined;
+  for (const { at, tokens } of passed) {
+    const before = value - BigInt(at) * BigInt(rate.q);
+    lowest = lowest === undefined || before < lowest ? before : lowest;
+    value += BigInt(tokens) * BigInt(rate.p);
+    const risen = value - BigInt(at) * BigInt(rate.q) - lowest;
+    expect(risen <= BigInt(rate.maxTokens) * BigInt(rate.p)).toBe(true);
+  }
+}
+
+describe('a token bucket', () => {
+  test('reports and decides exactly what a level of big integers would', () => {
+    fc.assert(
+      fc.property(sequence(1), ({ rate, steps }) => {
+        const clock = new FakeClock();
+        const store = new MemoryStore({ clock });
+        const level = new TokenLevel(rate, clock.monotonic);
+        for (const { wait, hits, refund } of steps) {
+          clock.advance(wait);
+          const [outcome] = store.take([takeItem('a', rate, { hits, refund })]);
+          expect(outcome).toEqual(level.take(hits, refund, clock.monotonic));
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test('admits in no interval more than max_tokens + rate x length, refunds given back', () => {
+    fc.assert(
+      fc.property(sequence(20), ({ rate, steps }) => {
+        const clock = new FakeClock();
+        const store = new MemoryStore({ clock });
+        const passed: Passed[] = [];
+        for (const { wait, hits, refund } of steps) {
+          clock.advance(wait);
+          const [outcome] = store.take([takeItem('a', rate, { hits, refund })]);
+          // Refunds beyond full are lost; counting all of them keeps the bound true, counting none keeps it sharp.
+          if (!outcome!.limited) passed.push({ at: clock.monotonic, tokens: refund ? -hits : hits });
+        }
+        expectBound(rate, passed);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('of 300,000 single hits a second admits max_tokens and what is refilled, to the token', () => {
+    // 3/s, 7 a minute, a million a day, 299,993/s.
+    for (const rate of [AWKWARD_RATES[0]!, AWKWARD_RATES[3]!, AWKWARD_RATES[4]!, AWKWARD_RATES[5]!]) {
+      const clock = new FakeClock();
+      const store = new MemoryStore({ clock });
+      const item = [takeItem('a', rate)];
+      const start = clock.monotonic;
+      let passed = 0;
+      for (let hit = 0; hit < 300_000; hit++) {
+        clock.monotonic = start + Math.floor((hit * 10) / 3);
+        if (!store.take(item)[0]!.limited) passed++;
+      }
+      const refilled = (BigInt(clock.monotonic - start) * BigInt(rate.q)) / BigInt(rate.p);
+      const most = BigInt(rate.maxTokens) + refilled;
+      expect(BigInt(passed)).toBe(most < 300_000n ? most : 300_000n);
+    }
+  }, 60_000);
+
+  test('of 300,000 hits a second on another limit each millisecond admits a bucketful a change at most', () => {
+    const rates = [tokenBucketRate(100, 7, UNIT_MICROS.minute), tokenBucketRate(10, 3, UNIT_MICROS.second)];
+    const clock = new FakeClock();
+    const store = new MemoryStore({ clock });
+    let passed = 0;
+    for (let hit = 0; hit < 300_000; hit++) {
+      clock.advance(hit % 3 === 0 ? 4 : 3);
+      const rate = rates[Math.floor(hit / 300) % 2]!;
+      if (!store.take([takeItem('a', rate)])[0]!.limited) passed++;
+    }
+    expect(passed).toBeLessThanOrEqual(100 + 3 + 999 * 100);
+  });
+
+  test('after a limit change gives at most one bucketful of the new limit', () => {
+    fc.assert(
+      fc.property(sequence(1), sequence(1), (before, after) => {
+        const clock = new FakeClock();
+        const store = new MemoryStore({ clock });
+        for (const { wait, hits, refund } of before.steps) {
+          clock.advance(wait);
+          store.take([takeItem('a', before.rate, { hits, refund })]);
+        }
+        const passed: Passed[] = [];
+        for (const { wait, hits, refund } of after.steps) {
+          clock.advance(wait);
+          const [outcome] = store.take([takeItem('a', after.rate, { hits, refund })]);
+          if (!outcome!.limited) passed.push({ at: clock.monotonic, tokens: refund ? -hits : hits });
+        }
+        expectBound(after.rate, passed);
+        // And it is never stuck below empty: a bucketful later it is full.
+        clock.advance(after.rate.fillWhole + 1);
+        expect(store.take([takeItem('a', after.rate, { hits: 0 })])[0]!.remaining).toBe(after.rate.maxTokens);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});

@@ -1,0 +1,173 @@
+import type { TakeItem, TakeOutcome } from '../../src/limiter/bucket-store.js';
+import { tokenBucketRate, windowRate } from '../../src/limiter/rate.js';
+import { HUNDRED, takeItem } from './take-items.js';
+
+/** One decision written down: what is stored before, what is asked, what is answered and stored after. */
+export interface TakeVector {
+  readonly name: string;
+  readonly nowMicros: number;
+  readonly countDeniedHits?: boolean;
+  /** By key, in the form of take.lua's values. */
+  readonly before: Readonly<Record<string, string>>;
+  readonly items: readonly TakeItem[];
+  readonly outcomes: readonly TakeOutcome[];
+  readonly after: Readonly<Record<string, string>>;
+}
+
+const NOW = 1_700_000_000_000_000;
+const THREE = tokenBucketRate(3, 3, 1_000_000);
+const HUGE = tokenBucketRate(0xffff_ffff, 0xffff_fffb, 86_400_000_000);
+const MINUTE = windowRate('minute', 5);
+/** Start of the minute that NOW is in: 20 s before it. */
+const START = 1_699_999_980_000_000;
+const ok = (remaining: number, waitMicros: number): TakeOutcome => ({
+  limited: false,
+  remaining,
+  waitMicros,
+});
+const over = (remaining: number, waitMicros: number): TakeOutcome => ({
+  limited: true,
+  remaining,
+  waitMicros,
+});
+
+/** Run by both texts of the arithmetic, TypeScript and Lua. */
+export const TAKE_VECTORS: readonly TakeVector[] = [
+  {
+    name: 'a first hit',
+    nowMicros: NOW,
+    before: {},
+    items: [takeItem('a', HUNDRED)],
+    outcomes: [ok(99, 100_000)],
+    after: { a: 't1:1700000000100000:0:1' },
+  },
+  {
+    name: 'a hit that fits to the microsecond',
+    nowMicros: NOW,
+    before: { a: 't1:1700000009900000:0:1' },
+    items: [takeItem('a', HUNDRED)],
+    outcomes: [ok(0, 100_000)],
+    after: { a: 't1:1700000010000000:0:1' },
+  },
+  {
+    name: 'a hit that misses by a microsecond',
+    nowMicros: NOW,
+    before: { a: 't1:1700000009900001:0:1' },
+    items: [takeItem('a', HUNDRED)],
+    outcomes: [over(0, 1)],
+    after: { a: 't1:1700000009900001:0:1' },
+  },
+  {
+    name: 'a hit that misses by a third of a microsecond',
+    nowMicros: NOW,
+    before: { a: 't1:1700000000666667:0:3' },
+    items: [takeItem('a', THREE)],
+    outcomes: [over(0, 1)],
+    after: { a: 't1:1700000000666667:0:3' },
+  },
+  {
+    name: 'carries that run over',
+    nowMicros: NOW,
+    before: { a: 't1:1700000000333333:2:3' },
+    items: [takeItem('a', THREE)],
+    // 333,333 2/3 + 333,333 1/3: what is left of the second lacks a third of a microsecond of a token.
+    outcomes: [ok(0, 1)],
+    after: { a: 't1:1700000000666667:0:3' },
+  },
+  {
+    name: 'a bucket that is full but for a carry',
+    nowMicros: NOW,
+    before: { a: 't1:1700000000000000:1:3' },
+    items: [takeItem('a', THREE, { hits: 0 })],
+    outcomes: [ok(2, 1)],
+    after: { a: 't1:1700000000000000:1:3' },
+  },
+  {
+    name: 'a state in the past',
+    nowMicros: NOW,
+    before: { a: 't1:1600000000000000:1:3' },
+    items: [takeItem('a', THREE, { hits: 3 })],
+    outcomes: [ok(0, 333_334)],
+    after: { a: 't1:1700000001000000:0:3' },
+  },
+  {
+    name: 'products beyond 2^53',
+    nowMicros: NOW,
+    before: {},
+    items: [takeItem('a', HUGE, { hits: 4_294_967_290 })],
+    // 4,294,967,290 x 86,400,000,000 / 4,294,967,291 = 86,399,999,979 and a carry of 3,794,313,111.
+    outcomes: [ok(5, 21)],
+    after: { a: 't1:1700086399999979:3794313111:4294967291' },
+  },
+  {
+    name: 'a state above empty, repaired by a request that is denied',
+    nowMicros: NOW,
+    before: { a: 't1:1800000000000000:0:1' },
+    items: [takeItem('a', HUNDRED)],
+    outcomes: [over(0, 100_000)],
+    after: { a: 't1:1700000010000000:0:1' },
+  },
+  {
+    name: 'a carry of another limit, rounded against the caller',
+    nowMicros: NOW,
+    before: { a: 't1:1700000000333333:1:3' },
+    items: [takeItem('a', HUNDRED)],
+    outcomes: [ok(95, 33_334)],
+    after: { a: 't1:1700000000433334:0:1' },
+  },
+  {
+    name: 'a refund across a carry',
+    nowMicros: NOW,
+    before: { a: 't1:1700000000667000:0:3' },
+    items: [takeItem('a', THREE, { refund: true })],
+    outcomes: [ok(1, 334)],
+    after: { a: 't1:1700000000333666:2:3' },
+  },
+  {
+    name: 'a refund to exactly full',
+    nowMicros: NOW,
+    before: { a: 't1:1700000000333333:1:3' },
+    items: [takeItem('a', THREE, { refund: true })],
+    outcomes: [ok(3, 0)],
+    after: {},
+  },
+  {
+    name: 'all or nothing',
+    nowMicros: NOW,
+    before: { a: 't1:1700000005000000:0:1', b: 't1:1700000010000000:0:1', w: `w1:${START}:4:60000000` },
+    items: [
+      takeItem('a', HUNDRED),
+      takeItem('w', MINUTE),
+      takeItem('b', HUNDRED),
+      takeItem('w', MINUTE),
+      takeItem('c', HUNDRED, { refund: true }),
+    ],
+    outcomes: [ok(50, 100_000), ok(0, 40_000_000), over(0, 100_000), over(0, 40_000_000), ok(100, 0)],
+    after: { a: 't1:1700000005000000:0:1', b: 't1:1700000010000000:0:1', w: `w1:${START}:6:60000000` },
+  },
+  {
+    name: 'all or nothing, denied hits not counted',
+    nowMicros: NOW,
+    countDeniedHits: false,
+    before: { w: `w1:${START}:4:60000000`, x: `w1:${START}:1:60000000` },
+    items: [takeItem('x', MINUTE), takeItem('w', MINUTE, { hits: 2 })],
+    outcomes: [ok(4, 40_000_000), over(0, 40_000_000)],
+    after: { w: `w1:${START}:4:60000000`, x: `w1:${START}:1:60000000` },
+  },
+  {
+    name: 'a window of the past',
+    nowMicros: NOW,
+    before: { w: `w1:${START - 60_000_000}:5:60000000` },
+    items: [takeItem('w', MINUTE)],
+    outcomes: [ok(4, 40_000_000)],
+    after: { w: `w1:${START}:1:60000000` },
+  },
+  {
+    name: 'a window counted to the end of numbers',
+    nowMicros: NOW,
+    before: { w: `w1:${START}:9007199254740990:60000000` },
+    items: [takeItem('w', MINUTE, { hits: 5 })],
+    outcomes: [over(0, 40_000_000)],
+    after: { w: `w1:${START}:9007199254740991:60000000` },
+  },
+];

@@ -1,0 +1,53 @@
+import type { TakeOutcome } from '../../src/limiter/bucket-store.js';
+import type { TokenBucketRate } from '../../src/limiter/rate.js';
+
+/**
+ * A token bucket the plain way, to hold the exact arithmetic against: a level that rises, in big integers. A token is
+ * `interval` units, every microsecond adds `tokensPerFill` of them.
+ */
+export class TokenLevel {
+  private readonly token: bigint;
+  private readonly perMicro: bigint;
+  private readonly full: bigint;
+  private readonly maxTokens: bigint;
+  private level: bigint;
+  private at: number;
+
+  constructor(rate: TokenBucketRate, nowMicros: number) {
+    this.token = BigInt(rate.fillIntervalMicros);
+    this.perMicro = BigInt(rate.tokensPerFill);
+    this.maxTokens = BigInt(rate.maxTokens);
+    this.full = this.maxTokens * this.token;
+    this.level = this.full;
+    this.at = nowMicros;
+  }
+
+  take(hits: number, refund: boolean, nowMicros: number): TakeOutcome {
+    this.set(this.level + BigInt(nowMicros - this.at) * this.perMicro);
+    this.at = nowMicros;
+    const asked = BigInt(hits) * this.token;
+    if (refund) {
+      this.set(this.level + asked);
+    } else if ((hits === 0 ? this.token : asked) > this.level) {
+      const passes = hits === 0 ? this.token : asked > this.full ? this.full : asked;
+      return this.outcome(true, passes);
+    } else {
+      this.level -= asked;
+    }
+    const next = (this.level / this.token + 1n) * this.token;
+    return this.outcome(false, next > this.full ? this.full : next);
+  }
+
+  private set(level: bigint): void {
+    this.level = level > this.full ? this.full : level;
+  }
+
+  private outcome(limited: boolean, until: bigint): TakeOutcome {
+    const missing = until - this.level;
+    return {
+      limited,
+      remaining: Number(this.level / this.token),
+      waitMicros: Number((missing + this.perMicro - 1n) / this.perMicro),
+    };
+  }
+}

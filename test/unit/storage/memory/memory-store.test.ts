@@ -1,0 +1,137 @@
+import { describe, expect, test } from '@jest/globals';
+import { tokenBucketRate, UNIT_MICROS, windowRate } from '../../../../src/limiter/rate.js';
+import { bucketBytes } from '../../../../src/storage/memory/bucket-table.js';
+import { MemoryStore, type MemoryStoreOptions } from '../../../../src/storage/memory/memory-store.js';
+import { FakeClock } from '../../../support/fake-clock.js';
+import { HUNDRED, takeItem } from '../../../support/take-items.js';
+
+const SECOND = UNIT_MICROS.second;
+
+function open(options: Partial<MemoryStoreOptions> = {}) {
+  const clock = new FakeClock();
+  return { clock, store: new MemoryStore({ clock, ...options }) };
+}
+
+/** Tokens left without taking any. */
+function left(store: MemoryStore, key: string): number {
+  return store.take([takeItem(key, HUNDRED, { hits: 0 })])[0]!.remaining;
+}
+
+describe('bounds', () => {
+  test('the bucket that will be full soonest goes first, and is counted', () => {
+    const { store } = open({ maxBuckets: 3 });
+    store.take([takeItem('a', HUNDRED, { hits: 50 })]);
+    store.take([takeItem('b', HUNDRED, { hits: 20 })]);
+    store.take([takeItem('c', HUNDRED, { hits: 90 })]);
+    expect([store.size, store.evictions]).toEqual([3, 0]);
+    store.take([takeItem('d', HUNDRED, { hits: 30 })]);
+    expect([store.size, store.evictions]).toEqual([3, 1]);
+    expect(['a', 'b', 'c', 'd'].map((key) => left(store, key))).toEqual([50, 100, 10, 70]);
+  });
+
+  test('later takes and refunds count in that order', () => {
+    const { store } = open({ maxBuckets: 3 });
+    for (const key of ['a', 'b', 'c']) store.take([takeItem(key, HUNDRED, { hits: 40 })]);
+    store.take([takeItem('a', HUNDRED, { hits: 50 })]);
+    store.take([takeItem('c', HUNDRED, { hits: 20, refund: true })]);
+    store.take([takeItem('d', HUNDRED, { hits: 95 })]);
+    expect(['a', 'b', 'c', 'd'].map((key) => left(store, key))).toEqual([10, 60, 100, 5]);
+    store.take([takeItem('e', HUNDRED, { hits: 99 })]);
+    expect(['a', 'b', 'e'].map((key) => left(store, key))).toEqual([10, 100, 1]);
+  });
+
+  test('windows go by when they end', () => {
+    const { store } = open({ maxBuckets: 2 });
+    store.take([takeItem('day', windowRate('day', 9))]);
+    store.take([takeItem('second', windowRate('second', 9))]);
+    store.take([takeItem('a', HUNDRED, { hits: 50 })]);
+    expect(store.take([takeItem('day', windowRate('day', 9))])[0]!.remaining).toBe(7);
+    expect(left(store, 'a')).toBe(50);
+  });
+
+  test('bytes bound too, however long the keys', () => {
+    const long = 'k'.repeat(1000);
+    const { store } = open({ maxBytes: 3 * bucketBytes(`${long}0`) });
+    for (let i = 0; i < 9; i++) store.take([takeItem(`${long}${i}`, HUNDRED, { hits: 10 + i })]);
+    expect([store.size, store.evictions, store.bytes]).toEqual([3, 6, 3 * bucketBytes(`${long}0`)]);
+    expect(left(store, `${long}8`)).toBe(82);
+  });
+
+  test('one bucket is kept even where the bound allows none', () => {
+    const { store } = open({ maxBytes: 1 });
+    store.take([takeItem('a', HUNDRED, { hits: 10 })]);
+    expect([store.size, left(store, 'a')]).toEqual([1, 90]);
+  });
+
+  test('a request larger than the bound is decided whole', () => {
+    const { store } = open({ maxBuckets: 5 });
+    const items = Array.from({ length: 50 }, (_, i) => takeItem(`k${i}`, HUNDRED));
+    expect(store.take(items).every(({ limited }) => !limited)).toBe(true);
+    expect(store.size).toBe(5);
+  });
+
+  test('with all keys stale an eviction still looks at few, and drops one', () => {
+    const { store } = open({ maxBuckets: 500 });
+    for (let i = 0; i < 500; i++) store.take([takeItem(`k${i}`, HUNDRED)]);
+    for (let i = 0; i < 500; i++) store.take([takeItem(`k${i}`, HUNDRED, { hits: 40 })]);
+    for (let i = 0; i < 100; i++) store.take([takeItem(`new${i}`, HUNDRED, { hits: 90 })]);
+    expect([store.size, store.evictions]).toEqual([500, 100]);
+    for (let i = 0; i < 100; i++) expect(left(store, `new${i}`)).toBe(10);
+  });
+});
+
+describe('housekeeping', () => {
+  test('a bucket given back whole is dropped at once', () => {
+    const { store } = open();
+    store.take([takeItem('a', HUNDRED, { hits: 3 })]);
+    expect(store.size).toBe(1);
+    store.take([takeItem('a', HUNDRED, { hits: 3, refund: true })]);
+    expect([store.size, store.bytes]).toEqual([0, 0]);
+  });
+
+  test('full buckets and past windows leave as others are used, and are no evictions', () => {
+    const { clock, store } = open();
+    for (let i = 0; i < 1000; i++) store.take([takeItem(`k${i}`, HUNDRED)]);
+    for (let i = 0; i < 1000; i++) store.take([takeItem(`w${i}`, windowRate('second', 9))]);
+    expect(store.size).toBe(2000);
+    clock.advance(SECOND);
+    for (let i = 0; i < 600; i++) store.take([takeItem('busy', tokenBucketRate(5000, 1, SECOND))]);
+    expect([store.size, store.evictions]).toEqual([1, 0]);
+  });
+
+  test('a look keeps nothing', () => {
+    const { store } = open();
+    expect(left(store, 'a')).toBe(100);
+    store.take([takeItem('a', HUNDRED, { hits: 101 })]);
+    store.take([takeItem('w', windowRate('day', 5), { hits: 0 })]);
+    expect(store.size).toBe(0);
+  });
+});
+
+describe('clocks', () => {
+  test('token buckets do not see a step of the wall clock', () => {
+    const { clock, store } = open();
+    store.take([takeItem('a', HUNDRED, { hits: 100 })]);
+    clock.stepWall(UNIT_MICROS.day);
+    expect(left(store, 'a')).toBe(0);
+    clock.stepWall(-2 * UNIT_MICROS.day);
+    clock.advance(SECOND);
+    expect(left(store, 'a')).toBe(10);
+  });
+
+  test('windows follow the wall clock', () => {
+    const { clock, store } = open();
+    const item = takeItem('w', windowRate('hour', 5), { hits: 5 });
+    store.take([item]);
+    expect(store.take([item])[0]!.limited).toBe(true);
+    clock.stepWall(UNIT_MICROS.hour);
+    expect(store.take([item])[0]!.limited).toBe(false);
+    clock.stepWall(-UNIT_MICROS.hour);
+    expect(store.take([item])[0]!.limited).toBe(false);
+  });
+});
+
+test('answers at once: no promise', () => {
+  const { store } = open();
+  expect(Array.isArray(store.take([takeItem('a', HUNDRED)]))).toBe(true);
+});

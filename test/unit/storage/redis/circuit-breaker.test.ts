@@ -1,0 +1,27 @@
+import { expect, test } from '@jest/globals';
+import { CircuitBreaker } from '../../../../src/storage/redis/circuit-breaker.js';
+
+test('opens after a run of failures, once', () => {
+  const breaker = new CircuitBreaker(3);
+  expect([breaker.failure(), breaker.failure(), breaker.open]).toEqual([false, false, false]);
+  expect([breaker.failure(), breaker.open]).toEqual([true, true]);
+  expect(breaker.failure()).toBe(false);
+});
+
+test('a success ends the run, but does not close what is open', () => {
+  const breaker = new CircuitBreaker(2);
+  breaker.failure();
+  breaker.success();
+  expect(breaker.failure()).toBe(false);
+  expect(breaker.failure()).toBe(true);
+  breaker.success();
+  expect(breaker.open).toBe(true);
+});
+
+test('closing forgets the failures before', () => {
+  const breaker = new CircuitBreaker(2);
+  breaker.failure();
+  breaker.failure();
+  breaker.close();
+  expect([breaker.open, breaker.failure(), breaker.failure()]).toEqual([false, false, true]);
+});

@@ -1,0 +1,73 @@
+import { describe, expect, test } from '@jest/globals';
+import { parseRedisUrl } from '../../../../src/storage/redis/redis-address.js';
+
+describe('parseRedisUrl reads', () => {
+  test.each([
+    ['localhost:6380', { host: 'localhost', port: 6380, tls: false, db: 0 }, 'redis://localhost:6380'],
+    ['redis', { host: 'redis', port: 6379, tls: false, db: 0 }, 'redis://redis:6379'],
+    ['[::1]:6379', { host: '::1', port: 6379, tls: false, db: 0 }, 'redis://[::1]:6379'],
+    ['/run/redis.sock', { path: '/run/redis.sock', tls: false, db: 0 }, 'unix:///run/redis.sock'],
+    [
+      'redis://user:p%40ss@10.0.0.1:7000/3',
+      { host: '10.0.0.1', port: 7000, tls: false, db: 3, username: 'user', password: 'p@ss' },
+      'redis://10.0.0.1:7000/3',
+    ],
+    ['redis://:secret@h', { host: 'h', port: 6379, tls: false, db: 0, password: 'secret' }, 'redis://h:6379'],
+    ['redis://h/?db=4', { host: 'h', port: 6379, tls: false, db: 4 }, 'redis://h:6379/4'],
+    [
+      'rediss://[fd00::1]:6390/1',
+      { host: 'fd00::1', port: 6390, tls: true, db: 1 },
+      'rediss://[fd00::1]:6390/1',
+    ],
+    ['unix:///run/r.sock?db=2', { path: '/run/r.sock', tls: false, db: 2 }, 'unix:///run/r.sock?db=2'],
+    [
+      'unix://u:p@/run/r.sock',
+      { path: '/run/r.sock', tls: false, db: 0, username: 'u', password: 'p' },
+      'unix:///run/r.sock',
+    ],
+  ])('%s', (url, expected, redactedAddress) => {
+    expect(parseRedisUrl(url)).toEqual({ ...expected, redactedAddress });
+  });
+
+  test('settings beside the URL', () => {
+    const overrides = { password: 'b', username: 'u', db: 2, tls: true };
+    expect(parseRedisUrl('redis://:a@h:1/1', overrides)).toEqual({
+      ...overrides,
+      host: 'h',
+      port: 1,
+      redactedAddress: 'rediss://h:1/2',
+    });
+  });
+});
+
+describe('parseRedisUrl refuses', () => {
+  test.each([
+    ['', /empty/],
+    ['http://h', /unknown scheme "http:\/\/"/],
+    ['user:secret@h:6379', /cannot be read; use host:port/],
+    ['redis://:secret@', /URL|no host/],
+    ['redis://:secret@h:99999', /cannot be read/],
+    ['h:0', /port must be from 1 to 65535/],
+    ['redis://:secret@h/x', /database must be a whole number/],
+    ['redis://:secret@h?timeout=1', /unknown parameter "timeout"/],
+    ['redis://:sec#ret@h', /./],
+    ['redis://:secret%zz@h', /"%"/],
+    ['a:1,b:2', /several addresses/],
+    ['unix://', /names no path/],
+    ['::1', /\[::1\]/],
+  ])('%s', (url, message) => {
+    expect(() => parseRedisUrl(url)).toThrow(message);
+    let text = '';
+    try {
+      parseRedisUrl(url);
+    } catch (error) {
+      text = String(error);
+    }
+    expect(text).not.toContain('secret');
+    expect(text).not.toContain('ret@');
+  });
+
+  test('TLS on a socket', () => {
+    expect(() => parseRedisUrl('/run/r.sock', { tls: true })).toThrow(/has no TLS/);
+  });
+});

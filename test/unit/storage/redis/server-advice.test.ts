@@ -1,0 +1,30 @@
+import { expect, test } from '@jest/globals';
+import { serverAdvice } from '../../../../src/storage/redis/server-advice.js';
+
+const info = (version: string, policy: string, maxmemory: number) =>
+  `# Server\r\nredis_version:${version}\r\n# Memory\r\nmaxmemory:${maxmemory}\r\nmaxmemory_policy:${policy}\r\n`;
+
+test.each([
+  ['7.0.15', 'noeviction', 0],
+  ['6.2.0', 'noeviction', 1 << 30],
+  ['10.0.0', 'allkeys-lru', 0],
+])('Redis %s, %s, maxmemory %d: nothing to say', (version, policy, maxmemory) => {
+  expect(serverAdvice(info(version, policy, maxmemory))).toEqual([]);
+});
+
+test.each(['allkeys-lru', 'volatile-ttl'])('warns of %s', (policy) => {
+  const [advice, ...more] = serverAdvice(info('7.0.15', policy, 1 << 30));
+  expect(more).toEqual([]);
+  expect(advice).toContain(`maxmemory-policy ${policy}`);
+  expect(advice).toContain('set maxmemory-policy noeviction');
+});
+
+test.each(['6.0.16', '5.0.7'])('warns of Redis %s', (version) => {
+  expect(serverAdvice(info(version, 'noeviction', 0))).toEqual([
+    `Redis ${version} is too old: weir needs Redis 6.2 or later`,
+  ]);
+});
+
+test('a server that does not say gets no advice', () => {
+  expect(serverAdvice('')).toEqual([]);
+});
