@@ -33,6 +33,13 @@ export class ProblemList {
     this.errors.push({ file: this.file, line: at.line, column: at.column, path, message });
   }
 
+  /** Puts everything into the order of the file, so that an editor can walk through it. */
+  sort(): void {
+    const order = (a: ConfigProblem, b: ConfigProblem): number => a.line - b.line || a.column - b.column;
+    this.errors.sort(order);
+    this.warnings.sort(order);
+  }
+
   warn(at: Position, path: string, message: string): void {
     this.warnings.push({ file: this.file, line: at.line, column: at.column, path, message });
   }

@@ -91,6 +91,7 @@ class PolicyReader {
     this.readDescriptors(root, tree, '', onStoreFailure);
     this.warnOfUnknownReplaces();
     this.warnOfUnreachable(tree, derived);
+    problems.sort();
     const bad = problems.errors.length > 0 || derived.tableFiles.some((file) => file.errors.length > 0);
     const policy = bad
       ? undefined

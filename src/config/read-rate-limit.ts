@@ -41,8 +41,9 @@ export function readRateLimit(reader: FieldReader): RateLimitFields | undefined 
   const name = reader.text('name') ?? '';
   const replaces = readReplaces(reader, name);
   const onStoreFailure = reader.choice('on_store_failure', STORE_FAILURE_POLICIES);
-  const unlimited = reader.boolean('unlimited') === true;
-  const rate = unlimited ? readUnlimited(reader) : readRate(reader);
+  const unlimited = reader.boolean('unlimited');
+  const badUnlimited = unlimited === undefined && reader.field('unlimited') !== undefined;
+  const rate = unlimited === true ? readUnlimited(reader) : badUnlimited ? undefined : readRate(reader);
   if (reader.problems.errors.length > errorsBefore) return undefined;
   return { name, rate, replaces, onStoreFailure };
 }
@@ -103,7 +104,7 @@ function readWindow(reader: FieldReader): Rate | undefined {
 /** Units in any case, as in envoyproxy/ratelimit. */
 function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | undefined {
   if (text === undefined) {
-    // A unit of the wrong type is reported already.
+    // What has the wrong type is reported already.
     if (reader.field('unit') !== undefined) return undefined;
     const message = reader.has('requests_per_unit')
       ? `"unit" is missing; it is one of ${WINDOW_UNITS.join(', ')}`

@@ -1,5 +1,6 @@
 import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
 import { type Position, type ProblemList, WHOLE_FILE } from './config-problem.js';
+import { nestingBound } from './nesting.js';
 
 /**
  * A YAML document as the policy reader wants it: every value knows where it stands, scalars keep their source text (`007`,
@@ -42,6 +43,7 @@ export const MAX_ALIAS_VALUES = 100_000;
 export const MAX_DEPTH = 200;
 /** Most syntax errors reported for one file: one missing quote can cause hundreds. */
 const MAX_SYNTAX_ERRORS = 20;
+const TOO_DEEP = `the file nests more than ${MAX_DEPTH} levels; flatten it`;
 
 /** Plain scalars that stand for "nothing here" (YAML 1.1, https://yaml.org/type/null.html). */
 const NULL_TEXTS: ReadonlySet<string> = new Set(['', '~', 'null', 'Null', 'NULL']);
@@ -74,8 +76,7 @@ export function parseYaml(
   });
   const errors = document.errors.filter((error) => error.code !== 'MULTIPLE_DOCS');
   for (const error of errors.slice(0, MAX_SYNTAX_ERRORS)) {
-    const detail = options.secret ? error.code : firstLine(error.message);
-    problems.error(positionOf(lines, error.pos[0]), '', `this is not valid YAML: ${detail}`);
+    problems.error(positionOf(lines, error.pos[0]), '', syntaxSentence(error, options.secret));
   }
   if (errors.length > 0) return undefined;
   const rest = document.errors.find((error) => error.code === 'MULTIPLE_DOCS');
@@ -90,7 +91,10 @@ export function parseYaml(
   const value = document.contents === null ? undefined : converter.convert(document.contents, '', 0);
   if (problems.errors.length > 0) return undefined;
   if (value === undefined || isNull(value)) {
-    problems.error(WHOLE_FILE, '', 'the file is empty; write the policy into it or remove it');
+    const remedy = options.secret
+      ? 'write {} for a table without keys'
+      : 'write the policy into it or remove it';
+    problems.error(WHOLE_FILE, '', `the file is empty; ${remedy}`);
     return undefined;
   }
   return value;
@@ -117,23 +121,17 @@ function decodeText(bytes: Uint8Array, problems: ProblemList): string | undefine
     problems.error(WHOLE_FILE, '', 'the file is binary; a policy is a YAML text');
     return undefined;
   }
-  // The parser recurses on brackets. Quotes are not looked at: no text of a policy holds this many open ones.
-  let depth = 0;
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit === 0x5b || unit === 0x7b) depth++;
-    else if ((unit === 0x5d || unit === 0x7d) && depth > 0) depth--;
-    if (depth > MAX_DEPTH * 2) {
-      problems.error(WHOLE_FILE, '', `the file nests more than ${MAX_DEPTH} levels; flatten it`);
-      return undefined;
-    }
+  if (nestingBound(text, MAX_DEPTH) > MAX_DEPTH) {
+    problems.error(WHOLE_FILE, '', TOO_DEEP);
+    return undefined;
   }
   return text;
 }
 
-function firstLine(message: string): string {
-  const line = message.split('\n', 1)[0] as string;
-  return line.length > 200 ? `${line.slice(0, 200)}…` : line;
+function syntaxSentence(error: { readonly code: string; readonly message: string }, secret: boolean): string {
+  const line = error.message.split('\n', 1)[0] as string;
+  const detail = secret ? error.code : line.slice(0, 200);
+  return `this is not valid YAML: ${detail}`;
 }
 
 function positionOf(lines: LineCounter, offset: number): Position {
@@ -164,7 +162,7 @@ class Converter {
     const at = this.positionOf(node);
     if (this.gaveUp) return nothing(at);
     if (depth > MAX_DEPTH) {
-      this.giveUp(at, path, `the document nests more than ${MAX_DEPTH} levels; flatten it`);
+      this.giveUp(at, path, TOO_DEEP);
       return nothing(at);
     }
     if (this.aliasDepth > 0 && ++this.aliasValues > MAX_ALIAS_VALUES) {
@@ -218,7 +216,7 @@ class Converter {
     const fields = new Map<string, YamlField>();
     const merges: YamlValue[] = [];
     pairs.forEach((pair, index) => {
-      if (!isPair(pair)) return;
+      if (!isPair(pair) || this.gaveUp) return;
       const key = this.convert(pair.key, path, depth + 1);
       if (key.kind !== 'scalar') {
         this.problems.error(

@@ -1,0 +1,266 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { entriesKey, overrideKey } from '../../src/config/bucket-key.js';
+import { explain } from '../../src/config/explain.js';
+import { normalisePath } from '../../src/config/normalise-path.js';
+import { PathPattern } from '../../src/config/path-pattern.js';
+import { Wildcard } from '../../src/config/wildcard.js';
+import { WINDOW_UNITS } from '../../src/limiter/rate.js';
+import type { Entry } from '../../src/limiter/rule.js';
+import { parse, policyOf } from '../support/policies.js';
+
+const RUNS = { numRuns: 500 };
+
+/** Short texts of few characters, so that near misses are common. */
+const text = (...units: string[]): fc.Arbitrary<string> =>
+  fc.string({ unit: fc.constantFrom(...units), maxLength: 10 });
+
+describe('wildcards', () => {
+  /** The definition, read literally: exponential, and right. */
+  function oracle(pattern: string, value: string): boolean {
+    if (pattern === '') return value === '';
+    if (pattern[0] !== '*')
+      return value[0] === pattern[0] && value !== '' && oracle(pattern.slice(1), value.slice(1));
+    for (let i = 0; i <= value.length; i++) if (oracle(pattern.slice(1), value.slice(i))) return true;
+    return false;
+  }
+
+  test('match as defined', () => {
+    const pattern = text('a', 'b', '*').map((part) => `${part}*`);
+    const anywhere = fc.tuple(pattern, text('a', 'b')).map((parts) => parts.join(''));
+    fc.assert(
+      fc.property(anywhere, text('a', 'b', '*'), (source, value) => {
+        expect(new Wildcard(source).matches(value)).toBe(oracle(source, value));
+      }),
+      RUNS,
+    );
+  });
+});
+
+describe('bucket keys', () => {
+  const part = fc.oneof(
+    text('a', '1', ':', '*', '#', '!', '/'),
+    fc.string({ unit: 'grapheme', maxLength: 200 }),
+    fc.constantFrom('minute', '', `#${'0'.repeat(64)}`, 'a'.repeat(128), 'a'.repeat(129), 'ü'.repeat(64)),
+  );
+  const entry: fc.Arbitrary<Entry> = fc.record({ key: part, value: part });
+  const override = fc.option(fc.tuple(fc.constantFrom(...WINDOW_UNITS), fc.integer({ min: 0, max: 200 })));
+  const bucket = fc.tuple(part, fc.array(entry, { maxLength: 3 }), override);
+  type Bucket = typeof bucket extends fc.Arbitrary<infer T> ? T : never;
+
+  const keyOf = ([domain, entries, limit]: Bucket): string =>
+    limit === null ? entriesKey(domain, entries).key : overrideKey(domain, entries, ...limit).key;
+
+  test('are the same only for the same bucket', () => {
+    fc.assert(
+      fc.property(bucket, bucket, (a, b) => {
+        expect(keyOf(a) === keyOf(b)).toBe(JSON.stringify(a) === JSON.stringify(b));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('cut elsewhere, the same characters are another bucket', () => {
+    // All ways to cut one text into domain, key and value.
+    fc.assert(
+      fc.property(text('a', '1', ':', '*', '#'), (source) => {
+        const keys: string[] = [];
+        for (let i = 0; i <= source.length; i++) {
+          for (let j = i; j <= source.length; j++) {
+            const entries = [{ key: source.slice(i, j), value: source.slice(j) }];
+            keys.push(entriesKey(source.slice(0, i), entries).key);
+          }
+        }
+        expect(new Set(keys).size).toBe(keys.length);
+      }),
+      RUNS,
+    );
+  });
+
+  test('the tag depends on domain and first entry alone', () => {
+    fc.assert(
+      fc.property(part, entry, fc.array(entry, { maxLength: 3 }), (domain, first, rest) => {
+        const { key, tagLength } = entriesKey(domain, [first, ...rest]);
+        expect(key.slice(0, tagLength)).toBe(entriesKey(domain, [first]).key);
+      }),
+      RUNS,
+    );
+  });
+});
+
+describe('paths', () => {
+  const segment = fc.oneof(
+    text('a', '.', '%', '2', 'e', 'F', ';'),
+    fc.constantFrom('', '.', '..', '%2e', '%2E%2e', 'a', 'user%2Dchats', '%2F', '%FF'),
+  );
+  const target = fc.array(segment, { maxLength: 6 }).map((segments) => `/${segments.join('/')}`);
+
+  test('a normal path holds no dot segments, no empty ones, and begins with a slash', () => {
+    fc.assert(
+      fc.property(target, (given) => {
+        const [first, ...segments] = normalisePath(given).split('/');
+        expect(first).toBe('');
+        if (segments.length > 1) expect(segments).not.toContain('');
+        expect(segments).not.toContain('.');
+        expect(segments).not.toContain('..');
+      }),
+      RUNS,
+    );
+  });
+
+  test('normalising twice changes nothing more, unless an escape was escaped', () => {
+    fc.assert(
+      fc.property(target, (given) => {
+        const once = normalisePath(given);
+        fc.pre(!/[%?#]/.test(once));
+        expect(normalisePath(once)).toBe(once);
+      }),
+      RUNS,
+    );
+  });
+
+  test('spelled with escapes, queries and detours it is the same path', () => {
+    const plain = fc.array(fc.stringMatching(/^[a-z][a-z0-9.~_-]{0,5}$/), { minLength: 1, maxLength: 5 });
+    fc.assert(
+      fc.property(plain, fc.infiniteStream(fc.nat(5)), (segments, choices) => {
+        const next = (): number => choices.next().value as number;
+        const disguised = segments.map((name) => {
+          const spelled = [...name].map((char) => {
+            const hex = char.charCodeAt(0).toString(16);
+            const choice = next();
+            return choice === 0 ? `%${hex}` : choice === 1 ? `%${hex.toUpperCase()}` : char;
+          });
+          return ['/', '//', '/./', '/x/../', '/%2e/', '/y/%2E./'][next()] + spelled.join('');
+        });
+        const suffix = ['', '/', '?a=/b', '#/c', '//', '/.'][next()];
+        expect(normalisePath(disguised.join('') + suffix)).toBe(`/${segments.join('/')}`);
+      }),
+      RUNS,
+    );
+  });
+});
+
+test('path patterns match as defined', () => {
+  const piece = fc.constantFrom(
+    'a',
+    'b',
+    '*',
+    '?',
+    'a*',
+    '*b',
+    'a*b',
+    '{a,b}',
+    '{a,b*}c',
+    '[ab]',
+    '[!a]',
+    '.a',
+    '**',
+  );
+  const pattern = fc.array(piece, { minLength: 1, maxLength: 4 });
+  const path = fc.array(
+    fc.string({ unit: fc.constantFrom('a', 'b', 'c', '.', '\n'), minLength: 1, maxLength: 3 }),
+    {
+      maxLength: 4,
+    },
+  );
+  /** Backtracks over segments; one segment is a regular expression, which has no long values to fear here. */
+  function oracle(pieces: readonly string[], segments: readonly string[]): boolean {
+    const [first, ...rest] = pieces;
+    if (first === undefined) return segments.length === 0;
+    if (first === '**') return segments.some((_, i) => oracle(rest, segments.slice(i))) || oracle(rest, []);
+    const source = first
+      .replaceAll('.', '\\.')
+      .replaceAll('?', '[^]')
+      .replaceAll('*', '[^]*')
+      .replaceAll('[!', '[^')
+      .replace(/\{(.*),(.*)\}/, '(?:$1|$2)');
+    return (
+      segments.length > 0 &&
+      new RegExp(`^${source}$`).test(segments[0] as string) &&
+      oracle(rest, segments.slice(1))
+    );
+  }
+  fc.assert(
+    fc.property(pattern, path, (pieces, segments) => {
+      const parsed = PathPattern.parse(`/${pieces.join('/')}`);
+      if (typeof parsed === 'string') throw new Error(parsed);
+      expect(parsed.matches(`/${segments.join('/')}`)).toBe(oracle(pieces, segments));
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+describe('policies', () => {
+  const policy = policyOf(`
+domain: d
+derive:
+  - { entry: t, from: [k], sha256: {} }
+  - { entry: g, from: [m, p], rules: [{ m: a, value: x }, { p: "/a/**", value: y }] }
+descriptors:
+  - key: t
+    rate_limit: { unit: second, requests_per_unit: 1 }
+    descriptors:
+      - { key: g, value: "a*", rate_limit: { unit: second, requests_per_unit: 1 } }
+      - { key: g, value: "*b*", share_threshold: true, rate_limit: { unit: second, requests_per_unit: 1 } }
+      - { key: g, value: ab, rate_limit: { unit: second, requests_per_unit: 1 } }
+      - { key: g, rate_limit: { unlimited: true } }
+`);
+  const entry = fc.record({
+    key: fc.constantFrom('t', 'k', 'g', 'm', 'p', 'z'),
+    value: text('a', 'b', '/', '*'),
+  });
+  const given = fc.array(entry, { maxLength: 4 });
+
+  test('explain says what match does', () => {
+    const set = { domains: new Map([['d', policy]]), version: '' };
+    fc.assert(
+      fc.property(given, (entries) => {
+        const match = policy.match(entries);
+        const explanation = explain(set, 'd', entries, 0);
+        expect([explanation.rule, explanation.key]).toEqual([match.rule, match.key]);
+        expect(explanation.result.includes(' applies.')).toBe(match.rule !== undefined);
+        // The walk that is shown ends at the rule that was found.
+        const labels = explanation.levels.map((level) => level.matched);
+        if (match.rule !== undefined) expect(labels.join('/')).toBe(match.rule.path);
+      }),
+      RUNS,
+    );
+  });
+
+  test('no API key survives derive', () => {
+    fc.assert(
+      fc.property(given, (entries) => {
+        const match = policy.match(entries);
+        expect(match.entries.some(({ key }) => key === 'k')).toBe(false);
+      }),
+      RUNS,
+    );
+  });
+
+  test('any text is a policy or an error, never an exception', () => {
+    const line = fc.oneof(
+      fc.constantFrom(
+        'domain: d',
+        'descriptors:',
+        '- key: a',
+        '  value: *x',
+        '  rate_limit: &x { unit: day, requests_per_unit: 1 }',
+        '  rate_limit: { token_bucket: { max_tokens: 1, fill_interval: 1s } }',
+        '  <<: *x',
+        'derive: [{ entry: a, from: [b], rules: [{ b: "/**", value: c }] }]',
+        'phase: { active: 2024-01-01T00:00:00Z }',
+        '---',
+      ),
+      fc.string({ unit: fc.constantFrom(...' -:?[]{}&*!|>\'"%@`#,\tab0\n'), maxLength: 20 }),
+    );
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 12 }), (lines) => {
+        const { policy: parsed, problems, tableFiles } = parse(lines.join('\n'));
+        expect(tableFiles).toEqual([]);
+        expect(parsed === undefined).toBe(problems.errors.length > 0);
+        for (const { message } of problems.errors) expect(message).not.toBe('');
+      }),
+      { numRuns: 400 },
+    );
+  });
+});

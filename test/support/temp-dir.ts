@@ -1,0 +1,24 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+/** A directory of its own for one test; `remove` it afterwards. */
+export class TempDir {
+  readonly path = mkdtempSync(join(tmpdir(), 'weir-test-'));
+
+  /** Writes a file, with the directories above it, and returns its path. */
+  write(name: string, content: string): string {
+    const path = this.join(name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, content);
+    return path;
+  }
+
+  join(...names: readonly string[]): string {
+    return join(this.path, ...names);
+  }
+
+  remove(): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,191 @@
+import { describe, expect, test } from '@jest/globals';
+import { fixedPhase, phaseAt } from '../../../src/limiter/rule.js';
+import { entries, policyOf } from '../../support/policies.js';
+
+const ANY = 'rate_limit: { unit: second, requests_per_unit: 1 }';
+
+/** Path of the rule that entries meet, '-' for none. */
+function pathOf(policy: ReturnType<typeof policyOf>, ...texts: string[]): string {
+  return policy.match(entries(...texts)).rule?.path ?? '-';
+}
+
+describe('order at a level', () => {
+  const policy = policyOf(`
+domain: d
+descriptors:
+  - { key: k, ${ANY} }
+  - { key: k, value: "a*", ${ANY} }
+  - { key: k, value: "*b", ${ANY} }
+  - { key: k, value: ab, ${ANY} }
+  - { key: exact, value: x, ${ANY} }
+  - { key: all, value: "*", ${ANY} }
+  - { key: exempt, ${ANY} }
+  - { key: exempt, value: friend }
+`);
+
+  test.each([
+    ['k=ab', 'k=ab'],
+    ['k=axb', 'k=a*'],
+    ['k=xb', 'k=*b'],
+    ['k=x', 'k'],
+    ['k=', 'k'],
+    ['k', 'k'],
+    ['exact=x', 'exact=x'],
+    ['exact=y', '-'],
+    ['all=', 'all=*'],
+    ['all=x', 'all=*'],
+    ['other=x', '-'],
+    ['K=ab', '-'],
+    ['exempt=foe', 'exempt'],
+    ['exempt=friend', '-'],
+  ])('%s meets %s', (entry, path) => {
+    expect(pathOf(policy, entry)).toBe(path);
+  });
+});
+
+describe('depth', () => {
+  const policy = policyOf(`
+domain: d
+descriptors:
+  - key: a
+    ${ANY}
+    descriptors:
+      - { key: b, value: 1, ${ANY} }
+  - key: a
+    value: special
+    descriptors:
+      - { key: c, ${ANY} }
+`);
+
+  test('a rule applies only where the descriptor ends', () => {
+    expect(pathOf(policy, 'a=x')).toBe('a');
+    expect(pathOf(policy, 'a=x', 'b=1')).toBe('a/b=1');
+    expect(pathOf(policy, 'a=x', 'b=2')).toBe('-');
+    expect(pathOf(policy, 'a=x', 'b=1', 'c=1')).toBe('-');
+    expect(pathOf(policy, 'b=1')).toBe('-');
+    expect(policy.match([]).rule).toBeUndefined();
+  });
+
+  test('the first node that matches is final', () => {
+    expect(pathOf(policy, 'a=special', 'c=1')).toBe('a=special/c');
+    expect(pathOf(policy, 'a=special', 'b=1')).toBe('-');
+    expect(pathOf(policy, 'a=special')).toBe('-');
+  });
+
+  test('nothing matched: no key, and the settings of the file', () => {
+    const match = policy.match(entries('z=1'));
+    expect(match).toMatchObject({ rule: undefined, key: '', tagLength: 0, onStoreFailure: 'error' });
+    expect(match.phase).toEqual(fixedPhase('active'));
+    const given = entries('z=1');
+    expect(policy.match(given).entries).toBe(given);
+  });
+});
+
+test('names that stand on every object are ordinary keys and values', () => {
+  const policy = policyOf(
+    `domain: d\ndescriptors: [{ key: __proto__, value: constructor, ${ANY} }, { key: toString, ${ANY} }]\n`,
+  );
+  expect(pathOf(policy, '__proto__=constructor')).toBe('__proto__=constructor');
+  expect(pathOf(policy, '__proto__=toString')).toBe('-');
+  expect(pathOf(policy, 'toString=x')).toBe('toString');
+  expect(pathOf(policy, 'constructor=x')).toBe('-');
+});
+
+test('rules carry all their settings', () => {
+  const policy = policyOf(`
+domain: d
+on_store_failure: allow
+response_headers: [retry-after, x-ratelimit]
+descriptors:
+  - key: a
+    shadow_mode: true
+    rate_limit:
+      name: one
+      replaces: [{ name: two }]
+      on_store_failure: local
+      token_bucket: { max_tokens: 10, tokens_per_fill: 3, fill_interval: 1500ms }
+  - key: b
+    quota_mode: true
+    rate_limit: { name: two, unlimited: true }
+  - key: c
+    rate_limit: { token_bucket: { max_tokens: 5, fill_interval: 1h30m } }
+`);
+  expect(policy.responseHeaders).toEqual({ xRateLimit: true, retryAfter: true });
+  expect(policy.onStoreFailure).toBe('allow');
+  expect(policy.rules).toMatchObject([
+    {
+      name: 'one',
+      path: 'a',
+      shadowMode: true,
+      quotaMode: false,
+      replaces: ['two'],
+      onStoreFailure: 'local',
+      rate: { kind: 'token_bucket', maxTokens: 10, tokensPerFill: 3, fillIntervalMicros: 1_500_000 },
+    },
+    { name: 'two', path: 'b', shadowMode: false, quotaMode: true, replaces: [], onStoreFailure: 'allow' },
+    { name: '', path: 'c', rate: { maxTokens: 5, tokensPerFill: 1, fillIntervalMicros: 5_400_000_000 } },
+  ]);
+  expect(policy.rules[1]?.rate).toBeUndefined();
+  expect(policy.match(entries('a=x')).onStoreFailure).toBe('local');
+  expect(policy.match(entries('z=x')).onStoreFailure).toBe('allow');
+});
+
+test('response_headers: absent, and none', () => {
+  expect(policyOf('domain: d\n').responseHeaders).toBeUndefined();
+  expect(policyOf('domain: d\nresponse_headers: []\n').responseHeaders).toEqual({
+    xRateLimit: false,
+    retryAfter: false,
+  });
+});
+
+describe('phases', () => {
+  const policy = policyOf(`
+domain: d
+phase: monitoring
+descriptors:
+  - { key: file, ${ANY} }
+  - key: node
+    phase: grace_period
+    ${ANY}
+    descriptors:
+      - { key: inherits, ${ANY} }
+      - { key: own, phase: active, ${ANY} }
+      - key: scheduled
+        phase: { grace_period: 2024-05-01T00:00:00Z, active: 2024-05-15T00:00:00Z }
+        ${ANY}
+      - { key: late, phase: { active: 2024-05-15T00:00:00Z }, ${ANY} }
+      - { key: graced, phase: { grace_period: 2024-05-01T00:00:00Z }, ${ANY} }
+      - { key: no_rule, phase: active }
+`);
+  const at = (time: string, ...texts: string[]): string =>
+    phaseAt(policy.match(entries(...texts)).phase, Date.parse(time) * 1000);
+  const anyTime = '2024-05-10T00:00:00Z';
+
+  test('the nearest one upwards holds, the own one first', () => {
+    expect(at(anyTime, 'file=1')).toBe('monitoring');
+    expect(at(anyTime, 'node=1')).toBe('grace_period');
+    expect(at(anyTime, 'node=1', 'inherits=1')).toBe('grace_period');
+    expect(at(anyTime, 'node=1', 'own=1')).toBe('active');
+    expect(at(anyTime, 'node=1', 'no_rule=1')).toBe('active');
+    expect(at(anyTime, 'unknown=1')).toBe('monitoring');
+  });
+
+  test('the rule has the phase of its node', () => {
+    const match = policy.match(entries('node=1', 'own=1'));
+    expect(match.rule?.phase).toEqual(fixedPhase('active'));
+  });
+
+  test('a schedule switches at its instants', () => {
+    expect(at('2024-04-30T23:59:59.999Z', 'node=1', 'scheduled=1')).toBe('monitoring');
+    expect(at('2024-05-01T00:00:00Z', 'node=1', 'scheduled=1')).toBe('grace_period');
+    expect(at('2024-05-14T23:59:59.999Z', 'node=1', 'scheduled=1')).toBe('grace_period');
+    expect(at('2024-05-15T00:00:00Z', 'node=1', 'scheduled=1')).toBe('active');
+    expect(at('2024-05-14T23:59:59.999Z', 'node=1', 'late=1')).toBe('monitoring');
+    expect(at('2024-05-15T00:00:00Z', 'node=1', 'late=1')).toBe('active');
+    expect(at('2034-05-15T00:00:00Z', 'node=1', 'graced=1')).toBe('grace_period');
+  });
+
+  test('without a word the phase is active', () => {
+    expect(policyOf('domain: d\n').phase).toEqual(fixedPhase('active'));
+  });
+});
