@@ -1,9 +1,7 @@
 import type { Server } from 'node:http';
 import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
 import { type EnvoyServer, startEnvoy } from './envoy.js';
-import { freePorts } from './free-port.js';
-import { type StartedProcess, startProcess } from './processes.js';
-import { toolPath } from './tools.js';
+import { startRedis } from './redis-server.js';
 import { startWeir, type WeirServer } from './weir.js';
 
 export interface StackOptions {
@@ -21,7 +19,6 @@ export interface StackOptions {
 export interface Stack {
   readonly envoy: EnvoyServer;
   readonly weir: WeirServer;
-  readonly redis: StartedProcess | undefined;
   readonly upstreamPort: number;
   stop(): Promise<void>;
 }
@@ -47,16 +44,11 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   try {
     const upstream = await startEchoUpstream(0);
     stops.push(() => closed(upstream.server));
-    let redis: StartedProcess | undefined;
     const env: NodeJS.ProcessEnv = {};
     if (options.store === 'redis') {
-      const [port = 0] = await freePorts(1);
-      const settings = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
-      const started = startProcess(toolPath('redis-server'), settings);
-      stops.push(() => started.stop());
-      await started.waitForLine(/Ready to accept connections/);
-      env['REDIS_URL'] = `redis://127.0.0.1:${port}`;
-      redis = started;
+      const redis = await startRedis();
+      stops.push(() => redis.stop());
+      env['REDIS_URL'] = `redis://127.0.0.1:${redis.port}`;
     }
     const weir = await startWeir({ env, ...(options.policy !== undefined && { policy: options.policy }) });
     stops.push(() => weir.stop());
@@ -67,7 +59,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
       changes: options.changes ?? PATIENT,
     });
     stops.push(() => envoy.stop());
-    return { envoy, weir, redis, upstreamPort: upstream.port, stop };
+    return { envoy, weir, upstreamPort: upstream.port, stop };
   } catch (error) {
     await stop();
     throw error;
