@@ -1,5 +1,6 @@
 // Brings a checkout to where it can run: packages installed as package-lock.json says, build/ made from the sources as they
-// are. Does nothing, and says nothing, when both are so already. `npm start` and `npm test` begin here.
+// are. Does nothing, and says nothing, when both are so already. `npm start` and `npm test` begin here. Arguments name tools to
+// fetch as well (tools.mjs).
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +20,8 @@ export function sourceDigest() {
       .update(readFileSync(join(root, path)))
       .update('\0');
   for (const path of ['package.json', 'tsconfig.json']) add(path);
-  for (const folder of ['src', 'test', 'deploy', 'proto']) {
+  // An image is built without test/.
+  for (const folder of ['src', 'test', 'deploy', 'proto'].filter((name) => existsSync(join(root, name)))) {
     const files = readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && /\.(ts|lua|proto|yaml)$/.test(entry.name))
       .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
@@ -67,5 +69,7 @@ if (import.meta.url === pathToFileURL(process.argv[1]).href) {
     }
     await install();
     await build();
+    const tools = process.argv.slice(2);
+    if (tools.length > 0) await (await import('./tools.mjs')).provideTools(tools);
   });
 }

@@ -7,8 +7,14 @@ import { run } from './cli/run.js';
  */
 const SIGNAL_CODES = { SIGTERM: 143, SIGINT: 130 } as const;
 
+/**
+ * One press of Ctrl-C can arrive twice: a terminal sends SIGINT to the whole foreground group, and npm, a member of it, passes on its own.
+ * Nobody presses twice within this time.
+ */
+const ONE_PRESS_MS = 200;
+
 const listeners: ((signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP') => void)[] = [];
-let stopping = false;
+let stoppingSince: number | undefined;
 
 function notify(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): void {
   for (const listener of listeners) listener(signal);
@@ -17,8 +23,11 @@ function notify(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): void {
 function watchSignals(): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      if (stopping) process.exit(SIGNAL_CODES[signal]);
-      stopping = true;
+      if (stoppingSince !== undefined) {
+        if (performance.now() - stoppingSince < ONE_PRESS_MS) return;
+        process.exit(SIGNAL_CODES[signal]);
+      }
+      stoppingSince = performance.now();
       notify(signal);
     });
   }

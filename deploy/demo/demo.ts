@@ -1,0 +1,104 @@
+/*
+ * `npm run demo`: the example of the Open API policy, live. Starts weir, a real Envoy and an upstream on loopback, fires requests, prints what
+ * came back, stops everything.
+ */
+import { type Burst, fireBurst } from '../../test/support/burst.js';
+import { type HttpAnswer, headersLike } from '../../test/support/http-client.js';
+import { type Stack, startStack } from '../../test/support/stack.js';
+
+const HELP = `Usage: npm run demo
+
+Starts weir with its bundled policy, an Envoy with deploy/envoy/envoy.yaml and an echo upstream, all on free ports of 127.0.0.1.
+(Envoy's timeout for decisions is 10 s here: a late decision counts as none, and a busy machine should not change the counts.) Then sends
+
+  1. 200 GET /open/v5/user-chats at the same time: the bucket holds 100 tokens
+  2. a second later 100 more: 10 tokens have come in
+  3. one GET to another resource, which has a bucket of its own
+
+and prints how many were answered 200 and 429, and with which headers. Stops everything it started. Takes no options.
+`;
+
+const CHATS = '/open/v5/user-chats';
+const OTHER = '/open/v5/groups';
+const TENANT = { 'x-tenant': 'acme' };
+const HEADERS = ['limit', 'remaining', 'reset', 'will-be-throttled'];
+
+function headerCells(answer: HttpAnswer | undefined): string[] {
+  if (answer === undefined) return HEADERS.map(() => '');
+  const found = new Map(headersLike(answer, 'x-ratelimit-'));
+  return HEADERS.map((name) => found.get(`x-ratelimit-${name}`) ?? '-');
+}
+
+const remainingOf = (answer: HttpAnswer) =>
+  Number(new Map(headersLike(answer, 'x-ratelimit-')).get('x-ratelimit-remaining'));
+
+/** A line for each status that came back, with the headers of the answer that had the fewest tokens left. */
+function rowsOf(what: string, burst: Burst): string[][] {
+  const statuses = [...new Set(burst.answers.map(({ status }) => status))].sort();
+  return statuses.map((status, index) => {
+    const answers = burst.answers
+      .filter((answer) => answer.status === status)
+      .sort((one, other) => remainingOf(other) - remainingOf(one));
+    return [index === 0 ? what : '', String(status), String(answers.length), ...headerCells(answers.at(-1))];
+  });
+}
+
+function printTable(rows: readonly (readonly string[])[]): void {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => (row[column] ?? '').length)),
+  );
+  for (const row of rows) {
+    const cells = row.map((cell, column) =>
+      column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
+    );
+    console.log(`  ${cells.join('   ')}`.trimEnd());
+  }
+}
+
+async function play({ envoy }: Stack): Promise<void> {
+  const first = await fireBurst(envoy.port, CHATS, 200, TENANT);
+  await new Promise((resolve) => setTimeout(resolve, first.firstAnsweredAt + 1000 - performance.now()));
+  const second = await fireBurst(envoy.port, CHATS, 100, TENANT);
+  const other = await fireBurst(envoy.port, OTHER, 1, TENANT);
+  console.log(
+    'What came back, with the x-ratelimit headers of the answer that had the fewest tokens left:\n',
+  );
+  printTable([
+    ['requests', 'status', 'count', ...HEADERS],
+    ...rowsOf(`200 × GET ${CHATS}`, first),
+    ...rowsOf(`100 × GET ${CHATS}, 1 s later`, second),
+    ...rowsOf(`1 × GET ${OTHER}`, other),
+  ]);
+  const spread = (burst: Burst) => Math.round(burst.lastAnsweredAt - burst.firstSentAt);
+  console.log(
+    `\n"At the same time" took ${spread(first)} ms and ${spread(second)} ms from first request to last answer; 10 tokens come in each second.`,
+  );
+}
+
+async function main(): Promise<void> {
+  if (process.argv.length > 2) {
+    const asked = process.argv.slice(2).every((argument) => argument === '--help' || argument === '-h');
+    (asked ? process.stdout : process.stderr).write(HELP);
+    process.exitCode = asked ? 0 : 2;
+    return;
+  }
+  console.log('Starting weir, Envoy and an upstream …');
+  const stack = await startStack();
+  try {
+    console.log(
+      `Envoy 127.0.0.1:${stack.envoy.port} -> weir 127.0.0.1:${stack.weir.grpcPort}, upstream 127.0.0.1:${stack.upstreamPort}\n`,
+    );
+    await play(stack);
+  } finally {
+    await stack.stop();
+  }
+  console.log('Stopped.');
+}
+
+// Leaving through process.exit ends what was started (test/support/processes.ts).
+process.once('SIGINT', () => process.exit(130));
+process.once('SIGTERM', () => process.exit(143));
+main().catch((error: Error) => {
+  console.error(`demo: ${error.message}`);
+  process.exit(1);
+});

@@ -1,0 +1,154 @@
+/*
+ * The Open API policy as a client sees it: a real Envoy with the shipped bootstrap, a real weir, buckets in memory and in Redis. Refill goes on
+ * while tests run, so counts are held between bounds computed from when requests were sent and answered.
+ */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Burst, fireBurst } from '../support/burst.js';
+import { type HttpAnswer, headerOf, headersLike, httpRequest } from '../support/http-client.js';
+import { type Stack, startStack } from '../support/stack.js';
+
+const CHATS = '/open/v5/user-chats';
+const PER_SECOND = 10;
+
+/** Whole tokens that can have come in that time. */
+const tokensIn = (ms: number) => Math.floor((ms / 1000) * PER_SECOND);
+const namesOf = (answer: HttpAnswer) => headersLike(answer, 'x-ratelimit').map(([name]) => name);
+const numberOf = (answer: HttpAnswer, name: string) => {
+  const value = headerOf(answer, name);
+  expect(value).toMatch(/^\d+$/);
+  return Number(value);
+};
+const nowSeconds = () => Date.now() / 1000;
+const THREE = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
+const FOUR = [...THREE, 'x-ratelimit-will-be-throttled'];
+
+/** A denied request passes when the next token is there: within 1/10 s, told as the next whole second. */
+function expectResetSoon(answer: HttpAnswer, before: number): void {
+  const reset = numberOf(answer, 'x-ratelimit-reset');
+  expect(reset).toBeGreaterThanOrEqual(Math.floor(before));
+  expect(reset).toBeLessThanOrEqual(Math.ceil(nowSeconds() + 1 / PER_SECOND) + 1);
+}
+
+describe.each(['memory', 'redis'] as const)('through Envoy, buckets in %s', (store) => {
+  let stack: Stack;
+  let tenants = 0;
+  /** A tenant that no other test has used: full buckets. */
+  const freshTenant = () => {
+    tenants += 1;
+    return { 'x-tenant': `tenant-${tenants}` };
+  };
+  const get = (path: string, headers: Record<string, string>, method = 'GET') =>
+    httpRequest(stack.envoy.port, path, { method, headers });
+
+  beforeAll(async () => {
+    stack = await startStack({ store });
+  }, 60_000);
+  afterAll(() => stack?.stop());
+
+  test('an answer that is not throttled carries exactly three headers', async () => {
+    const before = nowSeconds();
+    const answer = await get(CHATS, freshTenant());
+    expect(answer.status).toBe(200);
+    expect(namesOf(answer).sort()).toEqual(THREE);
+    expect(numberOf(answer, 'x-ratelimit-limit')).toBe(100);
+    expect(numberOf(answer, 'x-ratelimit-remaining')).toBe(99);
+    expectResetSoon(answer, before);
+    expect(JSON.parse(answer.body)).toMatchObject({ method: 'GET', path: CHATS });
+  });
+
+  test('of 200 at once the bucket admits what it holds, a second later what has come since', async () => {
+    const tenant = freshTenant();
+    const before = nowSeconds();
+    const first = await fireBurst(stack.envoy.port, CHATS, 200, tenant);
+    expect(first.count(200) + first.count(429)).toBe(200);
+    expect(first.count(200)).toBeGreaterThanOrEqual(100);
+    expect(first.count(200)).toBeLessThanOrEqual(100 + tokensIn(first.lastAnsweredAt - first.firstSentAt));
+
+    for (const answer of first.answers) {
+      expect(namesOf(answer).sort()).toEqual(answer.status === 200 ? THREE : FOUR);
+      expect(numberOf(answer, 'x-ratelimit-limit')).toBe(100);
+      expectResetSoon(answer, before);
+      if (answer.status === 200) continue;
+      expect(numberOf(answer, 'x-ratelimit-remaining')).toBe(0);
+      expect(headerOf(answer, 'x-ratelimit-will-be-throttled')).toBe('true');
+    }
+    // The first 100 decisions each left one token fewer; those admitted later took what had just come.
+    const remaining = first.answers
+      .filter(({ status }) => status === 200)
+      .map((answer) => numberOf(answer, 'x-ratelimit-remaining'));
+    expect(Math.max(...remaining)).toBe(99);
+    expect(Math.min(...remaining)).toBe(0);
+
+    const until = first.lastAnsweredAt + 1000;
+    await new Promise((resolve) => setTimeout(resolve, until - performance.now()));
+    const second = await fireBurst(stack.envoy.port, CHATS, 100, tenant);
+    expect(second.count(200) + second.count(429)).toBe(100);
+    const admitted = first.count(200) + second.count(200);
+    // From the first decision on the bucket was never full, so what came in between is exact but for when the decisions fell.
+    expect(admitted).toBeGreaterThanOrEqual(100 + tokensIn(second.firstSentAt - first.firstAnsweredAt));
+    expect(admitted).toBeLessThanOrEqual(100 + tokensIn(second.lastAnsweredAt - first.firstSentAt));
+    // Nothing was decided without weir.
+    await expect(stack.envoy.stat('cluster.upstream.ratelimit.failure_mode_allowed')).resolves.toBe(0);
+  }, 30_000);
+
+  /** Empties the user chats bucket and asserts that it is empty at the moment of `probe`, by retrying while tokens come in. */
+  async function emptyChats(tenant: Record<string, string>): Promise<Burst> {
+    const burst = await fireBurst(stack.envoy.port, CHATS, 160, tenant);
+    expect(burst.count(429)).toBeGreaterThan(0);
+    return burst;
+  }
+
+  test('v4 and v5 share a bucket', async () => {
+    const tenant = freshTenant();
+    const v5 = numberOf(await get(CHATS, tenant), 'x-ratelimit-remaining');
+    const v4 = numberOf(await get('/open/v4/user-chats', tenant), 'x-ratelimit-remaining');
+    expect(v5).toBe(99);
+    // 98, or 99 if a token came in between.
+    expect([98, 99]).toContain(v4);
+    const mixed = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => get(`/open/v${4 + (index % 2)}/user-chats`, tenant)),
+    );
+    const left = Math.min(...mixed.map((answer) => numberOf(answer, 'x-ratelimit-remaining')));
+    expect(left).toBeLessThan(50);
+  });
+
+  test('an empty bucket leaves the other group and other tenants alone', async () => {
+    const tenant = freshTenant();
+    await emptyChats(tenant);
+    const other = await get('/open/v5/groups', tenant);
+    expect(other.status).toBe(200);
+    expect(numberOf(other, 'x-ratelimit-limit')).toBe(1000);
+    expect(numberOf(other, 'x-ratelimit-remaining')).toBe(999);
+    const stranger = await get(CHATS, freshTenant());
+    expect(stranger.status).toBe(200);
+    expect(numberOf(stranger, 'x-ratelimit-remaining')).toBe(99);
+  });
+
+  test.each([
+    ['GET', '/open/v5/user-chats?x=1', 100],
+    ['GET', '/open//v5/user-chats/', 100],
+    ['GET', '/open/v5/user%2Dchats', 100],
+    ['GET', '/open/v5/./user-chats', 100],
+    ['GET', '/open/v6/../v4/user-chats', 100],
+    ['POST', '/open/v5/user-chats', 1000],
+    ['GET', '/open/v5/user-chats/123', 1000],
+    ['GET', '/open/v6/user-chats', 1000],
+    ['GET', '/open/v5/User-Chats', 1000],
+  ])('%s %s falls into the bucket of %i', async (method, path, limit) => {
+    const answer = await get(path, freshTenant(), method);
+    expect(answer.status).toBe(200);
+    expect(numberOf(answer, 'x-ratelimit-limit')).toBe(limit);
+  });
+
+  test('a path outside /open/ has no limit', async () => {
+    const answer = await get('/internal/status', freshTenant());
+    expect(answer.status).toBe(200);
+    expect(namesOf(answer)).toEqual([]);
+  });
+
+  test('a request without tenant is refused', async () => {
+    const answer = await get(CHATS, {});
+    expect(answer.status).toBe(401);
+    expect(namesOf(answer)).toEqual([]);
+  });
+});

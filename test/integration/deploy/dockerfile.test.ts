@@ -1,0 +1,123 @@
+/*
+ * No container engine is needed, and none is used: the steps of the Dockerfile run in temporary folders, one for each stage, in their order
+ * and with nothing else of the repository in reach. What is not held here is the base image itself.
+ */
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { commandOf, environmentOf, parseDockerfile, type Stage } from '../../support/dockerfile.js';
+import { freePorts } from '../../support/free-port.js';
+import { httpRequest } from '../../support/http-client.js';
+import { runToEnd, startProcess } from '../../support/processes.js';
+import { optionalToolPath, repositoryRoot } from '../../support/tools.js';
+import { waitFor } from '../../support/wait-for.js';
+
+const STEP_TIMEOUT_MS = 240_000;
+const stages = parseDockerfile(readFileSync(join(repositoryRoot, 'deploy/Dockerfile'), 'utf8'));
+const image = stages.at(-1) as Stage;
+const top = mkdtempSync(join(tmpdir(), 'weir-image-'));
+afterAll(() => rmSync(top, { recursive: true, force: true }));
+
+/** Paths that .dockerignore lets through to the builder. */
+const sent = readFileSync(join(repositoryRoot, '.dockerignore'), 'utf8')
+  .split('\n')
+  .filter((line) => line.startsWith('!'))
+  .map((line) => line.slice(1));
+
+/** Path inside a stage: its root is a folder of its own, relative paths start at WORKDIR. */
+function inside(stage: Stage, path: string): string {
+  const workdir = stage.instructions.find(({ name }) => name === 'WORKDIR')?.rest ?? '/';
+  return path.startsWith('/') ? join(top, stage.name, path) : join(top, stage.name, workdir, path);
+}
+
+function copy(stage: Stage, rest: string): void {
+  const words = rest.split(/\s+/);
+  const from = words[0]?.startsWith('--from=') ? words.shift()?.slice('--from='.length) : undefined;
+  const target = words.pop() ?? '';
+  const origin = stages.find(({ name }) => name === from);
+  for (const source of words) {
+    if (origin === undefined && !sent.some((path) => source === path || source.startsWith(`${path}/`))) {
+      throw new Error(`.dockerignore keeps ${source} from the builder`);
+    }
+    const path = origin === undefined ? join(repositoryRoot, source) : inside(origin, source);
+    const to = target.endsWith('/') ? join(inside(stage, target), source) : inside(stage, target);
+    mkdirSync(dirname(to), { recursive: true });
+    cpSync(path, to, { recursive: true, verbatimSymlinks: true });
+  }
+}
+
+// Node.js 24 as in the image, where it is here.
+const node = optionalToolPath('node24') ?? process.execPath;
+const PATH = [dirname(node), process.env['PATH']].join(delimiter);
+
+async function build(stage: Stage): Promise<void> {
+  mkdirSync(inside(stage, '.'), { recursive: true });
+  for (const { name, rest } of stage.instructions) {
+    if (name === 'COPY') copy(stage, rest);
+    if (name !== 'RUN') continue;
+    const ended = await runToEnd('sh', ['-c', rest], {
+      cwd: inside(stage, '.'),
+      env: { PATH },
+      timeoutMs: STEP_TIMEOUT_MS,
+    });
+    if (ended.code !== 0)
+      throw new Error(`RUN ${rest} ended with ${ended.code}:\n${ended.stdout}${ended.stderr}`);
+  }
+}
+
+describe('the image', () => {
+  beforeAll(async () => {
+    for (const stage of stages) await build(stage);
+  }, 2 * STEP_TIMEOUT_MS);
+
+  test('is made of two stages on an exact Node.js 24', () => {
+    expect(stages.map(({ base }) => base)).toEqual([image.base, image.base]);
+    expect(image.base).toMatch(/^node:24\.\d+\.\d+-bookworm-slim$/);
+  });
+
+  test('runs as a user that is not root, by number', () => {
+    expect(image.instructions.filter(({ name }) => name === 'USER')).toEqual([
+      { name: 'USER', rest: '1000:1000' },
+    ]);
+  });
+
+  test('binds all addresses for gRPC and HTTP, and leaves the debug port on loopback', () => {
+    expect(environmentOf(image)).toMatchObject({ GRPC_HOST: '0.0.0.0', HOST: '0.0.0.0' });
+    expect(environmentOf(image)).not.toHaveProperty('DEBUG_HOST');
+    expect(image.instructions.find(({ name }) => name === 'EXPOSE')?.rest).toBe('8081 8080');
+  });
+
+  test('holds what runs, and nothing that only builds or tests', () => {
+    expect(existsSync(inside(image, 'build/src/main.js'))).toBe(true);
+    expect(existsSync(inside(image, 'node_modules/@grpc/grpc-js'))).toBe(true);
+    for (const path of ['src', 'build/test', 'node_modules/typescript', 'node_modules/jest']) {
+      expect([path, existsSync(inside(image, path))]).toEqual([path, false]);
+    }
+  });
+
+  test('serves, and its health check tells a running server from none', async () => {
+    const [grpcPort = 0, httpPort = 0, debugPort = 0] = await freePorts(3);
+    const cwd = inside(image, '.');
+    // The image's own variables, apart from the port numbers: those of the image may be taken here.
+    const ports = { GRPC_PORT: String(grpcPort), PORT: String(httpPort), DEBUG_PORT: String(debugPort) };
+    const env = { ...environmentOf(image), ...ports, PATH };
+    const healthcheck = commandOf(image, 'HEALTHCHECK');
+    const isHealthy = () =>
+      runToEnd(healthcheck[0] ?? '', healthcheck.slice(1), { cwd, env, bareEnvironment: true });
+
+    await expect(isHealthy()).resolves.toMatchObject({ code: 1 });
+    const command = [...commandOf(image, 'ENTRYPOINT'), ...commandOf(image, 'CMD')];
+    const weir = startProcess(command[0] ?? '', command.slice(1), { cwd, env, bareEnvironment: true });
+    try {
+      await waitFor('weir to serve', async () => {
+        if (!weir.isRunning()) throw new Error(weir.lines().join('\n'));
+        return (await httpRequest(httpPort, '/healthcheck')).status === 200 ? true : undefined;
+      });
+      await expect(isHealthy()).resolves.toMatchObject({ code: 0 });
+    } finally {
+      expect(await weir.stop()).toEqual({ code: 0, signal: null });
+    }
+    await expect(isHealthy()).resolves.toMatchObject({ code: 1 });
+  }, 60_000);
+});

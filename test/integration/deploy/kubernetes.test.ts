@@ -1,0 +1,96 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { parse, parseAllDocuments } from 'yaml';
+import { withChanges } from '../../support/envoy.js';
+import { runToEnd } from '../../support/processes.js';
+import { repositoryRoot, toolPath } from '../../support/tools.js';
+
+const FOLDER = join(repositoryRoot, 'deploy/kubernetes');
+const files = readdirSync(FOLDER);
+const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
+
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+}
+
+const manifests = (name: string) =>
+  parseAllDocuments(read(name)).map((document) => document.toJS() as Manifest);
+
+/** One object of weir.yaml, untyped: a test that looks for what is not there fails. */
+function manifest(kind: string, name = 'weir') {
+  const found = manifests('weir.yaml').find((one) => one.kind === kind && one.metadata.name === name);
+  if (found === undefined) throw new Error(`no ${kind} ${name} in weir.yaml`);
+  return JSON.parse(JSON.stringify(found));
+}
+
+describe('the Kubernetes manifests', () => {
+  test.each(files)('%s follows the Kubernetes schemas', async (name) => {
+    const { code, stdout, stderr } = await runToEnd(toolPath('kubernetes-validate'), [
+      '--strict',
+      join(FOLDER, name),
+    ]);
+    expect({ code, output: stdout + stderr }).toMatchObject({ code: 0 });
+    expect((stdout + stderr).match(/ passed for resource /g)).toHaveLength(manifests(name).length);
+  });
+
+  test('validation would notice a field that does not exist', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'weir-kubernetes-'));
+    const path = join(folder, 'weir.yaml');
+    writeFileSync(path, withChanges(read('weir.yaml'), [['readinessProbe:', 'readyProbe:']]));
+    const { code } = await runToEnd(toolPath('kubernetes-validate'), ['--strict', path]);
+    rmSync(folder, { recursive: true });
+    expect(code).not.toBe(0);
+  });
+
+  test('hold the bundled policy as it is', () => {
+    const { data } = parse(read('policies.yaml')) as { data: Record<string, string> };
+    expect(data['open-api.yaml']).toBe(
+      readFileSync(join(repositoryRoot, 'deploy/policies/open-api.yaml'), 'utf8'),
+    );
+  });
+
+  test('everything of weir is there', () => {
+    expect(manifests('weir.yaml').map(({ kind, metadata }) => `${kind}/${metadata.name}`)).toEqual([
+      'ServiceAccount/weir',
+      'Service/weir',
+      'Service/weir-pods',
+      'Deployment/weir',
+      'PodDisruptionBudget/weir',
+      'HorizontalPodAutoscaler/weir',
+      'NetworkPolicy/weir',
+    ]);
+  });
+
+  test('every selector selects the pods', () => {
+    const { labels } = manifest('Deployment').spec.template.metadata;
+    expect(labels).toEqual({ 'app.kubernetes.io/name': 'weir' });
+    expect(manifest('Service').spec.selector).toEqual(labels);
+    expect(manifest('Service', 'weir-pods').spec.selector).toEqual(labels);
+    expect(manifest('Deployment').spec.selector.matchLabels).toEqual(labels);
+    expect(manifest('PodDisruptionBudget').spec.selector.matchLabels).toEqual(labels);
+    expect(manifest('NetworkPolicy').spec.podSelector.matchLabels).toEqual(labels);
+    expect(manifest('HorizontalPodAutoscaler').spec.scaleTargetRef.name).toBe(
+      manifest('Deployment').metadata.name,
+    );
+  });
+
+  test('a pod has the time to drain that it is told to take', () => {
+    const pod = manifest('Deployment').spec.template.spec;
+    const delay = pod.containers[0].env.find((one: { name: string }) => one.name === 'SHUTDOWN_DRAIN_DELAY');
+    expect(delay.value).toBe('5s');
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(5 + 10);
+  });
+
+  test('the container may do nothing that it does not need', () => {
+    const pod = manifest('Deployment').spec.template.spec;
+    expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 1000 });
+    expect(pod.containers[0].securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
+  });
+});
