@@ -1,12 +1,14 @@
 import { createServer, type Http2Server, type IncomingHttpHeaders } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import {
+  logVerbosity,
   Server,
   type ServerOptions,
   type ServerUnaryCall,
   type ServiceDefinition,
   type StatusObject,
   type sendUnaryData,
+  setLogVerbosity,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { ColdServices } from './cold-service.js';
@@ -42,6 +44,8 @@ export class GrpcJsServer implements GrpcServer {
 
   constructor(options: GrpcServerOptions) {
     this.#options = options;
+    // grpc-js prints header values of callers, secrets included, on stderr. Its own variable turns that on again.
+    if (process.env['GRPC_VERBOSITY'] === undefined) setLogVerbosity(logVerbosity.NONE);
     this.#grpc = new Server(grpcJsOptions(options));
     this.#http2 = createServer({
       settings: {

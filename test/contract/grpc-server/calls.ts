@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { GrpcError, STATUS } from '../../../src/grpc/grpc-server.js';
 import { exchangeBytes, openStream, post, prefixed, streamEnd } from '../../support/http2-client.js';
 import { FRAME, frame } from '../../support/raw-http2.js';
@@ -252,6 +252,23 @@ export function describeCalls(transport: Transport): void {
       const goaway = await raw.waitForFrame(FRAME.GOAWAY);
       expect(goaway.payload.readUInt32BE(4)).not.toBe(0);
       await expectToServe(port);
+    });
+
+    test.each([
+      ['x-secret', 'caf\xe9'],
+      ['grpc-timeout', '\xff'],
+      ['x-key-bin', '!!!'],
+    ])('serves on after an odd %s header, and prints nothing of it', async (name, value) => {
+      const printed = jest.spyOn(console, 'error').mockImplementation(() => {});
+      try {
+        const { port } = await fixture.listening();
+        const end = await post(await fixture.session(port), ECHO, prefixed(Buffer.of(1)), { [name]: value });
+        expect(end.grpcStatus).toBeDefined();
+        expect(printed).not.toHaveBeenCalled();
+        await expectToServe(port);
+      } finally {
+        printed.mockRestore();
+      }
     });
 
     test('survives a message that is cut off by the end of the connection', async () => {
