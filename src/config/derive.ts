@@ -90,25 +90,21 @@ export class RuleStep {
   /** Values of the sources, in their order; of several entries with one key the first counts. Undefined if one is missing. */
   sourceValues(entries: readonly Entry[]): readonly string[] | undefined {
     const values: string[] = [];
-    for (const source of this.sources) {
-      const entry = entries.find((candidate) => candidate.key === source);
-      if (entry === undefined) return undefined;
-      values.push(entry.value);
+    for (let i = 0; i < this.sources.length; i++) {
+      const value = firstValue(entries, this.sources[i] as string);
+      if (value === undefined) return undefined;
+      values.push(value);
     }
     return values;
   }
 
   firstRule(values: readonly string[]): DeriveRule | undefined {
-    const paths: (string | undefined)[] = [];
-    return this.rules.find((rule) =>
-      rule.conditions.every((condition, i) => {
-        if (condition === undefined) return true;
-        const value = values[i] as string;
-        if (typeof condition === 'string') return condition === value;
-        paths[i] ??= normalisePath(value);
-        return condition.matches(paths[i] as string);
-      }),
-    );
+    const paths: string[] = [];
+    for (let i = 0; i < this.rules.length; i++) {
+      const rule = this.rules[i] as DeriveRule;
+      if (fits(rule.conditions, values, paths)) return rule;
+    }
+    return undefined;
   }
 
   private replaceSources(entries: readonly Entry[], value: string): readonly Entry[] {
@@ -124,4 +120,28 @@ export class RuleStep {
     }
     return derived;
   }
+}
+
+/** Whether every condition holds. `paths` keeps the normal form of each value, made once it is needed. */
+function fits(conditions: readonly DeriveCondition[], values: readonly string[], paths: string[]): boolean {
+  for (let i = 0; i < conditions.length; i++) {
+    const condition = conditions[i];
+    const value = values[i] as string;
+    if (condition === undefined) continue;
+    if (typeof condition === 'string') {
+      if (condition !== value) return false;
+    } else {
+      paths[i] ??= normalisePath(value);
+      if (!condition.matches(paths[i] as string)) return false;
+    }
+  }
+  return true;
+}
+
+function firstValue(entries: readonly Entry[], key: string): string | undefined {
+  for (let i = 0; i < entries.length; i++) {
+    const entry = entries[i] as Entry;
+    if (entry.key === key) return entry.value;
+  }
+  return undefined;
 }

@@ -56,6 +56,12 @@ export function loadPolicies(paths: readonly string[]): LoadedPolicies {
   const reported = new Set<string>();
   for (const { file, listed, result } of parsed) {
     if (listed && tables.has(resolve(file))) continue;
+    if (listed && result.isKeyTable) {
+      // Named by no policy that could be read: the error, if there is one, is that policy's.
+      const message = 'the file is a key table that no policy names; name it as "sha256_file" or remove it';
+      warnings.push({ file, ...WHOLE_FILE, path: '', message });
+      continue;
+    }
     errors.push(...result.problems.errors);
     warnings.push(...result.problems.warnings);
     for (const table of result.tableFiles) {

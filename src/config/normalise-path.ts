@@ -1,6 +1,8 @@
 const SLASH = 0x2f;
 const DOT = 0x2e;
 const PERCENT = 0x25;
+const QUESTION_MARK = 0x3f;
+const HASH = 0x23;
 
 /** Keeps a byte order mark: it is a character of the path like any other. Invalid bytes become U+FFFD. */
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -14,7 +16,8 @@ const ABSOLUTE_FORM = /^[a-zA-Z][a-zA-Z0-9+.-]*:\/\/[^/?#]*/;
  * repeated and trailing slashes dropped. The result begins with `/`. Case counts.
  */
 export function normalisePath(target: string): string {
-  if (isNormal(target)) return target;
+  const end = normalEnd(target);
+  if (end >= 0) return end === target.length ? target : target.slice(0, end);
   let path = target.replace(ABSOLUTE_FORM, '');
   const cut = path.search(/[?#]/);
   if (cut >= 0) path = path.slice(0, cut);
@@ -28,17 +31,22 @@ export function normalisePath(target: string): string {
   return `/${segments.join('/')}`;
 }
 
-/** Whether the target needs no work, as most do. Says no when in doubt. */
-function isNormal(target: string): boolean {
-  if (target.charCodeAt(0) !== SLASH) return false;
-  let previous = 0;
-  for (let i = 0; i < target.length; i++) {
+/**
+ * Where the path ends, for a target that needs nothing but its query cut, as most do; -1 for others, and when in doubt (a
+ * segment that begins with a dot).
+ */
+function normalEnd(target: string): number {
+  if (target.charCodeAt(0) !== SLASH) return -1;
+  let previous = SLASH;
+  let i = 1;
+  for (; i < target.length; i++) {
     const unit = target.charCodeAt(i);
-    if (unit === PERCENT || unit === 0x3f || unit === 0x23) return false;
-    if (previous === SLASH && (unit === SLASH || unit === DOT)) return false;
+    if (unit === QUESTION_MARK || unit === HASH) break;
+    if (unit === PERCENT) return -1;
+    if (previous === SLASH && (unit === SLASH || unit === DOT)) return -1;
     previous = unit;
   }
-  return previous !== SLASH || target.length === 1;
+  return previous === SLASH && i > 1 ? -1 : i;
 }
 
 function decodeRun(run: string): string {

@@ -26,14 +26,24 @@ export const MAX_ALTERNATIVES = 256;
 /** Longest pattern, in characters. */
 export const MAX_PATTERN_LENGTH = 1024;
 
-/** A compiled path pattern. */
+/** A compiled path pattern. Plain paths and `/plain/**`, which most are, take no walk. */
 export class PathPattern {
   readonly source: string;
-  private readonly alternatives: readonly (readonly Segment[])[];
+  /** Alternatives without any special character. */
+  private readonly paths = new Set<string>();
+  /** Alternatives that are plain but for a `**` at their end, without it: `/open`. */
+  private readonly prefixes: string[] = [];
+  private readonly alternatives: (readonly Segment[])[] = [];
 
   private constructor(source: string, alternatives: readonly (readonly Segment[])[]) {
     this.source = source;
-    this.alternatives = alternatives;
+    for (const segments of alternatives) {
+      const open = segments.at(-1) === '**';
+      const plain = plainPath(open ? segments.slice(0, -1) : segments);
+      if (plain === undefined) this.alternatives.push(segments);
+      else if (open) this.prefixes.push(plain);
+      else this.paths.add(plain === '' ? '/' : plain);
+    }
   }
 
   /** Compiles a pattern, or returns the sentence that says why it is none. */
@@ -54,9 +64,26 @@ export class PathPattern {
 
   /** Whether a path, as `normalisePath` gives it, matches as a whole. */
   matches(path: string): boolean {
+    if (this.paths.has(path)) return true;
+    for (let i = 0; i < this.prefixes.length; i++) {
+      const prefix = this.prefixes[i] as string;
+      if (path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/'))
+        return true;
+    }
+    if (this.alternatives.length === 0) return false;
     const segments = path === '/' ? [] : path.slice(1).split('/');
     return this.alternatives.some((alternative) => matchSegments(alternative, segments));
   }
+}
+
+/** `/a/b` for segments that are nothing but texts, '' for none of them; undefined for others. */
+function plainPath(segments: readonly Segment[]): string | undefined {
+  let path = '';
+  for (const segment of segments) {
+    if (segment === '**' || !('literal' in segment)) return undefined;
+    path += `/${segment.literal}`;
+  }
+  return path;
 }
 
 /** Steps over a `[…]` set or an escaped character at `i`, so that braces and slashes in it are not seen. */
@@ -238,7 +265,7 @@ function matchSegment(segment: Exclude<Segment, '**'>, text: string): boolean {
 }
 
 /** How many characters a token takes at `i`, 0 if it does not match. */
-function matchToken(token: Exclude<Token, { kind: 'star' }> | Token, text: string, i: number): number {
+function matchToken(token: Token, text: string, i: number): number {
   switch (token.kind) {
     case 'char':
       return text[i] === token.text ? 1 : 0;

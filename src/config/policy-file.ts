@@ -19,6 +19,8 @@ export interface ParsedPolicy {
   readonly problems: ProblemList;
   /** Files named by `sha256_file`, with what was wrong in each. */
   readonly tableFiles: readonly ProblemList[];
+  /** The file is a key table, not a policy; an error says so. */
+  readonly isKeyTable: boolean;
 }
 
 const ROOT_KEYS = ['domain', 'phase', 'response_headers', 'on_store_failure', 'derive', 'descriptors'];
@@ -44,12 +46,22 @@ const LATER_HEADER_FAMILIES: readonly string[] = ['ratelimit-draft-03', 'ratelim
  */
 export function parsePolicy(file: string, bytes: Uint8Array, readFile: ReadFile): ParsedPolicy {
   const problems = new ProblemList(file);
-  const nothing = { policy: undefined, domainAt: undefined, problems, tableFiles: [] };
+  const nothing = { policy: undefined, domainAt: undefined, problems, tableFiles: [], isKeyTable: false };
   const document = parseYaml(bytes, problems);
   if (document === undefined) return nothing;
   if (document.kind !== 'map') {
     problems.error(document.at, '', 'a policy file is a mapping; begin it with "domain: <name>"');
     return nothing;
+  }
+  const keys = [...document.fields.keys()];
+  if (keys.length > 0 && !keys.some((key) => ROOT_KEYS.includes(key) || MISPLACED_KEYS.has(key))) {
+    // Perhaps a key table that no policy names: its keys are none to be shown.
+    problems.error(
+      document.at,
+      '',
+      'the file holds no policy; begin it with "domain: <name>", or move it elsewhere',
+    );
+    return { ...nothing, isKeyTable: keys.every((key) => /^[0-9a-f]{64}$/i.test(key)) };
   }
   return new PolicyReader(new FieldReader(document, '', problems), readFile).read();
 }
@@ -108,6 +120,7 @@ class PolicyReader {
       domainAt: domain === '' ? undefined : root.at('domain'),
       problems,
       tableFiles: derived.tableFiles,
+      isKeyTable: false,
     };
   }
 

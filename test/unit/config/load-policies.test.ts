@@ -100,6 +100,21 @@ descriptors: [{ key: t, rate_limit: { unit: second, requests_per_unit: 1 } }]
   expect([...loaded.files].sort()).toEqual([dir.join('keys.yaml'), dir.join('policy.yaml')]);
 });
 
+test('a key table whose policy is broken, or does not name it, is only warned about', () => {
+  dir.write('keys.yaml', `${DIGEST}: acme\n`);
+  dir.write('policy.yaml', 'domain: d\nderive: [{ entry: t, from: [k], sha256_file: keys.yaml }\n');
+  const loaded = loadPolicies([dir.path]);
+  expect(loaded.errors.map((error) => error.file)).toEqual([dir.join('policy.yaml')]);
+  expect(loaded.warnings.map(formatProblem)).toEqual([
+    `${dir.join('keys.yaml')}: the file is a key table that no policy names; name it as "sha256_file" or remove it`,
+  ]);
+  // Named as a policy it is an error, which shows none of its keys.
+  dir.write('keys.yaml', 'my-secret-key: acme\n');
+  expect(errorsOf(dir.join('keys.yaml'))).toEqual([
+    `${dir.join('keys.yaml')}:1:1: the file holds no policy; begin it with "domain: <name>", or move it elsewhere`,
+  ]);
+});
+
 test('a bad key table, used twice, is reported once', () => {
   dir.write('secret/keys.yaml', 'oops: acme\n');
   for (const name of ['a', 'b']) {
