@@ -135,12 +135,16 @@ domain open-api (policy.yaml)
   expect(dump({ domains: new Map(), version: 'v' }, NOW)).toBe('policy version v\nno domains\n');
 });
 
-test('redaction keeps what is no secret', () => {
+test('redaction covers the secret keys of a policy and well-known credentials, and keeps the rest', () => {
   const given = entries('api_key=s', 'x=1');
   expect(redactEntries(given, policy.secretKeys)).toEqual([
     { key: 'api_key', value: `[redacted sha256:${hex('s').slice(0, 8)}]` },
     { key: 'x', value: '1' },
   ]);
-  expect(redactEntries(given, new Set())).toBe(given);
+  expect(redactEntries(given, new Set())).toEqual(redactEntries(given, policy.secretKeys));
+  expect(redactEntries(entries('Authorization=s'), new Set())[0]?.value).toContain('redacted');
+  expect(redactEntries(entries('x=1'), new Set(['x']))[0]?.value).toContain('redacted');
+  const open = entries('x=1', 'tenant=acme');
+  expect(redactEntries(open, policy.secretKeys)).toBe(open);
   expect(policy).toBeInstanceOf(CompiledPolicy);
 });
