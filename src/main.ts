@@ -8,10 +8,10 @@ import { run } from './cli/run.js';
 const SIGNAL_CODES = { SIGTERM: 143, SIGINT: 130 } as const;
 
 /**
- * One press of Ctrl-C can arrive twice: a terminal sends SIGINT to the whole foreground group, and npm, a member of it, passes on its own.
- * Nobody presses twice within this time.
+ * Under npm one press of Ctrl-C arrives twice: the terminal sends SIGINT to the whole foreground group, and npm, a member of it, passes on
+ * its own. Nobody presses twice within this time.
  */
-const ONE_PRESS_MS = 200;
+const ONE_PRESS_MS = process.env['npm_lifecycle_event'] === undefined ? 0 : 200;
 
 const listeners: ((signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP') => void)[] = [];
 let stoppingSince: number | undefined;
@@ -24,7 +24,7 @@ function watchSignals(): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       if (stoppingSince !== undefined) {
-        if (performance.now() - stoppingSince < ONE_PRESS_MS) return;
+        if (signal === 'SIGINT' && performance.now() - stoppingSince < ONE_PRESS_MS) return;
         process.exit(SIGNAL_CODES[signal]);
       }
       stoppingSince = performance.now();

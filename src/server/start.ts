@@ -1,6 +1,6 @@
 import { createReferenceCodec } from '../codec/reference-codec.js';
 import {
-  loadRateLimitDefinition,
+  loadReflectionDefinition,
   RATE_LIMIT_SERVICE,
   SHOULD_RATE_LIMIT_PATH,
 } from '../codec/rls-definition.js';
@@ -159,7 +159,7 @@ async function open(settings: Settings, context: StartContext, opened: Opened): 
   });
   grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics));
   grpcHealth.addTo(grpc);
-  addReflection(grpc, loadRateLimitDefinition());
+  addReflection(grpc, loadReflectionDefinition());
 
   const startedMicros = clock.monotonicMicros();
   const detail = (): HealthDetail => ({

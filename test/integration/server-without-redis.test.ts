@@ -24,7 +24,7 @@ ${bucket('deny', 'deny')}
 `;
 /** The issue asks for 2 s; what the machine adds on top is not the server's. */
 const BACK_WITHIN_MS = 2000;
-const TIMEOUT_MS = 250;
+const TIMEOUT_MS = 1000;
 /** How late an answer may be seen here: client, scheduler and a busy machine. The deadline itself is gRPC's. */
 const SLACK_MS = 200;
 
