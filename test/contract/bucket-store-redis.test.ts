@@ -1,8 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { tokenBucketRate, UNIT_MICROS, windowRate } from '../../src/limiter/rate.js';
 import { redisKey } from '../../src/storage/redis/redis-key.js';
 import { HUNDRED, takeItem } from '../support/take-items.js';
 import { RedisBench, takeFrom } from '../support/test-stores.js';
+
+// Starting a Redis may take its time on a busy machine.
+jest.setTimeout(60_000);
 
 const SECOND = UNIT_MICROS.second;
 

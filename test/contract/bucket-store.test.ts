@@ -1,8 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { TakeItem, TakeOutcome } from '../../src/limiter/bucket-store.js';
 import { tokenBucketRate, UNIT_MICROS, windowRate } from '../../src/limiter/rate.js';
 import { HUNDRED, takeItem } from '../support/take-items.js';
 import { memoryBench, RedisBench, type TestBench, takeFrom } from '../support/test-stores.js';
+
+// Starting a Redis may take its time on a busy machine.
+jest.setTimeout(60_000);
 
 const SECOND = UNIT_MICROS.second;
 const PER_MINUTE = windowRate('minute', 5);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { decide, type Steps } from '../../src/limiter/decide.js';
 import { outcome } from '../../src/limiter/outcome.js';
 import { RunningBucket } from '../../src/limiter/running-bucket.js';
@@ -6,6 +6,9 @@ import { redisKey } from '../../src/storage/redis/redis-key.js';
 import { HUNDRED, takeItem } from '../support/take-items.js';
 import { TAKE_VECTORS } from '../support/take-vectors.js';
 import { RedisBench, takeFrom } from '../support/test-stores.js';
+
+// Starting a Redis may take its time on a busy machine.
+jest.setTimeout(60_000);
 
 function loaded(value: string | undefined): RunningBucket {
   const bucket = new RunningBucket();

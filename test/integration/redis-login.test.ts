@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { StorageError } from '../../src/limiter/bucket-store.js';
 import { parseRedisUrl } from '../../src/storage/redis/redis-address.js';
@@ -11,6 +11,9 @@ import { freePorts } from '../support/free-port.js';
 import { type RedisServer, startRedis } from '../support/redis-server.js';
 import { HUNDRED, takeItem } from '../support/take-items.js';
 import { waitFor } from '../support/wait-for.js';
+
+// Starting a Redis may take its time on a busy machine.
+jest.setTimeout(60_000);
 
 let redis: RedisServer | undefined;
 let store: RedisStore | undefined;

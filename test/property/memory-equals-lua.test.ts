@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TakeItem } from '../../src/limiter/bucket-store.js';
 import { type Rate, tokenBucketRate, UNIT_MICROS, windowRate } from '../../src/limiter/rate.js';
@@ -6,6 +6,9 @@ import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { AWKWARD_RATES, arbitraryHits, arbitraryRate, arbitrarySpan } from '../support/arbitrary-takes.js';
 import { takeItem } from '../support/take-items.js';
 import { RedisBench, takeFrom } from '../support/test-stores.js';
+
+// Starting a Redis may take its time on a busy machine.
+jest.setTimeout(60_000);
 
 const TOKEN_KEYS = ['a', 'b', 'c'];
 const WINDOW_KEYS = ['w', 'x'];
@@ -103,7 +106,7 @@ describe('take.lua', () => {
       }),
       { numRuns: 25 },
     );
-  }, 60_000);
+  });
 
   test('takes from all buckets of a request or from none, with two stores at once', async () => {
     const stores = [await bench.open(), await bench.open()];
@@ -134,5 +137,5 @@ describe('take.lua', () => {
       }),
       { numRuns: 15 },
     );
-  }, 60_000);
+  });
 });

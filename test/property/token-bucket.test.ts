@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TokenBucketRate } from '../../src/limiter/rate.js';
 import { tokenBucketRate, UNIT_MICROS } from '../../src/limiter/rate.js';
@@ -35,6 +35,9 @@ function expectBound(rate: TokenBucketRate, passed: readonly Passed[]): void {
   }
 }
 
+// A busy machine may take its time; nothing here waits.
+jest.setTimeout(60_000);
+
 describe('a token bucket', () => {
   test('reports and decides exactly what a level of big integers would', () => {
     fc.assert(
@@ -70,35 +73,40 @@ describe('a token bucket', () => {
     );
   });
 
-  test('of 300,000 single hits a second admits max_tokens and what is refilled, to the token', () => {
-    // 3/s, 7 a minute, a million a day, 299,993/s.
-    for (const rate of [AWKWARD_RATES[0]!, AWKWARD_RATES[3]!, AWKWARD_RATES[4]!, AWKWARD_RATES[5]!]) {
+  // 3/s, 7 a minute, a million a day, 299,993/s; the middle two for a third of a second.
+  test.each([
+    [AWKWARD_RATES[0]!, 300_000],
+    [AWKWARD_RATES[3]!, 100_000],
+    [AWKWARD_RATES[4]!, 100_000],
+    [AWKWARD_RATES[5]!, 300_000],
+  ])(
+    'of 300,000 single hits a second admits max_tokens and what is refilled, to the token: %j',
+    (rate, hits) => {
       const clock = new FakeClock();
       const store = new MemoryStore({ clock });
       const item = [takeItem('a', rate)];
       const start = clock.monotonic;
       let passed = 0;
-      for (let hit = 0; hit < 300_000; hit++) {
+      for (let hit = 0; hit < hits; hit++) {
         clock.monotonic = start + Math.floor((hit * 10) / 3);
         if (!store.take(item)[0]!.limited) passed++;
       }
-      const refilled = (BigInt(clock.monotonic - start) * BigInt(rate.q)) / BigInt(rate.p);
-      const most = BigInt(rate.maxTokens) + refilled;
-      expect(BigInt(passed)).toBe(most < 300_000n ? most : 300_000n);
-    }
-  }, 60_000);
+      const refilled = Number((BigInt(clock.monotonic - start) * BigInt(rate.q)) / BigInt(rate.p));
+      expect(passed).toBe(Math.min(hits, rate.maxTokens + refilled));
+    },
+  );
 
   test('of 300,000 hits a second on another limit each millisecond admits a bucketful a change at most', () => {
     const rates = [tokenBucketRate(100, 7, UNIT_MICROS.minute), tokenBucketRate(10, 3, UNIT_MICROS.second)];
     const clock = new FakeClock();
     const store = new MemoryStore({ clock });
     let passed = 0;
-    for (let hit = 0; hit < 300_000; hit++) {
+    for (let hit = 0; hit < 100_000; hit++) {
       clock.advance(hit % 3 === 0 ? 4 : 3);
       const rate = rates[Math.floor(hit / 300) % 2]!;
       if (!store.take([takeItem('a', rate)])[0]!.limited) passed++;
     }
-    expect(passed).toBeLessThanOrEqual(100 + 3 + 999 * 100);
+    expect(passed).toBeLessThanOrEqual(100 + 1 + 333 * 100);
   });
 
   test('after a limit change gives at most one bucketful of the new limit', () => {
