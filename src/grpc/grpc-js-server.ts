@@ -29,6 +29,11 @@ const MAX_AGE_MS = 1_900_000_000;
 
 type RawCall = ServerUnaryCall<Buffer, Uint8Array>;
 
+interface Answer {
+  readonly callback: sendUnaryData<Uint8Array>;
+  readonly message: Uint8Array;
+}
+
 /** The {@link GrpcServer} on @grpc/grpc-js. Messages pass through as bytes. */
 export class GrpcJsServer implements GrpcServer {
   readonly #options: GrpcServerOptions;
@@ -36,8 +41,10 @@ export class GrpcJsServer implements GrpcServer {
   readonly #http2: Http2Server;
   readonly #connections: Connections;
   readonly #coldServices: ColdServices;
-  /** Unary handlers that have not answered yet. */
+  /** Unary calls that have no answer yet. */
   #running = 0;
+  /** Answers of this event-loop turn. */
+  #answers: Answer[] = [];
   #drained: Promise<void> | undefined;
   /** Set while draining: called when `#running` falls to 0. */
   #onQuiet: (() => void) | undefined;
@@ -153,10 +160,23 @@ export class GrpcJsServer implements GrpcServer {
     await this.#connections.empty();
   }
 
+  /**
+   * Answers leave together at the end of the event-loop turn: grpc-js sends headers, message and trailers of a call in steps, and what one
+   * turn has for a connection then goes out in one write. About a fifth of the CPU time of a call (`npm run bench`).
+   */
   #succeed(callback: sendUnaryData<Uint8Array>, message: Uint8Array): void {
-    this.#finish();
-    callback(null, message);
+    if (this.#answers.length === 0) setImmediate(this.#sendAnswers);
+    this.#answers.push({ callback, message });
   }
+
+  readonly #sendAnswers = (): void => {
+    const answers = this.#answers;
+    this.#answers = [];
+    for (const { callback, message } of answers) {
+      this.#finish();
+      callback(null, message);
+    }
+  };
 
   #fail(callback: sendUnaryData<Uint8Array>, error: unknown): void {
     this.#finish();
