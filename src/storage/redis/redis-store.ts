@@ -58,6 +58,8 @@ export const DEFAULT_BREAKER_FAILURES = 5;
  * about Redis.
  */
 const TELLING_WAIT_MICROS = 5000;
+/** A clock of Redis that stepped back by no more than this is waited for; MAX_STEP in take.lua. */
+const MAX_STEP_MICROS = 1_000_000;
 /** Timers fire on whole milliseconds: waits are cut this much short, so that no answer is later than its deadline. */
 const TIMER_SLACK_MICROS = 1000;
 
@@ -249,7 +251,7 @@ export class RedisStore implements BucketStore {
     if (!this.sent.has(batch)) return;
     try {
       const settled = batch.succeed(reply);
-      this.seenMicros = batch.nowMicros;
+      this.noteTime(batch.nowMicros);
       // An answer that came too late for everybody does not speak for Redis.
       if (settled > 0) this.connection.noteSuccess();
     } catch (error) {
@@ -259,6 +261,15 @@ export class RedisStore implements BucketStore {
     this.observe(batch, undefined);
     this.retire(batch);
     this.checkIdle();
+  }
+
+  /**
+   * Keeps the latest time seen, also when an earlier call answers with an earlier one; a larger step back is how that Redis's time
+   * goes from now on, as in take.lua.
+   */
+  private noteTime(nowMicros: number): void {
+    if (nowMicros > this.seenMicros || this.seenMicros - nowMicros > MAX_STEP_MICROS)
+      this.seenMicros = nowMicros;
   }
 
   private onError(batch: TakeBatch, error: Error): void {
