@@ -2,8 +2,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor } from '../../src/codec/messages.js';
 import { createReferenceCodec } from '../../src/codec/reference-codec.js';
+import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { descriptor } from '../support/decider.js';
+import { openSession, openStream, streamEnd } from '../support/http2-client.js';
 import { type RedisServer, startRedis } from '../support/redis-server.js';
 import { RlsClient } from '../support/rls-client.js';
 import { startWeir, type WeirServer } from '../support/weir.js';
@@ -54,6 +56,17 @@ describe.each(['memory', 'Redis'])('with buckets in %s', (kind) => {
       code: STATUS.INVALID_ARGUMENT,
       details: 'descriptors[0].entries[0].key must not be empty',
     });
+  });
+
+  test('an unknown method, a wrong content type', async () => {
+    const session = await openSession(server.grpcPort);
+    const unknown = openStream(session, '/envoy.service.ratelimit.v3.RateLimitService/Nothing');
+    unknown.end(Buffer.alloc(5));
+    expect(await streamEnd(unknown)).toMatchObject({ grpcStatus: String(STATUS.UNIMPLEMENTED) });
+    const wrong = openStream(session, SHOULD_RATE_LIMIT_PATH, { 'content-type': 'application/json' });
+    wrong.end('{}');
+    expect(await streamEnd(wrong)).toMatchObject({ httpStatus: 415 });
+    session.destroy();
   });
 
   test('bytes that are no message', async () => {
