@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { runToEnd } from '../support/processes.js';
-import { optionalToolPath } from '../support/tools.js';
+import { optionalToolPath, repositoryRoot } from '../support/tools.js';
 import { startWeir, type WeirServer } from '../support/weir.js';
 
 const CALL = 'envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
@@ -46,6 +48,25 @@ const grpcurl = optionalToolPath('grpcurl');
     const reset = Number(answer.responseHeadersToAdd?.[2]?.value);
     expect(reset).toBeGreaterThanOrEqual(before);
     expect(reset).toBeLessThanOrEqual(Math.ceil(Date.now() / 1000) + 1);
+  });
+
+  test("README's call gives README's answer", async () => {
+    const readme = readFileSync(join(repositoryRoot, 'README.md'), 'utf8');
+    const command = /^grpcurl -plaintext -d '(.+)' \\\n {2}127\.0\.0\.1:8081 (\S+)$/m.exec(readme);
+    const answer = /^```json\n([\s\S]+?)^```$/m.exec(readme);
+    if (command === null || answer === null) throw new Error('README holds no grpcurl call with its answer');
+    expect(command[2]).toBe(CALL);
+    const asked = JSON.parse((command[1] as string).replaceAll('acme', 'readme'));
+    const reset = /("x-ratelimit-reset",\s+"value": ")\d+/;
+    const to = `127.0.0.1:${weir.grpcPort}`;
+    const { stdout } = await runToEnd(grpcurl as string, [
+      '-plaintext',
+      '-d',
+      JSON.stringify(asked),
+      to,
+      CALL,
+    ]);
+    expect(stdout.replace(reset, '$1-')).toBe((answer[1] as string).replace(reset, '$1-'));
   });
 
   test('may name method and path, or an API key, instead', async () => {
