@@ -13,7 +13,7 @@ export class CircuitBreaker {
     return this.tripped;
   }
 
-  /** A call was answered in time. Does not close an open breaker: a straggler says little. */
+  /** A call was answered. Does not close an open breaker: a straggler says little. */
   success(): void {
     this.run = 0;
   }
@@ -24,6 +24,13 @@ export class CircuitBreaker {
     if (this.tripped || this.run < this.limit) return false;
     this.tripped = true;
     return true;
+  }
+
+  /** Opens it without a run: nothing answers at all. Returns whether this opened it. */
+  trip(): boolean {
+    const opened = !this.tripped;
+    this.tripped = true;
+    return opened;
   }
 
   /** A probe succeeded, or there is a new connection. */

@@ -18,16 +18,19 @@ export interface RedisTlsOptions {
 /** Told once per change of state; never holds a password. */
 export type RedisLog = (level: 'info' | 'warn' | 'error', message: string) => void;
 
+/** Sends one command; rejects with Redis's error, or at once when the connection is lost. */
+export type SendCommand = (name: string, args: string[]) => Promise<unknown>;
+
 /** Settings of {@link RedisConnection}. */
 export interface RedisConnectionOptions {
   readonly address: RedisAddress;
   readonly tls: RedisTlsOptions | undefined;
   /** Failures in a row that open the circuit breaker. */
   readonly breakerFailures: number;
-  /** Key of the probe. */
-  readonly probeKey: string;
   /** Text of the script to load on each new connection. */
   readonly script: string;
+  /** Does by `send` what calls will do, a write included. Rejects when that does not work. */
+  readonly probe: (send: SendCommand) => Promise<void>;
   readonly log: RedisLog;
 }
 
@@ -49,13 +52,18 @@ const FIRST_PROBE_MS = 100;
 const CONNECT_TIMEOUT_MS = 1000;
 const PROBE_TIMEOUT_MS = 500;
 /** Probes without an answer after which the connection counts as hung and is made anew. */
-const HUNG_AFTER_PROBES = 3;
+const HUNG_AFTER_PROBES = 2;
+/**
+ * Only after being up for this long is an outage a new one: before, the pauses between probes go on growing and its reasons are not
+ * logged again.
+ */
+const STABLE_MS = 5000;
 /** Different reasons logged while Redis stays away. */
 const MAX_REASONS = 10;
 
 /**
  * One connection to one Redis that keeps itself up: connects in the background, probes, reconnects for ever. It is up once
- * a probe (a write, so that a replica or a full Redis does not pass) succeeded, and down when the connection is lost or the
+ * a probe (what calls do, a write included, so that a replica, a full Redis or missing rights do not pass) succeeded, and down when the connection is lost or the
  * circuit breaker opens; an open breaker is closed by a probe. Nothing is queued and nothing is sent twice.
  */
 export class RedisConnection {
@@ -66,9 +74,12 @@ export class RedisConnection {
   private readonly loggedReasons = new Set<string>();
   private lastError = '';
   private isUp = false;
+  private upSince = 0;
+  /** Whether the next `up` is worth a line; so is the first. */
+  private loggedDown = true;
   private advised = false;
   private closed = false;
-  /** Connection attempts since it was last up. */
+  /** Connection attempts in this outage. */
   private attempts = 0;
   /** Counts connections, so that answers of an earlier one are known as such. */
   private epoch = 0;
@@ -112,18 +123,25 @@ export class RedisConnection {
     return command.promise;
   }
 
-  /** A call was answered in time. */
+  /** A call was answered. */
   noteSuccess(): void {
     this.breaker.success();
   }
 
-  /** A call failed or was not answered in time. A run of them opens the breaker. */
+  /** A call failed. A run of them opens the breaker. */
   noteFailure(message: string): void {
     if (!this.isUp || !this.breaker.failure()) return;
     this.goDown(`${this.options.breakerFailures} calls in a row failed (${message})`);
-    this.probes = 0;
     this.unansweredProbes = 0;
     this.probeLater();
+  }
+
+  /** Nothing was answered for a while, although something was asked. Opens the breaker. */
+  noteSilence(micros: number): void {
+    if (!this.isUp || !this.breaker.trip()) return;
+    this.goDown(`no answer for ${Math.round(micros / 1000)} ms`);
+    this.unansweredProbes = 0;
+    this.probe();
   }
 
   /** Ends the connection for good. */
@@ -178,7 +196,6 @@ export class RedisConnection {
     clearTimeout(this.handshakeTimer);
     if (this.closed) return;
     this.epoch++;
-    this.probes = 0;
     this.unansweredProbes = 0;
     // Spares the first calls the detour over NOSCRIPT; who may not SCRIPT LOAD takes that detour.
     this.send('script', ['LOAD', this.options.script]).catch(ignore);
@@ -195,19 +212,20 @@ export class RedisConnection {
     this.events.lost();
   }
 
-  /** Asks Redis to write, in the right database; ioredis goes on in database 0 when its own SELECT fails. */
+  /** Tries what calls will do, in the right database; ioredis goes on in database 0 when its own SELECT fails. */
   private probe(): void {
     const { epoch } = this;
     const { db } = this.options.address;
     let over = false;
+    clearTimeout(this.probeTimer);
     const timer = setTimeout(() => {
       over = true;
       this.onSilentProbe();
     }, PROBE_TIMEOUT_MS);
     this.probeTimer = timer;
     const selected = db === 0 ? undefined : this.send('select', [String(db)]);
-    const written = this.send('set', [this.options.probeKey, '1', 'PX', '1000']);
-    Promise.all([selected, written]).then(
+    const tried = this.options.probe((name, args) => this.send(name, args));
+    Promise.all([selected, tried]).then(
       () => {
         if (over || epoch !== this.epoch) return;
         clearTimeout(timer);
@@ -241,19 +259,25 @@ export class RedisConnection {
 
   private goUp(): void {
     this.breaker.close();
-    this.attempts = 0;
     this.lastError = '';
-    this.loggedReasons.clear();
     if (this.isUp) return;
     this.isUp = true;
-    this.options.log('info', `Redis ${this.options.address.redactedAddress} is up`);
+    this.upSince = performance.now();
+    if (this.loggedDown) this.options.log('info', `Redis ${this.options.address.redactedAddress} is up`);
+    this.loggedDown = false;
     this.events.up();
     if (!this.advised) this.advise();
   }
 
   private goDown(reason: string): void {
+    if (this.isUp && performance.now() - this.upSince >= STABLE_MS) {
+      this.attempts = 0;
+      this.probes = 0;
+      this.loggedReasons.clear();
+    }
     if (this.loggedReasons.size < MAX_REASONS && !this.loggedReasons.has(reason)) {
       this.loggedReasons.add(reason);
+      this.loggedDown = true;
       const { redactedAddress } = this.options.address;
       this.options.log('error', `Redis ${redactedAddress} is away, trying on: ${reason}`);
     }

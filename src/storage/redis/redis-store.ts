@@ -5,8 +5,14 @@ import {
   type TakeResult,
 } from '../../limiter/bucket-store.js';
 import { systemClock } from '../../limiter/clock.js';
+import { tokenBucketRate } from '../../limiter/rate.js';
 import type { RedisAddress } from './redis-address.js';
-import { RedisConnection, type RedisLog, type RedisTlsOptions } from './redis-connection.js';
+import {
+  RedisConnection,
+  type RedisLog,
+  type RedisTlsOptions,
+  type SendCommand,
+} from './redis-connection.js';
 import { DEFAULT_KEY_PREFIX, redisKey } from './redis-key.js';
 import { TakeBatch } from './take-batch.js';
 import { loadTakeScript, type Script } from './take-script.js';
@@ -54,10 +60,23 @@ export const DEFAULT_KEYS_PER_CALL = 256;
 export const DEFAULT_BREAKER_FAILURES = 5;
 
 /**
- * A take that ran out of time counts against Redis only if it waited this long: a caller's own tiny deadline says nothing
- * about Redis.
+ * Redis counts as hung when something was asked this long ago and nothing at all was answered since. Deadlines of callers say nothing
+ * about Redis, they may be shorter than the way to it.
  */
-const TELLING_WAIT_MICROS = 5000;
+const SILENCE_MICROS = 400_000;
+/** Longest that closing waits for answers, milliseconds. */
+const CLOSE_WAIT_MS = 500;
+/** Longest delay of a Node timer, 24.8 days; a later deadline is looked at again then. */
+const MAX_TIMER_MS = 2_147_483_647;
+/** The probe's bucket fills in a second, so its key does not stay. */
+const PROBE: TakeItem = {
+  key: 'probe',
+  tagLength: 5,
+  rate: tokenBucketRate(1_000_000, 1_000_000, 1_000_000),
+  hits: 1,
+  refund: false,
+  enforcement: 'observe',
+};
 /** A clock of Redis that stepped back by no more than this is waited for; MAX_STEP in take.lua. */
 const MAX_STEP_MICROS = 1_000_000;
 /** Timers fire on whole milliseconds: waits are cut this much short, so that no answer is later than its deadline. */
@@ -96,10 +115,13 @@ export class RedisStore implements BucketStore {
   private itemsInFlight = 0;
   /** Latest time seen from this Redis, microseconds. */
   private seenMicros = 0;
+  /** When Redis last answered a call, on the clock of deadlines. */
+  private answeredMicros = 0;
+  private silenceTimer: NodeJS.Timeout | undefined;
   private timer: NodeJS.Timeout | undefined;
+  private whenIdle: (() => void) | undefined;
   private timerAtMicros = Infinity;
   private closing = false;
-  private whenIdle: (() => void) | undefined;
 
   /** Connects in the background. Throws an Error when the TLS settings cannot be used. */
   constructor(options: RedisStoreOptions) {
@@ -119,8 +141,8 @@ export class RedisStore implements BucketStore {
         address: options.address,
         tls: options.tls,
         breakerFailures: options.breakerFailures ?? DEFAULT_BREAKER_FAILURES,
-        probeKey: `${prefix}probe`,
         script: this.script.text,
+        probe: (send) => this.probe(send),
         log: options.log ?? (() => {}),
       },
       {
@@ -179,15 +201,22 @@ export class RedisStore implements BucketStore {
     return promise;
   }
 
+  /** Waits a little for what is under way; what Redis has not answered then ends as `disconnected`. */
   async close(): Promise<void> {
     this.closing = true;
-    if (this.hasPending()) {
+    if (this.sent.size + this.waiting.length > 0) {
+      let timer: NodeJS.Timeout | undefined;
       await new Promise<void>((resolve) => {
         this.whenIdle = resolve;
+        timer = setTimeout(resolve, CLOSE_WAIT_MS);
       });
+      clearTimeout(timer);
     }
+    for (const batch of [...this.sent, ...this.waiting])
+      this.fail(batch, 'disconnected', 'the store is closed');
     this.connection.close();
     clearTimeout(this.timer);
+    clearTimeout(this.silenceTimer);
   }
 
   private refuse(reason: StorageError['reason'], message: string): StorageError {
@@ -213,7 +242,6 @@ export class RedisStore implements BucketStore {
       else if (this.connection.up) this.send(batch);
       else this.fail(batch, this.connection.downReason, 'Redis went away');
     }
-    this.checkIdle();
   }
 
   private send(batch: TakeBatch): void {
@@ -223,6 +251,16 @@ export class RedisStore implements BucketStore {
     counters.items += batch.itemCount;
     batch.sentMicros = this.monotonicMicros();
     this.sent.add(batch);
+    this.watchSilence(SILENCE_MICROS);
+    const wanted = (): boolean => batch.hasPending && this.sent.has(batch);
+    this.run(batch, (name, args) => this.connection.send(name, args), wanted).then(
+      (reply) => this.onReply(batch, reply),
+      (error: Error) => this.onError(batch, error),
+    );
+  }
+
+  /** Runs the script on a batch. `wanted` says whether a second try is worth it. */
+  private async run(batch: TakeBatch, send: SendCommand, wanted: () => boolean): Promise<unknown> {
     const args = batch.command(
       this.keyOf,
       this.options.clock?.(),
@@ -230,37 +268,38 @@ export class RedisStore implements BucketStore {
       this.options.countDeniedHits ?? true,
     );
     args.unshift(this.script.sha1);
-    this.connection.send('evalsha', args).then(
-      (reply) => this.onReply(batch, reply),
-      (error: Error) => {
-        if (error.message.startsWith('NOSCRIPT') && batch.hasPending && this.sent.has(batch)) {
-          // Nothing was done: Redis restarted or forgot its scripts. EVAL teaches it again.
-          args[0] = this.script.text;
-          this.connection.send('eval', args).then(
-            (reply) => this.onReply(batch, reply),
-            (second: Error) => this.onError(batch, second),
-          );
-          return;
-        }
-        this.onError(batch, error);
-      },
-    );
+    try {
+      return await send('evalsha', args);
+    } catch (error) {
+      if (!(error as Error).message.startsWith('NOSCRIPT') || !wanted()) throw error;
+      // Nothing was done: Redis restarted or forgot its scripts. EVAL teaches it again.
+      args[0] = this.script.text;
+      return send('eval', args);
+    }
+  }
+
+  /** Takes a token of a bucket that nobody uses: all that calls need must work. */
+  private async probe(send: SendCommand): Promise<void> {
+    // A Redis that wants a password first breaks off at a long command, without saying so; at a short one it does.
+    await send('set', [this.keyOf(PROBE), '1', 'PX', '1000']);
+    const batch = new TakeBatch();
+    void batch.add([PROBE], Infinity);
+    batch.succeed(await this.run(batch, send, () => true));
   }
 
   private onReply(batch: TakeBatch, reply: unknown): void {
     if (!this.sent.has(batch)) return;
+    this.answeredMicros = this.monotonicMicros();
     try {
-      const settled = batch.succeed(reply);
+      batch.succeed(reply);
       this.noteTime(batch.nowMicros);
-      // An answer that came too late for everybody does not speak for Redis.
-      if (settled > 0) this.connection.noteSuccess();
+      this.connection.noteSuccess();
     } catch (error) {
       this.onError(batch, error as Error);
       return;
     }
     this.observe(batch, undefined);
     this.retire(batch);
-    this.checkIdle();
   }
 
   /**
@@ -276,9 +315,9 @@ export class RedisStore implements BucketStore {
     if (!this.sent.has(batch)) return;
     // Redis's own errors begin with a code in capitals; the rest are about the connection.
     const reason = /^[A-Z]{2,}\b|script answered/.test(error.message) ? 'rejected' : 'disconnected';
+    if (reason === 'rejected') this.answeredMicros = this.monotonicMicros();
     this.fail(batch, reason, error.message);
     this.connection.noteFailure(error.message);
-    this.checkIdle();
   }
 
   private fail(batch: TakeBatch, reason: StorageError['reason'], message: string): void {
@@ -291,6 +330,7 @@ export class RedisStore implements BucketStore {
   private retire(batch: TakeBatch): void {
     this.sent.delete(batch);
     this.itemsInFlight -= batch.itemCount;
+    if (this.sent.size + this.waiting.length === 0) this.whenIdle?.();
   }
 
   private observe(batch: TakeBatch, failure: StorageError['reason'] | undefined): void {
@@ -307,7 +347,6 @@ export class RedisStore implements BucketStore {
 
   private onConnectionLost(): void {
     for (const batch of [...this.sent]) this.fail(batch, 'disconnected', 'the connection to Redis was lost');
-    this.checkIdle();
   }
 
   /** One timer for all takes, set to the soonest deadline. */
@@ -316,7 +355,7 @@ export class RedisStore implements BucketStore {
     clearTimeout(this.timer);
     this.timerAtMicros = deadlineMicros;
     const wait = Math.max(0, Math.floor((deadlineMicros - TIMER_SLACK_MICROS - nowMicros) / 1000));
-    this.timer = setTimeout(() => this.onTimer(), wait);
+    this.timer = setTimeout(() => this.onTimer(), Math.min(wait, MAX_TIMER_MS));
   }
 
   private onTimer(): void {
@@ -325,29 +364,29 @@ export class RedisStore implements BucketStore {
     const due = now + TIMER_SLACK_MICROS;
     const error = new StorageError('timeout', 'Redis did not answer in time');
     let soonest = Infinity;
-    let failures = 0;
     for (const batch of [...this.sent, ...this.waiting]) {
       if (!batch.hasPending) continue;
-      if (batch.soonestDeadline <= due) {
-        this.counters.failures.timeout += batch.expire(due, error);
-        if (batch.sentMicros > 0 && !batch.blamed && now - batch.sentMicros >= TELLING_WAIT_MICROS) {
-          batch.blamed = true;
-          failures++;
-        }
-      }
+      if (batch.soonestDeadline <= due) this.counters.failures.timeout += batch.expire(due, error);
       soonest = Math.min(soonest, batch.soonestDeadline);
     }
     if (soonest < Infinity) this.armTimer(soonest, now);
-    for (; failures > 0; failures--) this.connection.noteFailure(error.message);
-    this.checkIdle();
   }
 
-  private hasPending(): boolean {
-    for (const batch of this.sent) if (batch.hasPending) return true;
-    return this.waiting.length > 0;
+  /** Looks in `micros` whether Redis answers at all. One timer while calls are under way. */
+  private watchSilence(micros: number): void {
+    this.silenceTimer ??= setTimeout(
+      // A busy process sees its timers before the answers that have come meanwhile.
+      () => setImmediate(() => this.checkSilence()),
+      Math.ceil(micros / 1000),
+    );
   }
 
-  private checkIdle(): void {
-    if (this.whenIdle !== undefined && !this.hasPending()) this.whenIdle();
+  private checkSilence(): void {
+    this.silenceTimer = undefined;
+    const [oldest] = this.sent;
+    if (oldest === undefined || !this.connection.up) return;
+    const quiet = this.monotonicMicros() - Math.max(oldest.sentMicros, this.answeredMicros);
+    if (quiet >= SILENCE_MICROS) this.connection.noteSilence(quiet);
+    else this.watchSilence(SILENCE_MICROS - quiet);
   }
 }

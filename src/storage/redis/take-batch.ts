@@ -12,8 +12,6 @@ export class TakeBatch {
   itemCount = 0;
   /** When it was sent, on the clock of deadlines; 0 before. */
   sentMicros = 0;
-  /** Whether its silence was held against Redis already. */
-  blamed = false;
   /** Redis's time in the answer. */
   nowMicros = 0;
   /** Soonest deadline of a take that still waits, Infinity when none does. */

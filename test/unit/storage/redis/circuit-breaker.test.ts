@@ -25,3 +25,10 @@ test('closing forgets the failures before', () => {
   breaker.close();
   expect([breaker.open, breaker.failure(), breaker.failure()]).toEqual([false, false, true]);
 });
+
+test('silence opens it without a run', () => {
+  const breaker = new CircuitBreaker(5);
+  expect([breaker.trip(), breaker.trip(), breaker.open]).toEqual([true, false, true]);
+  breaker.close();
+  expect(breaker.open).toBe(false);
+});
