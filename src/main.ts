@@ -13,11 +13,15 @@ const SIGNAL_CODES = { SIGTERM: 143, SIGINT: 130 } as const;
  */
 const ONE_PRESS_MS = process.env['npm_lifecycle_event'] === undefined ? 0 : 200;
 
-const listeners: ((signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP') => void)[] = [];
+type Signal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
+let listener: ((signal: Signal) => void) | undefined;
+/** Signals that came before the command listened. */
+const early: Signal[] = [];
 let stoppingSince: number | undefined;
 
-function notify(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): void {
-  for (const listener of listeners) listener(signal);
+function notify(signal: Signal): void {
+  if (listener === undefined) early.push(signal);
+  else listener(signal);
 }
 
 function watchSignals(): void {
@@ -37,29 +41,39 @@ function watchSignals(): void {
 // A reader of our output that goes away (`weir explain … | head`) is no reason for a stack trace.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0);
-    throw error;
+    process.exit(error.code === 'EPIPE' ? 0 : 1);
   });
 }
+
+/** Resolves when all that was printed is written: a pipe takes 64 KiB at once, the rest when its reader has read. */
+function written(stream: NodeJS.WriteStream): Promise<void> {
+  if (stream.writableLength === 0) return Promise.resolve();
+  return new Promise((resolve) => {
+    stream.write('', () => resolve());
+  });
+}
+
+async function exit(code: number): Promise<never> {
+  await Promise.all([written(process.stdout), written(process.stderr)]);
+  // A write that failed is told of a little later.
+  await new Promise(setImmediate);
+  // Nothing should be left that holds the process; what is must not.
+  process.exit(code);
+}
+
+// Before anything is loaded: a signal that comes early must not kill what would drain, or reload.
+if (process.argv[2] === 'serve') watchSignals();
 
 run(process.argv.slice(2), {
   environment: process.env,
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
   terminal: process.stdout.isTTY === true,
-  onSignal: (listener) => {
-    if (listeners.length === 0) watchSignals();
-    listeners.push(listener);
+  onSignal: (callback) => {
+    listener = callback;
+    for (const signal of early.splice(0)) callback(signal);
   },
-}).then(
-  (code) => {
-    // Nothing should be left that holds the process; what is must not.
-    process.exit(code);
-  },
-  (error: unknown) => {
-    process.stderr.write(
-      `weir: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
-    );
-    process.exit(1);
-  },
-);
+}).then(exit, (error: unknown) => {
+  process.stderr.write(`weir: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  return exit(1);
+});

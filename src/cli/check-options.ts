@@ -1,5 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { Descriptor, DescriptorEntry } from '../codec/messages.js';
+import { parseGoDuration } from '../config/go-duration.js';
+import { isAddress } from './address.js';
 
 /** What `weir check` is asked to do. */
 export interface CheckOptions {
@@ -116,8 +118,7 @@ function entry(word: string): DescriptorEntry {
 }
 
 function address(text: string): string {
-  const port = Number(/^(?:\[[^\]]+\]|[^:[\]]+):(\d{1,5})$/.exec(text)?.[1]);
-  if (port >= 1 && port <= 65_535) return text;
+  if (isAddress(text)) return text;
   throw new UsageError(
     `--address "${text}" is not host:port; IPv6 addresses stand in brackets, as in [::1]:8081`,
   );
@@ -131,12 +132,8 @@ function wholeNumber(option: string, text: string, min: number, max: number): nu
 
 /** A duration in Go's syntax, as milliseconds. */
 function duration(option: string, text: string): number {
-  const unitMs: Readonly<Record<string, number>> = { us: 0.001, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-  let total = 0;
-  const rest = text.replace(/(\d+(?:\.\d+)?)(us|ms|s|m|h)/g, (_all, amount: string, unit: string) => {
-    total += Number(amount) * (unitMs[unit] as number);
-    return '';
-  });
-  if (rest === '' && total >= 1 && total <= MAX_TIMEOUT_MS) return Math.round(total);
+  const nanos = parseGoDuration(text);
+  const milliseconds = nanos === undefined ? Number.NaN : Number(nanos) / 1e6;
+  if (milliseconds >= 1 && milliseconds <= MAX_TIMEOUT_MS) return Math.round(milliseconds);
   throw new UsageError(`${option} "${text}" is not a duration from 1ms to 1h, such as 500ms or 2s`);
 }

@@ -1,6 +1,8 @@
 import { credentials, makeGenericClientConstructor } from '@grpc/grpc-js';
 import { service } from 'grpc-health-check';
+import { formatHostPort } from '../grpc/connections.js';
 import { readSettings } from '../server/settings.js';
+import { isAddress } from './address.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
 
@@ -15,15 +17,10 @@ interface HealthClient {
   close(): void;
 }
 
-/** `host:port`, with brackets where the host is an IPv6 address. */
-export function formatAddress(host: string, port: number): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
-}
-
 /** The address at which this environment's own server can be asked. */
 function ownAddress(host: string, port: number): string {
-  if (host === '0.0.0.0' || host === '') return formatAddress('127.0.0.1', port);
-  return formatAddress(host === '::' ? '::1' : host, port);
+  if (host === '0.0.0.0' || host === '') return formatHostPort('127.0.0.1', port);
+  return formatHostPort(host === '::' ? '::1' : host, port);
 }
 
 /** `weir health`: exit 0 when the server says SERVING. */
@@ -34,6 +31,10 @@ export async function runHealth(args: readonly string[], io: Io): Promise<number
     return EXIT.USAGE;
   }
   let { address } = parsed.values;
+  if (address !== undefined && !isAddress(address)) {
+    io.err(`weir health: --address ${JSON.stringify(address)} is not host:port\n`);
+    return EXIT.USAGE;
+  }
   if (address === undefined) {
     const read = readSettings(io.environment);
     if (!read.ok) {

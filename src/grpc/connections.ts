@@ -16,7 +16,7 @@ export class Connections {
    * Follows every connection of `server`. `onBroken` is told of connections that do not begin as HTTP/2;
    * connections that are merely lost are nobody's news.
    */
-  constructor(server: Http2Server, onBroken: (error: Error) => void) {
+  constructor(server: Http2Server, onBroken: (message: string) => void) {
     // Before the listener that makes the session.
     server.prependListener('connection', (socket: Socket) => {
       this.#sockets.add(socket);
@@ -43,8 +43,8 @@ export class Connections {
       session.on('error', (error: NodeJS.ErrnoException) => {
         // Later errors are no news either: grpc-go ends every connection with a GOAWAY that Node calls a protocol error.
         if (greeted || error.code?.startsWith('ERR_HTTP2_') !== true) return;
-        const peer = formatPeer(remoteAddress, remotePort);
-        onBroken(new Error(`connection from ${peer} broke: ${error.message}`, { cause: error }));
+        const peer = formatHostPort(remoteAddress, remotePort);
+        onBroken(`the connection from ${peer} does not speak HTTP/2: ${error.message}`);
       });
     });
   }
@@ -67,7 +67,7 @@ export class Connections {
 }
 
 /** `host:port`, with brackets round IPv6 addresses. */
-export function formatPeer(address: string | undefined, port: number | undefined): string {
+export function formatHostPort(address: string | undefined, port: number | undefined): string {
   if (address === undefined) return 'unknown';
   const host = address.includes(':') ? `[${address}]` : address;
   return port === undefined ? host : `${host}:${port}`;

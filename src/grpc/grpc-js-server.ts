@@ -12,7 +12,7 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { ColdServices } from './cold-service.js';
-import { Connections, formatPeer, LINGER_MS } from './connections.js';
+import { Connections, formatHostPort, LINGER_MS } from './connections.js';
 import { attachToHttp2Server } from './grpc-js-internals.js';
 import {
   type CallInfo,
@@ -26,6 +26,12 @@ import { normaliseTimeout } from './timeout-header.js';
 
 /** Ages above this mean never: with its jitter of a tenth grpc-js would overflow Node's timers (24.8 days). */
 const MAX_AGE_MS = 1_900_000_000;
+
+/**
+ * How many streams a caller may reset at once, and then each second, before the connection is ended. Envoy resets one for each answer it no
+ * longer waits for, so the defaults (1000, 33) would cut a busy connection while Redis hangs. Node 20 has only the defaults.
+ */
+const STREAM_RESETS = { streamResetBurst: 10_000, streamResetRate: 10_000 };
 
 type RawCall = ServerUnaryCall<Buffer, Uint8Array>;
 
@@ -55,6 +61,7 @@ export class GrpcJsServer implements GrpcServer {
     if (process.env['GRPC_VERBOSITY'] === undefined) setLogVerbosity(logVerbosity.NONE);
     this.#grpc = new Server(grpcJsOptions(options));
     this.#http2 = createServer({
+      ...STREAM_RESETS,
       settings: {
         maxConcurrentStreams: options.maxConcurrentStreams,
         // Enforced by Node once the client has acknowledged the settings; until then its own 65,535 bytes hold. A
@@ -66,7 +73,7 @@ export class GrpcJsServer implements GrpcServer {
       maxSessionMemory: Number.MAX_SAFE_INTEGER,
       maxSendHeaderBlockLength: Number.MAX_SAFE_INTEGER,
     });
-    this.#connections = new Connections(this.#http2, options.onError);
+    this.#connections = new Connections(this.#http2, options.onBadConnection);
     this.#coldServices = new ColdServices(options.onError);
     // Before the listener of grpc-js, which gets the same headers object.
     this.#http2.on('stream', (_stream, headers: IncomingHttpHeaders) => {
@@ -216,7 +223,7 @@ class GrpcJsCallInfo implements CallInfo {
   get peer(): string {
     const peer = this.#call.getPeer();
     const colon = peer.lastIndexOf(':');
-    return colon < 0 ? peer : formatPeer(peer.slice(0, colon), Number(peer.slice(colon + 1)));
+    return colon < 0 ? peer : formatHostPort(peer.slice(0, colon), Number(peer.slice(colon + 1)));
   }
 }
 

@@ -58,8 +58,10 @@ export interface GrpcServerOptions {
   readonly maxConnectionAgeGraceMs: number;
   /** The monotonic clock that {@link CallInfo.deadlineMicros} is told in. */
   monotonicMicros(): number;
-  /** Told of what a caller only sees as INTERNAL, and of broken connections worth a log line. */
+  /** Told of what a caller only sees as INTERNAL. */
   onError(error: unknown): void;
+  /** Told, in a sentence, of each connection that does not begin as HTTP/2. */
+  onBadConnection(message: string): void;
 }
 
 /** A gRPC server on one transport. Register everything before `listen`. */

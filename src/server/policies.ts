@@ -24,24 +24,28 @@ export interface Policies {
 /** The policy that is served when CONFIG_PATH is unset. */
 export const BUNDLED_POLICY = 'deploy/policies/open-api.yaml';
 
+/** Most errors of a reload that are shown one by one; weir check-config prints all. */
+const MAX_SHOWN = 20;
+
 function needStore(policies: PolicySet): boolean {
   for (const policy of policies.domains.values()) {
-    // A file's own policy holds for limit overrides, which match no rule.
-    if (policy.onStoreFailure === 'error') return true;
     if (policy.rules.some((rule) => rule.onStoreFailure === 'error')) return true;
   }
   return false;
 }
 
 function logOutcome(log: Logger, outcome: ReloadOutcome): void {
-  for (const warning of outcome.warnings) log.warn(formatProblem(warning));
+  for (const warning of outcome.warnings.slice(0, MAX_SHOWN)) log.warn(formatProblem(warning));
   const { reason } = outcome;
   const policy = outcome.policySet.version;
   if (outcome.kind === 'failed') {
-    for (const error of outcome.errors) log.error(formatProblem(error));
-    log.error({ reason, policy }, 'the policy on disk is bad; the one in force stays');
+    for (const error of outcome.errors.slice(0, MAX_SHOWN)) log.error(formatProblem(error));
+    const errors = outcome.errors.length;
+    log.error({ reason, policy, errors }, 'the policy on disk is bad; the one in force stays');
   } else if (outcome.kind === 'loaded') {
-    log.info({ reason, policy, domains: [...outcome.policySet.domains.keys()] }, 'policy reloaded');
+    const domains = [...outcome.policySet.domains.keys()];
+    log.info({ reason, policy, domains }, 'policy reloaded');
+    if (domains.length === 0) log.warn('the policy holds no domain any more: nothing is limited');
   } else {
     log.info({ reason, policy }, 'policy unchanged');
   }
@@ -69,7 +73,7 @@ export function openPolicies(settings: Settings, log: Logger): Policies {
   return {
     current: () => provider.current,
     needStore: () => needStore(provider.current),
-    errors: () => errors,
+    errors: () => errors.slice(0, MAX_SHOWN),
     reload: (reason) => {
       provider.reload(reason);
     },

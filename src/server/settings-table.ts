@@ -24,9 +24,15 @@ interface SettingSpec {
   /** As it would be written; '' means unset. */
   readonly default: string;
   readonly help: string;
+  /** Largest value of a count. */
+  readonly max?: number;
   /** Keep the value out of logs and messages. */
   readonly secret?: true;
 }
+
+/** HTTP/2 settings and lengths of protobuf messages end here. */
+const MAX_UINT32 = 0xffff_ffff;
+const MAX_INT32 = 0x7fff_ffff;
 
 const SPECS = {
   configPath: {
@@ -120,12 +126,14 @@ const SPECS = {
     name: 'REDIS_MAX_IN_FLIGHT',
     type: 'count',
     default: '20000',
+    max: 1_000_000,
     help: 'Most decisions waiting for Redis at once; past it `on_store_failure` answers.',
   },
   redisBatchKeys: {
     name: 'REDIS_BATCH_KEYS',
     type: 'count',
     default: '256',
+    max: 10_000,
     help: 'Most buckets in one call to Redis. A request is never split.',
   },
   stopIncrementWhenOver: {
@@ -138,6 +146,7 @@ const SPECS = {
     name: 'MEMORY_MAX_BUCKETS',
     type: 'count',
     default: '2000000',
+    max: 16_000_000,
     help: 'Most buckets in memory; past it the one that will be full soonest goes.',
   },
   memoryMaxBytes: {
@@ -150,37 +159,41 @@ const SPECS = {
     name: 'MAX_DESCRIPTORS',
     type: 'count',
     default: '10000',
+    max: 50_000,
     help: 'Most descriptors in one request; more get INVALID_ARGUMENT.',
   },
   grpcMaxMessageBytes: {
     name: 'GRPC_MAX_MESSAGE_BYTES',
     type: 'count',
     default: '4194304',
+    max: MAX_INT32,
     help: 'Largest request message; a larger one gets RESOURCE_EXHAUSTED.',
   },
   grpcMaxStreams: {
     name: 'GRPC_MAX_CONCURRENT_STREAMS',
     type: 'count',
     default: '1024',
+    max: MAX_UINT32,
     help: 'Most calls at once on one connection. Envoy opens another connection past it.',
   },
   grpcMaxHeaderBytes: {
     name: 'GRPC_MAX_HEADER_BYTES',
     type: 'count',
     default: '16384',
+    max: MAX_UINT32,
     help: 'Largest header list of a call.',
   },
   grpcMaxConnectionAge: {
     name: 'GRPC_MAX_CONNECTION_AGE',
     type: 'duration',
     default: '24h',
-    help: 'Age at which a connection gets a GOAWAY, so that callers spread over replicas again.',
+    help: 'Age at which a connection gets a GOAWAY, so that callers spread over replicas again; 0 for never.',
   },
   grpcMaxConnectionAgeGrace: {
     name: 'GRPC_MAX_CONNECTION_AGE_GRACE',
     type: 'duration',
     default: '1h',
-    help: 'How long calls on such a connection may still run.',
+    help: 'How long calls on such a connection may still run; 0 for as long as they like.',
   },
   shutdownDrainDelay: {
     name: 'SHUTDOWN_DRAIN_DELAY',
@@ -210,7 +223,8 @@ const SPECS = {
     name: 'METRICS_MAX_SERIES',
     type: 'count',
     default: '10000',
-    help: 'Most series whose labels come from policies or callers; the rest counts under `other`.',
+    max: 1_000_000,
+    help: 'Most series by rule, and as many again by names that callers choose; the rest counts under `other`.',
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;
 

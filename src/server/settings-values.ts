@@ -44,15 +44,15 @@ function parseDuration(text: string): number | undefined {
   return Number((nanos + 999n) / 1000n);
 }
 
-const parsers: { readonly [T in SettingType]: (text: string) => Parsed<SettingTypes[T]> } = {
+const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Parsed<SettingTypes[T]> } = {
   string: (text) => good(text),
   port: (text) => {
     const value = wholeNumber(text, 0, 65_535);
     return value === undefined ? bad('a port from 0 to 65535') : good(value);
   },
-  count: (text) => {
-    const value = wholeNumber(text, 1, Number.MAX_SAFE_INTEGER);
-    return value === undefined ? bad('a whole number, at least 1') : good(value);
+  count: (text, max = Number.MAX_SAFE_INTEGER) => {
+    const value = wholeNumber(text, 1, max);
+    return value === undefined ? bad(`a whole number from 1 to ${max}`) : good(value);
   },
   boolean: (text) => {
     const value = BOOLEANS[text];
@@ -79,6 +79,6 @@ const parsers: { readonly [T in SettingType]: (text: string) => Parsed<SettingTy
 };
 
 /** Reads one value as its type says; the grammar is the reference's (Go's). */
-export function parseValue(type: SettingType, text: string): Parsed<SettingTypes[SettingType]> {
-  return parsers[type](text);
+export function parseValue(type: SettingType, text: string, max?: number): Parsed<SettingTypes[SettingType]> {
+  return parsers[type](text, max);
 }

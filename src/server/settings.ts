@@ -20,7 +20,7 @@ export function readSettings(
   const values: Record<string, unknown> = {};
   for (const setting of SETTINGS) {
     const { text, source } = lookUp(setting, environment, flags);
-    const parsed = parseValue(setting.type, text);
+    const parsed = parseValue(setting.type, text, setting.max);
     if (parsed.ok) values[setting.key] = parsed.value;
     else
       errors.push(

@@ -4,11 +4,12 @@ import {
   RATE_LIMIT_SERVICE,
   SHOULD_RATE_LIMIT_PATH,
 } from '../codec/rls-definition.js';
+import { formatHostPort } from '../grpc/connections.js';
 import { GrpcJsServer } from '../grpc/grpc-js-server.js';
 import { GrpcError, type GrpcServer, STATUS, type UnaryHandler } from '../grpc/grpc-server.js';
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
-import { systemClock } from '../limiter/clock.js';
+import { type Clock, systemClock } from '../limiter/clock.js';
 import type { DecisionObserver } from '../service/decision-observer.js';
 import { Refusal, ShouldRateLimit } from '../service/should-rate-limit.js';
 import { createLogger, type Logger } from '../telemetry/logger.js';
@@ -36,10 +37,16 @@ export interface RunningServer {
 }
 
 const MICROS_PER_MS = 1000;
+/** Longest delay of a Node timer, 24.8 days; Node would make 1 ms of a longer one. */
+const MAX_TIMER_MS = 2_147_483_647;
 
-/** `host:port`, with brackets around an IPv6 address. */
-function formatAddress(host: string, port: number): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+function timerMs(micros: number): number {
+  return Math.min(micros / MICROS_PER_MS, MAX_TIMER_MS);
+}
+
+/** gRPC's way to say never (GRPC_ARG_MAX_CONNECTION_AGE_MS). */
+function zeroIsNever(micros: number): number {
+  return micros === 0 ? Number.POSITIVE_INFINITY : micros / MICROS_PER_MS;
 }
 
 /** The gRPC face of the service: refusals become statuses. */
@@ -66,6 +73,16 @@ function decisionObserver(metrics: Metrics, log: Logger): DecisionObserver {
     storeFailed: (policy) => metrics.storeFailed(policy),
     logsDecisions: () => log.isLevelEnabled('debug'),
     logDecision: (line) => log.debug(line, 'decision'),
+  };
+}
+
+/** One line in ten seconds about connections that do not speak HTTP/2: a port scanner must not fill the log. */
+function badConnections(log: Logger, clock: Clock): (message: string) => void {
+  let quietUntilMicros = 0;
+  return (message) => {
+    if (clock.monotonicMicros() < quietUntilMicros) return;
+    quietUntilMicros = clock.monotonicMicros() + 10_000_000;
+    log.warn(message);
   };
 }
 
@@ -152,10 +169,11 @@ async function open(settings: Settings, context: StartContext, opened: Opened): 
     maxReceiveMessageBytes: settings.grpcMaxMessageBytes,
     maxConcurrentStreams: settings.grpcMaxStreams,
     maxHeaderListBytes: settings.grpcMaxHeaderBytes,
-    maxConnectionAgeMs: settings.grpcMaxConnectionAge / MICROS_PER_MS,
-    maxConnectionAgeGraceMs: settings.grpcMaxConnectionAgeGrace / MICROS_PER_MS,
+    maxConnectionAgeMs: zeroIsNever(settings.grpcMaxConnectionAge),
+    maxConnectionAgeGraceMs: zeroIsNever(settings.grpcMaxConnectionAgeGrace),
     monotonicMicros: () => clock.monotonicMicros(),
     onError,
+    onBadConnection: badConnections(log, clock),
   });
   grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics));
   grpcHealth.addTo(grpc);
@@ -217,11 +235,11 @@ async function listen(
   ): Promise<string> => {
     const listener: HttpListener = await listenHttp(host, port, endpoints, onError).catch(
       (error: unknown) => {
-        throw listenError(what, formatAddress(host, port), variables, error);
+        throw listenError(what, formatHostPort(host, port), variables, error);
       },
     );
     opened.add(() => listener.close());
-    return formatAddress(host, listener.port);
+    return formatHostPort(host, listener.port);
   };
   const { debugHost, debugPort, host, port, grpcHost, grpcPort } = settings;
   const debug = await http(
@@ -233,10 +251,10 @@ async function listen(
   );
   const plain = await http('HTTP', host, port, 'HOST, PORT', publicEndpoints(metrics, detail));
   const boundPort = await grpc.listen(grpcHost, grpcPort).catch((error: unknown) => {
-    throw listenError('gRPC', formatAddress(grpcHost, grpcPort), 'GRPC_HOST, GRPC_PORT', error);
+    throw listenError('gRPC', formatHostPort(grpcHost, grpcPort), 'GRPC_HOST, GRPC_PORT', error);
   });
   opened.add(() => grpc.close());
-  return { addresses: { grpc: formatAddress(grpcHost, boundPort), http: plain, debug } };
+  return { addresses: { grpc: formatHostPort(grpcHost, boundPort), http: plain, debug } };
 }
 
 interface Draining {
@@ -248,8 +266,8 @@ interface Draining {
 }
 
 async function drain(why: string, { settings, log, serving, grpc, opened }: Draining): Promise<void> {
-  const delayMs = settings.shutdownDrainDelay / MICROS_PER_MS;
-  const graceMs = settings.shutdownGrace / MICROS_PER_MS;
+  const delayMs = timerMs(settings.shutdownDrainDelay);
+  const graceMs = timerMs(settings.shutdownGrace);
   log.info({ why, delayMs, graceMs }, 'draining');
   serving.update({ draining: true });
   if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));

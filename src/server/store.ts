@@ -26,6 +26,9 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/** Redis decides again for this long: local buckets are forgotten. */
+const FORGET_MICROS = 5_000_000;
+
 function memoryStore(settings: Settings, clock: Clock): MemoryStore {
   return new MemoryStore({
     clock,
@@ -70,9 +73,15 @@ function redisStore(settings: Settings, clock: Clock, log: Logger): Store {
       for (const listener of onAnswer) listener(micros);
     },
   });
+  // Local buckets only stand in for Redis's, so the next outage starts with full ones; but a Redis that comes and goes must not fill them
+  // again and again.
+  let fallbackUsedAt = Number.NEGATIVE_INFINITY;
+  const forgetting = setInterval(() => {
+    if (redis.connected && memory.size > 0 && clock.monotonicMicros() - fallbackUsedAt > FORGET_MICROS) {
+      memory = memoryStore(settings, clock);
+    }
+  }, FORGET_MICROS / 1000).unref();
   redis.onUp(() => {
-    // Local buckets only stand in for Redis's; the next outage starts with full ones.
-    memory = memoryStore(settings, clock);
     for (const listener of onChange) listener(true);
   });
   redis.onDown(() => {
@@ -81,12 +90,21 @@ function redisStore(settings: Settings, clock: Clock, log: Logger): Store {
   return {
     name: `Redis ${address.redactedAddress}`,
     buckets: redis,
-    local: { take: (items) => memory.take(items), close: () => memory.close() },
+    local: {
+      take: (items) => {
+        fallbackUsedAt = clock.monotonicMicros();
+        return memory.take(items);
+      },
+      close: () => memory.close(),
+    },
     up: () => redis.connected,
     memoryStats: () => memory,
     onChange: (listener) => onChange.push(listener),
     onAnswer: (listener) => onAnswer.push(listener),
-    close: () => redis.close(),
+    close: () => {
+      clearInterval(forgetting);
+      return redis.close();
+    },
   };
 }
 

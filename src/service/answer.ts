@@ -47,26 +47,39 @@ export interface Decided {
   readonly outcome: TakeOutcome | undefined;
 }
 
-/** Which enforcement denies this request; `quota` only where every quota bucket is over. */
+/** What denies this request. */
 interface Denial {
+  /** An enforced bucket is over. */
   readonly enforce: boolean;
+  /** Quota buckets are in force, and every one of them is over. */
   readonly quota: boolean;
+  /** The same were all phases active. */
+  readonly quotaWere: boolean;
 }
 
 function denialOf(decided: readonly Decided[]): Denial {
   let enforce = false;
-  let quotas = 0;
-  let quotasOver = 0;
+  const quotas = { enforced: 0, enforcedOver: 0, all: 0, allOver: 0 };
   for (const { planned, outcome } of decided) {
-    if (outcome === undefined) continue;
-    const enforcement = planned.take?.enforcement;
-    if (enforcement === 'enforce' && outcome.limited) enforce = true;
-    if (enforcement === 'quota') {
-      quotas++;
-      if (outcome.limited) quotasOver++;
+    const { take } = planned;
+    if (take === undefined) continue;
+    // A bucket that `on_store_failure: allow` answered for is not over.
+    const over = outcome?.limited === true ? 1 : 0;
+    if (take.enforcement === 'enforce' && over === 1) enforce = true;
+    if (take.enforcement === 'quota') {
+      quotas.enforced++;
+      quotas.enforcedOver += over;
+    }
+    if (take.quota) {
+      quotas.all++;
+      quotas.allOver += over;
     }
   }
-  return { enforce, quota: quotas > 0 && quotas === quotasOver };
+  return {
+    enforce,
+    quota: quotas.enforced > 0 && quotas.enforced === quotas.enforcedOver,
+    quotaWere: quotas.all > 0 && quotas.all === quotas.allOver,
+  };
 }
 
 function denies(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boolean {
@@ -99,10 +112,15 @@ interface Described {
   readonly outcome: TakeOutcome;
 }
 
+/** Whether the bucket would deny were its rule active: a quota only together with all others. */
+function wouldDeny(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boolean {
+  return outcome.limited && (!take.quota || denial.quota || denial.quotaWere);
+}
+
 /** How strongly a decision speaks for being the one that headers describe: denying, would be denying, fits. */
 function weight(one: Described, denial: Denial): number {
   if (denies(one.take, one.outcome, denial)) return 2;
-  return one.outcome.limited && one.take.enforcement === 'observe' ? 1 : 0;
+  return wouldDeny(one.take, one.outcome, denial) ? 1 : 0;
 }
 
 /** The denying one that passes last, else the one with the fewest tokens left; the first of equals. */
@@ -140,8 +158,7 @@ function headersOf(
     if (planned.take === undefined || outcome === undefined) continue;
     all.push({ take: planned.take, outcome });
     if (planned.take.enforcement === 'observe') observed = true;
-    // A quota that is over next to one that is not would not deny, in whatever phase.
-    if (outcome.limited && (planned.take.enforcement !== 'quota' || denial.quota)) wouldBeThrottled = true;
+    if (wouldDeny(planned.take, outcome, denial)) wouldBeThrottled = true;
   }
   const described = mostTelling(all, denial);
   if (described === undefined) return NO_HEADERS;

@@ -11,6 +11,8 @@ export interface PlannedTake extends TakeItem {
   readonly name: string;
   /** For metrics and logs: `Rule.path`, or `override`. */
   readonly label: string;
+  /** `quota_mode`, whatever the phase makes of `enforcement`. */
+  readonly quota: boolean;
   readonly onStoreFailure: StoreFailurePolicy;
 }
 
@@ -108,6 +110,7 @@ function planOne(
       enforcement,
       name: overridden ? '' : (rule?.name ?? ''),
       label: overridden ? OVERRIDE_LABEL : (rule?.path ?? ''),
+      quota: !overridden && rule?.quotaMode === true,
       onStoreFailure: match.onStoreFailure,
     },
   };

@@ -50,6 +50,14 @@ export interface ShouldRateLimitOptions {
 /** The share of a caller's patience that is left for the way back: an answer at the deadline itself comes too late. */
 const WAY_BACK_SHARE = 0.1;
 const WAY_BACK_MAX_MICROS = 50_000;
+/** Timers fire a millisecond or two late, and Envoy's default patience is only 20 ms. */
+const WAY_BACK_LEAST_MICROS = 4000;
+const WAY_BACK_LEAST_SHARE = 0.4;
+
+function wayBackMicros(patienceMicros: number): number {
+  const least = Math.min(WAY_BACK_LEAST_MICROS, patienceMicros * WAY_BACK_LEAST_SHARE);
+  return Math.min(Math.max(patienceMicros * WAY_BACK_SHARE, least), WAY_BACK_MAX_MICROS);
+}
 
 /**
  * Decides RateLimitRequests. Knows neither transport nor store: bytes come in, bytes or a {@link Refusal} go out, at once when the
@@ -94,10 +102,6 @@ export class ShouldRateLimit {
     if (request.domain === '') return NO_DOMAIN;
     const count = request.descriptors.length;
     if (count === 0) return NO_DESCRIPTORS;
-    if (count > maxDescriptors) {
-      const message = `rate limit descriptor list holds ${count} descriptors, more than the ${maxDescriptors} that are allowed`;
-      return new Refusal('bad_request', message);
-    }
     const policySet = policies();
     if (policySet === undefined) return NO_CONFIGURATION;
     const policy = policySet.domains.get(request.domain);
@@ -105,6 +109,10 @@ export class ShouldRateLimit {
       observer.unknownDomain(request.domain);
       if (observer.logsDecisions()) this.#logUnknownDomain(request, startMicros);
       return answerWithoutLimits(count);
+    }
+    if (count > maxDescriptors) {
+      const message = `rate limit descriptor list holds ${count} descriptors, more than the ${maxDescriptors} that are allowed`;
+      return new Refusal('bad_request', message);
     }
     const bad = findBadDescriptor(request.descriptors);
     if (bad !== undefined) return new Refusal('bad_request', bad.message);
@@ -124,8 +132,7 @@ export class ShouldRateLimit {
   #storeDeadline(startMicros: number, deadlineMicros: number): number {
     const own = startMicros + this.#options.storeTimeoutMicros;
     if (deadlineMicros === Number.POSITIVE_INFINITY) return own;
-    const wayBack = Math.min((deadlineMicros - startMicros) * WAY_BACK_SHARE, WAY_BACK_MAX_MICROS);
-    return Math.min(own, deadlineMicros - wayBack);
+    return Math.min(own, deadlineMicros - wayBackMicros(deadlineMicros - startMicros));
   }
 
   #finish(
@@ -157,7 +164,9 @@ export class ShouldRateLimit {
     for (let index = 0; index < decided.length; index++) {
       const { planned, outcome } = decided[index] as Decided;
       const { take, match } = planned;
-      const overLimit = response.statuses[index]?.code === CODE.OVER_LIMIT;
+      // A quota that is over beside one that is not says OVER_LIMIT of itself, but lets the request pass.
+      const overLimit =
+        response.overallCode === CODE.OVER_LIMIT && response.statuses[index]?.code === CODE.OVER_LIMIT;
       const rule = take?.label ?? match.rule?.path ?? '';
       if (rule === '') observer.unmatched(policy.domain, match.entries);
       else observer.decided(policy.domain, rule, overLimit, outcome?.limited === true && !overLimit);

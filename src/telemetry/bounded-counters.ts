@@ -40,7 +40,7 @@ export class BoundedCounters {
   }
 }
 
-/** One budget of series shared by all {@link BoundedCounters} (METRICS_MAX_SERIES). */
+/** A budget of series that {@link BoundedCounters} share (METRICS_MAX_SERIES). */
 export class SeriesLimit {
   readonly #most: number;
   #taken = 0;

@@ -41,6 +41,9 @@ export function createLogger(options: LoggerOptions): Logger {
       }),
     );
   }
+  const destination = pino.destination({ fd: 1, sync: true });
+  // A full disk behind the log loses lines; it must not end the service.
+  destination.on('error', () => {});
   return pino(
     {
       level,
@@ -48,6 +51,6 @@ export function createLogger(options: LoggerOptions): Logger {
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
     },
-    pino.destination({ fd: 1, sync: true }),
+    destination,
   );
 }

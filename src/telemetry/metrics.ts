@@ -16,7 +16,7 @@ export interface MemoryStats {
 }
 
 export interface MetricsOptions {
-  /** Most series whose labels come from policies or callers; the rest counts under `other`. */
+  /** Most series by rule, and as many again by names that callers choose; the rest counts under `other`. */
   readonly maxSeries: number;
   /** weir's version. */
   readonly version: string;
@@ -34,7 +34,8 @@ const WOULD_BE_THROTTLED = 2;
  */
 export class Metrics {
   readonly registry = new Registry();
-  readonly #seriesLimit: SeriesLimit;
+  readonly #byRule: SeriesLimit;
+  readonly #byCaller: SeriesLimit;
   readonly #decisions: BoundedCounters;
   readonly #unmatched: BoundedCounters;
   readonly #unknownDomains: BoundedCounters;
@@ -51,10 +52,12 @@ export class Metrics {
   constructor(options: MetricsOptions) {
     const registers = [this.registry];
     this.#version = options.version;
-    this.#seriesLimit = new SeriesLimit(options.maxSeries);
-    this.#decisions = new BoundedCounters(this.#seriesLimit, 3);
-    this.#unmatched = new BoundedCounters(this.#seriesLimit, 1);
-    this.#unknownDomains = new BoundedCounters(this.#seriesLimit, 1);
+    // Two budgets: what callers make up must not push real rules out.
+    this.#byRule = new SeriesLimit(options.maxSeries);
+    this.#byCaller = new SeriesLimit(options.maxSeries);
+    this.#decisions = new BoundedCounters(this.#byRule, 3);
+    this.#unmatched = new BoundedCounters(this.#byCaller, 1);
+    this.#unknownDomains = new BoundedCounters(this.#byCaller, 1);
     collectDefaultMetrics({ register: this.registry });
     this.#exposeCounts();
     this.#exposeMemory(options.memoryStats);
@@ -165,7 +168,7 @@ export class Metrics {
     const decisions = this.#decisions;
     const unmatched = this.#unmatched;
     const unknownDomains = this.#unknownDomains;
-    const seriesLimit = this.#seriesLimit;
+    const limits = [this.#byRule, this.#byCaller];
     const registers = [this.registry];
     new Counter({
       name: 'weir_decisions_total',
@@ -218,7 +221,7 @@ export class Metrics {
       registers,
       collect() {
         this.reset();
-        this.inc(seriesLimit.refused);
+        this.inc(limits.reduce((sum, { refused }) => sum + refused, 0));
       },
     });
   }

@@ -45,6 +45,8 @@ describe('weir', () => {
     [['explain', BUNDLED, 'tenant'], '"tenant" is not of the form key=value'],
     [['check'], 'key=value'],
     [['health', 'now'], 'takes no arguments'],
+    [['health', '--address', ''], 'is not host:port'],
+    [['health', '--address', 'localhost:99999'], 'is not host:port'],
   ])('%j makes no sense: exit 2, nothing on standard output', async (args, message) => {
     const { code, stdout, stderr } = await weir(...args);
     expect([code, stdout]).toEqual([2, '']);
@@ -60,6 +62,18 @@ describe('weir check-config', () => {
       stdout: 'ok: 1 file, open-api (2 rules)\n',
       stderr: '',
     });
+  });
+
+  test('prints thousands of errors through a pipe, and the summary', async () => {
+    const nodes = Array.from(
+      { length: 3000 },
+      (_, index) => `  - { key: k${index}, rate_limit: { unit: fortnight } }`,
+    );
+    writeFileSync(join(folder, 'many.yaml'), `domain: d\ndescriptors:\n${nodes.join('\n')}\n`);
+    const { code, stderr } = await weir('check-config', 'many.yaml');
+    expect(code).toBe(1);
+    expect(stderr.match(/fortnight/g)).toHaveLength(3000);
+    expect(stderr).toMatch(/3000 errors\n$/);
   });
 
   test('prints every error of every file on standard error', async () => {

@@ -11,7 +11,7 @@ import { STATUS } from '../../src/grpc/grpc-server.js';
 import { descriptor } from '../support/decider.js';
 import { freePorts } from '../support/free-port.js';
 import { httpRequest } from '../support/http-client.js';
-import { runToEnd } from '../support/processes.js';
+import { runToEnd, startProcess } from '../support/processes.js';
 import { RlsClient } from '../support/rls-client.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir.js';
@@ -212,6 +212,69 @@ describe('end', () => {
     await waitFor('draining', () => server.log().some(({ msg }) => msg === 'draining') || undefined);
     server.process.signal('SIGINT');
     expect(await server.process.exited).toEqual({ code: 130, signal: null });
+  });
+});
+
+describe('settings at their ends', () => {
+  test('counts that HTTP/2 cannot say end the start', async () => {
+    const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
+      env: { GRPC_MAX_CONCURRENT_STREAMS: '99999999999' },
+    });
+    expect([code, stderr]).toEqual([
+      1,
+      'weir: GRPC_MAX_CONCURRENT_STREAMS: "99999999999" is not a whole number from 1 to 4294967295\n',
+    ]);
+  });
+
+  test('very long durations are long; age 0 is never', async () => {
+    const server = await startWeir({
+      env: {
+        SHUTDOWN_GRACE: '1000000h',
+        SHUTDOWN_DRAIN_DELAY: '1000000h',
+        REDIS_TIMEOUT: '1000000h',
+        GRPC_MAX_CONNECTION_AGE: '0s',
+      },
+    });
+    const client = new RlsClient(server.grpcPort);
+    for (let index = 0; index < 20; index++) {
+      expect((await client.ask('open-api', [descriptor(['tenant=t'])])).code).toBe(STATUS.OK);
+    }
+    server.process.signal('SIGTERM');
+    await waitFor('draining', () => server.log().some(({ msg }) => msg === 'draining') || undefined);
+    expect((await client.ask('open-api', [descriptor(['tenant=t'])])).code).toBe(STATUS.OK);
+    expect(server.process.isRunning()).toBe(true);
+    expect(server.process.stderr()).toBe('');
+    client.close();
+    server.process.signal('SIGTERM');
+    expect(await server.process.exited).toEqual({ code: 143, signal: null });
+  });
+
+  test('a full disk behind the log does not end the service', async () => {
+    const path = join(folder, 'full-disk.yaml');
+    writeFileSync(path, policy(5));
+    const [grpcPort = 0, port = 0, debugPort = 0] = await freePorts(3);
+    const command = `exec "${process.execPath}" "${WEIR_MAIN}" serve > /dev/full`;
+    const server = startProcess('sh', ['-c', command], {
+      env: {
+        CONFIG_PATH: path,
+        GRPC_PORT: String(grpcPort),
+        PORT: String(port),
+        DEBUG_PORT: String(debugPort),
+        LOG_FORMAT: 'json',
+      },
+    });
+    const detail = async () => JSON.parse((await httpRequest(port, '/healthcheck?detail')).body);
+    await waitFor(
+      'health',
+      async () => (await httpRequest(port, '/healthcheck')).status === 200 || undefined,
+    );
+    writeFileSync(path, BAD);
+    await waitFor(
+      'the error to show',
+      async () => (await detail()).policy.lastReload === 'error' || undefined,
+    );
+    expect(server.isRunning()).toBe(true);
+    expect(await server.stop()).toEqual({ code: 0, signal: null });
   });
 });
 

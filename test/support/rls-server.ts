@@ -35,6 +35,7 @@ export async function startRlsServer(decide: Decide): Promise<RlsServer> {
     maxConnectionAgeGraceMs: Number.POSITIVE_INFINITY,
     monotonicMicros: () => performance.now() * 1000,
     onError: () => {},
+    onBadConnection: () => {},
   });
   const requests: RateLimitRequest[] = [];
   server.addUnary(SHOULD_RATE_LIMIT_PATH, async (message) => {

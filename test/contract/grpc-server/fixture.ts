@@ -24,7 +24,7 @@ export interface HeldCall {
 
 /** Servers and clients of one test; `cleanUp` ends them all. */
 export class Fixture {
-  /** What `onError` was told. */
+  /** What `onError` and `onBadConnection` were told. */
   readonly errors: unknown[] = [];
   readonly held: HeldCall[] = [];
   readonly #transport: Transport;
@@ -44,6 +44,7 @@ export class Fixture {
       maxConnectionAgeGraceMs: Number.POSITIVE_INFINITY,
       monotonicMicros: () => NOW_MICROS,
       onError: (error) => this.errors.push(error),
+      onBadConnection: (message) => this.errors.push(message),
       ...options,
     });
     server.addUnary(ECHO, (message) => message);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { formatPeer } from '../../../src/grpc/connections.js';
+import { formatHostPort } from '../../../src/grpc/connections.js';
 
-describe('formatPeer', () => {
+describe('formatHostPort', () => {
   test.each([
     ['127.0.0.1', 80, '127.0.0.1:80'],
     ['::1', 80, '[::1]:80'],
@@ -9,6 +9,6 @@ describe('formatPeer', () => {
     ['127.0.0.1', undefined, '127.0.0.1'],
     [undefined, undefined, 'unknown'],
   ])('%s and %s', (address, port, text) => {
-    expect(formatPeer(address, port)).toBe(text);
+    expect(formatHostPort(address, port)).toBe(text);
   });
 });

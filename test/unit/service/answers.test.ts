@@ -158,6 +158,22 @@ describe('statuses', () => {
     expect(decider.answer([one, two]).overallCode).toBe(CODE.OVER_LIMIT);
   });
 
+  test('monitored quotas would throttle only if all of them are over', () => {
+    const decider = new Decider(POLICY.replace('domain: d', 'domain: d\nphase: monitoring'));
+    const pair = [descriptor(['quota=1']), descriptor(['quota=2'])];
+    decider.answer(pair.slice(0, 1));
+    const would = () => headers(decider.answer(pair))['x-ratelimit-will-be-throttled'];
+    expect([would(), would()]).toEqual(['false', 'true']);
+  });
+
+  test('a quota that is over counts as denied only where the request is', () => {
+    const decider = new Decider(POLICY);
+    const pair = [descriptor(['quota=1']), descriptor(['quota=2'])];
+    decider.answer(pair.slice(0, 1));
+    decider.answer(pair);
+    expect(decider.observer.told.slice(1)).toEqual(['d quota OK would', 'd quota OK']);
+  });
+
   test('a rule that replaces another leaves it out', () => {
     const decider = new Decider(POLICY);
     const pair = [descriptor(['big=x']), descriptor(['bigger=x'])];
@@ -218,7 +234,10 @@ describe('refusals', () => {
     expect(refused).toEqual(new Refusal('bad_request', message));
   });
 
-  test('too many descriptors', () => {
+  test('too many descriptors, of a known domain', () => {
+    expect(new Decider(POLICY, { maxDescriptors: 1 }).answer([bucket, bucket], 0, 'other').overallCode).toBe(
+      CODE.OK,
+    );
     const refused = new Decider(POLICY, { maxDescriptors: 2 }).ask([bucket, bucket, bucket]);
     expect(refused).toMatchObject({
       kind: 'bad_request',

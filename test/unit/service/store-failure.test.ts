@@ -12,6 +12,8 @@ descriptors:
   - { key: allow, rate_limit: { on_store_failure: allow, token_bucket: { max_tokens: 1, fill_interval: 10s } } }
   - { key: deny, rate_limit: { on_store_failure: deny, token_bucket: { max_tokens: 7, fill_interval: 10s } } }
   - { key: local, rate_limit: { on_store_failure: local, token_bucket: { max_tokens: 1, fill_interval: 10s } } }
+  - { key: quota-deny, quota_mode: true, rate_limit: { on_store_failure: deny, token_bucket: { max_tokens: 1, fill_interval: 10s } } }
+  - { key: quota-allow, quota_mode: true, rate_limit: { on_store_failure: allow, token_bucket: { max_tokens: 1, fill_interval: 10s } } }
   - { key: watched, phase: monitoring, rate_limit: { on_store_failure: deny, token_bucket: { max_tokens: 1, fill_interval: 10s } } }
 `;
 
@@ -69,6 +71,12 @@ describe('without the store', () => {
     expect(decider.answer([one('local')]).overallCode).toBe(CODE.OK);
   });
 
+  test('a deny of a quota denies only if all quotas do', () => {
+    const decider = new Decider(POLICY, { store: new AwayStore() });
+    expect(decider.answer([one('quota-deny'), one('error')]).overallCode).toBe(CODE.OVER_LIMIT);
+    expect(decider.answer([one('quota-deny'), one('quota-allow')]).overallCode).toBe(CODE.OK);
+  });
+
   test('a deny of a monitored rule denies nothing', () => {
     const response = new Decider(POLICY, { store: new AwayStore() }).answer([one('watched')]);
     expect(response.overallCode).toBe(CODE.OK);
@@ -79,7 +87,8 @@ describe('without the store', () => {
 describe('the deadline given to the store', () => {
   test.each([
     ['the timeout of the store without one', Infinity, 2_000_000],
-    ["the caller's, less the way back", 20_000, 18_000],
+    ["the caller's, less the way back", 20_000, 16_000],
+    ['of a tiny patience six tenths', 5000, 3000],
     ["the store's timeout where it is sooner", 60_000_000, 2_000_000],
     ['of a long one at most 50 ms', 1_000_000, 950_000],
   ])('is %s', (_name, patienceMicros, expected) => {
