@@ -51,7 +51,7 @@ export interface ShouldRateLimitOptions {
 const WAY_BACK_SHARE = 0.1;
 const WAY_BACK_MAX_MICROS = 50_000;
 /** Timers fire a millisecond or two late, and Envoy's default patience is only 20 ms. */
-const WAY_BACK_LEAST_MICROS = 4000;
+const WAY_BACK_LEAST_MICROS = 5000;
 const WAY_BACK_LEAST_SHARE = 0.4;
 
 function wayBackMicros(patienceMicros: number): number {

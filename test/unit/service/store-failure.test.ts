@@ -87,7 +87,7 @@ describe('without the store', () => {
 describe('the deadline given to the store', () => {
   test.each([
     ['the timeout of the store without one', Infinity, 2_000_000],
-    ["the caller's, less the way back", 20_000, 16_000],
+    ["the caller's, less the way back", 20_000, 15_000],
     ['of a tiny patience six tenths', 5000, 3000],
     ["the store's timeout where it is sooner", 60_000_000, 2_000_000],
     ['of a long one at most 50 ms', 1_000_000, 950_000],
