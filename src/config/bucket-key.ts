@@ -54,17 +54,12 @@ export function entriesKey(domain: string, entries: readonly Entry[]): BucketKey
 }
 
 /**
- * The bucket of a limit override (RateLimitDescriptor.limit): never that of the rule it replaces, nor of an override of
- * another size or unit. `entries` are those after `derive` ({@link Match.entries}).
+ * The bucket of a limit override (RateLimitDescriptor.limit), derived from the one it replaces: the rule's ({@link Match}), so
+ * that a rule's override shares where the rule does, else {@link entriesKey} of the entries after `derive`. Never the bucket of
+ * the rule itself, nor of an override of another size or unit.
  */
-export function overrideKey(
-  domain: string,
-  entries: readonly Entry[],
-  unit: WindowUnit,
-  requestsPerUnit: number,
-): BucketKey {
-  const { key, tagLength } = entriesKey(domain, entries);
-  return { key: `${key}!${requestsPerUnit}/${unit}`, tagLength };
+export function overrideKey(base: BucketKey, unit: WindowUnit, requestsPerUnit: number): BucketKey {
+  return { key: `${base.key}!${requestsPerUnit}/${unit}`, tagLength: base.tagLength };
 }
 
 /** SHA-256 of a text's UTF-8 bytes, in lower case hex. */

@@ -48,8 +48,10 @@ describe('bucket keys', () => {
   const bucket = fc.tuple(part, fc.array(entry, { maxLength: 3 }), override);
   type Bucket = typeof bucket extends fc.Arbitrary<infer T> ? T : never;
 
-  const keyOf = ([domain, entries, limit]: Bucket): string =>
-    limit === null ? entriesKey(domain, entries).key : overrideKey(domain, entries, ...limit).key;
+  const keyOf = ([domain, entries, limit]: Bucket): string => {
+    const base = entriesKey(domain, entries);
+    return limit === null ? base.key : overrideKey(base, ...limit).key;
+  };
 
   test('are the same only for the same bucket', () => {
     fc.assert(
