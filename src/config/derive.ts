@@ -1,7 +1,7 @@
 import type { Entry } from '../limiter/rule.js';
-import { sha256Hex } from './bucket-key.js';
 import { normalisePath } from './normalise-path.js';
 import type { PathPattern } from './path-pattern.js';
+import { sha256Hex } from './sha256.js';
 
 /** One compiled item of `derive`: turns the entries of a descriptor into those that are matched. */
 export type DeriveStep = TableStep | RuleStep;

@@ -41,7 +41,15 @@ describe('bucket keys', () => {
   const part = fc.oneof(
     text('a', '1', ':', '*', '#', '!', '/'),
     fc.string({ unit: 'grapheme', maxLength: 200 }),
-    fc.constantFrom('minute', '', `#${'0'.repeat(64)}`, 'a'.repeat(128), 'a'.repeat(129), 'ü'.repeat(64)),
+    fc.constantFrom(
+      'minute',
+      '',
+      'api_key',
+      `#${'0'.repeat(64)}`,
+      'a'.repeat(128),
+      'a'.repeat(129),
+      'ü'.repeat(64),
+    ),
   );
   const entry: fc.Arbitrary<Entry> = fc.record({ key: part, value: part });
   const override = fc.option(fc.tuple(fc.constantFrom(...WINDOW_UNITS), fc.integer({ min: 0, max: 200 })));
