@@ -29,15 +29,18 @@ export function readArguments<T extends Options>(
   }
 }
 
-/** `key=value` arguments as descriptor entries; a sentence where one is none. The value may hold further `=`. */
+/**
+ * `key=value` arguments, which follow a first one, as descriptor entries; a sentence where one is none. The value may hold
+ * further `=`. The sentence names the place of a word, as its text may be a mistyped secret.
+ */
 export function readEntries(
   command: string,
   words: readonly string[],
 ): readonly { readonly key: string; readonly value: string }[] | string {
   const entries = [];
-  for (const word of words) {
+  for (const [i, word] of words.entries()) {
     const equals = word.indexOf('=');
-    if (equals < 1) return `weir ${command}: ${JSON.stringify(word)} is not of the form key=value\n`;
+    if (equals < 1) return `weir ${command}: argument ${i + 2} is not of the form key=value\n`;
     entries.push({ key: word.slice(0, equals), value: word.slice(equals + 1) });
   }
   return entries;

@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto';
 import type { WindowUnit } from '../limiter/rate.js';
 import type { Entry } from '../limiter/rule.js';
+import { isCredential } from './redact.js';
+import { sha256Hex } from './sha256.js';
 
 /*
  * The name of a bucket is the concatenation of its parts, each of which says itself where it ends, so that no two lists of
@@ -9,7 +10,7 @@ import type { Entry } from '../limiter/rule.js';
  *   domain  key 1  value 1  key 2  value 2 …  [limit override]
  *
  *   5:hello        a text of 5 characters (UTF-16 units)
- *   #<64 hex>      a text of more than 128 bytes: its SHA-256
+ *   #<64 hex>      a text of more than 128 bytes, or the value of a credential (api_key and the like): its SHA-256
  *   5*files        the pattern of a node with share_threshold: one bucket for all values it matches
  *   *<64 hex>      such a pattern of more than 128 bytes
  *   !100/minute    a limit override; always last
@@ -27,7 +28,7 @@ export interface BucketKey {
   readonly tagLength: number;
 }
 
-/** The part for a domain, an entry key or an entry value. */
+/** The part for a domain, an entry key or a value that may be shown; see {@link valuePart}. */
 export function textPart(text: string): string {
   // A UTF-16 unit takes at most three bytes in UTF-8, so short texts need no count.
   if (text.length * 3 <= MAX_PART_BYTES || Buffer.byteLength(text) <= MAX_PART_BYTES) {
@@ -36,38 +37,38 @@ export function textPart(text: string): string {
   return `#${sha256Hex(text)}`;
 }
 
+/** The part for an entry's value: that of a credential never enters as it is, as bucket names reach stores and operators. */
+export function valuePart(key: string, value: string): string {
+  return isCredential(key) ? secretPart(value) : textPart(value);
+}
+
+/** The part for the value of a credential. */
+export function secretPart(value: string): string {
+  return `#${sha256Hex(value)}`;
+}
+
 /** The part for the value of a node with `share_threshold`: its pattern. */
 export function patternPart(pattern: string): string {
   if (Buffer.byteLength(pattern) <= MAX_PART_BYTES) return `${pattern.length}*${pattern}`;
   return `*${sha256Hex(pattern)}`;
 }
 
-/** The bucket of entries that all enter with their own values. */
+/** The bucket of entries that all enter with their own values, credentials as digests. */
 export function entriesKey(domain: string, entries: readonly Entry[]): BucketKey {
   let key = textPart(domain);
   let tagLength = key.length;
   entries.forEach((entry, i) => {
-    key += textPart(entry.key) + textPart(entry.value);
+    key += textPart(entry.key) + valuePart(entry.key, entry.value);
     if (i === 0) tagLength = key.length;
   });
   return { key, tagLength };
 }
 
 /**
- * The bucket of a limit override (RateLimitDescriptor.limit): never that of the rule it replaces, nor of an override of
- * another size or unit. `entries` are those after `derive` ({@link Match.entries}).
+ * The bucket of a limit override (RateLimitDescriptor.limit), derived from the one it replaces: the rule's ({@link Match}), so
+ * that a rule's override shares where the rule does, else {@link entriesKey} of the entries after `derive`. Never the bucket of
+ * the rule itself, nor of an override of another size or unit.
  */
-export function overrideKey(
-  domain: string,
-  entries: readonly Entry[],
-  unit: WindowUnit,
-  requestsPerUnit: number,
-): BucketKey {
-  const { key, tagLength } = entriesKey(domain, entries);
-  return { key: `${key}!${requestsPerUnit}/${unit}`, tagLength };
-}
-
-/** SHA-256 of a text's UTF-8 bytes, in lower case hex. */
-export function sha256Hex(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+export function overrideKey(base: BucketKey, unit: WindowUnit, requestsPerUnit: number): BucketKey {
+  return { key: `${base.key}!${requestsPerUnit}/${unit}`, tagLength: base.tagLength };
 }

@@ -1,7 +1,7 @@
 import type { Entry } from '../limiter/rule.js';
-import { sha256Hex } from './bucket-key.js';
 import { normalisePath } from './normalise-path.js';
 import type { PathPattern } from './path-pattern.js';
+import { sha256Hex } from './sha256.js';
 
 /** One compiled item of `derive`: turns the entries of a descriptor into those that are matched. */
 export type DeriveStep = TableStep | RuleStep;
@@ -14,7 +14,10 @@ const MAX_REMEMBERED = 1000;
 /** Longer values are not worth the memory. */
 const MAX_REMEMBERED_LENGTH = 256;
 
-/** `sha256`: every entry of the source key becomes the tenant that owns the API key. */
+/**
+ * `sha256`: the source entry becomes the tenant that owns the API key. Of several entries with that key the first counts and
+ * the others are dropped: a second key sent along must not lead past the limits.
+ */
 export class TableStep {
   readonly kind = 'table';
   readonly entry: string;
@@ -37,9 +40,11 @@ export class TableStep {
     let derived: Entry[] | undefined;
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry;
-      if (entry.key !== this.source) continue;
-      derived ??= entries.slice();
-      derived[i] = { key: this.entry, value: this.tenantOf(entry.value) };
+      if (entry.key !== this.source) derived?.push(entry);
+      else if (derived === undefined) {
+        derived = entries.slice(0, i);
+        derived.push({ key: this.entry, value: this.tenantOf(entry.value) });
+      }
     }
     return derived ?? entries;
   }

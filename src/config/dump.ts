@@ -3,6 +3,7 @@ import type { DeriveRule, DeriveStep } from './derive.js';
 import { describeHeaders, describePhase, describeRule } from './describe.js';
 import type { DomainPolicy, PolicySet } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
+import { isCredential, redacted } from './redact.js';
 
 /**
  * The whole configuration as text, for `/rlconfig`: every domain with its settings, derive steps and tree. Key tables appear
@@ -52,7 +53,9 @@ export function describeStep(step: DeriveStep): string {
 export function describeDeriveRule(rule: DeriveRule, sources: readonly string[]): string {
   const conditions = rule.conditions.map((condition, i) => {
     if (condition === undefined) return '';
-    return `${sources[i]}=${typeof condition === 'string' ? condition : condition.source}`;
+    const source = sources[i] as string;
+    const text = typeof condition === 'string' ? condition : condition.source;
+    return `${source}=${isCredential(source) ? redacted(text) : text}`;
   });
   return `${conditions.filter((text) => text !== '').join(' ') || 'always'} -> ${rule.value}`;
 }

@@ -125,14 +125,12 @@ function explainSteps(
 function outcomeOf(step: DeriveStep, before: readonly Entry[], after: readonly Entry[]): string {
   if (step.kind === 'table') {
     if (after === before) return `there is no entry ${step.source}`;
-    return before
-      .flatMap((entry, i) => (entry.key === step.source ? [(after[i] as Entry).value] : []))
-      .map((value) =>
-        value.startsWith(UNKNOWN_KEY_PREFIX)
-          ? `the API key is in no table: ${step.entry}=${value}`
-          : `the API key is in the table: ${step.entry}=${value}`,
-      )
-      .join('; ');
+    // Nothing before the first source entry moves, so the tenant stands in its place.
+    const value = after[before.findIndex(({ key }) => key === step.source)]?.value ?? '';
+    const found = value.startsWith(UNKNOWN_KEY_PREFIX) ? 'in no table' : 'in the table';
+    const dropped = before.length - after.length;
+    const more = dropped === 0 ? '' : `; further entries ${step.source} are dropped: ${dropped}`;
+    return `the API key is ${found}: ${step.entry}=${value}${more}`;
   }
   const values = step.sourceValues(before);
   if (values === undefined) {

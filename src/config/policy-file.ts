@@ -4,7 +4,7 @@ import { type Position, ProblemList } from './config-problem.js';
 import { FieldReader, type Located } from './field-reader.js';
 import type { ResponseHeaders } from './policy.js';
 import { MISPLACED_KEYS } from './policy-keys.js';
-import { PolicyNode } from './policy-node.js';
+import { nodeLabel, PolicyNode } from './policy-node.js';
 import { type DeriveFields, type ReadFile, readDerive } from './read-derive.js';
 import { readPhase } from './read-phase.js';
 import { readRateLimit } from './read-rate-limit.js';
@@ -176,7 +176,7 @@ class PolicyReader {
     const shadowMode = reader.boolean('shadow_mode') === true;
     const quotaMode = reader.boolean('quota_mode') === true;
     this.readKeysOfLater(reader);
-    const label = value === '' ? key : `${key}=${value}`;
+    const label = nodeLabel(key, value);
     const path = parentPath === '' ? label : `${parentPath}/${label}`;
     const limitReader = reader.mapping('rate_limit');
     const limit = limitReader === undefined ? undefined : readRateLimit(limitReader);

@@ -1,5 +1,6 @@
 import type { PhaseSchedule, Rule, StoreFailurePolicy } from '../limiter/rule.js';
-import { patternPart, textPart } from './bucket-key.js';
+import { patternPart, secretPart, textPart, valuePart } from './bucket-key.js';
+import { isCredential, redacted } from './redact.js';
 import { Wildcard } from './wildcard.js';
 
 /** What a node is built from; see {@link PolicyNode}. */
@@ -30,6 +31,7 @@ export class PolicyNode {
   /** Part of the bucket key that is the same for every value: all of it unless the value enters itself. */
   private readonly fixedPart: string;
   private readonly valueEnters: boolean;
+  private readonly secret: boolean;
 
   constructor(options: NodeOptions) {
     const { key, value, shareThreshold } = options;
@@ -41,15 +43,18 @@ export class PolicyNode {
     this.phase = options.phase;
     this.onStoreFailure = options.onStoreFailure;
     this.rule = options.rule;
+    this.secret = isCredential(key);
     this.valueEnters = value === '' || (this.wildcard !== undefined && !shareThreshold);
     if (this.valueEnters) this.fixedPart = textPart(key);
     else
-      this.fixedPart = textPart(key) + (this.wildcard === undefined ? textPart(value) : patternPart(value));
+      this.fixedPart =
+        textPart(key) + (this.wildcard === undefined ? valuePart(key, value) : patternPart(value));
   }
 
   /** The part of a bucket key for an entry that matched this node. */
   keyPart(value: string): string {
-    return this.valueEnters ? this.fixedPart + textPart(value) : this.fixedPart;
+    if (!this.valueEnters) return this.fixedPart;
+    return this.fixedPart + (this.secret ? secretPart(value) : textPart(value));
   }
 
   /** The node below that an entry leads to. */
@@ -72,10 +77,16 @@ export class PolicyNode {
     for (const level of this.levels.values()) yield* level.nodes;
   }
 
-  /** How messages name the node: `resource_group=user-chats`, or the key alone. */
+  /** How messages name the node; see {@link nodeLabel}. */
   get label(): string {
-    return this.value === '' ? this.key : `${this.key}=${this.value}`;
+    return nodeLabel(this.key, this.value);
   }
+}
+
+/** `resource_group=user-chats`, or the key alone. The literal value of a credential is redacted; a pattern is none. */
+export function nodeLabel(key: string, value: string): string {
+  if (value === '') return key;
+  return `${key}=${isCredential(key) && !value.includes('*') ? redacted(value) : value}`;
 }
 
 /** All nodes with one key below one node. */

@@ -5,6 +5,7 @@ import { FieldReader } from './field-reader.js';
 import { normalisePath } from './normalise-path.js';
 import { PathPattern } from './path-pattern.js';
 import { readKeyTable } from './read-key-table.js';
+import { isCredential, redacted } from './redact.js';
 import { parseYaml } from './yaml-document.js';
 
 /** Reads a file that a policy names; throws an Error with a sentence when it cannot. */
@@ -149,7 +150,8 @@ function readCondition(rule: FieldReader, source: string): DeriveCondition {
   if (text === undefined || !text.startsWith('/')) return text;
   const pattern = PathPattern.parse(text);
   if (typeof pattern === 'string') {
-    rule.error(source, `"${text.slice(0, 100)}" is no path pattern: ${pattern}`);
+    const shown = isCredential(source) ? redacted(text) : text.slice(0, 100);
+    rule.error(source, `"${shown}" is no path pattern: ${pattern}`);
     return undefined;
   }
   const encoded = /%(?!2F)[0-9a-fA-F]{2}/.exec(text)?.[0];

@@ -1,5 +1,5 @@
 import type { Entry } from '../limiter/rule.js';
-import { sha256Hex } from './bucket-key.js';
+import { sha256Hex } from './sha256.js';
 
 /** What is shown in place of a secret: enough to tell two apart, too little to guess one. */
 export function redacted(secret: string): string {
@@ -15,12 +15,17 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
   'authorization',
 ]);
 
+/** Whether an entry key names a credential in every policy, in any case of letters: its values are secrets. */
+export function isCredential(key: string): boolean {
+  return CREDENTIALS.has(key.toLowerCase());
+}
+
 /**
  * Entries as they may be shown in logs and answers: values of `secretKeys` ({@link DomainPolicy.secretKeys}) redacted, and of keys
  * that everybody uses for credentials.
  */
 export function redactEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {
-  const secret = ({ key }: Entry): boolean => secretKeys.has(key) || CREDENTIALS.has(key.toLowerCase());
+  const secret = ({ key }: Entry): boolean => secretKeys.has(key) || isCredential(key);
   if (!entries.some(secret)) return entries;
   return entries.map((entry) => (secret(entry) ? { key: entry.key, value: redacted(entry.value) } : entry));
 }

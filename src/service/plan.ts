@@ -1,5 +1,5 @@
 import type { Descriptor, RateLimitRequest } from '../codec/messages.js';
-import { overrideKey } from '../config/bucket-key.js';
+import { entriesKey, overrideKey } from '../config/bucket-key.js';
 import type { DomainPolicy, Match } from '../config/policy.js';
 import type { Enforcement, TakeItem } from '../limiter/bucket-store.js';
 import { type Rate, type WindowUnit, windowRate } from '../limiter/rate.js';
@@ -88,7 +88,8 @@ function planOne(
   if (descriptor.limit !== undefined && match.entries.length > 0) {
     const unit = OVERRIDE_UNITS[descriptor.limit.unit] as WindowUnit;
     rate = windowRate(unit, descriptor.limit.requestsPerUnit);
-    ({ key, tagLength } = overrideKey(policy.domain, match.entries, unit, rate.requestsPerUnit));
+    const base = rule === undefined ? entriesKey(policy.domain, match.entries) : match;
+    ({ key, tagLength } = overrideKey(base, unit, rate.requestsPerUnit));
     enforcement = phaseAt(match.phase, wallMicros) === 'active' ? 'enforce' : 'observe';
   } else if (rule?.rate === undefined) {
     return { match, take: undefined, unlimited: rule !== undefined };

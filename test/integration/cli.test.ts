@@ -42,7 +42,7 @@ describe('weir', () => {
     [['serve', 'now'], '"now" is no setting'],
     [['check-config'], 'name at least one policy file'],
     [['explain', BUNDLED], 'at least one key=value'],
-    [['explain', BUNDLED, 'tenant'], '"tenant" is not of the form key=value'],
+    [['explain', BUNDLED, 'tenant'], 'argument 2 is not of the form key=value'],
     [['check'], 'key=value'],
     [['health', 'now'], 'takes no arguments'],
     [['health', '--address', ''], 'is not host:port'],

@@ -41,15 +41,25 @@ describe('bucket keys', () => {
   const part = fc.oneof(
     text('a', '1', ':', '*', '#', '!', '/'),
     fc.string({ unit: 'grapheme', maxLength: 200 }),
-    fc.constantFrom('minute', '', `#${'0'.repeat(64)}`, 'a'.repeat(128), 'a'.repeat(129), 'ü'.repeat(64)),
+    fc.constantFrom(
+      'minute',
+      '',
+      'api_key',
+      `#${'0'.repeat(64)}`,
+      'a'.repeat(128),
+      'a'.repeat(129),
+      'ü'.repeat(64),
+    ),
   );
   const entry: fc.Arbitrary<Entry> = fc.record({ key: part, value: part });
   const override = fc.option(fc.tuple(fc.constantFrom(...WINDOW_UNITS), fc.integer({ min: 0, max: 200 })));
   const bucket = fc.tuple(part, fc.array(entry, { maxLength: 3 }), override);
   type Bucket = typeof bucket extends fc.Arbitrary<infer T> ? T : never;
 
-  const keyOf = ([domain, entries, limit]: Bucket): string =>
-    limit === null ? entriesKey(domain, entries).key : overrideKey(domain, entries, ...limit).key;
+  const keyOf = ([domain, entries, limit]: Bucket): string => {
+    const base = entriesKey(domain, entries);
+    return limit === null ? base.key : overrideKey(base, ...limit).key;
+  };
 
   test('are the same only for the same bucket', () => {
     fc.assert(

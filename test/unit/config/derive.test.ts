@@ -29,12 +29,25 @@ derive:
     expect(shown(policy, 'api_key=')).toEqual([`tenant=sha256:${hex('')}`]);
   });
 
-  test('no occurrence survives', () => {
-    expect(shown(policy, 'api_key=one', 'x=1', 'api_key=bad')).toEqual([
-      'tenant=acme',
+  test('of several keys the first counts, and no occurrence survives', () => {
+    expect(shown(policy, 'api_key=one', 'x=1', 'api_key=bad')).toEqual(['tenant=acme', 'x=1']);
+    expect(shown(policy, 'x=1', 'api_key=bad', 'api_key=one', 'api_key=bad', 'y=2')).toEqual([
       'x=1',
       `tenant=sha256:${hex('bad')}`,
+      'y=2',
     ]);
+  });
+
+  test('a second key does not lead past the limits', () => {
+    const limited = policyOf(`
+domain: d
+derive: [{ entry: tenant, from: [api_key], sha256: {} }]
+descriptors:
+  - { key: tenant, descriptors: [{ key: method, rate_limit: { unit: second, requests_per_unit: 1 } }] }
+`);
+    const once = limited.match(entries('api_key=a', 'method=GET'));
+    expect(once.rule).toBeDefined();
+    expect(limited.match(entries('api_key=a', 'api_key=b', 'method=GET')).key).toBe(once.key);
   });
 
   test('thousands of keys, long ones among them, stay right', () => {

@@ -81,6 +81,20 @@ test('an unknown key, and patterns that were tried', () => {
   expect(text).not.toContain('other-secret');
 });
 
+test('a second API key is dropped, and said to be', () => {
+  const explanation = asked(
+    `api_key=${SECRET}`,
+    'api_key=other-secret',
+    'method=GET',
+    'path=/open/v5/user-chats',
+  );
+  expect(explanation.steps[0]?.outcome).toBe(
+    'the API key is in the table: tenant=acme; further entries api_key are dropped: 1',
+  );
+  expect(explanation.result).toBe('The rule at tenant/group=user-chats applies.');
+  expect(JSON.stringify(explanation)).not.toContain('secret');
+});
+
 describe('why nothing applies', () => {
   test.each([
     [[], 'The descriptor has no entries: no limit.'],
