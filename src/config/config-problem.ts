@@ -24,12 +24,19 @@ export class ProblemList {
   readonly file: string;
   readonly errors: ConfigProblem[] = [];
   readonly warnings: ConfigProblem[] = [];
+  private readonly settled = new Set<string>();
 
   constructor(file: string) {
     this.file = file;
   }
 
+  /** Says no more about a place: what stands there has been reported and cannot be known, so more would be guessed. */
+  settle(at: Position): void {
+    this.settled.add(placeOf(at));
+  }
+
   error(at: Position, path: string, message: string): void {
+    if (this.settled.has(placeOf(at))) return;
     this.errors.push({ file: this.file, line: at.line, column: at.column, path, message });
   }
 
@@ -41,6 +48,7 @@ export class ProblemList {
   }
 
   warn(at: Position, path: string, message: string): void {
+    if (this.settled.has(placeOf(at))) return;
     this.warnings.push({ file: this.file, line: at.line, column: at.column, path, message });
   }
 }
@@ -49,6 +57,10 @@ export class ProblemList {
 export interface Position {
   readonly line: number;
   readonly column: number;
+}
+
+function placeOf({ line, column }: Position): string {
+  return `${line}:${column}`;
 }
 
 /** The file as a whole, where no line can be named. */

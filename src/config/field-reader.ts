@@ -35,13 +35,13 @@ export class FieldReader {
   }
 
   /**
-   * Reports every key that is not in `known`. A key of `elsewhere` has its place in another mapping: the reference accepts
+   * Reports every key that is not in `known`; keys that may be secrets are not repeated. A key of `elsewhere` has its place in another mapping: the reference accepts
    * and ignores it here, so it is only warned about.
    */
   expectKeys(known: readonly string[], elsewhere: ReadonlyMap<string, string> = new Map()): void {
     for (const field of this.map.fields.values()) {
       if (known.includes(field.key)) continue;
-      const path = joinPath(this.path, field.key);
+      const path = field.shown ? joinPath(this.path, field.key) : `${this.path}[${field.index}]`;
       const place = elsewhere.get(field.key);
       if (place !== undefined) {
         this.problems.warn(field.keyAt, path, `"${field.key}" has no effect here; it belongs ${place}`);
@@ -50,7 +50,8 @@ export class FieldReader {
       const near = closest(field.key, known);
       const remedy =
         near === undefined ? `the keys known here are ${known.join(', ')}` : `did you mean "${near}"?`;
-      this.problems.error(field.keyAt, path, `unknown key "${field.key.slice(0, 60)}"; ${remedy}`);
+      const name = field.shown ? ` "${field.key.slice(0, 60)}"` : '';
+      this.problems.error(field.keyAt, path, `unknown key${name}; ${remedy}`);
     }
   }
 

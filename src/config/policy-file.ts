@@ -5,7 +5,7 @@ import { FieldReader, type Located } from './field-reader.js';
 import type { ResponseHeaders } from './policy.js';
 import { MISPLACED_KEYS } from './policy-keys.js';
 import { nodeLabel, PolicyNode } from './policy-node.js';
-import { type DeriveFields, type ReadFile, readDerive } from './read-derive.js';
+import { type DeriveFields, type ReadFile, readDerive, showDeriveKey } from './read-derive.js';
 import { readPhase } from './read-phase.js';
 import { readRateLimit } from './read-rate-limit.js';
 import { parseYaml } from './yaml-document.js';
@@ -47,7 +47,7 @@ const LATER_HEADER_FAMILIES: readonly string[] = ['ratelimit-draft-03', 'ratelim
 export function parsePolicy(file: string, bytes: Uint8Array, readFile: ReadFile): ParsedPolicy {
   const problems = new ProblemList(file);
   const nothing = { policy: undefined, domainAt: undefined, problems, tableFiles: [], isKeyTable: false };
-  const document = parseYaml(bytes, problems);
+  const document = parseYaml(bytes, problems, { showKey });
   if (document === undefined) return nothing;
   if (document.kind !== 'map') {
     problems.error(document.at, '', 'a policy file is a mapping; begin it with "domain: <name>"');
@@ -64,6 +64,15 @@ export function parsePolicy(file: string, bytes: Uint8Array, readFile: ReadFile)
     return { ...nothing, isKeyTable: keys.every((key) => /^[0-9a-f]{64}$/i.test(key)) };
   }
   return new PolicyReader(new FieldReader(document, '', problems), readFile).read();
+}
+
+/**
+ * Keys at the top that are not known may be API keys: the file may be a key table, or a table may lack its indentation. The tree
+ * of descriptors holds none, unless a table got into it.
+ */
+function showKey(path: string, key: string): boolean {
+  if (path === '') return ROOT_KEYS.includes(key) || MISPLACED_KEYS.has(key);
+  return path.startsWith('derive') ? showDeriveKey(path, key) : !/\b(?:derive|sha256)/.test(path);
 }
 
 /** Turns a checked mapping into a tree; holds what the recursion shares. */

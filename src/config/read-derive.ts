@@ -20,6 +20,15 @@ export interface DeriveFields {
 
 const STEP_KEYS = ['entry', 'from', 'rules', 'sha256', 'sha256_file'];
 
+/**
+ * Whether messages may show a key of the mapping at `path`, which is `derive` or below. Only keys that this reader knows: what is
+ * not known may be an API key in the wrong place, or at the wrong depth.
+ */
+export function showDeriveKey(path: string, key: string): boolean {
+  if (/^derive\[\d+\]$/.test(path)) return STEP_KEYS.includes(key);
+  return /^derive\[\d+\]\.rules\[\d+\]$/.test(path) && key === 'value';
+}
+
 /** Reads `derive` of a policy file. Bad items are reported and left out. */
 export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields {
   const steps: DeriveStep[] = [];
@@ -119,6 +128,7 @@ function readTableFile(
     return problems;
   }
   readKeyTable(new FieldReader(document, '', problems), table);
+  problems.sort();
   return problems;
 }
 

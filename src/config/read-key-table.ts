@@ -6,10 +6,8 @@ import type { FieldReader } from './field-reader.js';
  * place, never by what they hold: someone may have written a key where its digest belongs.
  */
 export function readKeyTable(reader: FieldReader, table: Map<string, string>): void {
-  let index = -1;
   for (const field of reader.map.fields.values()) {
-    index++;
-    const path = `${reader.path}[${index}]`;
+    const path = `${reader.path}[${field.index}]`;
     if (!/^[0-9a-f]{64}$/i.test(field.key)) {
       reader.problems.error(
         field.keyAt,

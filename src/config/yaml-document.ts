@@ -20,6 +20,10 @@ export interface YamlScalar {
 export interface YamlField {
   readonly key: string;
   readonly keyAt: Position;
+  /** 0-based place in the mapping as written: names the field where its key may not be shown. */
+  readonly index: number;
+  /** Whether messages may show the key. */
+  readonly shown: boolean;
   readonly value: YamlValue;
 }
 
@@ -45,6 +49,14 @@ export const MAX_DEPTH = 200;
 const MAX_SYNTAX_ERRORS = 20;
 const TOO_DEEP = `the file nests more than ${MAX_DEPTH} levels; flatten it`;
 
+/** Syntax errors whose sentences quote the file, and what is said instead. */
+const QUOTING_CODES: ReadonlyMap<string, string> = new Map([
+  ['TAG_RESOLVE_FAILED', 'a tag (!name) cannot be resolved; remove it, or quote the text'],
+  ['BAD_COLLECTION_TYPE', 'a tag (!name) does not fit the value; remove it'],
+  ['BAD_DIRECTIVE', 'a directive (a line that begins with %) is wrong; remove it'],
+  ['BAD_DQ_ESCAPE', 'Invalid escape sequence; write "\\\\" for a backslash'],
+]);
+
 /** Plain scalars that stand for "nothing here" (YAML 1.1, https://yaml.org/type/null.html). */
 const NULL_TEXTS: ReadonlySet<string> = new Set(['', '~', 'null', 'Null', 'NULL']);
 
@@ -54,13 +66,20 @@ export function isNull(value: YamlValue): boolean {
 }
 
 /**
- * Parses the first document of a file. Reports every syntax error into `problems` and returns undefined if there is one; a
- * file without any content is an error too. With `secret`, messages never repeat keys of the file.
+ * Whether messages may show a key of the mapping at `path`. Where they may not, nothing below the key is shown either, and paths
+ * name it by its place.
+ */
+export type ShowKey = (path: string, key: string) => boolean;
+
+/**
+ * Parses the first document of a file. Reports what is wrong into `problems`. Syntax errors, exceeded limits and a file without
+ * content give undefined; a key that stands twice, a bad alias or a bad merge key leave a value to go on with, although the file
+ * is refused. With `secret`, messages never repeat anything of the file; `showKey` decides key by key.
  */
 export function parseYaml(
   bytes: Uint8Array,
   problems: ProblemList,
-  options: { readonly secret: boolean } = { secret: false },
+  options: { readonly secret?: boolean; readonly showKey?: ShowKey } = {},
 ): YamlValue | undefined {
   const text = decodeText(bytes, problems);
   if (text === undefined) return undefined;
@@ -76,7 +95,7 @@ export function parseYaml(
   });
   const errors = document.errors.filter((error) => error.code !== 'MULTIPLE_DOCS');
   for (const error of errors.slice(0, MAX_SYNTAX_ERRORS)) {
-    problems.error(positionOf(lines, error.pos[0]), '', syntaxSentence(error, options.secret));
+    problems.error(positionOf(lines, error.pos[0]), '', syntaxSentence(error, options.secret === true));
   }
   if (errors.length > 0) return undefined;
   const rest = document.errors.find((error) => error.code === 'MULTIPLE_DOCS');
@@ -87,10 +106,16 @@ export function parseYaml(
       'only the first document of a file is read; move the documents after this line to files of their own',
     );
   }
-  const converter = new Converter(lines, problems, options.secret);
-  const value = document.contents === null ? undefined : converter.convert(document.contents, '', 0);
-  if (problems.errors.length > 0) return undefined;
+  const showKey = options.showKey ?? (() => options.secret !== true);
+  const converter = new Converter(lines, problems, showKey);
+  const value =
+    document.contents === null
+      ? undefined
+      : converter.convert(document.contents, '', 0, options.secret === true);
+  if (converter.gaveUp) return undefined;
   if (value === undefined || isNull(value)) {
+    // An alias to nothing was reported already.
+    if (problems.errors.length > 0) return undefined;
     const remedy = options.secret
       ? 'write {} for a table without keys'
       : 'write the policy into it or remove it';
@@ -129,9 +154,10 @@ function decodeText(bytes: Uint8Array, problems: ProblemList): string | undefine
 }
 
 function syntaxSentence(error: { readonly code: string; readonly message: string }, secret: boolean): string {
-  const line = error.message.split('\n', 1)[0] as string;
-  const detail = secret ? error.code : line.slice(0, 200);
-  return `this is not valid YAML: ${detail}`;
+  if (secret) return `this is not valid YAML: ${error.code}`;
+  // Some of the parser's sentences quote the text they stumble over, and that may be an API key.
+  const line = (error.message.split('\n', 1)[0] as string).replace(/(?<=\w): .*$/, '');
+  return `this is not valid YAML: ${QUOTING_CODES.get(error.code) ?? line.slice(0, 200)}`;
 }
 
 function positionOf(lines: LineCounter, offset: number): Position {
@@ -143,22 +169,27 @@ function positionOf(lines: LineCounter, offset: number): Position {
 class Converter {
   private readonly lines: LineCounter;
   private readonly problems: ProblemList;
-  private readonly secret: boolean;
+  private readonly showKey: ShowKey;
   /** Anchored nodes by name, in document order: an alias means the latest one before it (YAML 1.2, 7.1). */
   private readonly anchors = new Map<string, Node>();
   /** Nodes being converted, to find an alias to its own ancestor. */
   private readonly open = new Set<Node>();
   private aliasDepth = 0;
   private aliasValues = 0;
-  private gaveUp = false;
+  gaveUp = false;
+  /** Anchored nodes whose contents may not be shown, wherever an alias brings them. */
+  private readonly hidden = new Set<Node>();
+  /** What was reported: an expansion must not report it again. */
+  private readonly reported = new Set<string>();
 
-  constructor(lines: LineCounter, problems: ProblemList, secret: boolean) {
+  constructor(lines: LineCounter, problems: ProblemList, showKey: ShowKey) {
     this.lines = lines;
     this.problems = problems;
-    this.secret = secret;
+    this.showKey = showKey;
   }
 
-  convert(node: unknown, path: string, depth: number): YamlValue {
+  /** `hidden`: nothing of the node may be shown. */
+  convert(node: unknown, path: string, depth: number, hidden: boolean): YamlValue {
     const at = this.positionOf(node);
     if (this.gaveUp) return nothing(at);
     if (depth > MAX_DEPTH) {
@@ -169,20 +200,20 @@ class Converter {
       this.giveUp(at, path, `aliases expand to more than ${MAX_ALIAS_VALUES} values; write fewer aliases`);
       return nothing(at);
     }
-    if (isAlias(node)) return this.convertAlias(node, path, depth);
+    if (isAlias(node)) return this.convertAlias(node, path, depth, hidden);
     if (isScalar(node)) {
-      this.remember(node);
+      this.remember(node, hidden);
       const quoted = node.type !== 'PLAIN' || node.tag === 'tag:yaml.org,2002:str';
       return { kind: 'scalar', text: node.source ?? String(node.value ?? ''), plain: !quoted, at };
     }
     if (isMap(node) || isSeq(node)) {
-      this.remember(node);
+      this.remember(node, hidden || !this.showKey(path, ''));
       this.open.add(node);
       const value: YamlValue = isMap(node)
-        ? { kind: 'map', fields: this.convertFields(node.items, path, depth), at }
+        ? { kind: 'map', fields: this.convertFields(node.items, path, depth, hidden), at }
         : {
             kind: 'list',
-            items: node.items.map((item, i) => this.convert(item, `${path}[${i}]`, depth + 1)),
+            items: node.items.map((item, i) => this.convert(item, `${path}[${i}]`, depth + 1, hidden)),
             at,
           };
       this.open.delete(node);
@@ -191,50 +222,60 @@ class Converter {
     return nothing(at);
   }
 
-  private convertAlias(node: Node & { source: string }, path: string, depth: number): YamlValue {
+  private convertAlias(
+    node: Node & { source: string },
+    path: string,
+    depth: number,
+    hidden: boolean,
+  ): YamlValue {
     const at = this.positionOf(node);
     const target = this.anchors.get(node.source);
     if (target === undefined) {
-      this.problems.error(
-        at,
-        path,
-        `there is no anchor "&${node.source}" before this alias; define it first`,
-      );
+      const anchor = hidden ? 'anchor of this name' : `anchor "&${node.source}"`;
+      this.report(at, path, `there is no ${anchor} before this alias; define it first`);
+      this.problems.settle(at);
       return nothing(at);
     }
     if (this.open.has(target)) {
-      this.problems.error(at, path, `the alias "*${node.source}" stands inside its own anchor; remove it`);
+      const alias = hidden ? 'this alias' : `the alias "*${node.source}"`;
+      this.report(at, path, `${alias} stands inside its own anchor; remove it`);
+      this.problems.settle(at);
       return nothing(at);
     }
     this.aliasDepth++;
-    const value = this.convert(target, path, depth);
+    const value = this.convert(target, path, depth, hidden || this.hidden.has(target));
     this.aliasDepth--;
     return value;
   }
 
-  private convertFields(pairs: readonly unknown[], path: string, depth: number): Map<string, YamlField> {
+  private convertFields(
+    pairs: readonly unknown[],
+    path: string,
+    depth: number,
+    hidden: boolean,
+  ): Map<string, YamlField> {
     const fields = new Map<string, YamlField>();
     const merges: YamlValue[] = [];
     pairs.forEach((pair, index) => {
       if (!isPair(pair) || this.gaveUp) return;
-      const key = this.convert(pair.key, path, depth + 1);
+      const showKey = (name: string): boolean => !hidden && this.showKey(path, name);
+      // Of a key that is an alias or a mapping itself nothing is known yet.
+      const key = this.convert(pair.key, path, depth + 1, !showKey(''));
       if (key.kind !== 'scalar') {
-        this.problems.error(
-          key.at,
-          path,
-          'a key of a mapping must be a text; put the mapping or list elsewhere',
-        );
+        this.report(key.at, path, 'a key of a mapping must be a text; put the mapping or list elsewhere');
         return;
       }
-      const childPath = this.secret ? `${path}[${index}]` : joinPath(path, key.text);
-      const value = pair.value === null ? nothing(key.at) : this.convert(pair.value, childPath, depth + 1);
+      const shown = showKey(key.text);
+      const childPath = shown ? joinPath(path, key.text) : `${path}[${index}]`;
+      const value =
+        pair.value === null ? nothing(key.at) : this.convert(pair.value, childPath, depth + 1, !shown);
       if (key.plain && key.text === '<<') {
         merges.push(value);
       } else if (fields.has(key.text)) {
-        const name = this.secret ? 'this key' : `the key "${key.text}"`;
-        this.problems.error(key.at, childPath, `${name} stands twice in one mapping; remove one of the two`);
+        const name = shown ? `the key "${key.text}"` : 'this key';
+        this.report(key.at, childPath, `${name} stands twice in one mapping; remove one of the two`);
       } else {
-        fields.set(key.text, { key: key.text, keyAt: key.at, value });
+        fields.set(key.text, { key: key.text, keyAt: key.at, index, shown, value });
       }
     });
     for (const merge of merges) this.merge(merge, fields, path);
@@ -246,20 +287,25 @@ class Converter {
     const sources = source.kind === 'list' ? source.items : [source];
     for (const item of sources) {
       if (item.kind !== 'map') {
-        this.problems.error(
-          item.at,
-          joinPath(path, '<<'),
-          'a merge key takes a mapping or a list of mappings',
-        );
+        this.report(item.at, joinPath(path, '<<'), 'a merge key takes a mapping or a list of mappings');
         continue;
       }
       for (const field of item.fields.values()) if (!fields.has(field.key)) fields.set(field.key, field);
     }
   }
 
-  private remember(node: Node & { anchor?: string }): void {
+  private remember(node: Node & { anchor?: string }, hidden: boolean): void {
     // Only where the anchor is defined: an expansion must not bring an old definition of a name back.
-    if (this.aliasDepth === 0 && node.anchor !== undefined) this.anchors.set(node.anchor, node);
+    if (this.aliasDepth > 0 || node.anchor === undefined) return;
+    this.anchors.set(node.anchor, node);
+    if (hidden) this.hidden.add(node);
+  }
+
+  private report(at: Position, path: string, message: string): void {
+    const place = `${at.line}:${at.column}`;
+    if (this.reported.has(place)) return;
+    this.reported.add(place);
+    this.problems.error(at, path, message);
   }
 
   private giveUp(at: Position, path: string, message: string): void {

@@ -54,6 +54,36 @@ describe('the file', () => {
     expect(errorsOf(text)).toEqual([error]);
   });
 
+  test('a key that stands twice, bad aliases and merge keys hide no other errors, and cause none', () => {
+    const text = `domain: *gone
+on_store_failure: never
+descriptors:
+- key: a
+  key: b
+  rate_limit: { unit: eon, requests_per_unit: 1 }
+- *gone
+- key: c
+  <<: x
+  rate_limit: { <<: *gone, unit: hour, requests_per_unit: -1 }
+- &r { key: d, key: e, rate_limt: 1 }
+- { key: f, descriptors: [*r] }
+`;
+    expect(errorsOf(text).map((error) => error.slice('policy.yaml:'.length).split(';')[0])).toEqual([
+      '1:9: domain: there is no anchor "&gone" before this alias',
+      '2:19: on_store_failure: "never" is not one of error, allow, deny, local',
+      '5:3: descriptors[0].key: the key "key" stands twice in one mapping',
+      expect.stringMatching(/^6:23: descriptors\[0\]\.rate_limit\.unit: "eon"/),
+      '7:3: descriptors[1]: there is no anchor "&gone" before this alias',
+      '9:7: descriptors[2].<<: a merge key takes a mapping or a list of mappings',
+      '10:21: descriptors[2].rate_limit.<<: there is no anchor "&gone" before this alias',
+      expect.stringMatching(/^10:59: descriptors\[2\]\.rate_limit\.requests_per_unit: /),
+      '11:16: descriptors[3].key: the key "key" stands twice in one mapping',
+      '11:24: descriptors[3].rate_limt: unknown key "rate_limt"',
+      '11:24: descriptors[4].descriptors[0].rate_limt: unknown key "rate_limt"',
+    ]);
+    expect(parse(text).policy).toBeUndefined();
+  });
+
   test('bytes that are not UTF-8', () => {
     expect(errorsOf(Buffer.from('domain: d').toString())).toEqual([]);
     expect(errorsOf(`domain: ${'- '.repeat(3)}`)).not.toEqual([]);
@@ -75,7 +105,7 @@ describe('the file', () => {
     const deep = (name: string, inner: string): string =>
       `${name}: &${name} ${'['.repeat(90)}${inner}${']'.repeat(90)}\n`;
     expect(errorsOf(deep('x', '1') + deep('y', '*x') + deep('z', '*y'))).toEqual([
-      expect.stringMatching(/^policy.yaml:1:\d+: z.*: the file nests more than 200 levels; flatten it$/),
+      expect.stringMatching(/^policy.yaml:1:\d+: \[2\].*: the file nests more than 200 levels; flatten it$/),
     ]);
   });
 
@@ -118,10 +148,10 @@ describe('domain and settings of the file', () => {
     ['domain:\n', '1:8: domain: "domain" is missing or empty; write the domain that Envoy sends'],
     ['domain: ""\n', '1:9: domain: "domain" is missing or empty; write the domain that Envoy sends'],
     ['domain: [d]\n', '1:9: domain: "domain" must be a text, not a list'],
-    ['domain: d\ndescriptor: []\n', '2:1: descriptor: unknown key "descriptor"; did you mean "descriptors"?'],
+    ['domain: d\ndescriptor: []\n', '2:1: [1]: unknown key; did you mean "descriptors"?'],
     [
       'domain: d\nfoo: 1\n',
-      '2:1: foo: unknown key "foo"; the keys known here are domain, phase, response_headers, on_store_failure, derive, descriptors',
+      '2:1: [1]: unknown key; the keys known here are domain, phase, response_headers, on_store_failure, derive, descriptors',
     ],
     [
       'domain: d\nphase: Active\n',
