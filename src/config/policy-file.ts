@@ -66,12 +66,15 @@ export function parsePolicy(file: string, bytes: Uint8Array, readFile: ReadFile)
   return new PolicyReader(new FieldReader(document, '', problems), readFile).read();
 }
 
+/** Looks like the name of a field, mistyped or not: lower case words. API keys hold digits or capitals, or are longer. */
+const FIELD_NAME = /^(?=.{1,24}$)[a-z]+(?:[_-][a-z]+)*$/;
+
 /**
  * Keys at the top that are not known may be API keys: the file may be a key table, or a table may lack its indentation. The tree
  * of descriptors holds none, unless a table got into it.
  */
 function showKey(path: string, key: string): boolean {
-  if (path === '') return ROOT_KEYS.includes(key) || MISPLACED_KEYS.has(key);
+  if (path === '') return FIELD_NAME.test(key);
   return path.startsWith('derive') ? showDeriveKey(path, key) : !/\b(?:derive|sha256)/.test(path);
 }
 

@@ -105,7 +105,7 @@ descriptors:
     const deep = (name: string, inner: string): string =>
       `${name}: &${name} ${'['.repeat(90)}${inner}${']'.repeat(90)}\n`;
     expect(errorsOf(deep('x', '1') + deep('y', '*x') + deep('z', '*y'))).toEqual([
-      expect.stringMatching(/^policy.yaml:1:\d+: \[2\].*: the file nests more than 200 levels; flatten it$/),
+      expect.stringMatching(/^policy.yaml:1:\d+: z\[0\].*: the file nests more than 200 levels; flatten it$/),
     ]);
   });
 
@@ -148,10 +148,10 @@ describe('domain and settings of the file', () => {
     ['domain:\n', '1:8: domain: "domain" is missing or empty; write the domain that Envoy sends'],
     ['domain: ""\n', '1:9: domain: "domain" is missing or empty; write the domain that Envoy sends'],
     ['domain: [d]\n', '1:9: domain: "domain" must be a text, not a list'],
-    ['domain: d\ndescriptor: []\n', '2:1: [1]: unknown key; did you mean "descriptors"?'],
+    ['domain: d\ndescriptor: []\n', '2:1: descriptor: unknown key "descriptor"; did you mean "descriptors"?'],
     [
       'domain: d\nfoo: 1\n',
-      '2:1: [1]: unknown key; the keys known here are domain, phase, response_headers, on_store_failure, derive, descriptors',
+      '2:1: foo: unknown key "foo"; the keys known here are domain, phase, response_headers, on_store_failure, derive, descriptors',
     ],
     [
       'domain: d\nphase: Active\n',
