@@ -38,6 +38,7 @@ export function createLogger(options: LoggerOptions): Logger {
         sync: true,
         translateTime: 'SYS:HH:MM:ss.l',
         ignore: 'pid,hostname',
+        singleLine: true,
       }),
     );
   }
