@@ -29,19 +29,27 @@ export function readArguments<T extends Options>(
   }
 }
 
+/** A descriptor entry as the command line writes it. */
+export interface ArgumentEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** `key=value` as an entry; undefined where it is none. The value may be empty and may hold further `=`. */
+export function readEntry(word: string): ArgumentEntry | undefined {
+  const equals = word.indexOf('=');
+  return equals < 1 ? undefined : { key: word.slice(0, equals), value: word.slice(equals + 1) };
+}
+
 /**
- * `key=value` arguments, which follow a first one, as descriptor entries; a sentence where one is none. The value may hold
- * further `=`. The sentence names the place of a word, as its text may be a mistyped secret.
+ * `key=value` arguments, which follow a first one, as descriptor entries; a sentence where one is none. The sentence names the place of a word, as its text may be a mistyped secret.
  */
-export function readEntries(
-  command: string,
-  words: readonly string[],
-): readonly { readonly key: string; readonly value: string }[] | string {
-  const entries = [];
+export function readEntries(command: string, words: readonly string[]): readonly ArgumentEntry[] | string {
+  const entries: ArgumentEntry[] = [];
   for (const [i, word] of words.entries()) {
-    const equals = word.indexOf('=');
-    if (equals < 1) return `weir ${command}: argument ${i + 2} is not of the form key=value\n`;
-    entries.push({ key: word.slice(0, equals), value: word.slice(equals + 1) });
+    const entry = readEntry(word);
+    if (entry === undefined) return `weir ${command}: argument ${i + 2} is not of the form key=value\n`;
+    entries.push(entry);
   }
   return entries;
 }

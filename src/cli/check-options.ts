@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import type { Descriptor, DescriptorEntry } from '../codec/messages.js';
 import { parseGoDuration } from '../config/go-duration.js';
 import { isAddress } from './address.js';
+import { readEntry } from './arguments.js';
 
 /** What `weir check` is asked to do. */
 export interface CheckOptions {
@@ -112,9 +113,9 @@ function descriptors(words: readonly string[]): Descriptor[] {
 }
 
 function entry(word: string): DescriptorEntry {
-  const equals = word.indexOf('=');
-  if (equals < 1) throw new UsageError(`"${word}" is no entry; write key=value`);
-  return { key: word.slice(0, equals), value: word.slice(equals + 1) };
+  const read = readEntry(word);
+  if (read === undefined) throw new UsageError(`"${word}" is no entry; write key=value`);
+  return read;
 }
 
 function address(text: string): string {

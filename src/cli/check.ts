@@ -4,18 +4,14 @@ import { createReferenceCodec } from '../codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
 import { CHECK_HELP, type CheckOptions, parseCheckArguments } from './check-options.js';
 import { type CheckResult, checkJson, checkTable } from './check-report.js';
+import { EXIT, type Io } from './io.js';
 
-/** Where a command writes. */
-export interface CheckIo {
-  out(text: string): void;
-  err(text: string): void;
+/** Where the command writes. */
+export interface CheckIo extends Pick<Io, 'out' | 'err'> {
   /** Whether `out` is a terminal that shows colours. */
   readonly colour: boolean;
 }
 
-const EXIT_OK = 0;
-const EXIT_FAILED = 1;
-const EXIT_USAGE = 2;
 /** A run longer than this says how far it is, again and again after as long. Milliseconds. */
 const PROGRESS_MS = 2000;
 
@@ -25,10 +21,10 @@ export async function checkCommand(args: readonly string[], io: CheckIo): Promis
   switch (parsed.kind) {
     case 'help':
       io.out(CHECK_HELP);
-      return EXIT_OK;
+      return EXIT.OK;
     case 'usage':
       io.err(`weir check: ${parsed.message}\nTry weir check --help.\n`);
-      return EXIT_USAGE;
+      return EXIT.USAGE;
     case 'run':
       return runCheck(parsed.options, io);
   }
@@ -53,11 +49,11 @@ export async function runCheck(options: CheckOptions, io: CheckIo): Promise<numb
   }
   const result = tally.result();
   io.out(options.json ? checkJson(result) : checkTable(result, io.colour));
-  if (tally.failure === undefined) return EXIT_OK;
+  if (tally.failure === undefined) return EXIT.OK;
   io.err(
     `weir check: ${tally.failures} of ${options.count} calls failed: ${advice(tally.failure, options)}\n`,
   );
-  return EXIT_FAILED;
+  return EXIT.FAILED;
 }
 
 /** Counts what comes back. */

@@ -11,6 +11,9 @@ export interface Clock {
   wallMicros(): number;
 }
 
+/** Longest delay of a Node timer, 24.8 days; of a longer one Node would make 1 ms. Milliseconds. */
+export const MAX_TIMER_MS = 2_147_483_647;
+
 /** The machine's clocks. */
 export const systemClock: Clock = {
   monotonicMicros: () => Math.floor(performance.now() * 1000),

@@ -9,7 +9,7 @@ import { GrpcJsServer } from '../grpc/grpc-js-server.js';
 import { GrpcError, type GrpcServer, STATUS, type UnaryHandler } from '../grpc/grpc-server.js';
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
-import { type Clock, systemClock } from '../limiter/clock.js';
+import { type Clock, MAX_TIMER_MS, systemClock } from '../limiter/clock.js';
 import type { DecisionObserver } from '../service/decision-observer.js';
 import { Refusal, ShouldRateLimit } from '../service/should-rate-limit.js';
 import { createLogger, type Logger } from '../telemetry/logger.js';
@@ -37,8 +37,6 @@ export interface RunningServer {
 }
 
 const MICROS_PER_MS = 1000;
-/** Longest delay of a Node timer, 24.8 days; Node would make 1 ms of a longer one. */
-const MAX_TIMER_MS = 2_147_483_647;
 
 function timerMs(micros: number): number {
   return Math.min(micros / MICROS_PER_MS, MAX_TIMER_MS);
@@ -181,8 +179,7 @@ async function open(settings: Settings, context: StartContext, opened: Opened): 
 
   const startedMicros = clock.monotonicMicros();
   const detail = (): HealthDetail => ({
-    status: serving.reason === undefined ? 'SERVING' : 'NOT_SERVING',
-    ...(serving.reason === undefined ? {} : { reason: serving.reason }),
+    ...servingStatus(serving),
     version: context.version,
     uptimeSeconds: Math.floor((clock.monotonicMicros() - startedMicros) / 1e6),
     store: store.name,
@@ -209,6 +206,10 @@ async function open(settings: Settings, context: StartContext, opened: Opened): 
     reload: () => policies.reload('signal'),
     drain: (why) => drain(why, { settings, log, serving, grpc, opened }),
   };
+}
+
+function servingStatus({ reason }: Serving): Pick<HealthDetail, 'status' | 'reason'> {
+  return reason === undefined ? { status: 'SERVING' } : { status: 'NOT_SERVING', reason };
 }
 
 interface Listening {

@@ -4,7 +4,7 @@ import {
   type TakeItem,
   type TakeResult,
 } from '../../limiter/bucket-store.js';
-import { systemClock } from '../../limiter/clock.js';
+import { MAX_TIMER_MS, systemClock } from '../../limiter/clock.js';
 import { tokenBucketRate } from '../../limiter/rate.js';
 import type { RedisAddress } from './redis-address.js';
 import {
@@ -66,8 +66,6 @@ export const DEFAULT_BREAKER_FAILURES = 5;
 const SILENCE_MICROS = 400_000;
 /** Longest that closing waits for answers, milliseconds. */
 const CLOSE_WAIT_MS = 500;
-/** Longest delay of a Node timer, 24.8 days; a later deadline is looked at again then. */
-const MAX_TIMER_MS = 2_147_483_647;
 /** The probe's bucket fills in a second, so its key does not stay. */
 const PROBE: TakeItem = {
   key: 'probe',
@@ -354,6 +352,7 @@ export class RedisStore implements BucketStore {
     if (deadlineMicros >= this.timerAtMicros) return;
     clearTimeout(this.timer);
     this.timerAtMicros = deadlineMicros;
+    // A deadline beyond the longest timer is looked at again then.
     const wait = Math.max(0, Math.floor((deadlineMicros - TIMER_SLACK_MICROS - nowMicros) / 1000));
     this.timer = setTimeout(() => this.onTimer(), Math.min(wait, MAX_TIMER_MS));
   }

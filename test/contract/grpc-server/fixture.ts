@@ -1,4 +1,5 @@
 import type { ClientHttp2Session } from 'node:http2';
+import { expect } from '@jest/globals';
 import type { CallInfo, GrpcServer, GrpcServerOptions } from '../../../src/grpc/grpc-server.js';
 import { RawClient } from '../../support/grpc-client.js';
 import { openSession } from '../../support/http2-client.js';
@@ -54,6 +55,12 @@ export class Fixture {
     );
     this.#endings.push(() => server.close());
     return server;
+  }
+
+  /** A new connection gets its answer. */
+  async expectToServe(port: number): Promise<void> {
+    const reply = await this.client(port).unary(ECHO, Buffer.from('still here'));
+    expect(reply).toEqual({ code: 0, message: Buffer.from('still here') });
   }
 
   async listening(options: Partial<GrpcServerOptions> = {}): Promise<{ server: GrpcServer; port: number }> {
