@@ -4,7 +4,7 @@ import type { Clock } from '../limiter/clock.js';
 import { MemoryStore } from '../storage/memory/memory-store.js';
 import { parseRedisUrl, type RedisAddress } from '../storage/redis/redis-address.js';
 import type { RedisTlsOptions } from '../storage/redis/redis-connection.js';
-import { RedisStore } from '../storage/redis/redis-store.js';
+import { RedisStore, type RedisStoreOptions } from '../storage/redis/redis-store.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { MemoryStats } from '../telemetry/metrics.js';
 import type { Settings } from './settings-table.js';
@@ -61,7 +61,7 @@ function redisStore(settings: Settings, clock: Clock, log: Logger): Store {
   const address = redisAddress(settings);
   const onAnswer: ((micros: number) => void)[] = [];
   const onChange: ((up: boolean) => void)[] = [];
-  const redis = new RedisStore({
+  const redis = createRedisStore({
     address,
     ...(address.tls ? { tls: tlsOptions(settings) } : {}),
     timeoutMicros: settings.redisTimeout,
@@ -106,6 +106,18 @@ function redisStore(settings: Settings, clock: Clock, log: Logger): Store {
       return redis.close();
     },
   };
+}
+
+/** A store that cannot be made has TLS files that OpenSSL does not take. */
+function createRedisStore(options: RedisStoreOptions): RedisStore {
+  try {
+    return new RedisStore(options);
+  } catch (error) {
+    const variables = 'REDIS_TLS_CACERT, REDIS_TLS_CLIENT_CERT, REDIS_TLS_CLIENT_KEY';
+    throw new StartError([
+      `${variables}: not usable as PEM certificates and key: ${(error as Error).message}`,
+    ]);
+  }
 }
 
 /** REDIS_URL with REDIS_AUTH, which is a password or `user:password`. */

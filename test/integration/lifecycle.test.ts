@@ -96,6 +96,17 @@ describe('start', () => {
     expect(url.stderr + url.stdout).not.toMatch('s3cret');
   });
 
+  test('a certificate for Redis that is none is one clear line', async () => {
+    const file = join(folder, 'garbage.pem');
+    writeFileSync(file, 'garbage');
+    const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
+      env: { REDIS_URL: 'rediss://127.0.0.1:1', REDIS_TLS_CLIENT_CERT: file },
+    });
+    expect(code).toBe(1);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(stderr).toMatch('REDIS_TLS_CLIENT_CERT');
+  });
+
   test('an empty directory is no error: every domain is unknown', async () => {
     const empty = join(folder, 'empty');
     mkdirSync(empty);
