@@ -19,7 +19,9 @@ import {
   GrpcError,
   type GrpcServer,
   type GrpcServerOptions,
+  type ListenAddress,
   STATUS,
+  type TlsMaterial,
   type UnaryHandler,
 } from './grpc-server.js';
 import { normaliseTimeout } from './timeout-header.js';
@@ -114,15 +116,19 @@ export class GrpcJsServer implements GrpcServer {
     this.#grpc.addService(definition, this.#coldServices.guard(definition, implementation));
   }
 
-  listen(host: string, port: number): Promise<number> {
+  listen(address: ListenAddress): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#http2.once('error', reject);
-      this.#http2.listen({ host, port }, () => {
+      this.#http2.listen(address, () => {
         this.#http2.off('error', reject);
         this.#http2.on('error', this.#options.onError);
         resolve((this.#http2.address() as AddressInfo).port);
       });
     });
+  }
+
+  setTls(_material: TlsMaterial): void {
+    throw new Error('this transport does not serve TLS');
   }
 
   drain(graceMs: number): Promise<void> {

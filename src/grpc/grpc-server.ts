@@ -44,8 +44,32 @@ export class GrpcError extends Error {
   }
 }
 
+/** Where to listen: TCP (`port` 0 takes a free one), or a Unix domain socket. */
+export type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string };
+
+/** Certificates of a TLS server, as PEM texts. */
+export interface TlsMaterial {
+  /** The server's certificate, with what leads from it to the root. */
+  readonly cert: string;
+  readonly key: string;
+  /** Issuers of client certificates; with them every client must show one (mTLS). */
+  readonly clientCa: string | undefined;
+}
+
+export interface TlsOptions {
+  readonly material: TlsMaterial;
+  /** A DNS name, URI (SPIFFE) or address that a client's certificate must hold as subject alternative name. */
+  readonly clientSan: string | undefined;
+}
+
 /** Limits and lifetimes of a transport; every one is a documented setting. */
 export interface GrpcServerOptions {
+  /** Serve TLS (ALPN h2) instead of clear text. */
+  readonly tls?: TlsOptions | undefined;
+  /** A connection silent for this long is sent a PING; Infinity: never. Milliseconds. */
+  readonly keepAliveIntervalMs: number;
+  /** No answer to that PING within this time ends the connection. Milliseconds. */
+  readonly keepAliveTimeoutMs: number;
   /** Largest request message in bytes; a larger one gets RESOURCE_EXHAUSTED. */
   readonly maxReceiveMessageBytes: number;
   /** Calls at once per connection (HTTP/2 SETTINGS_MAX_CONCURRENT_STREAMS). */
@@ -74,10 +98,12 @@ export interface GrpcServer {
    */
   addService(definition: ServiceDefinition, implementation: UntypedServiceImplementation): void;
   /**
-   * Listens on TCP. `port` 0 takes a free one. Resolves with the port bound; rejects with Node's system error (`code`
-   * EADDRINUSE, EACCES, …).
+   * Resolves with the port bound, 0 for a socket path; rejects with Node's system error (`code` EADDRINUSE, EACCES, …). A socket file
+   * that nobody listens on any more is replaced.
    */
-  listen(host: string, port: number): Promise<number>;
+  listen(address: ListenAddress): Promise<number>;
+  /** New connections get these certificates; those that are open go on. Throws an Error when they cannot be used: the old ones stay. */
+  setTls(material: TlsMaterial): void;
   /**
    * Refuses new calls with UNAVAILABLE, lets running unary calls finish, ends streams, closes idle connections at once. Resolves
    * when no connection is left, at the latest after `graceMs`, when the rest is cut off.

@@ -169,6 +169,8 @@ async function open(settings: Settings, context: StartContext, opened: Opened): 
     maxHeaderListBytes: settings.grpcMaxHeaderBytes,
     maxConnectionAgeMs: zeroIsNever(settings.grpcMaxConnectionAge),
     maxConnectionAgeGraceMs: zeroIsNever(settings.grpcMaxConnectionAgeGrace),
+    keepAliveIntervalMs: Number.POSITIVE_INFINITY,
+    keepAliveTimeoutMs: 20_000,
     monotonicMicros: () => clock.monotonicMicros(),
     onError,
     onBadConnection: badConnections(log, clock),
@@ -251,7 +253,7 @@ async function listen(
     debugEndpoints(() => policies.current(), clock),
   );
   const plain = await http('HTTP', host, port, 'HOST, PORT', publicEndpoints(metrics, detail));
-  const boundPort = await grpc.listen(grpcHost, grpcPort).catch((error: unknown) => {
+  const boundPort = await grpc.listen({ host: grpcHost, port: grpcPort }).catch((error: unknown) => {
     throw listenError('gRPC', formatHostPort(grpcHost, grpcPort), 'GRPC_HOST, GRPC_PORT', error);
   });
   opened.add(() => grpc.close());

@@ -33,6 +33,8 @@ export async function startRlsServer(decide: Decide): Promise<RlsServer> {
     maxHeaderListBytes: 16_384,
     maxConnectionAgeMs: Number.POSITIVE_INFINITY,
     maxConnectionAgeGraceMs: Number.POSITIVE_INFINITY,
+    keepAliveIntervalMs: Number.POSITIVE_INFINITY,
+    keepAliveTimeoutMs: 20_000,
     monotonicMicros: () => performance.now() * 1000,
     onError: () => {},
     onBadConnection: () => {},
@@ -45,6 +47,6 @@ export async function startRlsServer(decide: Decide): Promise<RlsServer> {
   const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
   health.addTo(server);
   addReflection(server, loadReflectionDefinition());
-  const port = await server.listen('127.0.0.1', 0);
+  const port = await server.listen({ host: '127.0.0.1', port: 0 });
   return { address: `127.0.0.1:${port}`, port, health, requests, server };
 }

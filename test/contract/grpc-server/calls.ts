@@ -28,7 +28,7 @@ export function describeCalls(transport: Transport): void {
     test('takes answers that are plain Uint8Arrays, also views into larger ones', async () => {
       const server = fixture.server();
       server.addUnary('/test.Test/View', () => new Uint8Array([9, 1, 2, 9]).subarray(1, 3));
-      const port = await server.listen('127.0.0.1', 0);
+      const port = await server.listen({ host: '127.0.0.1', port: 0 });
       expect(await fixture.client(port).unary('/test.Test/View', Buffer.alloc(0))).toEqual({
         code: 0,
         message: Buffer.of(1, 2),
@@ -60,7 +60,7 @@ export function describeCalls(transport: Transport): void {
     const throwing = async (fail: () => Uint8Array | Promise<Uint8Array>): Promise<number> => {
       const server = fixture.server();
       server.addUnary('/test.Test/Fail', fail);
-      return server.listen('127.0.0.1', 0);
+      return server.listen({ host: '127.0.0.1', port: 0 });
     };
     const kinds: [string, (error: Error) => () => Promise<Uint8Array>][] = [
       [
@@ -208,7 +208,7 @@ export function describeCalls(transport: Transport): void {
   describe('listening', () => {
     test('rejects a taken port with EADDRINUSE', async () => {
       const { port } = await fixture.listening();
-      await expect(fixture.server().listen('127.0.0.1', port)).rejects.toMatchObject({
+      await expect(fixture.server().listen({ host: '127.0.0.1', port })).rejects.toMatchObject({
         code: 'EADDRINUSE',
         port,
       });
@@ -216,12 +216,14 @@ export function describeCalls(transport: Transport): void {
     });
 
     test('rejects an address that is not ours', async () => {
-      await expect(fixture.server().listen('192.0.2.1', 0)).rejects.toMatchObject({ code: 'EADDRNOTAVAIL' });
+      await expect(fixture.server().listen({ host: '192.0.2.1', port: 0 })).rejects.toMatchObject({
+        code: 'EADDRNOTAVAIL',
+      });
     });
 
     test.each(['::', '::1'])('listens on %s', async (host) => {
       const server = fixture.server();
-      const port = await server.listen(host, 0);
+      const port = await server.listen({ host, port: 0 });
       const session = await fixture.session(port, {}, '[::1]');
       void post(session, HOLD, prefixed(Buffer.alloc(0)));
       expect((await fixture.untilHeld()).info.peer).toBe(`[::1]:${session.socket.localPort}`);

@@ -33,7 +33,7 @@ export function describeDrain(transport: Transport): void {
     const health = new Health(['ratelimit']);
     health.addTo(server);
     addReflection(server, loadReflectionDefinition());
-    return { server, health, port: await server.listen('127.0.0.1', 0) };
+    return { server, health, port: await server.listen({ host: '127.0.0.1', port: 0 }) };
   };
 
   describe('drain', () => {
@@ -168,7 +168,7 @@ export function describeDrain(transport: Transport): void {
       await fixture.untilHeld();
       await server.close();
       expect((await running).code).toBe(14);
-      expect(await fixture.server().listen('127.0.0.1', port)).toBe(port);
+      expect(await fixture.server().listen({ host: '127.0.0.1', port })).toBe(port);
     });
 
     test('ends a drain that is under way', async () => {

@@ -43,6 +43,8 @@ export class Fixture {
       maxHeaderListBytes: 16_384,
       maxConnectionAgeMs: Number.POSITIVE_INFINITY,
       maxConnectionAgeGraceMs: Number.POSITIVE_INFINITY,
+      keepAliveIntervalMs: Number.POSITIVE_INFINITY,
+      keepAliveTimeoutMs: 20_000,
       monotonicMicros: () => NOW_MICROS,
       onError: (error) => this.errors.push(error),
       onBadConnection: (message) => this.errors.push(message),
@@ -65,7 +67,7 @@ export class Fixture {
 
   async listening(options: Partial<GrpcServerOptions> = {}): Promise<{ server: GrpcServer; port: number }> {
     const server = this.server(options);
-    return { server, port: await server.listen('127.0.0.1', 0) };
+    return { server, port: await server.listen({ host: '127.0.0.1', port: 0 }) };
   }
 
   client(port: number): RawClient {

@@ -1,0 +1,14 @@
+/** Where a connection's bytes go; a socket in production, an array in tests. */
+export interface ByteSink {
+  /**
+   * Takes over `bytes`: the connection does not touch them again. Returns false when the peer does not keep up: bytes are
+   * then held by the sink, and `bufferedBytes` says how many.
+   */
+  write(bytes: Buffer): boolean;
+  /** Bytes taken and not yet handed to the operating system. */
+  readonly bufferedBytes: number;
+  /** Ends the connection once everything written is sent. */
+  end(): void;
+  /** Ends it at once. */
+  destroy(): void;
+}

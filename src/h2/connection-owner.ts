@@ -1,0 +1,41 @@
+/** What a connection's owner (the server that accepted its socket) does with it. Implemented by connection.ts. */
+export interface OwnedConnection {
+  /** Streams that are open or half-closed. */
+  readonly openStreams: number;
+  /** Milliseconds on the owner's clock at which bytes last came. */
+  readonly lastReceivedMs: number;
+  /** Sends our SETTINGS. Call it once, before {@link receive}. */
+  start(): void;
+  /** Takes bytes of the peer, cut anywhere. They are read or copied before it returns. Answers given meanwhile leave in one write at its end. */
+  receive(chunk: Buffer): void;
+  /** Hands all output so far to the sink. Output made outside of {@link receive} is announced by {@link ConnectionEvents.onOutput}. */
+  flush(): void;
+  /** The sink has room again after a write that returned false. */
+  onWritable(): void;
+  /** Sends a PING for keep-alive; `onAck` of {@link ConnectionEvents} tells of its answer. */
+  ping(): void;
+  /**
+   * Graceful end (RFC 9113 section 6.8): GOAWAY that names the highest possible stream, then, once a PING tells that the peer has read it, one
+   * that names the last stream served; later streams are refused. Ends the sink when no stream is left.
+   */
+  closeGracefully(): void;
+  /** GOAWAY with `errorCode` and `debug` text, then the end, whatever runs. */
+  terminate(errorCode: number, debug: string): void;
+  /** The socket is gone: streams are reset, nothing is sent any more. */
+  lost(): void;
+}
+
+/** What a connection tells its owner. */
+export interface ConnectionEvents {
+  /** Output waits for {@link OwnedConnection.flush}; told once until then. */
+  onOutput(connection: OwnedConnection): void;
+  /** The first bytes were HTTP/2 and SETTINGS came: the connection counts. */
+  onGreeted(connection: OwnedConnection): void;
+  /** A PING of {@link OwnedConnection.ping} was answered. */
+  onAck(connection: OwnedConnection): void;
+  /**
+   * The connection ends itself: a breach of protocol or limits by the peer. `error` for the log, in words; `greeted` is false when the peer never
+   * spoke HTTP/2.
+   */
+  onBroken(connection: OwnedConnection, error: string, greeted: boolean): void;
+}
