@@ -333,8 +333,9 @@ export class Streams implements StreamOperations, ResponseEvents {
 
   private onTrailers(id: number, list: HeaderList, endStream: boolean, selfDependent: boolean): Failure {
     const stream = this.open.get(id);
-    if (stream === undefined)
-      return this.checkClosed(id) === undefined ? undefined : this.headersWhenClosed(id);
+    if (stream === undefined) {
+      return this.checkClosed(id) === undefined ? this.chargeControl() : this.headersWhenClosed(id);
+    }
     if (stream.remoteEnded) return ENDED;
     if (selfDependent) return SELF_DEPENDENT;
     if (!endStream) return OPEN_TRAILERS;
