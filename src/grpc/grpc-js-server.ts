@@ -1,5 +1,5 @@
 import { createServer, type Http2Server, type IncomingHttpHeaders } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, ListenOptions } from 'node:net';
 import {
   logVerbosity,
   Server,
@@ -119,7 +119,7 @@ export class GrpcJsServer implements GrpcServer {
   listen(address: ListenAddress): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#http2.once('error', reject);
-      this.#http2.listen(address, () => {
+      this.#http2.listen(toListenOptions(address), () => {
         this.#http2.off('error', reject);
         this.#http2.on('error', this.#options.onError);
         resolve((this.#http2.address() as AddressInfo).port);
@@ -267,4 +267,10 @@ function toBuffer(message: Uint8Array): Buffer {
 
 function passThrough(message: Buffer): Buffer {
   return message;
+}
+
+/** Sharing a port by SO_REUSEPORT means not sharing it through the primary of node:cluster. */
+export function toListenOptions(address: ListenAddress): ListenOptions & { reusePort?: boolean } {
+  if ('path' in address || address.reusePort !== true) return { ...address };
+  return { ...address, exclusive: true };
 }

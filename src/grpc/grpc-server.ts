@@ -44,8 +44,13 @@ export class GrpcError extends Error {
   }
 }
 
-/** Where to listen: TCP (`port` 0 takes a free one), or a Unix domain socket. */
-export type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string };
+/**
+ * Where to listen: TCP (`port` 0 takes a free one), or a Unix domain socket. `reusePort` shares the port with other processes that ask for
+ * it too (SO_REUSEPORT; Node.js 22.12), where a process of node:cluster would share its primary's.
+ */
+export type ListenAddress =
+  | { readonly host: string; readonly port: number; readonly reusePort?: boolean }
+  | { readonly path: string };
 
 /** Certificates of a TLS server, as PEM texts. */
 export interface TlsMaterial {
