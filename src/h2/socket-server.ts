@@ -12,6 +12,8 @@ import {
 
 /** How long a peer may take to close its side after we have closed ours, before its socket is cut. Milliseconds. */
 export const LINGER_MS = 1000;
+/** Usual bound of a TLS handshake, and of the beginning of HTTP/2. Milliseconds. */
+export const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** A connection that is silent for this long is probed by TCP. Milliseconds. */
 const TCP_KEEP_ALIVE_MS = 60_000;
 /** Failures to accept, such as too many open files, come in floods: told once in this time. Milliseconds. */

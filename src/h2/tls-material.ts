@@ -85,7 +85,8 @@ export function holdsSubjectAltName(certificate: X509Certificate, name: string):
   const address = name.startsWith('[') && name.endsWith(']') ? name.slice(1, -1) : name;
   if (isIP(address) !== 0) return certificate.checkIP(address) !== undefined;
   if (name.includes(':')) return uriNames(certificate.subjectAltName).includes(name);
-  return certificate.checkHost(name, { subject: 'never' }) !== undefined;
+  // To OpenSSL a leading dot means any subdomain.
+  return !name.startsWith('.') && certificate.checkHost(name, { subject: 'never' }) !== undefined;
 }
 
 /** The URIs of Node's `DNS:a, URI:b, URI:"with, comma"`; a name with characters that could mislead is written as JSON. */
