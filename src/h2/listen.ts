@@ -1,8 +1,13 @@
 import { lstatSync, unlinkSync } from 'node:fs';
-import { type AddressInfo, connect, type Server } from 'node:net';
+import { type AddressInfo, connect, type ListenOptions, type Server } from 'node:net';
 
-/** Where to listen: TCP (`port` 0 takes a free one), or a Unix domain socket. */
-export type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string };
+/**
+ * Where to listen: TCP (`port` 0 takes a free one), or a Unix domain socket. `reusePort` shares the port with other processes that ask for
+ * it too (SO_REUSEPORT; Node.js 22.12), where a process of node:cluster would share its primary's.
+ */
+export type ListenAddress =
+  | { readonly host: string; readonly port: number; readonly reusePort?: boolean }
+  | { readonly path: string };
 
 /**
  * Listens. Resolves with the port bound, 0 for a socket path; rejects with Node's system error. A socket file that nobody listens on any
@@ -24,11 +29,17 @@ export async function listen(server: Server, address: ListenAddress): Promise<nu
 function tryListen(server: Server, address: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(address, () => {
+    server.listen(toListenOptions(address), () => {
       server.off('error', reject);
       resolve();
     });
   });
+}
+
+/** Sharing a port by SO_REUSEPORT means not sharing it through the primary of node:cluster. */
+function toListenOptions(address: ListenAddress): ListenOptions & { reusePort?: boolean } {
+  if ('path' in address || address.reusePort !== true) return { ...address };
+  return { ...address, exclusive: true };
 }
 
 function isSocket(path: string): boolean {

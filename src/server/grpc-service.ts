@@ -25,8 +25,8 @@ import { openStore } from './store.js';
 export interface PolicySource {
   /** The snapshot in force. */
   current(): PolicySet;
-  /** Told after each reload; `success` is false when the files are bad and the old policy stays. */
-  onReload(listener: (success: boolean) => void): void;
+  /** Told after each reload, also of files that are bad, so that the old policy stays. */
+  onReload(listener: () => void): void;
 }
 
 /** What {@link openGrpcService} builds on. */
@@ -45,6 +45,8 @@ export interface GrpcService {
   /** For people: `memory`, or Redis and its address. */
   readonly storeName: string;
   storeUp(): boolean;
+  /** `listener` runs whenever `serving` or `storeUp` may have changed. */
+  onHealth(listener: () => void): void;
   /** Opens the port; resolves with its address as `host:port`, rejects with {@link StartError}. */
   listen(): Promise<string>;
   /** NOT_SERVING, drain delay, running calls; resolves when no call is left. `why` goes to the log. */
@@ -127,15 +129,22 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     needsStore: needsStore(policies.current()),
     followsStore: settings.redisHealthFollows,
   };
-  const serving = new Serving(conditions, (isServing) => health.setServing(isServing));
+  const healthListeners: (() => void)[] = [];
+  const tellHealth = (): void => {
+    for (const listener of healthListeners) listener();
+  };
+  const serving = new Serving(conditions, (isServing) => {
+    health.setServing(isServing);
+    tellHealth();
+  });
   metrics.storeUp(store.up());
   store.onChange((up) => {
     metrics.storeUp(up);
     serving.update(up ? { storeUp: true, storeReached: true } : { storeUp: false });
+    tellHealth();
   });
   store.onAnswer((micros) => metrics.storeAnswered(micros));
-  policies.onReload((success) => {
-    metrics.reloaded(success);
+  policies.onReload(() => {
     metrics.policyInForce(policies.current().version);
     serving.update({ needsStore: needsStore(policies.current()) });
   });
@@ -171,11 +180,15 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     serving,
     storeName: store.name,
     storeUp: () => store.up(),
+    onHealth: (listener) => healthListeners.push(listener),
     async listen() {
       const { grpcHost, grpcPort } = settings;
-      const port = await grpc.listen({ host: grpcHost, port: grpcPort }).catch((error: unknown) => {
-        throw listenError('gRPC', formatHostPort(grpcHost, grpcPort), 'GRPC_HOST, GRPC_PORT', error);
-      });
+      const reusePort = settings.workers > 1 && settings.workerScheduling === 'reuse-port';
+      const port = await grpc
+        .listen({ host: grpcHost, port: grpcPort, reusePort })
+        .catch((error: unknown) => {
+          throw listenError('gRPC', formatHostPort(grpcHost, grpcPort), 'GRPC_HOST, GRPC_PORT', error);
+        });
       closers.add(() => grpc.close());
       return formatHostPort(grpcHost, port);
     },

@@ -14,6 +14,7 @@ export interface SettingTypes {
   duration: number;
   log_level: 'panic' | 'fatal' | 'error' | 'warn' | 'warning' | 'info' | 'debug' | 'trace';
   log_format: 'auto' | 'json' | 'text';
+  worker_scheduling: 'round-robin' | 'kernel' | 'reuse-port';
 }
 export type SettingType = keyof SettingTypes;
 
@@ -194,6 +195,19 @@ const SPECS = {
     type: 'duration',
     default: '1h',
     help: 'How long calls on such a connection may still run; 0 for as long as they like.',
+  },
+  workers: {
+    name: 'WORKERS',
+    type: 'count',
+    default: '1',
+    max: 256,
+    help: 'Processes that decide, on one gRPC port; more than 1 needs Redis. One per core at most.',
+  },
+  workerScheduling: {
+    name: 'WORKER_SCHEDULING',
+    type: 'worker_scheduling',
+    default: 'round-robin',
+    help: 'How connections come to workers: `round-robin`, `kernel` (one listener for all) or `reuse-port` (Node.js 22.12).',
   },
   shutdownDrainDelay: {
     name: 'SHUTDOWN_DRAIN_DELAY',

@@ -76,6 +76,10 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
       ? good(format)
       : bad('one of auto, json, text');
   },
+  worker_scheduling: (text) =>
+    text === 'round-robin' || text === 'kernel' || text === 'reuse-port'
+      ? good(text)
+      : bad('one of round-robin, kernel, reuse-port'),
 };
 
 /** Reads one value as its type says; the grammar is the reference's (Go's). */
