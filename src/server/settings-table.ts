@@ -14,6 +14,7 @@ export interface SettingTypes {
   duration: number;
   log_level: 'panic' | 'fatal' | 'error' | 'warn' | 'warning' | 'info' | 'debug' | 'trace';
   log_format: 'auto' | 'json' | 'text';
+  codec: 'fast' | 'reference';
 }
 export type SettingType = keyof SettingTypes;
 
@@ -168,6 +169,12 @@ const SPECS = {
     default: '4194304',
     max: MAX_INT32,
     help: 'Largest request message; a larger one gets RESOURCE_EXHAUSTED.',
+  },
+  rlsCodec: {
+    name: 'RLS_CODEC',
+    type: 'codec',
+    default: 'fast',
+    help: 'Who reads requests and writes answers: `fast`, the codec written for them, or `reference`, @grpc/proto-loader.',
   },
   grpcMaxStreams: {
     name: 'GRPC_MAX_CONCURRENT_STREAMS',

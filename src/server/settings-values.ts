@@ -76,6 +76,10 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
       ? good(format)
       : bad('one of auto, json, text');
   },
+  codec: (text) => {
+    const codec = text.toLowerCase();
+    return codec === 'fast' || codec === 'reference' ? good(codec) : bad('one of fast, reference');
+  },
 };
 
 /** Reads one value as its type says; the grammar is the reference's (Go's). */

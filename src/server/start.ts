@@ -4,16 +4,17 @@ import {
   RATE_LIMIT_SERVICE,
   SHOULD_RATE_LIMIT_PATH,
 } from '../codec/rls-definition.js';
+import { createWireCodec } from '../codec/wire-codec.js';
 import { formatHostPort } from '../grpc/connections.js';
 import { GrpcJsServer } from '../grpc/grpc-js-server.js';
 import { GrpcError, type GrpcServer, STATUS, type UnaryHandler } from '../grpc/grpc-server.js';
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
 import { type Clock, MAX_TIMER_MS, systemClock } from '../limiter/clock.js';
-import type { DecisionObserver } from '../service/decision-observer.js';
 import { Refusal, ShouldRateLimit } from '../service/should-rate-limit.js';
 import { createLogger, type Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
+import { decisionObserver } from './decision-observer.js';
 import { debugEndpoints, domainsOf, type HealthDetail, publicEndpoints } from './endpoints.js';
 import { type HttpListener, listenHttp } from './http.js';
 import { openPolicies, type Policies } from './policies.js';
@@ -58,19 +59,6 @@ function unaryHandler(service: ShouldRateLimit, metrics: Metrics): UnaryHandler 
   return (message, call) => {
     const result = service.handle(message, call.deadlineMicros);
     return result instanceof Promise ? result.then(finish) : finish(result);
-  };
-}
-
-function decisionObserver(metrics: Metrics, log: Logger): DecisionObserver {
-  return {
-    unknownDomain: (domain) => metrics.unknownDomain(domain),
-    unmatched: (domain, entries) => metrics.unmatched(domain, entries),
-    decided: (domain, rule, overLimit, wouldBeThrottled) =>
-      metrics.decided(domain, rule, overLimit, wouldBeThrottled),
-    storeError: (reason) => metrics.storeError(reason),
-    storeFailed: (policy) => metrics.storeFailed(policy),
-    logsDecisions: () => log.isLevelEnabled('debug'),
-    logDecision: (line) => log.debug(line, 'decision'),
   };
 }
 
@@ -154,7 +142,7 @@ async function open(settings: Settings, context: StartContext, opened: Opened): 
   });
 
   const service = new ShouldRateLimit({
-    codec: createReferenceCodec(),
+    codec: settings.rlsCodec === 'reference' ? createReferenceCodec() : createWireCodec(),
     clock,
     store: store.buckets,
     local: store.local,
