@@ -4,17 +4,18 @@ import {
   RATE_LIMIT_SERVICE,
   SHOULD_RATE_LIMIT_PATH,
 } from '../codec/rls-definition.js';
+import { createWireCodec } from '../codec/wire-codec.js';
 import type { PolicySet } from '../config/policy.js';
 import { formatHostPort } from '../grpc/connections.js';
 import { GrpcError, type ListenAddress, STATUS, type UnaryHandler } from '../grpc/grpc-server.js';
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
 import { type Clock, MAX_TIMER_MS } from '../limiter/clock.js';
-import type { DecisionObserver } from '../service/decision-observer.js';
 import { Refusal, ShouldRateLimit } from '../service/should-rate-limit.js';
 import type { Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import type { Closers } from './closers.js';
+import { decisionObserver } from './decision-observer.js';
 import { createGrpcServer } from './grpc-transport.js';
 import { Serving, type ServingConditions } from './serving.js';
 import type { Settings } from './settings-table.js';
@@ -87,19 +88,6 @@ function unaryHandler(service: ShouldRateLimit, metrics: Metrics): UnaryHandler 
   };
 }
 
-function decisionObserver(metrics: Metrics, log: Logger): DecisionObserver {
-  return {
-    unknownDomain: (domain) => metrics.unknownDomain(domain),
-    unmatched: (domain, entries) => metrics.unmatched(domain, entries),
-    decided: (domain, rule, overLimit, wouldBeThrottled) =>
-      metrics.decided(domain, rule, overLimit, wouldBeThrottled),
-    storeError: (reason) => metrics.storeError(reason),
-    storeFailed: (policy) => metrics.storeFailed(policy),
-    logsDecisions: () => log.isLevelEnabled('debug'),
-    logDecision: (line) => log.debug(line, 'decision'),
-  };
-}
-
 /** One line in ten seconds about connections that do not speak HTTP/2: a port scanner must not fill the log. */
 function badConnections(log: Logger, clock: Clock): (message: string) => void {
   let quietUntilMicros = 0;
@@ -167,7 +155,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   });
 
   const service = new ShouldRateLimit({
-    codec: createReferenceCodec(),
+    codec: settings.rlsCodec === 'reference' ? createReferenceCodec() : createWireCodec(),
     clock,
     store: store.buckets,
     local: store.local,

@@ -16,6 +16,7 @@ export interface SettingTypes {
   log_format: 'auto' | 'json' | 'text';
   worker_scheduling: 'round-robin' | 'kernel' | 'reuse-port';
   grpc_transport: 'h2' | 'grpc-js';
+  codec: 'fast' | 'reference';
 }
 export type SettingType = keyof SettingTypes;
 
@@ -176,6 +177,12 @@ const SPECS = {
     default: '4194304',
     max: MAX_INT32,
     help: 'Largest request message; a larger one gets RESOURCE_EXHAUSTED.',
+  },
+  rlsCodec: {
+    name: 'RLS_CODEC',
+    type: 'codec',
+    default: 'fast',
+    help: 'Who reads requests and writes answers: `fast`, the codec written for them, or `reference`, @grpc/proto-loader.',
   },
   grpcMaxStreams: {
     name: 'GRPC_MAX_CONCURRENT_STREAMS',
