@@ -1,3 +1,4 @@
+import { getHeapSpaceStatistics } from 'node:v8';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { tokenBucketRate, UNIT_MICROS } from '../../../src/limiter/rate.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
@@ -40,6 +41,12 @@ function takes(store: MemoryStore | undefined, tenants: number): (times: number)
   };
 }
 
+/** Resident memory without V8's young generation, which grows and shrinks as it likes. */
+function settledBytes(): number {
+  const young = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space');
+  return process.memoryUsage.rss() - (young?.physical_space_size ?? 0);
+}
+
 /** Takes between two looks at the clocks. */
 const STEP = 16;
 
@@ -58,12 +65,12 @@ function arrivals(store: MemoryStore): { gaps: Float64Array; bytesPerBucket: num
     const cpu = process.cpuUsage(lastCpu);
     const wall = performance.now() - last;
     gaps[(i - (STEP - 1)) / STEP] = Math.min(wall, (cpu.user + cpu.system) / 1000);
-    // By now the process has its young generation and all else that is no part of a bucket.
-    if (i === MANY / 2 - 1) half = process.memoryUsage.rss();
+    // By now the process has all that is no part of a bucket.
+    if (i === MANY / 2 - 1) half = settledBytes();
     last = performance.now();
     lastCpu = process.cpuUsage();
   }
-  const bytesPerBucket = (process.memoryUsage.rss() - half) / (MANY / 2);
+  const bytesPerBucket = (settledBytes() - half) / (MANY / 2);
   return { gaps: gaps.sort().reverse(), bytesPerBucket };
 }
 
