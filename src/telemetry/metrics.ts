@@ -94,17 +94,20 @@ export class Metrics {
     this.#reloadOk = new Gauge({
       name: 'weir_config_last_reload_successful',
       help: '1 when the policy on disk is the one in force, 0 when it is bad and an older one is.',
+      aggregator: 'min',
       registers,
     });
     this.#storeUp = new Gauge({
       name: 'weir_store_up',
       help: '1 when decisions can be made by the store, 0 while Redis is away.',
+      aggregator: 'min',
       registers,
     });
     this.#info = new Gauge({
       name: 'weir_info',
       help: 'Version of weir and of the policy in force.',
       labelNames: ['version', 'policy'],
+      aggregator: 'first',
       registers,
     });
     this.#reloadOk.set(1);

@@ -3,6 +3,8 @@ import { describeCalls } from './calls.js';
 import { describeDrain } from './drain.js';
 import type { Transport } from './fixture.js';
 import { describeLimits } from './limits.js';
+import { describeTls } from './tls.js';
+import { describeUnixSockets } from './unix-socket.js';
 
 /** Everything that src/grpc/grpc-server.ts promises, for one transport. */
 export function runGrpcServerContract(transport: Transport): void {
@@ -10,5 +12,7 @@ export function runGrpcServerContract(transport: Transport): void {
     describeCalls(transport);
     describeLimits(transport);
     describeDrain(transport);
+    describeTls(transport);
+    describeUnixSockets(transport);
   });
 }
