@@ -139,6 +139,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     maxSeries: settings.metricsMaxSeries,
     version: options.version,
     memoryStats: () => store.memoryStats(),
+    denyCacheStats: () => store.denyCacheStats(),
   });
   metrics.policyInForce(policies.current().version);
 
@@ -166,6 +167,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   });
   store.onAnswer((micros) => metrics.storeAnswered(micros));
   policies.onReload(() => {
+    store.reloaded();
     metrics.policyInForce(policies.current().version);
     serving.update({ needsStore: needsStore(policies.current()) });
   });
