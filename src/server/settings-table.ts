@@ -16,6 +16,7 @@ export interface SettingTypes {
   log_format: 'auto' | 'json' | 'text';
   worker_scheduling: 'round-robin' | 'kernel' | 'reuse-port';
   grpc_transport: 'h2' | 'grpc-js';
+  codec: 'fast' | 'reference';
 }
 export type SettingType = keyof SettingTypes;
 
@@ -144,6 +145,19 @@ const SPECS = {
     max: 10_000,
     help: 'Most buckets in one call to Redis. A request is never split.',
   },
+  denyCacheMaxAge: {
+    name: 'DENY_CACHE_MAX_AGE',
+    type: 'duration',
+    default: '1s',
+    help: 'With Redis: how long a denial is repeated without asking while its token bucket cannot have refilled; 0s asks every time.',
+  },
+  denyCacheMaxEntries: {
+    name: 'DENY_CACHE_MAX_ENTRIES',
+    type: 'count',
+    default: '100000',
+    max: 10_000_000,
+    help: 'Most denials kept for that; past it the oldest go.',
+  },
   stopIncrementWhenOver: {
     name: 'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT',
     type: 'boolean',
@@ -176,6 +190,12 @@ const SPECS = {
     default: '4194304',
     max: MAX_INT32,
     help: 'Largest request message; a larger one gets RESOURCE_EXHAUSTED.',
+  },
+  rlsCodec: {
+    name: 'RLS_CODEC',
+    type: 'codec',
+    default: 'fast',
+    help: 'Who reads requests and writes answers: `fast`, the codec written for them, or `reference`, @grpc/proto-loader.',
   },
   grpcMaxStreams: {
     name: 'GRPC_MAX_CONCURRENT_STREAMS',

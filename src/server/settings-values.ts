@@ -81,6 +81,10 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
     text === 'round-robin' || text === 'kernel' || text === 'reuse-port'
       ? good(text)
       : bad('one of round-robin, kernel, reuse-port'),
+  codec: (text) => {
+    const codec = text.toLowerCase();
+    return codec === 'fast' || codec === 'reference' ? good(codec) : bad('one of fast, reference');
+  },
 };
 
 /** Reads one value as its type says; the grammar is the reference's (Go's). */
