@@ -1,4 +1,8 @@
 import type { ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
+import type { ListenAddress } from '../h2/listen.js';
+import type { TlsMaterial, TlsOptions } from '../h2/tls-material.js';
+
+export type { ListenAddress, TlsMaterial, TlsOptions };
 
 /** What a handler may know about the call it answers. */
 export interface CallInfo {
@@ -42,24 +46,6 @@ export class GrpcError extends Error {
     super(message, options);
     this.code = code;
   }
-}
-
-/** Where to listen: TCP (`port` 0 takes a free one), or a Unix domain socket. */
-export type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string };
-
-/** Certificates of a TLS server, as PEM texts. */
-export interface TlsMaterial {
-  /** The server's certificate, with what leads from it to the root. */
-  readonly cert: string;
-  readonly key: string;
-  /** Issuers of client certificates; with them every client must show one (mTLS). */
-  readonly clientCa: string | undefined;
-}
-
-export interface TlsOptions {
-  readonly material: TlsMaterial;
-  /** A DNS name, URI (SPIFFE) or address that a client's certificate must hold as subject alternative name. */
-  readonly clientSan: string | undefined;
 }
 
 /** Limits and lifetimes of a transport; every one is a documented setting. */

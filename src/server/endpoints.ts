@@ -1,8 +1,8 @@
+import { Registry } from 'prom-client';
 import { dump } from '../config/dump.js';
 import type { PolicySet } from '../config/policy.js';
 import type { Clock } from '../limiter/clock.js';
 import { phaseAt } from '../limiter/rule.js';
-import type { Metrics } from '../telemetry/metrics.js';
 import { type HttpEndpoint, json, text } from './http.js';
 
 /** What `/healthcheck?detail` shows. Rules are not in it: PORT may be open to more people than the policy is. */
@@ -36,13 +36,16 @@ export function domainsOf(
 }
 
 /** Endpoints on PORT. */
-export function publicEndpoints(metrics: Metrics, detail: () => HealthDetail): readonly HttpEndpoint[] {
+export function publicEndpoints(source: {
+  metricsText(): Promise<string>;
+  detail(): HealthDetail;
+}): readonly HttpEndpoint[] {
   return [
     {
       path: '/healthcheck',
       help: 'OK, or 500 when this server should get no requests; ?detail for more, as JSON',
       answer: (query) => {
-        const health = detail();
+        const health = source.detail();
         const status = health.status === 'SERVING' ? 200 : 500;
         if (query.has('detail')) return json(status, health);
         return text(status, status === 200 ? 'OK' : `${health.reason}\n`);
@@ -53,8 +56,8 @@ export function publicEndpoints(metrics: Metrics, detail: () => HealthDetail): r
       help: 'metrics for Prometheus',
       answer: async () => ({
         status: 200,
-        contentType: metrics.registry.contentType,
-        body: await metrics.registry.metrics(),
+        contentType: Registry.PROMETHEUS_CONTENT_TYPE,
+        body: await source.metricsText(),
       }),
     },
   ];
