@@ -19,7 +19,8 @@ export interface CallInfo {
 
 /**
  * Answers one unary call: request message bytes in, response message bytes out. The bytes of `message` are only there until the handler
- * returns: what is needed after an `await` must be read before it. Answers at once where it can (no promise), and fails by throwing or rejecting with {@link GrpcError}; anything else becomes INTERNAL with a fixed text on the wire.
+ * returns: what is needed after an `await` must be read before it. Answers at once where it can (no promise), and fails by throwing
+ * or rejecting with {@link GrpcError}; anything else becomes INTERNAL with a fixed text on the wire.
  */
 export type UnaryHandler = (message: Uint8Array, call: CallInfo) => Uint8Array | Promise<Uint8Array>;
 

@@ -96,9 +96,9 @@ class Refusal implements CallTarget {
     this.#error = error;
   }
 
-  begin(stream: ServerStream, requestEnded: boolean): void {
+  begin(stream: ServerStream): void {
     stream.state = OVER;
-    sendError(stream, this.#head.responseHeaders, this.#error, requestEnded);
+    sendError(stream, this.#head.responseHeaders, this.#error);
   }
 }
 
@@ -109,22 +109,22 @@ class NotGrpc implements CallTarget {
     this.#kind = kind;
   }
 
-  begin(stream: ServerStream, requestEnded: boolean): void {
+  begin(stream: ServerStream): void {
     stream.state = OVER;
-    sendNotGrpc(stream, this.#kind, requestEnded);
+    sendNotGrpc(stream, this.#kind);
   }
 }
 
 /** New calls while the server drains; gRPC clients try another server. */
 const SHUTTING_DOWN: CallTarget = {
-  begin(stream, requestEnded) {
+  begin(stream) {
     stream.state = OVER;
     const head = readGrpcHead(stream.head);
     if (head.notGrpc !== undefined) {
-      sendNotGrpc(stream, head.notGrpc, requestEnded);
+      sendNotGrpc(stream, head.notGrpc);
       return;
     }
     const error = new GrpcError(STATUS.UNAVAILABLE, 'the server is shutting down');
-    sendError(stream, head.responseHeaders, error, requestEnded);
+    sendError(stream, head.responseHeaders, error);
   },
 };

@@ -11,7 +11,7 @@ export interface CallState {
   onReset(stream: ServerStream): void;
 }
 
-/** The call has its answer: what still comes is dropped, its credit given back. */
+/** The call has its answer, though some of it may still wait for the caller: what the caller sends now is dropped. */
 class Over implements CallState {
   onData(stream: ServerStream, _chunk: Buffer, start: number, end: number): void {
     stream.consumed(end - start);

@@ -1,5 +1,4 @@
 import type { Metadata, MethodDefinition } from '@grpc/grpc-js';
-import { ERROR_CODE } from '../../h2/error-code.js';
 import { HeaderField } from '../../h2/hpack/header-field.js';
 import type { ServerStream } from '../../h2/request-handler.js';
 import { GrpcError, STATUS } from '../grpc-server.js';
@@ -158,7 +157,6 @@ export class ColdCall implements CallState, Expiring {
       this.#stream.sendTrailers(fields);
     } else {
       this.#stream.sendHeaders([...this.#head.responseHeaders, ...fields], true);
-      if (!this.#requestEnded) this.#stream.reset(ERROR_CODE.NO_ERROR);
     }
   }
 

@@ -1,8 +1,8 @@
 import type { MethodDefinition, ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
 import { H2Server } from '../../h2/h2-server.js';
 import { DEFAULT_LIMITS, type H2Limits } from '../../h2/limits.js';
+import { HANDSHAKE_TIMEOUT_MS, LINGER_MS } from '../../h2/socket-server.js';
 import { ColdServices } from '../cold-service.js';
-import { LINGER_MS } from '../connections.js';
 import type {
   GrpcServer,
   GrpcServerOptions,
@@ -15,9 +15,6 @@ import { CallRouter } from './call-router.js';
 import { ColdTarget } from './cold-target.js';
 import { SYSTEM_TIMERS } from './deadline-queue.js';
 import { UnaryTarget, WaitingStreams } from './unary-target.js';
-
-/** A connection has this long for its TLS handshake, and again for the HTTP/2 greeting. Milliseconds. */
-const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 /** The {@link GrpcServer} on the HTTP/2 engine in src/h2/. */
 export class H2GrpcServer implements GrpcServer {

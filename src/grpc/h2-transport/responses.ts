@@ -1,4 +1,3 @@
-import { ERROR_CODE } from '../../h2/error-code.js';
 import { HeaderField } from '../../h2/hpack/header-field.js';
 import type { ServerStream } from '../../h2/request-handler.js';
 import type { GrpcError } from '../grpc-server.js';
@@ -45,20 +44,11 @@ export function statusFields(code: number, message: string): readonly HeaderFiel
   return fields;
 }
 
-/**
- * Ends a call that has sent nothing yet with its status alone (Trailers-Only). `requestEnded` false: the caller is told to send no more, with
- * RST_STREAM NO_ERROR (RFC 9113 section 8.1).
- */
-export function sendError(
-  stream: ServerStream,
-  headers: ResponseHeaders,
-  error: GrpcError,
-  requestEnded: boolean,
-): void {
+/** Ends a call that has sent nothing yet with its status alone (Trailers-Only). */
+export function sendError(stream: ServerStream, headers: ResponseHeaders, error: GrpcError): void {
   const fields = [...headers, ...statusFields(error.code, error.message)];
   if (error instanceof UnsupportedEncoding) fields.push(ACCEPT_ENCODING);
   stream.sendHeaders(fields, true);
-  if (!requestEnded) stream.reset(ERROR_CODE.NO_ERROR);
 }
 
 const PLAIN_TEXT = new HeaderField('content-type', 'text/plain; charset=utf-8');
@@ -67,15 +57,10 @@ const METHOD_NOT_ALLOWED = [new HeaderField(':status', '405'), PLAIN_TEXT, new H
 const NOT_GRPC = Buffer.from('This port speaks gRPC: POST with content-type application/grpc.\n');
 
 /** Answers what is no gRPC request: 415, or 405 for a gRPC content type that does not come by POST. */
-export function sendNotGrpc(
-  stream: ServerStream,
-  kind: 'content type' | 'method',
-  requestEnded: boolean,
-): void {
+export function sendNotGrpc(stream: ServerStream, kind: 'content type' | 'method'): void {
   const headers = kind === 'method' ? METHOD_NOT_ALLOWED : UNSUPPORTED_MEDIA_TYPE;
   // RFC 9110 section 9.3.2: no content in an answer to HEAD.
   const bodiless = stream.head.method === 'HEAD';
   stream.sendHeaders(headers, bodiless);
   if (!bodiless) stream.sendData(NOT_GRPC, true);
-  if (!requestEnded) stream.reset(ERROR_CODE.NO_ERROR);
 }

@@ -18,7 +18,6 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
   /** Set once the request turned out to come in parts. */
   #reader: MessageReader | undefined;
   #messageComplete = false;
-  #requestEnded = false;
   #running = false;
   #over = false;
 
@@ -59,7 +58,6 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
 
   /** Hands the whole message to the handler; it is not used once this returns. */
   run(message: Uint8Array): void {
-    this.#requestEnded = true;
     let result: Uint8Array | Promise<Uint8Array>;
     try {
       result = this.#target.handler(message, this);
@@ -73,13 +71,11 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
 
   onData(stream: ServerStream, chunk: Buffer, start: number, end: number, endStream: boolean): void {
     stream.consumed(end - start);
-    this.#requestEnded = endStream;
     if (start < end && !this.#gather(chunk, start, end)) return;
     if (endStream) this.#endRequest();
   }
 
   onTrailers(): void {
-    this.#requestEnded = true;
     this.#endRequest();
   }
 
@@ -169,7 +165,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
 
   #fail(error: GrpcError): void {
     this.#finish();
-    this.#target.sendError(this.#stream, error, this.#requestEnded);
+    this.#target.sendError(this.#stream, error);
   }
 
   #finish(): void {

@@ -42,7 +42,7 @@ export class UnaryTarget implements CallTarget, CallState {
   begin(stream: ServerStream, requestEnded: boolean): void {
     if (requestEnded) {
       stream.state = OVER;
-      this.sendError(stream, new GrpcError(STATUS.UNIMPLEMENTED, this.noMessage()), true);
+      this.sendError(stream, new GrpcError(STATUS.UNIMPLEMENTED, this.noMessage()));
       return;
     }
     stream.state = this;
@@ -51,9 +51,10 @@ export class UnaryTarget implements CallTarget, CallState {
 
   onData(stream: ServerStream, chunk: Buffer, start: number, end: number, endStream: boolean): void {
     if (endStream && isPlainMessage(chunk, start, end, this.context.maxMessageBytes)) {
-      stream.consumed(end - start);
       // The message is read where it lies. It is valid as long as this method runs, and so long the handler may use it.
       new UnaryCall(stream, this).run(chunk.subarray(start + PREFIX_BYTES, end));
+      // Of a call that is answered the engine takes care itself.
+      stream.consumed(end - start);
       return;
     }
     this.startGathering(stream).onData(stream, chunk, start, end, endStream);
@@ -61,7 +62,7 @@ export class UnaryTarget implements CallTarget, CallState {
 
   onTrailers(stream: ServerStream): void {
     stream.state = OVER;
-    this.sendError(stream, new GrpcError(STATUS.UNIMPLEMENTED, this.noMessage()), true);
+    this.sendError(stream, new GrpcError(STATUS.UNIMPLEMENTED, this.noMessage()));
   }
 
   onDrained(): void {}
@@ -86,8 +87,8 @@ export class UnaryTarget implements CallTarget, CallState {
     stream.sendResponse(this.#headers, PREFIX, message, TRAILERS_OK);
   }
 
-  sendError(stream: ServerStream, error: GrpcError, requestEnded: boolean): void {
-    sendError(stream, this.#headers, error, requestEnded);
+  sendError(stream: ServerStream, error: GrpcError): void {
+    sendError(stream, this.#headers, error);
   }
 
   noMessage(): string {
