@@ -16,6 +16,7 @@ const TOOLS_OF = {
   unit: [],
   property: ['redis-server', 'redis-server-old'],
   contract: ['redis-server', 'redis-server-old'],
+  conformance: ['python-hpack'],
 };
 const EXIT_GRACE_MS = 10_000;
 

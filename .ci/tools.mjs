@@ -131,6 +131,16 @@ const CATALOGUE = {
       return join(folder, 'grpcurl');
     },
   },
+  'python-hpack': {
+    what: 'Python with hpack',
+    pin: 'hpack==4.1.0',
+    optional: 'the HPACK stories that the Python package hpack makes',
+    without: 'install python3-pip',
+    async fetch(folder) {
+      await pip(folder, '--no-deps', this.pin);
+      return launcher(folder, `env PYTHONPATH='${folder}' python3`);
+    },
+  },
   node24: {
     what: 'Node.js 24',
     pin: '24.21.0',
@@ -173,6 +183,7 @@ export const TEST_TOOLS = [
   'envoy',
   'kubernetes-validate',
   'grpcurl',
+  'python-hpack',
   'node24',
 ];
 
