@@ -3,11 +3,15 @@ import { describeCalls } from './calls.js';
 import { describeDrain } from './drain.js';
 import type { Transport } from './fixture.js';
 import { describeLimits } from './limits.js';
+import { describeMessages } from './messages.js';
+import { describeStreams } from './streams.js';
 
 /** Everything that src/grpc/grpc-server.ts promises, for one transport. */
 export function runGrpcServerContract(transport: Transport): void {
   describe(`gRPC server: ${transport.name}`, () => {
     describeCalls(transport);
+    describeMessages(transport);
+    describeStreams(transport);
     describeLimits(transport);
     describeDrain(transport);
   });

@@ -15,7 +15,9 @@ const other = authority.issue('DNS:localhost');
 describe('certificates of a server', () => {
   test('are taken with and without issuers of client certificates', () => {
     expect(secureContextOptions({ ...server, clientCa: undefined })).toMatchObject(server);
-    expect(secureContextOptions({ ...server, clientCa: authority.cert })).toMatchObject({ ca: authority.cert });
+    expect(secureContextOptions({ ...server, clientCa: authority.cert })).toMatchObject({
+      ca: authority.cert,
+    });
   });
 
   const refused: [string, Partial<TlsMaterial>, keyof TlsMaterial, RegExp][] = [
@@ -46,7 +48,8 @@ describe('certificates of a server', () => {
 });
 
 describe('subject alternative names', () => {
-  const names = 'DNS:envoy.test,DNS:*.mesh.test,URI:spiffe://cluster.local/ns/a/sa/b,IP:10.1.2.3,IP:2001:db8::1';
+  const names =
+    'DNS:envoy.test,DNS:*.mesh.test,URI:spiffe://cluster.local/ns/a/sa/b,IP:10.1.2.3,IP:2001:db8::1';
   const certificate = new X509Certificate(authority.issue(names).cert);
 
   test.each([
