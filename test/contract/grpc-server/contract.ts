@@ -5,6 +5,8 @@ import type { Transport } from './fixture.js';
 import { describeLimits } from './limits.js';
 import { describeMessages } from './messages.js';
 import { describeStreams } from './streams.js';
+import { describeTls } from './tls.js';
+import { describeUnixSockets } from './unix-socket.js';
 
 /** Everything that src/grpc/grpc-server.ts promises, for one transport. */
 export function runGrpcServerContract(transport: Transport): void {
@@ -14,5 +16,7 @@ export function runGrpcServerContract(transport: Transport): void {
     describeStreams(transport);
     describeLimits(transport);
     describeDrain(transport);
+    describeTls(transport);
+    describeUnixSockets(transport);
   });
 }
