@@ -4,6 +4,7 @@ import type { PolicySet } from '../config/policy.js';
 import type { Clock } from '../limiter/clock.js';
 import { phaseAt } from '../limiter/rule.js';
 import { type HttpEndpoint, json, text } from './http.js';
+import type { Policies } from './policies.js';
 
 /** What `/healthcheck?detail` shows. Rules are not in it: PORT may be open to more people than the policy is. */
 export interface HealthDetail {
@@ -14,12 +15,32 @@ export interface HealthDetail {
   readonly uptimeSeconds: number;
   readonly store: string;
   readonly storeUp: boolean;
-  readonly policy: {
-    readonly version: string;
-    readonly domains: readonly { readonly domain: string; readonly phase: string }[];
-    /** `ok`, or `error` while an older policy is in force because the one on disk is bad. */
-    readonly lastReload: 'ok' | 'error';
-    readonly errors: readonly unknown[];
+  /** With WORKERS above 1, one each. */
+  readonly workers?: readonly {
+    readonly id: number;
+    readonly pid: number;
+    readonly status: 'SERVING' | 'NOT_SERVING';
+    readonly storeUp: boolean;
+  }[];
+  readonly policy: PolicyDetail;
+}
+
+interface PolicyDetail {
+  readonly version: string;
+  readonly domains: readonly { readonly domain: string; readonly phase: string }[];
+  /** `ok`, or `error` while an older policy is in force because the one on disk is bad. */
+  readonly lastReload: 'ok' | 'error';
+  readonly errors: readonly unknown[];
+}
+
+/** The policy part of `/healthcheck?detail`. */
+export function policyDetail(policies: Policies, clock: Clock): PolicyDetail {
+  const errors = policies.errors();
+  return {
+    version: policies.current().version,
+    domains: domainsOf(policies.current(), clock),
+    lastReload: errors.length === 0 ? 'ok' : 'error',
+    errors,
   };
 }
 

@@ -4,18 +4,26 @@ import {
   RATE_LIMIT_SERVICE,
   SHOULD_RATE_LIMIT_PATH,
 } from '../codec/rls-definition.js';
+import { createWireCodec } from '../codec/wire-codec.js';
 import type { PolicySet } from '../config/policy.js';
 import { formatHostPort } from '../grpc/connections.js';
-import { GrpcJsServer } from '../grpc/grpc-js-server.js';
-import { GrpcError, STATUS, type UnaryHandler } from '../grpc/grpc-server.js';
+import {
+  GrpcError,
+  type ListenAddress,
+  STATUS,
+  type TlsMaterial,
+  type TlsOptions,
+  type UnaryHandler,
+} from '../grpc/grpc-server.js';
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
 import { type Clock, MAX_TIMER_MS } from '../limiter/clock.js';
-import type { DecisionObserver } from '../service/decision-observer.js';
 import { Refusal, ShouldRateLimit } from '../service/should-rate-limit.js';
 import type { Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import type { Closers } from './closers.js';
+import { decisionObserver } from './decision-observer.js';
+import { createGrpcServer } from './grpc-transport.js';
 import { Serving, type ServingConditions } from './serving.js';
 import type { Settings } from './settings-table.js';
 import { listenError } from './start-error.js';
@@ -25,13 +33,23 @@ import { openStore } from './store.js';
 export interface PolicySource {
   /** The snapshot in force. */
   current(): PolicySet;
-  /** Told after each reload; `success` is false when the files are bad and the old policy stays. */
-  onReload(listener: (success: boolean) => void): void;
+  /** Told after each reload, also of files that are bad, so that the old policy stays. */
+  onReload(listener: () => void): void;
+}
+
+/** The certificates of the gRPC port, whoever reads them. */
+export interface TlsSource {
+  /** Those to begin with. */
+  readonly options: TlsOptions;
+  /** Hands changed certificates to `setTls`. */
+  follow(setTls: (material: TlsMaterial) => void): void;
 }
 
 /** What {@link openGrpcService} builds on. */
 export interface GrpcServiceOptions {
   readonly settings: Settings;
+  /** Undefined: clear text. */
+  readonly tls: TlsSource | undefined;
   readonly version: string;
   readonly policies: PolicySource;
   readonly clock: Clock;
@@ -45,6 +63,8 @@ export interface GrpcService {
   /** For people: `memory`, or Redis and its address. */
   readonly storeName: string;
   storeUp(): boolean;
+  /** `listener` runs whenever `serving` or `storeUp` may have changed. */
+  onHealth(listener: () => void): void;
   /** Opens the port; resolves with its address as `host:port`, rejects with {@link StartError}. */
   listen(): Promise<string>;
   /** NOT_SERVING, drain delay, running calls; resolves when no call is left. `why` goes to the log. */
@@ -84,19 +104,6 @@ function unaryHandler(service: ShouldRateLimit, metrics: Metrics): UnaryHandler 
   };
 }
 
-function decisionObserver(metrics: Metrics, log: Logger): DecisionObserver {
-  return {
-    unknownDomain: (domain) => metrics.unknownDomain(domain),
-    unmatched: (domain, entries) => metrics.unmatched(domain, entries),
-    decided: (domain, rule, overLimit, wouldBeThrottled) =>
-      metrics.decided(domain, rule, overLimit, wouldBeThrottled),
-    storeError: (reason) => metrics.storeError(reason),
-    storeFailed: (policy) => metrics.storeFailed(policy),
-    logsDecisions: () => log.isLevelEnabled('debug'),
-    logDecision: (line) => log.debug(line, 'decision'),
-  };
-}
-
 /** One line in ten seconds about connections that do not speak HTTP/2: a port scanner must not fill the log. */
 function badConnections(log: Logger, clock: Clock): (message: string) => void {
   let quietUntilMicros = 0;
@@ -104,6 +111,22 @@ function badConnections(log: Logger, clock: Clock): (message: string) => void {
     if (clock.monotonicMicros() < quietUntilMicros) return;
     quietUntilMicros = clock.monotonicMicros() + 10_000_000;
     log.warn(message);
+  };
+}
+
+/** Where gRPC is served: for Node, for people (once the port is known), and by which settings. */
+function listenAddress(settings: Settings): {
+  readonly address: ListenAddress;
+  readonly variables: string;
+  name(port: number): string;
+} {
+  const { grpcHost: host, grpcPort: port, grpcUds: path } = settings;
+  if (path !== '') return { address: { path }, variables: 'GRPC_UDS', name: () => `unix:${path}` };
+  const reusePort = settings.workers > 1 && settings.workerScheduling === 'reuse-port';
+  return {
+    address: { host, port, reusePort },
+    variables: 'GRPC_HOST, GRPC_PORT',
+    name: (bound) => formatHostPort(host, bound),
   };
 }
 
@@ -116,6 +139,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     maxSeries: settings.metricsMaxSeries,
     version: options.version,
     memoryStats: () => store.memoryStats(),
+    denyCacheStats: () => store.denyCacheStats(),
   });
   metrics.policyInForce(policies.current().version);
 
@@ -127,21 +151,29 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     needsStore: needsStore(policies.current()),
     followsStore: settings.redisHealthFollows,
   };
-  const serving = new Serving(conditions, (isServing) => health.setServing(isServing));
+  const healthListeners: (() => void)[] = [];
+  const tellHealth = (): void => {
+    for (const listener of healthListeners) listener();
+  };
+  const serving = new Serving(conditions, (isServing) => {
+    health.setServing(isServing);
+    tellHealth();
+  });
   metrics.storeUp(store.up());
   store.onChange((up) => {
     metrics.storeUp(up);
     serving.update(up ? { storeUp: true, storeReached: true } : { storeUp: false });
+    tellHealth();
   });
   store.onAnswer((micros) => metrics.storeAnswered(micros));
-  policies.onReload((success) => {
-    metrics.reloaded(success);
+  policies.onReload(() => {
+    store.reloaded();
     metrics.policyInForce(policies.current().version);
     serving.update({ needsStore: needsStore(policies.current()) });
   });
 
   const service = new ShouldRateLimit({
-    codec: createReferenceCodec(),
+    codec: settings.rlsCodec === 'reference' ? createReferenceCodec() : createWireCodec(),
     clock,
     store: store.buckets,
     local: store.local,
@@ -150,14 +182,15 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     storeTimeoutMicros: settings.redisTimeout,
     maxDescriptors: settings.maxDescriptors,
   });
-  const grpc = new GrpcJsServer({
+  const grpc = createGrpcServer(settings.grpcTransport, {
+    tls: options.tls?.options,
     maxReceiveMessageBytes: settings.grpcMaxMessageBytes,
     maxConcurrentStreams: settings.grpcMaxStreams,
     maxHeaderListBytes: settings.grpcMaxHeaderBytes,
     maxConnectionAgeMs: zeroIsNever(settings.grpcMaxConnectionAge),
     maxConnectionAgeGraceMs: zeroIsNever(settings.grpcMaxConnectionAgeGrace),
-    keepAliveIntervalMs: Number.POSITIVE_INFINITY,
-    keepAliveTimeoutMs: 20_000,
+    keepAliveIntervalMs: zeroIsNever(settings.grpcKeepAliveInterval),
+    keepAliveTimeoutMs: zeroIsNever(settings.grpcKeepAliveTimeout),
     monotonicMicros: () => clock.monotonicMicros(),
     onError: (error) => log.error({ err: error }, 'unexpected error'),
     onBadConnection: badConnections(log, clock),
@@ -171,13 +204,15 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     serving,
     storeName: store.name,
     storeUp: () => store.up(),
+    onHealth: (listener) => healthListeners.push(listener),
     async listen() {
-      const { grpcHost, grpcPort } = settings;
-      const port = await grpc.listen({ host: grpcHost, port: grpcPort }).catch((error: unknown) => {
-        throw listenError('gRPC', formatHostPort(grpcHost, grpcPort), 'GRPC_HOST, GRPC_PORT', error);
+      const { address, name, variables } = listenAddress(settings);
+      const port = await grpc.listen(address).catch((error: unknown) => {
+        throw listenError('gRPC', name(settings.grpcPort), variables, error);
       });
       closers.add(() => grpc.close());
-      return formatHostPort(grpcHost, port);
+      options.tls?.follow((material) => grpc.setTls(material));
+      return name(port);
     },
     async drain(why) {
       const delayMs = timerMs(settings.shutdownDrainDelay);

@@ -9,6 +9,8 @@ import { StartError } from './start-error.js';
 
 /** The policies of this process, followed as their files change. */
 export interface Policies extends PolicySource {
+  /** `success` is false when the files are bad and the old policy stays. */
+  onReload(listener: (success: boolean) => void): void;
   /** What is wrong with the files on disk while an older policy is in force; empty when nothing is. */
   errors(): readonly ConfigProblem[];
   reload(reason: ReloadReason): void;

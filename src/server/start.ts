@@ -1,17 +1,21 @@
 import { systemClock } from '../limiter/clock.js';
-import { createLogger } from '../telemetry/logger.js';
 import { Closers } from './closers.js';
-import { domainsOf, type HealthDetail } from './endpoints.js';
+import { domainsOf, type HealthDetail, policyDetail } from './endpoints.js';
 import { openGrpcService } from './grpc-service.js';
 import { openHttpFront } from './http-front.js';
 import { openPolicies } from './policies.js';
+import { createServerLogger } from './server-logger.js';
 import type { Settings } from './settings-table.js';
+import { openTlsFiles } from './tls-files.js';
+import { openPrimary } from './workers/primary.js';
 
 /** What the process knows that settings do not say. */
 export interface StartContext {
   readonly version: string;
   /** Whether standard output is a terminal. */
   readonly terminal: boolean;
+  /** The script this process runs, for worker processes. */
+  readonly entry: string;
 }
 
 export interface RunningServer {
@@ -28,7 +32,7 @@ export interface RunningServer {
 export async function startServer(settings: Settings, context: StartContext): Promise<RunningServer> {
   const closers = new Closers();
   try {
-    return await open(settings, context, closers);
+    return await (settings.workers > 1 ? openPrimary : open)(settings, context, closers);
   } catch (error) {
     await closers.close();
     throw error;
@@ -37,29 +41,24 @@ export async function startServer(settings: Settings, context: StartContext): Pr
 
 async function open(settings: Settings, context: StartContext, closers: Closers): Promise<RunningServer> {
   const clock = systemClock;
-  const log = createLogger({
-    level: settings.logLevel,
-    format: settings.logFormat === 'auto' ? (context.terminal ? 'text' : 'json') : settings.logFormat,
-    colour: context.terminal,
-  });
+  const log = createServerLogger(settings, context.terminal);
   const policies = openPolicies(settings, log);
   closers.add(async () => policies.close());
-  const service = openGrpcService({ settings, version: context.version, policies, clock, log }, closers);
+  const tls = openTlsFiles(settings, log);
+  closers.add(async () => tls?.close());
+  const { version } = context;
+  const service = openGrpcService({ settings, version, policies, tls, clock, log }, closers);
+  policies.onReload((success) => service.metrics.reloaded(success));
   const startedMicros = clock.monotonicMicros();
   const detail = (): HealthDetail => ({
     ...(service.serving.reason === undefined
       ? { status: 'SERVING' }
       : { status: 'NOT_SERVING', reason: service.serving.reason }),
-    version: context.version,
+    version,
     uptimeSeconds: Math.floor((clock.monotonicMicros() - startedMicros) / 1e6),
     store: service.storeName,
     storeUp: service.storeUp(),
-    policy: {
-      version: policies.current().version,
-      domains: domainsOf(policies.current(), clock),
-      lastReload: policies.errors().length === 0 ? 'ok' : 'error',
-      errors: policies.errors(),
-    },
+    policy: policyDetail(policies, clock),
   });
   const front = await openHttpFront(
     {
@@ -75,7 +74,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   const grpc = await service.listen();
   log.info(
     {
-      version: context.version,
+      version,
       grpc,
       ...front,
       store: service.storeName,
