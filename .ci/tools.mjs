@@ -206,11 +206,11 @@ const CATALOGUE = {
   },
   'grpc-go-client': {
     what: 'a client on grpc-go',
-    pin: 'test/conformance/grpc-go',
+    pin: 'test/conformance/interop/grpc-go',
     optional: 'the calls of grpc-go',
     without: GO_126,
-    source: 'test/conformance/grpc-go',
-    fetch: (folder) => goBuild(folder, 'test/conformance/grpc-go', '.'),
+    source: 'test/conformance/interop/grpc-go',
+    fetch: (folder) => goBuild(folder, 'test/conformance/interop/grpc-go', '.'),
   },
   'python-grpc': {
     what: 'Python with grpcio',
