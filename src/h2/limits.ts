@@ -31,6 +31,11 @@ export interface H2Limits {
   readonly controlBurst: number;
   /** Such frames allowed for each second after the burst. */
   readonly controlRefillPerSecond: number;
+  /**
+   * Streams remembered after a reset, oldest forgotten first: what the peer sent before it knew is ignored (RFC 9113 section 5.1). About what
+   * can be on the way at a time.
+   */
+  readonly maxRememberedResets: number;
   /** Bytes of answers that may wait for the socket or for windows; past it the connection is closed (slow or zero-window readers). */
   readonly maxOutputBytes: number;
 }
@@ -48,5 +53,6 @@ export const DEFAULT_LIMITS: H2Limits = {
   resetRefillPerSecond: 10_000,
   controlBurst: 2000,
   controlRefillPerSecond: 1000,
+  maxRememberedResets: 2048,
   maxOutputBytes: 4_194_304,
 };

@@ -41,9 +41,7 @@ export class HpackEncoder {
   setPeerTableBytes(bytes: number): void {
     const maxSize = Math.min(bytes, MAX_TABLE_BYTES);
     if (maxSize === this.maxSize) return;
-    this.leastMaxSize = this.sizeChanged
-      ? Math.min(this.leastMaxSize, maxSize)
-      : Math.min(this.maxSize, maxSize);
+    this.leastMaxSize = this.sizeChanged ? Math.min(this.leastMaxSize, maxSize) : maxSize;
     this.maxSize = maxSize;
     this.sizeChanged = true;
     while (this.size > maxSize) this.size -= sizeOf(this.entries.shift() as HeaderField);
