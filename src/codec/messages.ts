@@ -78,12 +78,19 @@ export interface RateLimitResponse {
   readonly dynamicMetadata: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Bytes to objects and back. Implementations: reference-codec.ts (@grpc/proto-loader). */
-export interface Codec {
-  /** Throws {@link DecodeError} on bytes that are not a RateLimitRequest. */
+/** The server's side. Implementations: wire-codec.ts (by hand), reference-codec.ts (@grpc/proto-loader). */
+export interface ServiceCodec {
+  /**
+   * Throws {@link DecodeError} on bytes that are not a RateLimitRequest. What it returns does not refer to `bytes`, which may be
+   * a part of a buffer that is written again.
+   */
   decodeRequest(bytes: Uint8Array): RateLimitRequest;
+  /** The bytes returned stay as they are: no later call writes to them, so an answer may wait until it is sent. */
   encodeResponse(response: RateLimitResponse): Uint8Array;
-  /** The client's side, for `weir check` and tests. */
+}
+
+/** Both sides. The client's is for `weir check` and tests. */
+export interface Codec extends ServiceCodec {
   encodeRequest(request: RateLimitRequest): Uint8Array;
   decodeResponse(bytes: Uint8Array): RateLimitResponse;
 }

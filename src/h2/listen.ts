@@ -9,12 +9,19 @@ export type ListenAddress =
   | { readonly host: string; readonly port: number; readonly reusePort?: boolean }
   | { readonly path: string };
 
+/** Room for the path in sockaddr_un, without the final zero: 104 bytes on macOS, 108 on Linux. libuv cuts longer ones in silence. */
+const MAX_PATH_BYTES = process.platform === 'darwin' ? 103 : 107;
+
 /**
  * Listens. Resolves with the port bound, 0 for a socket path; rejects with Node's system error. A socket file that nobody listens on any
  * more, as a killed process leaves it, is replaced; any other file is not. The file's rights come from the process's umask, and it goes when
  * the server is closed.
  */
 export async function listen(server: Server, address: ListenAddress): Promise<number> {
+  if ('path' in address && Buffer.byteLength(address.path) > MAX_PATH_BYTES) {
+    const message = `listen ENAMETOOLONG: a socket path holds at most ${MAX_PATH_BYTES} bytes`;
+    throw Object.assign(new Error(message), { code: 'ENAMETOOLONG', syscall: 'listen' });
+  }
   try {
     await tryListen(server, address);
   } catch (error) {

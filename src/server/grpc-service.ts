@@ -4,22 +4,24 @@ import {
   RATE_LIMIT_SERVICE,
   SHOULD_RATE_LIMIT_PATH,
 } from '../codec/rls-definition.js';
+import { createWireCodec } from '../codec/wire-codec.js';
 import type { PolicySet } from '../config/policy.js';
 import { formatHostPort } from '../grpc/connections.js';
-import { GrpcJsServer } from '../grpc/grpc-js-server.js';
-import { GrpcError, STATUS, type UnaryHandler } from '../grpc/grpc-server.js';
+import { GrpcError, type ListenAddress, STATUS, type UnaryHandler } from '../grpc/grpc-server.js';
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
 import { type Clock, MAX_TIMER_MS } from '../limiter/clock.js';
-import type { DecisionObserver } from '../service/decision-observer.js';
 import { Refusal, ShouldRateLimit } from '../service/should-rate-limit.js';
 import type { Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import type { Closers } from './closers.js';
+import { decisionObserver } from './decision-observer.js';
+import { createGrpcServer } from './grpc-transport.js';
 import { Serving, type ServingConditions } from './serving.js';
 import type { Settings } from './settings-table.js';
 import { listenError } from './start-error.js';
 import { openStore } from './store.js';
+import { openTlsFiles } from './tls-files.js';
 
 /** The policies that decisions are made by, whoever loads them. */
 export interface PolicySource {
@@ -86,19 +88,6 @@ function unaryHandler(service: ShouldRateLimit, metrics: Metrics): UnaryHandler 
   };
 }
 
-function decisionObserver(metrics: Metrics, log: Logger): DecisionObserver {
-  return {
-    unknownDomain: (domain) => metrics.unknownDomain(domain),
-    unmatched: (domain, entries) => metrics.unmatched(domain, entries),
-    decided: (domain, rule, overLimit, wouldBeThrottled) =>
-      metrics.decided(domain, rule, overLimit, wouldBeThrottled),
-    storeError: (reason) => metrics.storeError(reason),
-    storeFailed: (policy) => metrics.storeFailed(policy),
-    logsDecisions: () => log.isLevelEnabled('debug'),
-    logDecision: (line) => log.debug(line, 'decision'),
-  };
-}
-
 /** One line in ten seconds about connections that do not speak HTTP/2: a port scanner must not fill the log. */
 function badConnections(log: Logger, clock: Clock): (message: string) => void {
   let quietUntilMicros = 0;
@@ -106,6 +95,22 @@ function badConnections(log: Logger, clock: Clock): (message: string) => void {
     if (clock.monotonicMicros() < quietUntilMicros) return;
     quietUntilMicros = clock.monotonicMicros() + 10_000_000;
     log.warn(message);
+  };
+}
+
+/** Where gRPC is served: for Node, for people (once the port is known), and by which settings. */
+function listenAddress(settings: Settings): {
+  readonly address: ListenAddress;
+  readonly variables: string;
+  name(port: number): string;
+} {
+  const { grpcHost: host, grpcPort: port, grpcUds: path } = settings;
+  if (path !== '') return { address: { path }, variables: 'GRPC_UDS', name: () => `unix:${path}` };
+  const reusePort = settings.workers > 1 && settings.workerScheduling === 'reuse-port';
+  return {
+    address: { host, port, reusePort },
+    variables: 'GRPC_HOST, GRPC_PORT',
+    name: (bound) => formatHostPort(host, bound),
   };
 }
 
@@ -150,7 +155,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   });
 
   const service = new ShouldRateLimit({
-    codec: createReferenceCodec(),
+    codec: settings.rlsCodec === 'reference' ? createReferenceCodec() : createWireCodec(),
     clock,
     store: store.buckets,
     local: store.local,
@@ -159,14 +164,16 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     storeTimeoutMicros: settings.redisTimeout,
     maxDescriptors: settings.maxDescriptors,
   });
-  const grpc = new GrpcJsServer({
+  const tls = openTlsFiles(settings, log);
+  const grpc = createGrpcServer(settings.grpcTransport, {
+    tls: tls?.options,
     maxReceiveMessageBytes: settings.grpcMaxMessageBytes,
     maxConcurrentStreams: settings.grpcMaxStreams,
     maxHeaderListBytes: settings.grpcMaxHeaderBytes,
     maxConnectionAgeMs: zeroIsNever(settings.grpcMaxConnectionAge),
     maxConnectionAgeGraceMs: zeroIsNever(settings.grpcMaxConnectionAgeGrace),
-    keepAliveIntervalMs: Number.POSITIVE_INFINITY,
-    keepAliveTimeoutMs: 20_000,
+    keepAliveIntervalMs: zeroIsNever(settings.grpcKeepAliveInterval),
+    keepAliveTimeoutMs: zeroIsNever(settings.grpcKeepAliveTimeout),
     monotonicMicros: () => clock.monotonicMicros(),
     onError: (error) => log.error({ err: error }, 'unexpected error'),
     onBadConnection: badConnections(log, clock),
@@ -182,15 +189,16 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     storeUp: () => store.up(),
     onHealth: (listener) => healthListeners.push(listener),
     async listen() {
-      const { grpcHost, grpcPort } = settings;
-      const reusePort = settings.workers > 1 && settings.workerScheduling === 'reuse-port';
-      const port = await grpc
-        .listen({ host: grpcHost, port: grpcPort, reusePort })
-        .catch((error: unknown) => {
-          throw listenError('gRPC', formatHostPort(grpcHost, grpcPort), 'GRPC_HOST, GRPC_PORT', error);
-        });
+      const { address, name, variables } = listenAddress(settings);
+      const port = await grpc.listen(address).catch((error: unknown) => {
+        throw listenError('gRPC', name(settings.grpcPort), variables, error);
+      });
       closers.add(() => grpc.close());
-      return formatHostPort(grpcHost, port);
+      if (tls !== undefined) {
+        tls.follow((material) => grpc.setTls(material));
+        closers.add(async () => tls.close());
+      }
+      return name(port);
     },
     async drain(why) {
       const delayMs = timerMs(settings.shutdownDrainDelay);

@@ -15,6 +15,8 @@ export interface SettingTypes {
   log_level: 'panic' | 'fatal' | 'error' | 'warn' | 'warning' | 'info' | 'debug' | 'trace';
   log_format: 'auto' | 'json' | 'text';
   worker_scheduling: 'round-robin' | 'kernel' | 'reuse-port';
+  grpc_transport: 'h2' | 'grpc-js';
+  codec: 'fast' | 'reference';
 }
 export type SettingType = keyof SettingTypes;
 
@@ -49,6 +51,12 @@ const SPECS = {
     help: 'Address for gRPC. `0.0.0.0` or `::` for all.',
   },
   grpcPort: { name: 'GRPC_PORT', type: 'port', default: '8081', help: 'Port for gRPC; 0 takes a free one.' },
+  grpcUds: {
+    name: 'GRPC_UDS',
+    type: 'string',
+    default: '',
+    help: 'Path of a Unix domain socket for gRPC, in the place of GRPC_HOST and GRPC_PORT.',
+  },
   host: {
     name: 'HOST',
     type: 'string',
@@ -170,6 +178,12 @@ const SPECS = {
     max: MAX_INT32,
     help: 'Largest request message; a larger one gets RESOURCE_EXHAUSTED.',
   },
+  rlsCodec: {
+    name: 'RLS_CODEC',
+    type: 'codec',
+    default: 'fast',
+    help: 'Who reads requests and writes answers: `fast`, the codec written for them, or `reference`, @grpc/proto-loader.',
+  },
   grpcMaxStreams: {
     name: 'GRPC_MAX_CONCURRENT_STREAMS',
     type: 'count',
@@ -208,6 +222,54 @@ const SPECS = {
     type: 'worker_scheduling',
     default: 'round-robin',
     help: 'How connections come to workers: `round-robin`, `kernel` (one listener for all) or `reuse-port` (Node.js 22.12).',
+  },
+  grpcKeepAliveInterval: {
+    name: 'GRPC_KEEP_ALIVE_INTERVAL',
+    type: 'duration',
+    default: '1m',
+    help: 'A connection silent for this long is sent a PING; 0 for never.',
+  },
+  grpcKeepAliveTimeout: {
+    name: 'GRPC_KEEP_ALIVE_TIMEOUT',
+    type: 'duration',
+    default: '20s',
+    help: 'A connection that does not answer that PING for this long is cut; 0 for never.',
+  },
+  grpcServerUseTls: {
+    name: 'GRPC_SERVER_USE_TLS',
+    type: 'boolean',
+    default: 'false',
+    help: 'Serve gRPC over TLS.',
+  },
+  grpcServerTlsCert: {
+    name: 'GRPC_SERVER_TLS_CERT',
+    type: 'string',
+    default: '',
+    help: 'File with the certificate of the gRPC port and its chain (PEM). This and the next two are followed as they change.',
+  },
+  grpcServerTlsKey: {
+    name: 'GRPC_SERVER_TLS_KEY',
+    type: 'string',
+    default: '',
+    help: 'File with the key of GRPC_SERVER_TLS_CERT (PEM).',
+  },
+  grpcClientTlsCaCert: {
+    name: 'GRPC_CLIENT_TLS_CACERT',
+    type: 'string',
+    default: '',
+    help: 'File with the issuers of client certificates (PEM). Set: every client must show one (mTLS).',
+  },
+  grpcClientTlsSan: {
+    name: 'GRPC_CLIENT_TLS_SAN',
+    type: 'string',
+    default: '',
+    help: "Alternative name that the client's certificate must hold: a DNS name, an IP address, or a URI such as a SPIFFE id.",
+  },
+  grpcTransport: {
+    name: 'GRPC_TRANSPORT',
+    type: 'grpc_transport',
+    default: 'grpc-js',
+    help: "`h2`: weir's own HTTP/2. `grpc-js`: that of Node.js and @grpc/grpc-js.",
   },
   shutdownDrainDelay: {
     name: 'SHUTDOWN_DRAIN_DELAY',

@@ -1,9 +1,9 @@
 import {
   CODE,
-  type Codec,
   DecodeError,
   type RateLimitRequest,
   type RateLimitResponse,
+  type ServiceCodec,
 } from '../codec/messages.js';
 import type { DomainPolicy, PolicySet } from '../config/policy.js';
 import { redactEntries } from '../config/redact.js';
@@ -33,7 +33,7 @@ const NO_CONFIGURATION = new Refusal('unavailable', 'no rate limit configuration
 const STORE_UNAVAILABLE = new Refusal('unavailable', 'rate limit store unavailable');
 
 export interface ShouldRateLimitOptions {
-  readonly codec: Codec;
+  readonly codec: ServiceCodec;
   readonly clock: Clock;
   readonly store: BucketStore;
   /** Synchronous store in memory for `on_store_failure: local`. */

@@ -71,6 +71,11 @@ export function describeUnixSockets(transport: Transport): void {
       expect(readFileSync(path, 'utf8')).toBe('precious');
     });
 
+    test('a path that is too long for a socket is refused, not cut', async () => {
+      const long = folder.join('a'.repeat(100));
+      await expect(fixture.server().listen({ path: long })).rejects.toMatchObject({ code: 'ENAMETOOLONG' });
+    });
+
     test('a folder that is not there is the system error', async () => {
       await expect(fixture.server().listen({ path: folder.join('no', 'grpc.sock') })).rejects.toMatchObject({
         syscall: 'listen',

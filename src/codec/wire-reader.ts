@@ -1,0 +1,155 @@
+import { DecodeError } from './messages.js';
+
+/** Unknown groups may nest this deep, as in the protobuf implementations. */
+const MAX_GROUP_DEPTH = 100;
+const TWO_POW_32 = 0x1_0000_0000;
+
+const VARINT = 0;
+const FIXED64 = 1;
+const LENGTH_DELIMITED = 2;
+const GROUP_START = 3;
+const GROUP_END = 4;
+const FIXED32 = 5;
+
+/**
+ * Reads the pieces of a protobuf message (https://protobuf.dev/programming-guides/encoding/) in place. Every method is told where
+ * the message at hand ends, and throws {@link DecodeError} instead of reading past it. Made once, pointed at one message after
+ * the other.
+ */
+export class WireReader {
+  bytes: Uint8Array = new Uint8Array(0);
+  position = 0;
+  /** What the last {@link varint} held above its 32 low bits; up to 38 bits. */
+  high = 0;
+  readonly #sentence: string;
+
+  /** @param sentence the text of every DecodeError; sent to callers */
+  constructor(sentence: string) {
+    this.#sentence = sentence;
+  }
+
+  /** Starts at the first byte of `bytes`. */
+  reset(bytes: Uint8Array): void {
+    this.bytes = bytes;
+    this.position = 0;
+  }
+
+  /** Number and wire type of the next field, as they stand on the wire: number * 8 + type. The number is at least 1. */
+  tag(end: number): number {
+    const tag = this.varint(end);
+    if (tag < 8 || this.high !== 0) this.fail();
+    return tag;
+  }
+
+  /** A varint of at most 10 bytes. Returns its 32 low bits, unsigned, and leaves the rest in {@link high}. */
+  varint(end: number): number {
+    const at = this.position;
+    if (at < end) {
+      const byte = this.bytes[at] as number;
+      if (byte < 0x80) {
+        this.position = at + 1;
+        this.high = 0;
+        return byte;
+      }
+    }
+    return this.#longVarint(end);
+  }
+
+  /** A uint64; what a JavaScript number cannot hold exactly becomes 2^53-1. */
+  saturatedUint64(end: number): number {
+    const low = this.varint(end);
+    if (this.high === 0) return low;
+    return Math.min((this.high >>> 0) * TWO_POW_32 + low, Number.MAX_SAFE_INTEGER);
+  }
+
+  /** A bool: any bit of the 64 makes it true. */
+  bool(end: number): boolean {
+    const low = this.varint(end);
+    return low !== 0 || this.high >>> 0 !== 0;
+  }
+
+  /** A length; returns where what it measures ends. */
+  lengthEnd(end: number): number {
+    const length = this.varint(end);
+    if (this.high !== 0 || length > end - this.position) this.fail();
+    return this.position + length;
+  }
+
+  /**
+   * Skips the field that `tag` begins. Fields up to `lastKnown` are those the message has: they only come here when their wire
+   * type is wrong, which is refused. Groups without recursion, so that no message is deep enough to exhaust the stack.
+   */
+  skipUnknown(tag: number, lastKnown: number, end: number): void {
+    if (tag >>> 3 <= lastKnown) this.fail();
+    if ((tag & 7) === GROUP_START) this.#skipGroup(tag, end);
+    else this.#skipValue(tag & 7, end);
+  }
+
+  fail(): never {
+    throw new DecodeError(this.#sentence);
+  }
+
+  #longVarint(end: number): number {
+    let low = 0;
+    let high = 0;
+    const first = this.position;
+    const last = Math.min(end, first + 10);
+    for (let at = first; at < last; at++) {
+      const byte = this.bytes[at] as number;
+      const bits = byte & 0x7f;
+      const index = at - first;
+      if (index < 4) low |= bits << (7 * index);
+      else if (index === 4) {
+        low |= bits << 28;
+        high = bits >>> 4;
+      } else {
+        high += bits * 2 ** (7 * index - 32);
+      }
+      if (byte < 0x80) {
+        this.position = at + 1;
+        this.high = high;
+        return low >>> 0;
+      }
+    }
+    return this.fail();
+  }
+
+  #skipValue(wireType: number, end: number): void {
+    switch (wireType) {
+      case VARINT:
+        this.varint(end);
+        return;
+      case FIXED64:
+        this.#skipBytes(8, end);
+        return;
+      case LENGTH_DELIMITED:
+        this.position = this.lengthEnd(end);
+        return;
+      case FIXED32:
+        this.#skipBytes(4, end);
+        return;
+      default:
+        this.fail();
+    }
+  }
+
+  #skipGroup(firstTag: number, end: number): void {
+    const open = [firstTag >>> 3];
+    while (open.length > 0) {
+      const tag = this.tag(end);
+      const wireType = tag & 7;
+      if (wireType === GROUP_START) {
+        if (open.push(tag >>> 3) > MAX_GROUP_DEPTH) this.fail();
+      } else if (wireType === GROUP_END) {
+        if (open.pop() !== tag >>> 3) this.fail();
+      } else {
+        this.#skipValue(wireType, end);
+      }
+    }
+  }
+
+  #skipBytes(count: number, end: number): void {
+    if (count > end - this.position) this.fail();
+    this.position += count;
+  }
+}

@@ -1,0 +1,103 @@
+/** Bytes that are taken from the system at once. */
+const SLAB_BYTES = 65_536;
+/** A UTF-16 unit takes at most three bytes in UTF-8. */
+export const MAX_BYTES_PER_UNIT = 3;
+const TWO_POW_14 = 0x4000;
+
+/**
+ * Writes protobuf messages from their end to their beginning: when a length is to be written, what it measures is there already, so
+ * nothing is measured beforehand. Messages lie one before the other in a slab that is never written twice: what
+ * {@link finish} returned stays as it is for as long as somebody holds it.
+ */
+export class WireWriter {
+  #slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
+  /** Everything from here to `#end` is written. */
+  #at = SLAB_BYTES;
+  #end = SLAB_BYTES;
+
+  /** Begins a message of at most `maxBytes`: nothing after it checks for room. */
+  begin(maxBytes: number): void {
+    if (maxBytes > this.#at) {
+      this.#slab = Buffer.allocUnsafeSlow(Math.max(SLAB_BYTES, maxBytes));
+      this.#at = this.#slab.length;
+    }
+    this.#end = this.#at;
+  }
+
+  /** The message. */
+  finish(): Uint8Array {
+    const { buffer, byteOffset } = this.#slab;
+    return new Uint8Array(buffer, byteOffset + this.#at, this.#end - this.#at);
+  }
+
+  /** Where the message now begins; give it to {@link lengthSince} to measure what is written from here on. */
+  get mark(): number {
+    return this.#at;
+  }
+
+  /** Writes, in front of it, the number of bytes written since `mark`, and then `tag`. */
+  lengthSince(mark: number, tag: number): void {
+    this.varint(mark - this.#at);
+    this.byte(tag);
+  }
+
+  byte(value: number): void {
+    this.#slab[--this.#at] = value;
+  }
+
+  /** A whole number from 0 to 2^53-1. */
+  varint(value: number): void {
+    if (value < 0x80) {
+      this.#slab[--this.#at] = value;
+    } else if (value < TWO_POW_14) {
+      this.#slab[--this.#at] = value >>> 7;
+      this.#slab[--this.#at] = (value & 0x7f) | 0x80;
+    } else {
+      this.#longVarint(value);
+    }
+  }
+
+  /** A number field, left out when it is 0, the default. */
+  numberField(tag: number, value: number): void {
+    if (value === 0) return;
+    this.varint(value);
+    this.byte(tag);
+  }
+
+  /** A string field, left out when it is empty, the default. Half a surrogate pair becomes U+FFFD. */
+  textField(tag: number, text: string): void {
+    const length = text.length;
+    if (length === 0) return;
+    const slab = this.#slab;
+    let at = this.#at;
+    for (let index = length - 1; index >= 0; index--) {
+      const unit = text.charCodeAt(index);
+      if (unit >= 0x80) {
+        this.bytesField(tag, Buffer.from(text));
+        return;
+      }
+      slab[--at] = unit;
+    }
+    this.#at = at;
+    this.varint(length);
+    this.byte(tag);
+  }
+
+  /** A bytes or message field, written even when empty. */
+  bytesField(tag: number, bytes: Uint8Array): void {
+    this.#at -= bytes.length;
+    this.#slab.set(bytes, this.#at);
+    this.varint(bytes.length);
+    this.byte(tag);
+  }
+
+  #longVarint(value: number): void {
+    let size = 3;
+    for (let bound = 2 ** 21; value >= bound; bound *= 128) size++;
+    this.#at -= size;
+    let at = this.#at;
+    let rest = value;
+    for (; rest >= 0x80; rest = Math.floor(rest / 128)) this.#slab[at++] = (rest % 128) | 0x80;
+    this.#slab[at] = rest;
+  }
+}

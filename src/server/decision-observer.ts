@@ -1,0 +1,17 @@
+import type { DecisionObserver } from '../service/decision-observer.js';
+import type { Logger } from '../telemetry/logger.js';
+import type { Metrics } from '../telemetry/metrics.js';
+
+/** Counts decisions in `metrics` and, at level debug, writes each to the log. */
+export function decisionObserver(metrics: Metrics, log: Logger): DecisionObserver {
+  return {
+    unknownDomain: (domain) => metrics.unknownDomain(domain),
+    unmatched: (domain, entries) => metrics.unmatched(domain, entries),
+    decided: (domain, rule, overLimit, wouldBeThrottled) =>
+      metrics.decided(domain, rule, overLimit, wouldBeThrottled),
+    storeError: (reason) => metrics.storeError(reason),
+    storeFailed: (policy) => metrics.storeFailed(policy),
+    logsDecisions: () => log.isLevelEnabled('debug'),
+    logDecision: (line) => log.debug(line, 'decision'),
+  };
+}

@@ -1,0 +1,152 @@
+/*
+ * A whole decision without transport: bytes of a request → ShouldRateLimit → bytes of the answer, with the real codec, memory store
+ * and metrics. `node build/test/bench/micro/decide.bench.js [part of a name …]`
+ */
+import { readFileSync } from 'node:fs';
+import { assetPath } from '../../../src/assets.js';
+import type { DescriptorEntry, ServiceCodec } from '../../../src/codec/messages.js';
+import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { createWireCodec } from '../../../src/codec/wire-codec.js';
+import { systemClock } from '../../../src/limiter/clock.js';
+import { decisionObserver } from '../../../src/server/decision-observer.js';
+import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { createLogger } from '../../../src/telemetry/logger.js';
+import { Metrics } from '../../../src/telemetry/metrics.js';
+import { policyOf } from '../../support/policies.js';
+import { type MicroCase, runCases } from './measure.js';
+
+const ENDLESS = 'token_bucket: { max_tokens: 4000000000, tokens_per_fill: 1000000, fill_interval: 1s }';
+const DRY = 'token_bucket: { max_tokens: 1, fill_interval: 1h }';
+
+/** A tenant of six digits, so that a message can be made another tenant's in place. */
+const TENANT = 'tenant-000000';
+
+/** Two levels: any tenant, then one of `rules` groups. */
+function policyText(rules: number, limit: string): string {
+  const lines = ['domain: bench', 'response_headers: [x-ratelimit]', 'descriptors:', '  - key: tenant'];
+  lines.push('    descriptors:');
+  for (let rule = 0; rule < rules; rule++) {
+    lines.push(
+      `      - { key: resource_group, value: group-${rule}, rate_limit: { name: group-${rule}, ${limit} } }`,
+    );
+  }
+  return lines.join('\n');
+}
+
+function serviceOn(policy: string, codec: ServiceCodec): ShouldRateLimit {
+  const compiled = policyOf(policy);
+  const store = new MemoryStore({ clock: systemClock, maxBuckets: 2_000_000 });
+  const metrics = new Metrics({ maxSeries: 10_000, version: 'bench', memoryStats: () => store });
+  const log = createLogger({ level: 'info', format: 'json', colour: false });
+  const policySet = { domains: new Map([[compiled.domain, compiled]]), version: 'bench' };
+  return new ShouldRateLimit({
+    codec,
+    clock: systemClock,
+    store,
+    local: store,
+    policies: () => policySet,
+    observer: decisionObserver(metrics, log),
+    storeTimeoutMicros: 2_000_000,
+    maxDescriptors: 10_000,
+  });
+}
+
+function messageOf(domain: string, descriptors: readonly (readonly DescriptorEntry[])[]): Uint8Array {
+  return createReferenceCodec().encodeRequest({
+    domain,
+    hitsAddend: 0,
+    descriptors: descriptors.map((entries) => ({
+      entries,
+      limit: undefined,
+      hitsAddend: undefined,
+      isNegativeHits: false,
+    })),
+  });
+}
+
+interface Shape {
+  readonly rules?: number;
+  readonly tenants?: number;
+  readonly descriptors?: number;
+  readonly limit?: string;
+  readonly codec?: () => ServiceCodec;
+}
+
+function decision({
+  rules = 10,
+  tenants = 1,
+  descriptors = 1,
+  limit = ENDLESS,
+  codec = createWireCodec,
+}: Shape): MicroCase {
+  return () => {
+    const service = serviceOn(policyText(rules, limit), codec());
+    const groups = Array.from({ length: descriptors }, (_unused, i) => `group-${(i * 7 + 3) % rules}`);
+    const message = messageOf(
+      'bench',
+      groups.map((group) => [
+        { key: 'tenant', value: TENANT },
+        { key: 'resource_group', value: group },
+      ]),
+    );
+    const deadlineMicros = systemClock.monotonicMicros() + 1e12;
+    const digits = digitPositions(message);
+    return (call) => {
+      // A prime as the step: tenants do not come in the order of their buckets.
+      if (tenants > 1) writeTenant(message, digits, (call * 7919) % tenants);
+      service.handle(message, deadlineMicros);
+    };
+  };
+}
+
+/** Where the last digit of each tenant stands. */
+function digitPositions(message: Uint8Array): number[] {
+  const positions: number[] = [];
+  for (let at = 0; ; ) {
+    at = Buffer.from(message).indexOf(TENANT, at);
+    if (at < 0) return positions;
+    at += TENANT.length;
+    positions.push(at - 1);
+  }
+}
+
+function writeTenant(message: Uint8Array, positions: readonly number[], tenant: number): void {
+  for (let i = 0; i < positions.length; i++) {
+    let rest = tenant;
+    const last = positions[i] as number;
+    for (let digit = 0; digit < 6; digit++) {
+      message[last - digit] = 48 + (rest % 10);
+      rest = Math.floor(rest / 10);
+    }
+  }
+}
+
+/** The bundled policy: an API key, a method and a path become tenant and resource group. */
+const openApi: MicroCase = () => {
+  const text = readFileSync(assetPath('deploy/policies/open-api.yaml'), 'utf8');
+  const endless = text.replaceAll(/token_bucket: .*/g, ENDLESS);
+  const service = serviceOn(endless, createWireCodec());
+  const message = messageOf('open-api', [
+    [
+      { key: 'api_key', value: 'wk_live_6f1c0a3be2d94f7a' },
+      { key: 'method', value: 'GET' },
+      { key: 'path', value: '/open/v5/user-chats/60b8c1d2e3/messages?limit=25' },
+    ],
+  ]);
+  const deadlineMicros = systemClock.monotonicMicros() + 1e12;
+  return () => service.handle(message, deadlineMicros);
+};
+
+runCases(__filename, {
+  'one descriptor': decision({}),
+  'one descriptor, reference codec': decision({ codec: createReferenceCodec }),
+  'one descriptor, 1,000 tenants': decision({ tenants: 1000 }),
+  'one descriptor, 1,000,000 tenants': decision({ tenants: 1_000_000 }),
+  'one descriptor, denied': decision({ limit: DRY }),
+  'one descriptor, 10,000 rules': decision({ rules: 10_000 }),
+  '3 descriptors': decision({ descriptors: 3 }),
+  '10 descriptors': decision({ descriptors: 10 }),
+  '10 descriptors, 10,000 rules, 1,000 tenants': decision({ descriptors: 10, rules: 10_000, tenants: 1000 }),
+  'Open API policy with derive': openApi,
+});

@@ -1,0 +1,150 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { DecodeError, type Descriptor, type RateLimitRequest } from '../../../src/codec/messages.js';
+import { createReferenceCodec, requestShape } from '../../../src/codec/reference-codec.js';
+import { isWellFormed } from '../../../src/codec/wire-check.js';
+import { createWireCodec } from '../../../src/codec/wire-codec.js';
+import { arbitraryRequest, arbitraryResponse } from '../../support/arbitrary-messages.js';
+import { arbitraryWireRequest, damaged } from '../../support/arbitrary-wire.js';
+import { protobufjsReadsOtherwise } from '../../support/protobufjs-differences.js';
+
+const reference = createReferenceCodec();
+const wire = createWireCodec();
+
+/** Decodes, or says that the bytes were refused; anything but a DecodeError is a failure of the test. */
+function decoded(codec: typeof wire, bytes: Uint8Array): RateLimitRequest | 'refused' {
+  try {
+    return codec.decodeRequest(bytes);
+  } catch (error) {
+    expect(error).toBeInstanceOf(DecodeError);
+    return 'refused';
+  }
+}
+
+function expectTheSame(bytes: Uint8Array): void {
+  const ours = decoded(wire, bytes);
+  const wellFormed = isWellFormed(bytes, requestShape);
+  expect(ours === 'refused').toBe(!wellFormed);
+  if (wellFormed && !protobufjsReadsOtherwise(bytes)) expect(ours).toEqual(decoded(reference, bytes));
+}
+
+function hex(text: string): Buffer {
+  return Buffer.from(text.replaceAll(' ', ''), 'hex');
+}
+
+const request = arbitraryRequest();
+const encodedRequest = request.map((message) => reference.encodeRequest(message));
+const wireRequest = arbitraryWireRequest();
+
+describe('the codec by hand against @grpc/proto-loader', () => {
+  test('reads every request that a client may write alike', () => {
+    fc.assert(
+      fc.property(encodedRequest, (bytes) => {
+        expect(wire.decodeRequest(bytes)).toEqual(reference.decodeRequest(bytes));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('reads well-formed bytes that no client writes alike', () => {
+    let alike = 0;
+    fc.assert(
+      fc.property(wireRequest, (bytes) => {
+        expect(isWellFormed(bytes, requestShape)).toBe(true);
+        if (!protobufjsReadsOtherwise(bytes)) alike++;
+        expectTheSame(bytes);
+      }),
+      { numRuns: 2000 },
+    );
+    // Not all may be excused.
+    expect(alike).toBeGreaterThan(200);
+  });
+
+  test('refuses and reads damaged bytes alike', () => {
+    fc.assert(fc.property(fc.oneof(damaged(encodedRequest), damaged(wireRequest)), expectTheSame), {
+      numRuns: 5000,
+    });
+  });
+
+  test('refuses and reads noise alike', () => {
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), expectTheSame), { numRuns: 3000 });
+  });
+
+  test('looks at no byte outside the view it was given', () => {
+    fc.assert(
+      fc.property(fc.oneof(encodedRequest, damaged(wireRequest)), fc.nat(255), (bytes, around) => {
+        const larger = new Uint8Array(bytes.length + 32).fill(around);
+        larger.set(bytes, 16);
+        expect(decoded(wire, larger.subarray(16, 16 + bytes.length))).toEqual(decoded(wire, bytes));
+      }),
+    );
+  });
+
+  test('two requests in a row are read as one: lists grow, later scalars count', () => {
+    fc.assert(
+      fc.property(request, request, (one, other) => {
+        const bytes = Buffer.concat([reference.encodeRequest(one), reference.encodeRequest(other)]);
+        expect(wire.decodeRequest(bytes)).toEqual({
+          domain: other.domain || one.domain,
+          descriptors: [...one.descriptors, ...other.descriptors],
+          hitsAddend: other.hitsAddend || one.hitsAddend,
+        });
+      }),
+    );
+  });
+
+  test('writes responses that read alike', () => {
+    fc.assert(
+      fc.property(arbitraryResponse(), (message) => {
+        const ours = reference.decodeResponse(wire.encodeResponse(message));
+        const theirs = reference.decodeResponse(reference.encodeResponse(message));
+        expect(ours).toEqual(theirs);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('a response stays as it is while others are written', () => {
+    fc.assert(
+      fc.property(fc.array(arbitraryResponse(), { minLength: 2, maxLength: 20 }), (messages) => {
+        const written = messages.map((message) => wire.encodeResponse(message));
+        const copies = written.map((bytes) => Buffer.from(bytes));
+        for (let i = 0; i < 200; i++) wire.encodeResponse(messages[i % messages.length] as never);
+        expect(written.map((bytes) => Buffer.from(bytes))).toEqual(copies);
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+describe('where protobufjs differs, the codec by hand does as protobuf says', () => {
+  function descriptorOf(codec: typeof wire, body: string): Descriptor | undefined {
+    const bytes = hex(body);
+    return codec.decodeRequest(Buffer.concat([Buffer.of(0x12, bytes.length), bytes])).descriptors[0];
+  }
+
+  test('a limit that comes twice is merged', () => {
+    // requests_per_unit 7, unit 3; then unit 2.
+    const body = '12 04 0807 1003  12 02 1002';
+    expect(descriptorOf(wire, body)?.limit).toEqual({ requestsPerUnit: 7, unit: 2 });
+    expect(descriptorOf(reference, body)?.limit).toEqual({ requestsPerUnit: 0, unit: 2 });
+  });
+
+  test('a hits_addend that comes twice is merged', () => {
+    const body = '1a 02 0805  1a 00';
+    expect(descriptorOf(wire, body)?.hitsAddend).toBe(5);
+    expect(descriptorOf(reference, body)?.hitsAddend).toBe(0);
+  });
+
+  test('a uint32 of more than five bytes ends where it ends, and keeps its low bits', () => {
+    // hits_addend 2^35 + 5 in six bytes, then domain `a`; and five unknown bytes that protobufjs swallows.
+    const bytes = hex('18 858080808001 0a 01 61 7a 02 0000');
+    expect(wire.decodeRequest(bytes)).toEqual({ domain: 'a', descriptors: [], hitsAddend: 5 });
+    expect(decoded(reference, bytes)).not.toEqual(wire.decodeRequest(bytes));
+  });
+
+  test('a bool whose 32 low bits are 0 is true', () => {
+    expect(descriptorOf(wire, '20 8080808010')?.isNegativeHits).toBe(true);
+    expect(descriptorOf(reference, '20 8080808010')?.isNegativeHits).toBe(false);
+  });
+});
