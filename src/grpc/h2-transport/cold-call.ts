@@ -79,6 +79,10 @@ export class ColdCall implements CallState, Expiring {
     stream.state = this;
   }
 
+  cancelled(): boolean {
+    return this.#over;
+  }
+
   get path(): string {
     return this.#method.path;
   }
@@ -216,7 +220,7 @@ export class ColdCall implements CallState, Expiring {
         continue;
       }
       this.#inflating = true;
-      this.#context.inflater.inflate(this.#head.encoding, next.bytes, (message) => {
+      this.#context.inflater.inflate(this.#head.encoding, next.bytes, this, (message) => {
         this.#inflating = false;
         if (message instanceof GrpcError) this.#fail(message);
         else this.#hand(message);

@@ -17,7 +17,14 @@ export class UnsupportedEncoding extends GrpcError {
   }
 }
 
+/** Whom a message is inflated for. */
+export interface Waiting {
+  /** True when it need not be inflated any more: then nobody is told. */
+  cancelled(): boolean;
+}
+
 interface Job {
+  readonly waiting: Waiting;
   readonly compressed: Buffer;
   readonly done: Inflated;
 }
@@ -32,14 +39,14 @@ export class Inflater {
     this.#maxMessageBytes = maxMessageBytes;
   }
 
-  /** `compressed` must not change until `done` is called, which may be at once. */
-  inflate(encoding: string, compressed: Buffer, done: Inflated): void {
+  /** `compressed` must not change until `done` is called, which may be at once, and is not when `waiting` was cancelled before. */
+  inflate(encoding: string, compressed: Buffer, waiting: Waiting, done: Inflated): void {
     if (encoding === 'identity') {
       done(new GrpcError(STATUS.INTERNAL, 'Received a compressed message without grpc-encoding'));
     } else if (encoding !== 'gzip') {
       done(new UnsupportedEncoding(encoding));
     } else if (compressed.length > SYNC_INPUT_BYTES || !this.#inflateNow(compressed, done)) {
-      this.#waiting.push({ compressed, done });
+      this.#waiting.push({ compressed, waiting, done });
       this.#next();
     }
   }
@@ -60,12 +67,15 @@ export class Inflater {
   }
 
   #next(): void {
-    const job = this.#running < MAX_RUNNING ? this.#waiting.shift() : undefined;
+    if (this.#running === MAX_RUNNING) return;
+    let job = this.#waiting.shift();
+    while (job?.waiting.cancelled() === true) job = this.#waiting.shift();
     if (job === undefined) return;
     this.#running++;
+    const { waiting, done } = job;
     gunzip(job.compressed, { maxOutputLength: this.#maxMessageBytes }, (error, message) => {
       this.#running--;
-      job.done(error === null ? message : this.#failure(error));
+      if (!waiting.cancelled()) done(error === null ? message : this.#failure(error));
       this.#next();
     });
   }

@@ -3,6 +3,8 @@ export const PREFIX_BYTES = 5;
 /** Least a buffer of a message begins with, if the message is that long. */
 const FIRST_BUFFER_BYTES = 4096;
 
+const EMPTY = Buffer.alloc(0);
+
 /** What the half-received messages of one connection hold together. */
 export class ReceiveBudget {
   readonly #maxBytes: number;
@@ -92,9 +94,14 @@ export class MessageReader {
     return this.#filled === this.#length ? 'message' : 'more';
   }
 
+  /** The whole message, which stays in the budget until {@link drop}. */
+  get message(): Buffer {
+    return this.#buffer ?? EMPTY;
+  }
+
   /** The whole message; it belongs to the caller, and the budget has its bytes back. The next message may come. */
   take(): Buffer {
-    const message = this.#buffer ?? Buffer.alloc(0);
+    const message = this.message;
     this.drop();
     return message;
   }

@@ -120,14 +120,13 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
       return;
     }
     const reader = this.#reader as MessageReader;
-    const compressed = reader.compressed;
-    const message = reader.take();
-    if (!compressed) {
-      this.run(message);
+    if (!reader.compressed) {
+      this.run(reader.take());
       return;
     }
-    context.inflater.inflate(encoding, message, (inflated) => {
-      if (this.#over) return;
+    // What waits to be inflated still counts as half received.
+    context.inflater.inflate(encoding, reader.message, this, (inflated) => {
+      reader.drop();
       if (inflated instanceof GrpcError) this.#fail(inflated);
       else this.run(inflated);
     });

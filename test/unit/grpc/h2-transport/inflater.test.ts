@@ -4,13 +4,14 @@ import { GrpcError } from '../../../../src/grpc/grpc-server.js';
 import { Inflater } from '../../../../src/grpc/h2-transport/inflater.js';
 
 const LIMIT = 1_000_000;
+const STAYS = { cancelled: () => false };
 
 function inflate(
   compressed: Buffer,
   encoding = 'gzip',
   inflater = new Inflater(LIMIT),
 ): Promise<Buffer | GrpcError> {
-  return new Promise((resolve) => inflater.inflate(encoding, compressed, resolve));
+  return new Promise((resolve) => inflater.inflate(encoding, compressed, STAYS, resolve));
 }
 
 /** Bytes that gzip cannot make smaller. */
@@ -35,7 +36,7 @@ describe('Inflater', () => {
 
   test('answers short messages before it returns', () => {
     const answers: unknown[] = [];
-    new Inflater(LIMIT).inflate('gzip', gzipSync('short'), (message) => answers.push(message));
+    new Inflater(LIMIT).inflate('gzip', gzipSync('short'), STAYS, (message) => answers.push(message));
     expect(answers).toEqual([Buffer.from('short')]);
   });
 
@@ -59,6 +60,19 @@ describe('Inflater', () => {
   test('knows no other encoding, and none where none was named', async () => {
     expect(await inflate(gzipSync('x'), 'br')).toMatchObject({ code: 12 });
     expect(await inflate(gzipSync('x'), 'identity')).toMatchObject({ code: 13 });
+  });
+
+  test('drops what nobody waits for any more', async () => {
+    const inflater = new Inflater(LIMIT);
+    const told: unknown[] = [];
+    const compressed = gzipSync(noise(20_000));
+    let gone = false;
+    for (let i = 0; i < 10; i++) {
+      inflater.inflate('gzip', compressed, { cancelled: () => gone }, (message) => told.push(message));
+    }
+    gone = true;
+    expect(await inflate(gzipSync(noise(10_000)), 'gzip', inflater)).toHaveLength(10_000);
+    expect(told).toEqual([]);
   });
 
   test('gets through many long messages', async () => {
