@@ -47,6 +47,7 @@ export function readGrpcHead(head: RequestHead): GrpcHead {
 /** Undefined for what is not gRPC: gRPC-Web and message formats other than protobuf included. */
 function responseHeadersOf(contentType: string | undefined): ResponseHeaders | undefined {
   if (contentType === undefined) return undefined;
+  if (contentType === 'application/grpc') return HEADERS;
   const semicolon = contentType.indexOf(';');
   const type = (semicolon < 0 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase();
   if (type === 'application/grpc') return HEADERS;
