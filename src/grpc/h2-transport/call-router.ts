@@ -82,6 +82,11 @@ export class CallRouter implements RequestHandler {
       const text = `Invalid grpc-timeout value "${grpcHead.timeoutText}"`;
       return new Refusal(grpcHead, new GrpcError(STATUS.INTERNAL, text));
     }
+    const { encoding } = grpcHead;
+    if (encoding !== 'identity' && encoding !== 'gzip') {
+      const text = `Received message compressed with unsupported encoding "${encoding}"`;
+      return new Refusal(grpcHead, new GrpcError(STATUS.UNIMPLEMENTED, text));
+    }
     return method(grpcHead);
   }
 }

@@ -1,7 +1,6 @@
 import { HeaderField } from '../../h2/hpack/header-field.js';
 import type { ServerStream } from '../../h2/request-handler.js';
-import type { GrpcError } from '../grpc-server.js';
-import { UnsupportedEncoding } from './inflater.js';
+import { type GrpcError, STATUS } from '../grpc-server.js';
 
 const STATUS_200 = new HeaderField(':status', '200');
 /** The encodings that requests may have. */
@@ -47,7 +46,7 @@ export function statusFields(code: number, message: string): readonly HeaderFiel
 /** Ends a call that has sent nothing yet with its status alone (Trailers-Only). */
 export function sendError(stream: ServerStream, headers: ResponseHeaders, error: GrpcError): void {
   const fields = [...headers, ...statusFields(error.code, error.message)];
-  if (error instanceof UnsupportedEncoding) fields.push(ACCEPT_ENCODING);
+  if (error.code === STATUS.UNIMPLEMENTED) fields.push(ACCEPT_ENCODING);
   stream.sendHeaders(fields, true);
 }
 
