@@ -1,11 +1,12 @@
 import type { RequestHead } from '../../h2/request-handler.js';
 import { timeoutMicros } from '../timeout-header.js';
+import type { NotGrpcReason } from './not-grpc.js';
 import { HEADERS, HEADERS_PROTO, type ResponseHeaders } from './responses.js';
 
 /** What gRPC reads from a request's header fields. */
 export interface GrpcHead {
   /** Why this is no gRPC request, if it is none. */
-  readonly notGrpc: 'content type' | 'method' | undefined;
+  readonly notGrpc: NotGrpcReason | undefined;
   /** Headers of the response, with the request's content type. */
   readonly responseHeaders: ResponseHeaders;
   /** From `grpc-timeout`, microseconds; Infinity without, and for one longer than any timer. NaN: malformed. */

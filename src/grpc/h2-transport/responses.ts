@@ -49,17 +49,3 @@ export function sendError(stream: ServerStream, headers: ResponseHeaders, error:
   if (error.code === STATUS.UNIMPLEMENTED) fields.push(ACCEPT_ENCODING);
   stream.sendHeaders(fields, true);
 }
-
-const PLAIN_TEXT = new HeaderField('content-type', 'text/plain; charset=utf-8');
-const UNSUPPORTED_MEDIA_TYPE = [new HeaderField(':status', '415'), PLAIN_TEXT];
-const METHOD_NOT_ALLOWED = [new HeaderField(':status', '405'), PLAIN_TEXT, new HeaderField('allow', 'POST')];
-const NOT_GRPC = Buffer.from('This port speaks gRPC: POST with content-type application/grpc.\n');
-
-/** Answers what is no gRPC request: 415, or 405 for a gRPC content type that does not come by POST. */
-export function sendNotGrpc(stream: ServerStream, kind: 'content type' | 'method'): void {
-  const headers = kind === 'method' ? METHOD_NOT_ALLOWED : UNSUPPORTED_MEDIA_TYPE;
-  // RFC 9110 section 9.3.2: no content in an answer to HEAD.
-  const bodiless = stream.head.method === 'HEAD';
-  stream.sendHeaders(headers, bodiless);
-  if (!bodiless) stream.sendData(NOT_GRPC, true);
-}

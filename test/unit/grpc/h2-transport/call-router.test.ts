@@ -321,9 +321,39 @@ describe('CallRouter', () => {
     });
   });
 
-  test('answers HEAD without a body', () => {
-    const stream = new FakeServerStream({ ...grpcRequestHead('/'), method: 'HEAD', fields: [] });
-    router.onRequest(stream, true);
-    expect(stream).toMatchObject({ headers: [{ ':status': '415' }], data: [], ended: true });
+  describe('what is no gRPC call', () => {
+    const plain: RequestHead = { ...grpcRequestHead('/'), fields: ['content-type', 'text/plain'] };
+    const text = /^This port speaks gRPC.*\n$/;
+
+    test('is answered at its end, with a line of text', () => {
+      const stream = open(plain);
+      send(stream, Buffer.alloc(1000));
+      expect(stream).toMatchObject({ headers: [], consumedBytes: 1000 });
+      send(stream, Buffer.alloc(0), true);
+      expect(stream.headers).toEqual([{ ':status': '415', 'content-type': 'text/plain; charset=utf-8' }]);
+      expect(String(stream.body)).toMatch(text);
+      const trailers = open(plain);
+      router.onTrailers(trailers);
+      expect(trailers.headers[0]?.[':status']).toBe('415');
+      expect(context.deadlines.size).toBe(0);
+    });
+
+    test('is answered before its end when that does not come, or is far away', () => {
+      const slow = open(plain);
+      timers.advance(60_001);
+      expect(slow.ended).toBe(true);
+      const long = open(plain);
+      for (let sent = 0; sent <= 4 * MIB && !long.ended; sent += MIB / 4) send(long, Buffer.alloc(MIB / 4));
+      expect(String(long.body)).toMatch(text);
+      const gone = open(plain);
+      router.onReset(gone);
+      expect(context.deadlines.size).toBe(0);
+    });
+
+    test('gets no body if it is HEAD', () => {
+      const stream = new FakeServerStream({ ...plain, method: 'HEAD' });
+      router.onRequest(stream, true);
+      expect(stream).toMatchObject({ headers: [{ ':status': '415' }], data: [], ended: true });
+    });
   });
 });
