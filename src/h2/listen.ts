@@ -26,11 +26,17 @@ export async function listen(server: Server, address: ListenAddress): Promise<nu
     await tryListen(server, address);
   } catch (error) {
     if (!('path' in address) || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    if (!isSocket(address.path) || (await isServed(address.path))) throw error;
-    unlinkSync(address.path);
+    if (!(await removeStaleSocket(address.path))) throw error;
     await tryListen(server, address);
   }
   return 'path' in address ? 0 : (server.address() as AddressInfo).port;
+}
+
+/** Removes a socket file that nobody listens on any more, as a killed process leaves it, and says whether there was one. */
+export async function removeStaleSocket(path: string): Promise<boolean> {
+  if (!isSocket(path) || (await isServed(path))) return false;
+  unlinkSync(path);
+  return true;
 }
 
 function tryListen(server: Server, address: ListenAddress): Promise<void> {

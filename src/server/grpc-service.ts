@@ -7,7 +7,14 @@ import {
 import { createWireCodec } from '../codec/wire-codec.js';
 import type { PolicySet } from '../config/policy.js';
 import { formatHostPort } from '../grpc/connections.js';
-import { GrpcError, type ListenAddress, STATUS, type UnaryHandler } from '../grpc/grpc-server.js';
+import {
+  GrpcError,
+  type ListenAddress,
+  STATUS,
+  type TlsMaterial,
+  type TlsOptions,
+  type UnaryHandler,
+} from '../grpc/grpc-server.js';
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
 import { type Clock, MAX_TIMER_MS } from '../limiter/clock.js';
@@ -21,7 +28,6 @@ import { Serving, type ServingConditions } from './serving.js';
 import type { Settings } from './settings-table.js';
 import { listenError } from './start-error.js';
 import { openStore } from './store.js';
-import { openTlsFiles } from './tls-files.js';
 
 /** The policies that decisions are made by, whoever loads them. */
 export interface PolicySource {
@@ -31,9 +37,19 @@ export interface PolicySource {
   onReload(listener: () => void): void;
 }
 
+/** The certificates of the gRPC port, whoever reads them. */
+export interface TlsSource {
+  /** Those to begin with. */
+  readonly options: TlsOptions;
+  /** Hands changed certificates to `setTls`. */
+  follow(setTls: (material: TlsMaterial) => void): void;
+}
+
 /** What {@link openGrpcService} builds on. */
 export interface GrpcServiceOptions {
   readonly settings: Settings;
+  /** Undefined: clear text. */
+  readonly tls: TlsSource | undefined;
   readonly version: string;
   readonly policies: PolicySource;
   readonly clock: Clock;
@@ -123,6 +139,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     maxSeries: settings.metricsMaxSeries,
     version: options.version,
     memoryStats: () => store.memoryStats(),
+    denyCacheStats: () => store.denyCacheStats(),
   });
   metrics.policyInForce(policies.current().version);
 
@@ -150,6 +167,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   });
   store.onAnswer((micros) => metrics.storeAnswered(micros));
   policies.onReload(() => {
+    store.reloaded();
     metrics.policyInForce(policies.current().version);
     serving.update({ needsStore: needsStore(policies.current()) });
   });
@@ -164,9 +182,8 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     storeTimeoutMicros: settings.redisTimeout,
     maxDescriptors: settings.maxDescriptors,
   });
-  const tls = openTlsFiles(settings, log);
   const grpc = createGrpcServer(settings.grpcTransport, {
-    tls: tls?.options,
+    tls: options.tls?.options,
     maxReceiveMessageBytes: settings.grpcMaxMessageBytes,
     maxConcurrentStreams: settings.grpcMaxStreams,
     maxHeaderListBytes: settings.grpcMaxHeaderBytes,
@@ -194,10 +211,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
         throw listenError('gRPC', name(settings.grpcPort), variables, error);
       });
       closers.add(() => grpc.close());
-      if (tls !== undefined) {
-        tls.follow((material) => grpc.setTls(material));
-        closers.add(async () => tls.close());
-      }
+      options.tls?.follow((material) => grpc.setTls(material));
       return name(port);
     },
     async drain(why) {

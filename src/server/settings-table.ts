@@ -145,6 +145,19 @@ const SPECS = {
     max: 10_000,
     help: 'Most buckets in one call to Redis. A request is never split.',
   },
+  denyCacheMaxAge: {
+    name: 'DENY_CACHE_MAX_AGE',
+    type: 'duration',
+    default: '1s',
+    help: 'With Redis: how long a denial is repeated without asking while its token bucket cannot have refilled; 0s asks every time.',
+  },
+  denyCacheMaxEntries: {
+    name: 'DENY_CACHE_MAX_ENTRIES',
+    type: 'count',
+    default: '100000',
+    max: 10_000_000,
+    help: 'Most denials kept for that; past it the oldest go.',
+  },
   stopIncrementWhenOver: {
     name: 'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT',
     type: 'boolean',

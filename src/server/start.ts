@@ -6,6 +6,7 @@ import { openHttpFront } from './http-front.js';
 import { openPolicies } from './policies.js';
 import { createServerLogger } from './server-logger.js';
 import type { Settings } from './settings-table.js';
+import { openTlsFiles } from './tls-files.js';
 import { openPrimary } from './workers/primary.js';
 
 /** What the process knows that settings do not say. */
@@ -43,14 +44,17 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   const log = createServerLogger(settings, context.terminal);
   const policies = openPolicies(settings, log);
   closers.add(async () => policies.close());
-  const service = openGrpcService({ settings, version: context.version, policies, clock, log }, closers);
+  const tls = openTlsFiles(settings, log);
+  closers.add(async () => tls?.close());
+  const { version } = context;
+  const service = openGrpcService({ settings, version, policies, tls, clock, log }, closers);
   policies.onReload((success) => service.metrics.reloaded(success));
   const startedMicros = clock.monotonicMicros();
   const detail = (): HealthDetail => ({
     ...(service.serving.reason === undefined
       ? { status: 'SERVING' }
       : { status: 'NOT_SERVING', reason: service.serving.reason }),
-    version: context.version,
+    version,
     uptimeSeconds: Math.floor((clock.monotonicMicros() - startedMicros) / 1e6),
     store: service.storeName,
     storeUp: service.storeUp(),
@@ -70,7 +74,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   const grpc = await service.listen();
   log.info(
     {
-      version: context.version,
+      version,
       grpc,
       ...front,
       store: service.storeName,

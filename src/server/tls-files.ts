@@ -7,6 +7,7 @@ import {
   type TlsOptions,
 } from '../h2/tls-material.js';
 import type { Logger } from '../telemetry/logger.js';
+import type { TlsSource } from './grpc-service.js';
 import type { Settings } from './settings-table.js';
 import { StartError } from './start-error.js';
 
@@ -24,11 +25,7 @@ type Part = keyof typeof VARIABLES;
 type Paths = Readonly<Record<Part, string>>;
 
 /** The certificates of the gRPC port, followed as their files change. */
-export interface TlsFiles {
-  /** As they were at the start. */
-  readonly options: TlsOptions;
-  /** Hands changed certificates to `setTls`. What cannot be used is logged, and the old ones stay. */
-  follow(setTls: (material: TlsMaterial) => void): void;
+export interface TlsFiles extends TlsSource {
   close(): void;
 }
 

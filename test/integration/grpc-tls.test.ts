@@ -3,9 +3,10 @@ import { credentials } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { CertificateAuthority, type Issued } from '../support/certificates.js';
 import { RawClient } from '../support/grpc-client.js';
+import { runToEnd } from '../support/processes.js';
 import { TempDir } from '../support/temp-dir.js';
 import { waitFor } from '../support/wait-for.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
+import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir.js';
 
 const HEALTH = '/grpc.health.v1.Health/Check';
 /** HealthCheckResponse{status: SERVING}. */
@@ -136,6 +137,51 @@ describe.each(['grpc-js'])('TLS of weir serve on %s', (transport) => {
     expect(server.log()).toContainEqual(
       expect.objectContaining({ msg: 'weir serves', grpc: `unix:${path}` }),
     );
+  });
+});
+
+describe('weir health and weir check', () => {
+  const weir = (args: readonly string[], env: Record<string, string> = {}) =>
+    runToEnd(process.execPath, [WEIR_MAIN, ...args], { bareEnvironment: true, env });
+  const entries = ['tenant=acme', 'resource_group=user-chats'];
+
+  test('ask a server over TLS: this one by its settings, another by flags', async () => {
+    const volume = new SecretVolume();
+    volume.swap(authority.issue(NAMES));
+    server = await startWeir({ env: volume.env });
+    const own = { ...volume.env, GRPC_PORT: String(server.grpcPort) };
+    expect(await weir(['health'], own)).toMatchObject({ code: 0, stdout: 'SERVING\n' });
+    const address = ['--address', `127.0.0.1:${server.grpcPort}`];
+    const ca = ['--ca', folder.write('authority.pem', authority.cert)];
+    expect(await weir(['health', ...address, ...ca])).toMatchObject({ code: 0 });
+    expect(await weir(['check', ...address, ...ca, ...entries])).toMatchObject({ code: 0 });
+    // Neither clear text nor unknown issuers are passed over.
+    expect(await weir(['health', ...address])).toMatchObject({ code: 1 });
+    expect(await weir(['health', ...address, '--tls'])).toMatchObject({ code: 1 });
+    expect(await weir(['check', ...address, '--tls', ...entries])).toMatchObject({ code: 1 });
+    const missing = await weir(['check', ...address, '--ca', folder.join('none'), ...entries]);
+    expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('ENOENT') });
+  });
+
+  test('show a certificate to a server that asks for one', async () => {
+    const volume = new SecretVolume();
+    volume.swap(authority.issue(NAMES));
+    server = await startWeir({ env: { ...volume.env, GRPC_CLIENT_TLS_CACERT: folder.join('ca.crt') } });
+    const { cert, key } = clients.issue('DNS:probe.test');
+    const flags = ['--cert', folder.write('probe.crt', cert), '--key', folder.write('probe.key', key)];
+    const own = { ...volume.env, GRPC_PORT: String(server.grpcPort) };
+    expect(await weir(['health', ...flags], own)).toMatchObject({ code: 0 });
+    expect(await weir(['health'], own)).toMatchObject({ code: 1 });
+    await waitFor('the reason', logged(/refused: the client showed no certificate/));
+  });
+
+  test('ask a server on a Unix domain socket', async () => {
+    const path = folder.join('grpc.sock');
+    server = await startWeir({ env: { GRPC_UDS: path } });
+    expect(await weir(['health'], { GRPC_UDS: path })).toMatchObject({ code: 0 });
+    expect(await weir(['check', '--address', `unix:${path}`, ...entries])).toMatchObject({ code: 0 });
+    const gone = await weir(['check', '--address', `unix:${path}x`, ...entries]);
+    expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining('nothing listens on') });
   });
 });
 

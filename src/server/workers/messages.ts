@@ -1,5 +1,6 @@
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import type { TransferredPolicies } from '../../config/policy-transfer.js';
+import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import type { Settings } from '../settings-table.js';
 
 /** All metrics of one process, as prom-client gives and adds them up. */
@@ -13,7 +14,9 @@ export type ToWorker =
       readonly version: string;
       readonly terminal: boolean;
       readonly policies: TransferredPolicies;
+      readonly tls: TlsOptions | undefined;
     }
+  | { readonly kind: 'tls'; readonly material: TlsMaterial }
   | { readonly kind: 'policies'; readonly policies: TransferredPolicies }
   | { readonly kind: 'metrics'; readonly id: number }
   | { readonly kind: 'drain'; readonly why: string };

@@ -1,5 +1,6 @@
 import { Counter, Gauge } from 'prom-client';
 import { toTransfer } from '../../config/policy-transfer.js';
+import { removeStaleSocket } from '../../h2/listen.js';
 import { MAX_TIMER_MS, systemClock } from '../../limiter/clock.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import type { Closers } from '../closers.js';
@@ -10,6 +11,7 @@ import { createServerLogger } from '../server-logger.js';
 import type { Settings } from '../settings-table.js';
 import type { RunningServer, StartContext } from '../start.js';
 import { StartError } from '../start-error.js';
+import { openTlsFiles } from '../tls-files.js';
 import { WorkerPool } from './worker-pool.js';
 
 const NO_BUCKETS = { size: 0, bytes: 0, evictions: 0 };
@@ -51,6 +53,9 @@ export async function openPrimary(
   const log = createServerLogger(settings, terminal);
   const policies = openPolicies(settings, log);
   closers.add(async () => policies.close());
+  const tls = openTlsFiles(settings, log);
+  closers.add(async () => tls?.close());
+  let tlsInForce = tls?.options;
   const metrics = new Metrics({
     maxSeries: settings.metricsMaxSeries,
     version,
@@ -72,6 +77,7 @@ export async function openPrimary(
       version,
       terminal,
       policies: toTransfer(policies.current()),
+      tls: tlsInForce,
     }),
   });
   closers.add(() => pool.close());
@@ -83,6 +89,11 @@ export async function openPrimary(
     inForce = policies.current();
     metrics.policyInForce(inForce.version);
     pool.broadcast({ kind: 'policies', policies: toTransfer(inForce) });
+  });
+
+  tls?.follow((material) => {
+    tlsInForce = { ...tls.options, material };
+    pool.broadcast({ kind: 'tls', material });
   });
 
   const startedMicros = clock.monotonicMicros();
@@ -110,6 +121,8 @@ export async function openPrimary(
     pool.metricsText(await metrics.registry.getMetricsAsJSON());
   const onError = (error: unknown): void => log.error({ err: error }, 'unexpected error');
   const front = await openHttpFront({ settings, clock, policies, metricsText, detail, onError }, closers);
+  // Workers listen through this process, which would hold on to the failure that the file of a killed process gives the first of them.
+  if (settings.grpcUds !== '') await removeStaleSocket(settings.grpcUds);
   const grpc = await pool.start();
   log.info(
     {

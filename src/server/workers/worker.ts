@@ -1,9 +1,10 @@
 import cluster from 'node:cluster';
 import type { PolicySet } from '../../config/policy.js';
 import { fromTransfer, type TransferredPolicies } from '../../config/policy-transfer.js';
+import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import { systemClock } from '../../limiter/clock.js';
 import { Closers } from '../closers.js';
-import { type GrpcService, openGrpcService, type PolicySource } from '../grpc-service.js';
+import { type GrpcService, openGrpcService, type PolicySource, type TlsSource } from '../grpc-service.js';
 import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
 import type { FromWorker, ToWorker, WorkerHealth } from './messages.js';
@@ -33,10 +34,33 @@ class ReceivedPolicies implements PolicySource {
   }
 }
 
+/** Certificates as the primary hands them down. */
+class ReceivedTls implements TlsSource {
+  readonly options: TlsOptions;
+  #setTls: ((material: TlsMaterial) => void) | undefined;
+  /** Came before anybody followed. */
+  #early: TlsMaterial | undefined;
+
+  constructor(options: TlsOptions) {
+    this.options = options;
+  }
+
+  follow(setTls: (material: TlsMaterial) => void): void {
+    this.#setTls = setTls;
+    if (this.#early !== undefined) setTls(this.#early);
+  }
+
+  replace(material: TlsMaterial): void {
+    if (this.#setTls === undefined) this.#early = material;
+    else this.#setTls(material);
+  }
+}
+
 /** One running worker: its parts, and the messages about them. */
 class Worker {
   readonly #closers: Closers;
   readonly #policies: ReceivedPolicies;
+  readonly #tls: ReceivedTls | undefined;
   readonly #service: GrpcService;
 
   constructor(start: StartMessage, closers: Closers) {
@@ -44,8 +68,9 @@ class Worker {
     const log = createServerLogger(settings, start.terminal, cluster.worker?.id);
     this.#closers = closers;
     this.#policies = new ReceivedPolicies(start.policies);
+    this.#tls = start.tls === undefined ? undefined : new ReceivedTls(start.tls);
     this.#service = openGrpcService(
-      { settings, version, policies: this.#policies, clock: systemClock, log },
+      { settings, version, policies: this.#policies, tls: this.#tls, clock: systemClock, log },
       closers,
     );
     this.#service.onHealth(() => send({ kind: 'health', health: this.#health() }));
@@ -58,6 +83,10 @@ class Worker {
 
   replacePolicies(transferred: TransferredPolicies): void {
     this.#policies.replace(transferred);
+  }
+
+  replaceTls(material: TlsMaterial): void {
+    this.#tls?.replace(material);
   }
 
   async sendMetrics(id: number): Promise<void> {
@@ -105,6 +134,7 @@ export function runWorker(): Promise<boolean> {
     process.on('message', (message: ToWorker) => {
       if (message.kind === 'start') start(message).catch(reject);
       else if (message.kind === 'policies') worker?.replacePolicies(message.policies);
+      else if (message.kind === 'tls') worker?.replaceTls(message.material);
       else if (message.kind === 'metrics') worker?.sendMetrics(message.id).catch(reject);
       else if (worker === undefined) resolve(true);
       else worker.drain(message.why).then(() => resolve(true), reject);
