@@ -8,6 +8,8 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   n: 0.000_001,
 };
 
+const TIMEOUT = /^(\d{1,8})([HMSmun])$/;
+
 /** Longest delay of a Node timer, 24.8 days. */
 const MAX_TIMER_MS = 2_147_483_647;
 
@@ -19,10 +21,24 @@ const MAX_TIMER_MS = 2_147_483_647;
  * for the units below it, and everything else, malformed headers included, as it came.
  */
 export function normaliseTimeout(header: string): string | undefined {
-  const match = /^(\d{1,8})([HMSmun])$/.exec(header);
+  const match = TIMEOUT.exec(header);
   if (match === null) return header;
   const unit = match[2] as string;
   const milliseconds = Number(match[1]) * (UNIT_MS[unit] as number);
   if (milliseconds > MAX_TIMER_MS) return undefined;
   return unit === 'u' || unit === 'n' ? `${Math.ceil(milliseconds)}m` : header;
+}
+
+/**
+ * A `grpc-timeout` header in microseconds, rounded up; Infinity when it is longer than any timer, NaN when it is malformed: at most eight
+ * digits and a unit.
+ */
+export function timeoutMicros(header: string): number {
+  const match = TIMEOUT.exec(header);
+  if (match === null) return Number.NaN;
+  const count = Number(match[1]);
+  if (match[2] === 'n') return Math.ceil(count / 1000);
+  if (match[2] === 'u') return count;
+  const milliseconds = count * (UNIT_MS[match[2] as string] as number);
+  return milliseconds > MAX_TIMER_MS ? Number.POSITIVE_INFINITY : milliseconds * 1000;
 }
