@@ -1,32 +1,27 @@
-import { Budget } from './budget.js';
 import type { ByteSink } from './byte-sink.js';
 import type { ConnectionEvents, OwnedConnection } from './connection-owner.js';
+import { ControlBudget } from './control-budget.js';
 import { ERROR_CODE } from './error-code.js';
 import { ConnectionFailure, type Failure, StreamFailure } from './failure.js';
 import { MAX_WINDOW_BYTES } from './flow-window.js';
 import { FLAG, FRAME_TYPE } from './frame/frame-type.js';
-import { headersPrefixLength, paddingLength, readUint31, readUint32 } from './frame/payload.js';
+import { readUint31, readUint32 } from './frame/payload.js';
 import { PeerSettings } from './frame/settings.js';
 import { writeGoaway, writePing, writeServerPreface, writeSettingsAck } from './frame/write-frame.js';
 import { type FrameConsumer, FrameReader } from './frame-reader.js';
-import { HEADER_BLOCK_TOO_LONG, HeaderBlock } from './header-block.js';
-import { HpackDecoder } from './hpack/decoder.js';
 import type { H2Limits } from './limits.js';
 import { OutputBuffer } from './output-buffer.js';
 import { HTTP1_ANSWER, PrefaceReader } from './preface.js';
+import { RequestFrames } from './request-frames.js';
 import type { RequestHandler } from './request-handler.js';
 import { Streams, type StreamsHost } from './streams.js';
 
-const { PROTOCOL_ERROR, FRAME_SIZE_ERROR, COMPRESSION_ERROR, ENHANCE_YOUR_CALM } = ERROR_CODE;
+const { PROTOCOL_ERROR, FRAME_SIZE_ERROR, ENHANCE_YOUR_CALM } = ERROR_CODE;
 
 const NO_SETTINGS = new ConnectionFailure(PROTOCOL_ERROR, "the peer's first frame is not SETTINGS");
 const BROKEN_BLOCK = new ConnectionFailure(
   PROTOCOL_ERROR,
   'the peer sent another frame inside a header block',
-);
-const LONE_CONTINUATION = new ConnectionFailure(
-  PROTOCOL_ERROR,
-  'the peer sent CONTINUATION without a header block',
 );
 const PUSH = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent PUSH_PROMISE, which only servers may');
 const STREAM_0 = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent a frame of a stream on the connection');
@@ -34,18 +29,12 @@ const NOT_STREAM_0 = new ConnectionFailure(
   PROTOCOL_ERROR,
   'the peer sent a frame of the connection on a stream',
 );
-const EVEN_STREAM = new ConnectionFailure(PROTOCOL_ERROR, 'the peer opened a stream with an even identifier');
 const IDLE_STREAM = new ConnectionFailure(
   PROTOCOL_ERROR,
   'the peer sent a frame on a stream it never opened',
 );
-const PADDING = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent a frame with more padding than payload');
 const FRAME_SIZE = new ConnectionFailure(FRAME_SIZE_ERROR, 'the peer sent a frame of a wrong length');
 const ZERO_INCREMENT = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent a WINDOW_UPDATE of 0');
-const TOO_MANY_CONTROL_FRAMES = new ConnectionFailure(
-  ENHANCE_YOUR_CALM,
-  'the peer sends too many frames that bring no request',
-);
 const PRIORITY_SIZE = new StreamFailure(FRAME_SIZE_ERROR, 'the peer sent PRIORITY of a wrong length');
 const SELF_DEPENDENT = new StreamFailure(PROTOCOL_ERROR, 'the peer made a stream depend on itself');
 const ZERO_STREAM_INCREMENT = new StreamFailure(PROTOCOL_ERROR, 'the peer sent a WINDOW_UPDATE of 0');
@@ -53,13 +42,6 @@ const ZERO_STREAM_INCREMENT = new StreamFailure(PROTOCOL_ERROR, 'the peer sent a
 /** Payloads of our PINGs: keep-alive, and the one that tells when the first GOAWAY was read. */
 const KEEP_ALIVE_PING = Buffer.from('weirping', 'latin1');
 const GOAWAY_PING = Buffer.from('weirlast', 'latin1');
-
-/** Control frames that a complete request, and a DATA frame of ours, earn the peer; see H2Limits.controlBurst. */
-const CONTROL_PER_REQUEST = 4;
-const CONTROL_PER_DATA = 2;
-
-/** What the next frame may be. */
-type Expected = 'settings' | 'any' | 'continuation';
 
 /** The server's side of one HTTP/2 connection (RFC 9113), without its socket. */
 export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer {
@@ -71,15 +53,13 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   private readonly nowMs: () => number;
   private readonly output = new OutputBuffer();
   private readonly reader: FrameReader;
-  private readonly decoder: HpackDecoder;
   private readonly streams: Streams;
-  private readonly block: HeaderBlock;
+  private readonly requests: RequestFrames;
   private readonly peerSettings = new PeerSettings();
-  private readonly control: Budget;
-  /** Control frames earned that were given back already. */
-  private controlEarned = 0;
+  private readonly control: ControlBudget;
   private preface: PrefaceReader | undefined = new PrefaceReader();
-  private expected: Expected = 'settings';
+  /** The peer's first SETTINGS came. */
+  private greeted = false;
   /** Inside {@link receive}: output leaves at its end. */
   private receiving = false;
   /** The owner knows that output waits. */
@@ -109,13 +89,9 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     this.limits = limits;
     this.nowMs = nowMs;
     this.reader = new FrameReader(this, limits.maxFrameBytes);
-    this.decoder = new HpackDecoder({
-      maxTableBytes: limits.headerTableBytes,
-      maxListBytes: limits.maxHeaderListBytes,
-    });
-    this.streams = new Streams(this, handler, this.output, limits, now);
-    this.block = new HeaderBlock(limits);
-    this.control = new Budget(limits.controlBurst, limits.controlRefillPerSecond, now);
+    this.control = new ControlBudget(limits, now);
+    this.streams = new Streams(this, handler, this.output, limits, this.control);
+    this.requests = new RequestFrames(this.streams, limits);
   }
 
   get openStreams(): number {
@@ -164,7 +140,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   }
 
   ping(): void {
-    if (this.ended || this.expected === 'settings') return;
+    if (this.ended || !this.greeted) return;
     this.pingsUnanswered++;
     writePing(this.output, false, KEEP_ALIVE_PING, 0);
     this.onOutputAdded();
@@ -172,7 +148,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
 
   closeGracefully(): void {
     if (this.ended || this.closing !== 'no') return;
-    if (this.expected === 'settings') {
+    if (!this.greeted) {
       // The peer has not begun: it has no request to lose.
       this.finish();
       return;
@@ -248,97 +224,29 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     start: number,
     end: number,
   ): Failure {
-    if (this.expected !== 'any') {
-      const problem = this.checkExpected(type, flags, id);
-      if (problem !== undefined) return problem;
+    const { requests } = this;
+    // Section 6.10: "any other frame or a frame on a different stream" inside a header block.
+    if (requests.openBlockId !== 0 && (type !== FRAME_TYPE.CONTINUATION || id !== requests.openBlockId)) {
+      return BROKEN_BLOCK;
     }
+    // Section 3.4: the preface ends with SETTINGS, which are the first frame.
+    if (!this.greeted && (type !== FRAME_TYPE.SETTINGS || (flags & FLAG.ACK) !== 0)) return NO_SETTINGS;
     switch (type) {
       case FRAME_TYPE.DATA:
-        return this.onData(flags, id, bytes, start, end);
+        return requests.onData(flags, id, bytes, start, end);
       case FRAME_TYPE.HEADERS:
-        return this.onHeaders(flags, id, bytes, start, end);
+        return requests.onHeaders(flags, id, bytes, start, end);
       case FRAME_TYPE.CONTINUATION:
-        return this.onContinuation(flags, bytes, start, end);
+        return requests.onContinuation(flags, id, bytes, start, end);
       case FRAME_TYPE.PUSH_PROMISE:
         return PUSH;
+      case FRAME_TYPE.RST_STREAM:
+        return this.onRstStream(id, bytes, start, end);
       default:
-        return this.chargeControl() ?? this.onControlFrame(type, flags, id, bytes, start, end);
+        return (
+          this.control.charge(this.lastReceivedMs) ?? this.onControlFrame(type, flags, id, bytes, start, end)
+        );
     }
-  }
-
-  private checkExpected(type: number, flags: number, id: number): Failure {
-    if (this.expected === 'settings') {
-      return type === FRAME_TYPE.SETTINGS && (flags & FLAG.ACK) === 0 ? undefined : NO_SETTINGS;
-    }
-    // Section 6.10: "any other frame or a frame on a different stream" inside a header block.
-    return type === FRAME_TYPE.CONTINUATION && id === this.block.streamId ? undefined : BROKEN_BLOCK;
-  }
-
-  private onData(flags: number, id: number, bytes: Buffer, start: number, end: number): Failure {
-    if (id === 0) return STREAM_0;
-    let bodyStart = start;
-    let bodyEnd = end;
-    if ((flags & FLAG.PADDED) !== 0) {
-      const padding = paddingLength(bytes, start, end);
-      if (padding < 0) return PADDING;
-      bodyStart++;
-      bodyEnd -= padding;
-    }
-    const endStream = (flags & FLAG.END_STREAM) !== 0;
-    if (bodyStart === bodyEnd && !endStream) {
-      const problem = this.chargeControl();
-      if (problem !== undefined) return problem;
-    }
-    return this.streams.onData(id, end - start, bytes, bodyStart, bodyEnd, endStream);
-  }
-
-  private onHeaders(flags: number, id: number, bytes: Buffer, start: number, end: number): Failure {
-    if (id === 0) return STREAM_0;
-    if ((id & 1) === 0) return EVEN_STREAM;
-    const endStream = (flags & FLAG.END_STREAM) !== 0;
-    let blockStart = start;
-    let blockEnd = end;
-    let selfDependent = false;
-    if ((flags & (FLAG.PADDED | FLAG.PRIORITY)) !== 0) {
-      blockStart += headersPrefixLength(flags);
-      if (blockStart > end) return FRAME_SIZE;
-      if ((flags & FLAG.PADDED) !== 0) blockEnd -= bytes[start] as number;
-      if (blockStart > blockEnd) return PADDING;
-      if ((flags & FLAG.PRIORITY) !== 0) selfDependent = readUint31(bytes, blockStart - 5) === id;
-    }
-    if ((flags & FLAG.END_HEADERS) !== 0) {
-      return this.onHeaderBlock(id, bytes, blockStart, blockEnd, endStream, selfDependent);
-    }
-    this.expected = 'continuation';
-    this.block.begin(id, endStream, selfDependent);
-    return this.block.append(bytes, blockStart, blockEnd);
-  }
-
-  private onContinuation(flags: number, bytes: Buffer, start: number, end: number): Failure {
-    if (this.expected !== 'continuation') return LONE_CONTINUATION;
-    const { block } = this;
-    const problem = block.countContinuation() ?? block.append(bytes, start, end);
-    if (problem !== undefined || (flags & FLAG.END_HEADERS) === 0) return problem;
-    this.expected = 'any';
-    const complete = block.bytes;
-    const length = block.length;
-    block.release();
-    return this.onHeaderBlock(block.streamId, complete, 0, length, block.endStream, block.selfDependent);
-  }
-
-  private onHeaderBlock(
-    id: number,
-    bytes: Buffer,
-    start: number,
-    end: number,
-    endStream: boolean,
-    selfDependent: boolean,
-  ): Failure {
-    if (end - start > this.limits.maxHeaderBlockBytes) return HEADER_BLOCK_TOO_LONG;
-    // Every block is decoded, wanted or not, or the tables of both sides would differ from then on (section 4.3).
-    const list = this.decoder.decode(bytes, start, end);
-    if (list === undefined) return new ConnectionFailure(COMPRESSION_ERROR, this.decoder.failure);
-    return this.streams.onHeaders(id, list, endStream, selfDependent);
   }
 
   private onControlFrame(
@@ -354,11 +262,6 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
         if (id === 0) return STREAM_0;
         if (end - start !== 5) return PRIORITY_SIZE;
         return readUint31(bytes, start) === id ? SELF_DEPENDENT : undefined;
-      case FRAME_TYPE.RST_STREAM:
-        if (id === 0) return STREAM_0;
-        if (end - start !== 4) return FRAME_SIZE;
-        if (this.streams.isIdle(id)) return IDLE_STREAM;
-        return this.streams.onRstStream(id, readUint32(bytes, start));
       case FRAME_TYPE.WINDOW_UPDATE:
         return this.onWindowUpdate(id, bytes, start, end);
       case FRAME_TYPE.SETTINGS:
@@ -373,6 +276,12 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
         // Section 4.1: "Implementations MUST ignore and discard frames of unknown types."
         return undefined;
     }
+  }
+
+  private onRstStream(id: number, bytes: Buffer, start: number, end: number): Failure {
+    if (id === 0) return STREAM_0;
+    if (end - start !== 4) return FRAME_SIZE;
+    return this.streams.isIdle(id) ? IDLE_STREAM : this.streams.onRstStream(id, readUint32(bytes, start));
   }
 
   private onWindowUpdate(id: number, bytes: Buffer, start: number, end: number): Failure {
@@ -400,8 +309,8 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     writeSettingsAck(this.output);
     const overflow = streams.setSendWindow(peerSettings.initialWindowBytes);
     if (overflow !== undefined) return overflow;
-    if (this.expected === 'settings') {
-      this.expected = 'any';
+    if (!this.greeted) {
+      this.greeted = true;
       this.events.onGreeted(this);
     }
     return undefined;
@@ -423,18 +332,6 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     return undefined;
   }
 
-  /** Counts a frame that brings no request. */
-  private chargeControl(): ConnectionFailure | undefined {
-    const { streams } = this;
-    const earned =
-      CONTROL_PER_REQUEST * streams.requestsCompleted + CONTROL_PER_DATA * streams.sender.dataFrames;
-    if (earned > this.controlEarned) {
-      this.control.giveBack(earned - this.controlEarned);
-      this.controlEarned = earned;
-    }
-    return this.control.take(this.lastReceivedMs) ? undefined : TOO_MANY_CONTROL_FRAMES;
-  }
-
   /** The peer broke the protocol or a limit. */
   private fail(failure: ConnectionFailure): void {
     if (this.ended) return;
@@ -443,10 +340,9 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   }
 
   private breakOff(code: number, text: string): void {
-    const greeted = this.expected !== 'settings';
     this.reader.stop();
     this.streams.resetAll(code);
-    this.events.onBroken(this, text, greeted);
+    this.events.onBroken(this, text, this.greeted);
   }
 
   /** GOAWAY, everything that was written before it, and the end. */

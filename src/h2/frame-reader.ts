@@ -38,10 +38,11 @@ export class FrameReader {
 
   /** Takes `chunk[from, chunk.length)`. */
   read(chunk: Buffer, from: number): void {
+    if (this.stopped) return;
     let at = from;
     if (this.heldLength > 0) {
       at = this.finishHeld(chunk, from);
-      if (at < 0 || this.stopped) return;
+      if (at < 0) return;
     }
     const chunkEnd = chunk.length;
     while (chunkEnd - at >= FRAME_HEADER_BYTES) {

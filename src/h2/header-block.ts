@@ -17,7 +17,6 @@ const TOO_MANY = new ConnectionFailure(
  * bounded in bytes and in frames.
  */
 export class HeaderBlock {
-  streamId = 0;
   endStream = false;
   selfDependent = false;
   /** The block's fragments so far, in `bytes[0, length)`. */
@@ -32,8 +31,7 @@ export class HeaderBlock {
     this.maxContinuations = limits.maxContinuations;
   }
 
-  begin(streamId: number, endStream: boolean, selfDependent: boolean): void {
-    this.streamId = streamId;
+  begin(endStream: boolean, selfDependent: boolean): void {
     this.endStream = endStream;
     this.selfDependent = selfDependent;
     this.length = 0;

@@ -1,3 +1,4 @@
+import { CONTROL_PER_DATA, type ControlBudget } from './control-budget.js';
 import { sendable } from './flow-window.js';
 import {
   FLAG,
@@ -34,14 +35,14 @@ export class ResponseSender {
   maxFrameBytes = MIN_MAX_FRAME_BYTES;
   /** Octets of body waiting for windows, over all streams. */
   queuedBytes = 0;
-  /** DATA frames with a body written so far; each may earn WINDOW_UPDATE frames of the peer. */
-  dataFrames = 0;
   readonly encoder = new HpackEncoder();
   private readonly output: OutputBuffer;
   private readonly events: ResponseEvents;
+  private readonly control: ControlBudget;
   private readonly waiting = new Set<H2Stream>();
 
-  constructor(output: OutputBuffer, events: ResponseEvents) {
+  constructor(output: OutputBuffer, events: ResponseEvents, control: ControlBudget) {
+    this.control = control;
     this.output = output;
     this.events = events;
   }
@@ -132,7 +133,7 @@ export class ResponseSender {
     output.end = trailersEnd;
     stream.sendWindow -= size;
     this.window -= size;
-    this.dataFrames++;
+    this.control.earned += CONTROL_PER_DATA;
     stream.headersSent = true;
     this.finish(stream);
   }
@@ -247,7 +248,7 @@ export class ResponseSender {
     writeFrameHeader(this.output.bytes, at, to - from, FRAME_TYPE.DATA, endStream ? FLAG.END_STREAM : 0, id);
     copyInto(this.output.bytes, at + FRAME_HEADER_BYTES, bytes, from, to);
     this.output.end = at + FRAME_HEADER_BYTES + to - from;
-    this.dataFrames++;
+    this.control.earned += CONTROL_PER_DATA;
   }
 
   private enqueue(stream: H2Stream, bytes: Uint8Array, from: number): void {

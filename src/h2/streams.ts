@@ -1,4 +1,5 @@
 import { Budget } from './budget.js';
+import { CONTROL_PER_REQUEST, type ControlBudget } from './control-budget.js';
 import { ERROR_CODE } from './error-code.js';
 import { ConnectionFailure, type Failure, StreamFailure } from './failure.js';
 import { overflowsWindow, ReceiveWindow } from './flow-window.js';
@@ -75,14 +76,13 @@ export class Streams implements StreamOperations, ResponseEvents {
   readonly window: ReceiveWindow;
   /** Highest stream the peer has opened; all above are idle. */
   highestId = 0;
-  /** Requests whose end has come. */
-  requestsCompleted = 0;
   private readonly open = new Map<number, H2Stream>();
   private readonly resetStreams: ResetStreams;
   private readonly resets: Budget;
   private readonly host: StreamsHost;
   private readonly handler: RequestHandler;
   private readonly limits: H2Limits;
+  private readonly control: ControlBudget;
   private readonly output: OutputBuffer;
   /** What a new stream may send us; at least the default until the peer has acknowledged ours. */
   private receiveWindowBytes: number;
@@ -98,16 +98,17 @@ export class Streams implements StreamOperations, ResponseEvents {
     handler: RequestHandler,
     output: OutputBuffer,
     limits: H2Limits,
-    nowMs: number,
+    control: ControlBudget,
   ) {
     this.host = host;
     this.handler = handler;
     this.output = output;
     this.limits = limits;
-    this.sender = new ResponseSender(output, this);
+    this.control = control;
+    this.sender = new ResponseSender(output, this, control);
     this.window = new ReceiveWindow(Math.max(INITIAL_WINDOW_BYTES, limits.connectionWindowBytes));
     this.resetStreams = new ResetStreams(limits.maxRememberedResets);
-    this.resets = new Budget(limits.resetBurst, limits.resetRefillPerSecond, nowMs);
+    this.resets = new Budget(limits.resetBurst, limits.resetRefillPerSecond, host.lastReceivedMs);
     this.receiveWindowBytes = Math.max(INITIAL_WINDOW_BYTES, limits.streamWindowBytes);
     this.streamBatch = Math.ceil(limits.streamWindowBytes / 2);
     this.connectionBatch = Math.ceil(limits.connectionWindowBytes / 2);
@@ -136,7 +137,7 @@ export class Streams implements StreamOperations, ResponseEvents {
   onHeaders(id: number, list: HeaderList, endStream: boolean, selfDependent: boolean): Failure {
     if (id <= this.highestId) return this.onTrailers(id, list, endStream, selfDependent);
     this.highestId = id;
-    if (id > this.lastAllowedId) return undefined;
+    if (id > this.lastAllowedId) return this.chargeControl();
     if (selfDependent) return SELF_DEPENDENT;
     if (this.open.size >= this.limits.maxConcurrentStreams) return REFUSED;
     if (list.tooLarge) {
@@ -147,7 +148,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     if (head instanceof MalformedHead) return MALFORMED;
     if (endStream) {
       if (head.contentLength > 0) return WRONG_LENGTH;
-      this.requestsCompleted++;
+      this.control.earned += CONTROL_PER_REQUEST;
     }
     const stream = new H2Stream(
       id,
@@ -172,13 +173,18 @@ export class Streams implements StreamOperations, ResponseEvents {
     const stream = this.open.get(id);
     if (stream === undefined || stream.remoteEnded) {
       this.giveBack(length);
-      return stream === undefined ? this.checkClosed(id) : ENDED;
+      if (stream !== undefined) return ENDED;
+      return this.checkClosed(id) ?? (start === end ? this.chargeControl() : undefined);
     }
     if (!stream.receiveWindow.take(length)) {
       this.giveBack(length);
       return STREAM_BEYOND_WINDOW;
     }
     const octets = end - start;
+    if (octets === 0 && !endStream) {
+      const flood = this.chargeControl();
+      if (flood !== undefined) return flood;
+    }
     if (length !== octets) this.consumed(stream, length - octets);
     if (stream.expectedBytes >= 0) {
       stream.expectedBytes -= octets;
@@ -186,7 +192,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     }
     if (endStream) {
       stream.remoteEnded = true;
-      this.requestsCompleted++;
+      this.control.earned += CONTROL_PER_REQUEST;
     }
     this.handler.onData(stream, chunk, start, end, endStream);
     return undefined;
@@ -195,7 +201,7 @@ export class Streams implements StreamOperations, ResponseEvents {
   /** RST_STREAM of the peer. `id` is not idle. */
   onRstStream(id: number, errorCode: number): Failure {
     const stream = this.open.get(id);
-    if (stream === undefined) return undefined;
+    if (stream === undefined) return this.chargeControl();
     this.resetStreams.add(id, 'peer');
     this.close(stream);
     this.handler.onReset(stream, errorCode);
@@ -320,14 +326,16 @@ export class Streams implements StreamOperations, ResponseEvents {
       // Section 8.1: a complete response before the end of the request; the rest of the request is not wanted.
       writeRstStream(this.output, stream.id, ERROR_CODE.NO_ERROR);
       this.resetStreams.add(stream.id, 'us');
+      this.control.earned += CONTROL_PER_REQUEST;
     }
     this.close(stream);
   }
 
   private onTrailers(id: number, list: HeaderList, endStream: boolean, selfDependent: boolean): Failure {
     const stream = this.open.get(id);
-    if (stream === undefined)
-      return this.checkClosed(id) === undefined ? undefined : this.headersWhenClosed(id);
+    if (stream === undefined) {
+      return this.checkClosed(id) === undefined ? this.chargeControl() : this.headersWhenClosed(id);
+    }
     if (stream.remoteEnded) return ENDED;
     if (selfDependent) return SELF_DEPENDENT;
     if (!endStream) return OPEN_TRAILERS;
@@ -335,7 +343,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     if (checkTrailers(list) !== undefined) return MALFORMED;
     if (stream.expectedBytes > 0) return WRONG_LENGTH;
     stream.remoteEnded = true;
-    this.requestsCompleted++;
+    this.control.earned += CONTROL_PER_REQUEST;
     this.handler.onTrailers(stream);
     return undefined;
   }
@@ -349,6 +357,11 @@ export class Streams implements StreamOperations, ResponseEvents {
   private checkClosed(id: number): Failure {
     if (this.isIdle(id)) return IDLE_STREAM;
     return id > this.lastAllowedId || this.resetStreams.whoReset(id) === 'us' ? undefined : ENDED;
+  }
+
+  /** Counts a frame that brings no request. */
+  private chargeControl(): Failure {
+    return this.control.charge(this.host.lastReceivedMs);
   }
 
   private refuseFields(id: number, endStream: boolean): void {

@@ -1,15 +1,16 @@
+/*
+ * Buckets in memory: a take among 1, 1,000 and a million buckets, longest pauses while a million new tenants arrive, memory per idle
+ * bucket. Requests make their bucket's name from its parts, so the takes do too; what that costs alone stands beside them.
+ * `node build/test/bench/micro/memory-store.bench.js [part of a name …]`
+ */
 import { getHeapSpaceStatistics } from 'node:v8';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { tokenBucketRate, UNIT_MICROS } from '../../../src/limiter/rate.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
-import { isQuick, measureWithout, median, report } from './measure.js';
+import { type Figure, type MicroCase, median, QUICK, runCases } from './measure.js';
 
-/**
- * Buckets in memory: CPU time of a take among 1, 1,000 and a million buckets, longest pauses while a million new tenants arrive,
- * memory per idle bucket (RSS).
- */
-const MANY = isQuick() ? 50_000 : 1_000_000;
-const ROUNDS = isQuick() ? 1 : 3;
+const MANY = QUICK ? 50_000 : 1_000_000;
+const ROUNDS = QUICK ? 1 : 3;
 
 /** Refills so slowly that no bucket is full again within the run. */
 const RATE = tokenBucketRate(800_000, 1, UNIT_MICROS.hour);
@@ -29,15 +30,11 @@ function take(store: MemoryStore, key: string): number {
     .remaining;
 }
 
-/** Takes of tenants at random below `tenants`; without a store only what the loop costs. */
-function takes(store: MemoryStore | undefined, tenants: number): (times: number) => number {
-  return (times) => {
-    let sum = 0;
-    for (let i = 0; i < times; i++) {
-      const key = keyOf(Math.floor(Math.random() * tenants));
-      sum += store === undefined ? key.length : take(store, key);
-    }
-    return sum;
+function takes(tenants: number): MicroCase {
+  return () => {
+    const store = newStore();
+    for (let tenant = 0; tenant < tenants; tenant++) take(store, keyOf(tenant));
+    return () => take(store, keyOf(Math.floor(Math.random() * tenants)));
   };
 }
 
@@ -78,25 +75,35 @@ function collectGarbage(): void {
   (globalThis as { gc?: () => void }).gc?.();
 }
 
-takes(newStore(), 1000)(1_000_000);
-const longest: number[] = [];
-const above1: number[] = [];
-let store = newStore();
-for (let round = 0; round < ROUNDS; round++) {
-  store = newStore();
-  collectGarbage();
-  const { gaps, bytesPerBucket } = arrivals(store);
-  // Later rounds find the memory of those before.
-  if (round === 0) {
-    report('memory per idle bucket, key of 65 characters, RSS', bytesPerBucket, 'B');
-    report('the same by the estimate', store.bytes / MANY, 'B');
+function growth(): Figure[] {
+  const warm = takes(1000)();
+  for (let call = 0; call < 300_000; call++) warm(call);
+  const longest: number[] = [];
+  const long: number[] = [];
+  let memory = 0;
+  let estimate = 0;
+  for (let round = 0; round < ROUNDS; round++) {
+    const store = newStore();
+    collectGarbage();
+    const { gaps, bytesPerBucket } = arrivals(store);
+    // Later rounds find the memory of those before.
+    if (round === 0) memory = bytesPerBucket;
+    estimate = store.bytes / MANY;
+    longest.push(gaps[0] as number);
+    long.push(gaps.findIndex((gap) => gap < 1));
   }
-  longest.push(gaps[0] as number);
-  above1.push(gaps.findIndex((gap) => gap < 1));
+  return [
+    { name: 'memory per idle bucket, key of 65 characters', value: memory, unit: 'bytes' },
+    { name: 'the same by the estimate', value: estimate, unit: 'bytes' },
+    { name: `longest pause while ${MANY} tenants arrive`, value: median(longest), unit: 'ms' },
+    { name: 'pauses of a millisecond and more in it', value: median(long), unit: '' },
+  ];
 }
-report(`longest pause while ${MANY} tenants arrive`, median(longest), 'ms');
-report('pauses of 1 ms and more in it', median(above1), '');
-for (const tenants of [1, 1000, MANY]) {
-  const target = tenants === MANY ? store : newStore();
-  measureWithout(`take, ${tenants} buckets at random`, takes(target, tenants), takes(undefined, tenants));
-}
+
+runCases(__filename, {
+  'the name alone': () => (call) => keyOf(call % 1000).charCodeAt(0),
+  'take, 1 bucket': takes(1),
+  'take, 1,000 buckets': takes(1000),
+  [`take, ${MANY} buckets`]: takes(MANY),
+  'a million tenants arrive': { figures: growth },
+});
