@@ -3,7 +3,8 @@ import { GrpcError, STATUS } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
 import { type CallState, type CallTarget, OVER } from './call-state.js';
 import { type GrpcHead, readGrpcHead } from './grpc-head.js';
-import { sendError, sendNotGrpc } from './responses.js';
+import { NotGrpc } from './not-grpc.js';
+import { sendError } from './responses.js';
 
 /** Makes the target of a method for one head. */
 export type Method = (head: GrpcHead) => CallTarget;
@@ -32,7 +33,7 @@ export class CallRouter implements RequestHandler {
 
   onRequest(stream: ServerStream, endStream: boolean): void {
     if (this.#context.draining) {
-      SHUTTING_DOWN.begin(stream, endStream);
+      new Refusal(readGrpcHead(stream.head), SHUTTING_DOWN).begin(stream);
       return;
     }
     const latest = this.#latest;
@@ -72,7 +73,7 @@ export class CallRouter implements RequestHandler {
 
   #targetOf(head: RequestHead): CallTarget {
     const grpcHead = readGrpcHead(head);
-    if (grpcHead.notGrpc !== undefined) return new NotGrpc(grpcHead.notGrpc);
+    if (grpcHead.notGrpc !== undefined) return new NotGrpc(grpcHead.notGrpc, this.#context);
     const method = this.#methods.get(head.path);
     if (method === undefined) {
       const text = `The server does not implement the method ${head.path}`;
@@ -81,6 +82,11 @@ export class CallRouter implements RequestHandler {
     if (Number.isNaN(grpcHead.timeoutMicros)) {
       const text = `Invalid grpc-timeout value "${grpcHead.timeoutText}"`;
       return new Refusal(grpcHead, new GrpcError(STATUS.INTERNAL, text));
+    }
+    const { encoding } = grpcHead;
+    if (encoding !== 'identity' && encoding !== 'gzip') {
+      const text = `Received message compressed with unsupported encoding "${encoding}"`;
+      return new Refusal(grpcHead, new GrpcError(STATUS.UNIMPLEMENTED, text));
     }
     return method(grpcHead);
   }
@@ -102,29 +108,5 @@ class Refusal implements CallTarget {
   }
 }
 
-class NotGrpc implements CallTarget {
-  readonly #kind: 'content type' | 'method';
-
-  constructor(kind: 'content type' | 'method') {
-    this.#kind = kind;
-  }
-
-  begin(stream: ServerStream): void {
-    stream.state = OVER;
-    sendNotGrpc(stream, this.#kind);
-  }
-}
-
 /** New calls while the server drains; gRPC clients try another server. */
-const SHUTTING_DOWN: CallTarget = {
-  begin(stream) {
-    stream.state = OVER;
-    const head = readGrpcHead(stream.head);
-    if (head.notGrpc !== undefined) {
-      sendNotGrpc(stream, head.notGrpc);
-      return;
-    }
-    const error = new GrpcError(STATUS.UNAVAILABLE, 'the server is shutting down');
-    sendError(stream, head.responseHeaders, error);
-  },
-};
+const SHUTTING_DOWN = new GrpcError(STATUS.UNAVAILABLE, 'the server is shutting down');

@@ -230,7 +230,11 @@ export class ColdCall implements CallState, Expiring {
     this.#delivering = false;
     if (this.#over || this.#inflating || this.#received.length > 0) return;
     if (this.#requestEnded) {
-      this.#tellEnd();
+      if (this.#method.requestStream && !this.#reader.empty) {
+        this.#fail(new GrpcError(STATUS.INTERNAL, 'Received an incomplete message'));
+      } else {
+        this.#tellEnd();
+      }
     } else if (this.#wanted) {
       const bytes = this.#uncredited;
       this.#uncredited = 0;

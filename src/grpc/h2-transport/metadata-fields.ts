@@ -42,7 +42,9 @@ export function toFields(metadata: Metadata | null | undefined): HeaderField[] {
   for (const [name, values] of Object.entries(metadata.toHttp2Headers())) {
     if (RESERVED.has(name) || values === undefined) continue;
     for (const value of Array.isArray(values) ? values : [values]) {
-      fields.push(new HeaderField(name, String(value)));
+      // Base64 without padding, as gRPC over HTTP/2 asks of who sends.
+      const text = name.endsWith('-bin') ? String(value).replace(/=+$/, '') : String(value);
+      fields.push(new HeaderField(name, text));
     }
   }
   return fields;

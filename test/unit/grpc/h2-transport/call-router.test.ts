@@ -297,8 +297,8 @@ describe('CallRouter', () => {
       expect(accepted).toBe(status === '12' ? 'identity,gzip' : undefined);
     });
 
-    test('needs no flag: a plain message is taken under any encoding', () => {
-      expect(call(grpcRequestHead(ECHO, 'grpc-encoding', 'br')).grpcStatus).toBe('0');
+    test('needs no flag: a plain message may come beside it', () => {
+      expect(call(grpcRequestHead(ECHO, 'grpc-encoding', 'gzip')).grpcStatus).toBe('0');
     });
 
     test('is inflated, and its caller may go meanwhile', async () => {
@@ -308,7 +308,7 @@ describe('CallRouter', () => {
       const gone = call(head, gzipped(message));
       router.onReset(gone);
       while (!stream.ended) await settle();
-      expect(stream.body).toEqual(prefixed(message));
+      expect(stream.body.equals(prefixed(message))).toBe(true);
       expect(gone.headers).toEqual([]);
     });
   });
@@ -321,9 +321,39 @@ describe('CallRouter', () => {
     });
   });
 
-  test('answers HEAD without a body', () => {
-    const stream = new FakeServerStream({ ...grpcRequestHead('/'), method: 'HEAD', fields: [] });
-    router.onRequest(stream, true);
-    expect(stream).toMatchObject({ headers: [{ ':status': '415' }], data: [], ended: true });
+  describe('what is no gRPC call', () => {
+    const plain: RequestHead = { ...grpcRequestHead('/'), fields: ['content-type', 'text/plain'] };
+    const text = /^This port speaks gRPC.*\n$/;
+
+    test('is answered at its end, with a line of text', () => {
+      const stream = open(plain);
+      send(stream, Buffer.alloc(1000));
+      expect(stream).toMatchObject({ headers: [], consumedBytes: 1000 });
+      send(stream, Buffer.alloc(0), true);
+      expect(stream.headers).toEqual([{ ':status': '415', 'content-type': 'text/plain; charset=utf-8' }]);
+      expect(String(stream.body)).toMatch(text);
+      const trailers = open(plain);
+      router.onTrailers(trailers);
+      expect(trailers.headers[0]?.[':status']).toBe('415');
+      expect(context.deadlines.size).toBe(0);
+    });
+
+    test('is answered before its end when that does not come, or is far away', () => {
+      const slow = open(plain);
+      timers.advance(60_001);
+      expect(slow.ended).toBe(true);
+      const long = open(plain);
+      for (let sent = 0; sent <= 4 * MIB && !long.ended; sent += MIB / 4) send(long, Buffer.alloc(MIB / 4));
+      expect(String(long.body)).toMatch(text);
+      const gone = open(plain);
+      router.onReset(gone);
+      expect(context.deadlines.size).toBe(0);
+    });
+
+    test('gets no body if it is HEAD', () => {
+      const stream = new FakeServerStream({ ...plain, method: 'HEAD' });
+      router.onRequest(stream, true);
+      expect(stream).toMatchObject({ headers: [{ ':status': '415' }], data: [], ended: true });
+    });
   });
 });
