@@ -225,8 +225,8 @@ export class RedisStore implements BucketStore {
   /** The call that the next request goes into. */
   private batchFor(items: number): TakeBatch {
     const last = this.waiting.at(-1);
-    if (last !== undefined && last.itemCount + items <= this.keysPerCall) return last;
-    const batch = new TakeBatch();
+    if (last !== undefined && last.load + items <= this.keysPerCall) return last;
+    const batch = new TakeBatch(this.keyOf);
     this.waiting.push(batch);
     return batch;
   }
@@ -259,12 +259,7 @@ export class RedisStore implements BucketStore {
 
   /** Runs the script on a batch. `wanted` says whether a second try is worth it. */
   private async run(batch: TakeBatch, send: SendCommand, wanted: () => boolean): Promise<unknown> {
-    const args = batch.command(
-      this.keyOf,
-      this.options.clock?.(),
-      this.seenMicros,
-      this.options.countDeniedHits ?? true,
-    );
+    const args = batch.command(this.options.clock?.(), this.seenMicros, this.options.countDeniedHits ?? true);
     args.unshift(this.script.sha1);
     try {
       return await send('evalsha', args);
@@ -280,7 +275,7 @@ export class RedisStore implements BucketStore {
   private async probe(send: SendCommand): Promise<void> {
     // A Redis that wants a password first breaks off at a long command, without saying so; at a short one it does.
     await send('set', [this.keyOf(PROBE), '1', 'PX', '1000']);
-    const batch = new TakeBatch();
+    const batch = new TakeBatch(this.keyOf);
     void batch.add([PROBE], Infinity);
     batch.succeed(await this.run(batch, send, () => true));
   }
