@@ -2,6 +2,8 @@
 const SLAB_BYTES = 65_536;
 /** A UTF-16 unit takes at most three bytes in UTF-8. */
 export const MAX_BYTES_PER_UNIT = 3;
+/** Most texts whose bytes are kept; one of 128 bytes or more never is. */
+const MAX_KNOWN = 4096;
 const TWO_POW_14 = 0x4000;
 
 /**
@@ -10,7 +12,11 @@ const TWO_POW_14 = 0x4000;
  * {@link finish} returned stays as it is for as long as somebody holds it.
  */
 export class WireWriter {
-  #slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
+  #slab: Uint8Array = Buffer.allocUnsafeSlow(SLAB_BYTES);
+  /** The memory of the slab: asking the slab for it costs more than all else in {@link finish}. */
+  #memory = this.#slab.buffer;
+  /** Length and bytes of texts, as a field holds them. */
+  readonly #known = new Map<string, Uint8Array>();
   /** Everything from here to `#end` is written. */
   #at = SLAB_BYTES;
   #end = SLAB_BYTES;
@@ -19,6 +25,7 @@ export class WireWriter {
   begin(maxBytes: number): void {
     if (maxBytes > this.#at) {
       this.#slab = Buffer.allocUnsafeSlow(Math.max(SLAB_BYTES, maxBytes));
+      this.#memory = this.#slab.buffer;
       this.#at = this.#slab.length;
     }
     this.#end = this.#at;
@@ -26,8 +33,8 @@ export class WireWriter {
 
   /** The message. */
   finish(): Uint8Array {
-    const { buffer, byteOffset } = this.#slab;
-    return new Uint8Array(buffer, byteOffset + this.#at, this.#end - this.#at);
+    // allocUnsafeSlow never shares: the slab begins where its memory does.
+    return new Uint8Array(this.#memory, this.#at, this.#end - this.#at);
   }
 
   /** Where the message now begins; give it to {@link lengthSince} to measure what is written from here on. */
@@ -81,6 +88,26 @@ export class WireWriter {
     this.#at = at;
     this.varint(length);
     this.byte(tag);
+  }
+
+  /** {@link textField} for texts that come again and again: names that the policy or this program gives, never callers. */
+  knownTextField(tag: number, text: string): void {
+    const known = this.#known.get(text);
+    if (known === undefined) {
+      this.#learn(text);
+      this.textField(tag, text);
+      return;
+    }
+    // Length and bytes; a tag is one byte.
+    this.#at -= known.length;
+    this.#slab.set(known, this.#at);
+    this.byte(tag);
+  }
+
+  #learn(text: string): void {
+    const bytes = Buffer.from(text);
+    if (bytes.length === 0 || bytes.length >= 0x80 || this.#known.size >= MAX_KNOWN) return;
+    this.#known.set(text, Uint8Array.of(bytes.length, ...bytes));
   }
 
   /** A bytes or message field, written even when empty. */

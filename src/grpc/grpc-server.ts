@@ -18,8 +18,9 @@ export interface CallInfo {
 }
 
 /**
- * Answers one unary call: request message bytes in, response message bytes out. Answers at once where it can (no promise), and
- * fails by throwing or rejecting with {@link GrpcError}; anything else becomes INTERNAL with a fixed text on the wire.
+ * Answers one unary call: request message bytes in, response message bytes out. The bytes of `message` are only there until the handler
+ * returns: what is needed after an `await` must be read before it. Answers at once where it can (no promise), and fails by throwing
+ * or rejecting with {@link GrpcError}; anything else becomes INTERNAL with a fixed text on the wire.
  */
 export type UnaryHandler = (message: Uint8Array, call: CallInfo) => Uint8Array | Promise<Uint8Array>;
 
@@ -58,6 +59,11 @@ export interface GrpcServerOptions {
   readonly keepAliveTimeoutMs: number;
   /** Largest request message in bytes; a larger one gets RESOURCE_EXHAUSTED. */
   readonly maxReceiveMessageBytes: number;
+  /**
+   * How long the request of a unary call may take to arrive; then it ends with DEADLINE_EXCEEDED. Infinity: for ever. Default: a minute. Only
+   * the transport h2 knows it. Milliseconds.
+   */
+  readonly receiveTimeoutMs?: number | undefined;
   /** Calls at once per connection (HTTP/2 SETTINGS_MAX_CONCURRENT_STREAMS). */
   readonly maxConcurrentStreams: number;
   /** Largest header list in bytes (HTTP/2 SETTINGS_MAX_HEADER_LIST_SIZE). */

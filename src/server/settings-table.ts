@@ -281,7 +281,7 @@ const SPECS = {
   grpcTransport: {
     name: 'GRPC_TRANSPORT',
     type: 'grpc_transport',
-    default: 'grpc-js',
+    default: 'h2',
     help: "`h2`: weir's own HTTP/2. `grpc-js`: that of Node.js and @grpc/grpc-js.",
   },
   shutdownDrainDelay: {

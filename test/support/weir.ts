@@ -5,6 +5,7 @@ import { freePorts } from './free-port.js';
 import { httpRequest } from './http-client.js';
 import { type Exit, type StartedProcess, startProcess } from './processes.js';
 import { repositoryRoot } from './tools.js';
+import { chosenTransport } from './transports.js';
 import { waitFor } from './wait-for.js';
 
 /** The compiled command. */
@@ -44,6 +45,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> 
   const folder = mkdtempSync(join(tmpdir(), 'weir-policy-'));
   const policyPath = options.policy === undefined ? undefined : join(folder, 'policy.yaml');
   if (policyPath !== undefined) writeFileSync(policyPath, options.policy ?? '');
+  const transport = chosenTransport();
   const started = startProcess(process.execPath, [WEIR_MAIN, 'serve', ...(options.args ?? [])], {
     bareEnvironment: true,
     env: {
@@ -54,6 +56,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> 
       DEBUG_HOST: '127.0.0.1',
       DEBUG_PORT: String(debugPort),
       LOG_FORMAT: 'json',
+      ...(transport !== undefined && { GRPC_TRANSPORT: transport }),
       ...(policyPath !== undefined && { CONFIG_PATH: policyPath }),
       ...options.env,
     },

@@ -3,6 +3,8 @@ import { describeCalls } from './calls.js';
 import { describeDrain } from './drain.js';
 import type { Transport } from './fixture.js';
 import { describeLimits } from './limits.js';
+import { describeMessages } from './messages.js';
+import { describeStreams } from './streams.js';
 import { describeTls } from './tls.js';
 import { describeUnixSockets } from './unix-socket.js';
 
@@ -10,6 +12,8 @@ import { describeUnixSockets } from './unix-socket.js';
 export function runGrpcServerContract(transport: Transport): void {
   describe(`gRPC server: ${transport.name}`, () => {
     describeCalls(transport);
+    describeMessages(transport);
+    describeStreams(transport);
     describeLimits(transport);
     describeDrain(transport);
     describeTls(transport);
