@@ -34,7 +34,8 @@ function prefix(bytes: number): string {
 
 /**
  * Commands and replies over one connection, in RESP2, each reply to the oldest command that waits. Everything that is sent in one turn of the
- * event loop is one write. Many times cheaper than a client that knows every command (test/bench/micro/redis-clients.bench.ts).
+ * event loop is one write. Half the cost of a client that knows every command: of CPU µs per decision in calls of 64, own pipe 0.30, @redis/client 0.62,
+ * ioredis 0.72, valkey-glide 2.04; of 16, 0.77, 1.64, 1.55, 5.11.
  */
 export class RespPipe {
   private readonly stream: PipeStream;

@@ -1,5 +1,6 @@
 import type { StorageError, TakeItem, TakeOutcome, TakeResult } from '../../limiter/bucket-store.js';
 import { outcome } from '../../limiter/outcome.js';
+import type { RedisKeys } from './redis-key.js';
 import { type BucketSlot, TakeRun } from './take-run.js';
 import { Asks, encodeNumber, MAX_ENCODED } from './take-script.js';
 
@@ -35,16 +36,15 @@ export class TakeBatch {
   /** Soonest deadline of a take that still waits, Infinity when none does. */
   soonestDeadline = Infinity;
   private readonly takes: PendingTake[] = [];
-  private readonly keyOf: (item: TakeItem) => string;
+  private readonly names: RedisKeys;
   private readonly keys: string[] = [];
   private readonly slots = new Map<string, BucketSlot>();
   private readonly asks = new Asks();
   private readonly steps: (TakeRun | Several)[] = [];
   private pending = 0;
 
-  /** `keyOf` gives the Redis key of an item. */
-  constructor(keyOf: (item: TakeItem) => string) {
-    this.keyOf = keyOf;
+  constructor(names: RedisKeys) {
+    this.names = names;
   }
 
   get takeCount(): number {
@@ -163,7 +163,7 @@ export class TakeBatch {
   private slotOf(item: TakeItem): BucketSlot {
     let slot = this.slots.get(item.key);
     if (slot === undefined) {
-      this.keys.push(this.keyOf(item));
+      this.keys.push(this.names.of(item));
       slot = { index: this.keys.length, run: undefined, steps: 0 };
       this.slots.set(item.key, slot);
     }
