@@ -2,7 +2,9 @@ import type { RequestHandler, RequestHead, ServerStream } from '../../h2/request
 import { GrpcError, STATUS } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
 import { type CallState, type CallTarget, OVER } from './call-state.js';
+import type { Expiring } from './deadline-queue.js';
 import { type GrpcHead, readGrpcHead } from './grpc-head.js';
+import { isSupportedEncoding, UnsupportedEncoding } from './inflater.js';
 import { sendError, sendNotGrpc } from './responses.js';
 
 /** Makes the target of a method for one head. */
@@ -72,7 +74,7 @@ export class CallRouter implements RequestHandler {
 
   #targetOf(head: RequestHead): CallTarget {
     const grpcHead = readGrpcHead(head);
-    if (grpcHead.notGrpc !== undefined) return new NotGrpc(grpcHead.notGrpc);
+    if (grpcHead.notGrpc !== undefined) return new NotGrpc(grpcHead.notGrpc, this.#context);
     const method = this.#methods.get(head.path);
     if (method === undefined) {
       const text = `The server does not implement the method ${head.path}`;
@@ -81,6 +83,9 @@ export class CallRouter implements RequestHandler {
     if (Number.isNaN(grpcHead.timeoutMicros)) {
       const text = `Invalid grpc-timeout value "${grpcHead.timeoutText}"`;
       return new Refusal(grpcHead, new GrpcError(STATUS.INTERNAL, text));
+    }
+    if (!isSupportedEncoding(grpcHead.encoding)) {
+      return new Refusal(grpcHead, new UnsupportedEncoding(grpcHead.encoding));
     }
     return method(grpcHead);
   }
@@ -102,16 +107,63 @@ class Refusal implements CallTarget {
   }
 }
 
+/**
+ * Requests that are not gRPC. They are answered when they have ended, so that the engine checks all of them, or when they take longer than a
+ * request may.
+ */
 class NotGrpc implements CallTarget {
   readonly #kind: 'content type' | 'method';
+  readonly #context: CallContext;
 
-  constructor(kind: 'content type' | 'method') {
+  constructor(kind: 'content type' | 'method', context: CallContext) {
     this.#kind = kind;
+    this.#context = context;
   }
 
-  begin(stream: ServerStream): void {
-    stream.state = OVER;
-    sendNotGrpc(stream, this.#kind);
+  begin(stream: ServerStream, requestEnded: boolean): void {
+    const request = new NotGrpcRequest(stream, this.#kind, this.#context);
+    if (requestEnded) request.expire();
+    else request.awaitEnd();
+  }
+}
+
+class NotGrpcRequest implements CallState, Expiring {
+  expiresMs = 0;
+  queueIndex = -1;
+  readonly #stream: ServerStream;
+  readonly #kind: 'content type' | 'method';
+  readonly #context: CallContext;
+
+  constructor(stream: ServerStream, kind: 'content type' | 'method', context: CallContext) {
+    this.#stream = stream;
+    this.#kind = kind;
+    this.#context = context;
+  }
+
+  awaitEnd(): void {
+    this.#stream.state = this;
+    this.#context.deadlines.add(this, this.#context.receiveTimeoutMs);
+  }
+
+  onData(stream: ServerStream, _chunk: Buffer, start: number, end: number, endStream: boolean): void {
+    stream.consumed(end - start);
+    if (endStream) this.expire();
+  }
+
+  onTrailers(): void {
+    this.expire();
+  }
+
+  onDrained(): void {}
+
+  onReset(): void {
+    this.#context.deadlines.remove(this);
+  }
+
+  expire(): void {
+    this.#context.deadlines.remove(this);
+    this.#stream.state = OVER;
+    sendNotGrpc(this.#stream, this.#kind);
   }
 }
 

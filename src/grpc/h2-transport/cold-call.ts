@@ -182,12 +182,12 @@ export class ColdCall implements CallState, Expiring {
         return;
       }
     }
-    this.#deliver();
+    this.#endOrDeliver();
   }
 
   onTrailers(): void {
     this.#requestEnded = true;
-    this.#deliver();
+    this.#endOrDeliver();
   }
 
   onDrained(): void {
@@ -206,6 +206,11 @@ export class ColdCall implements CallState, Expiring {
 
   #expireIn(delayMs: number): void {
     if (!this.#over && delayMs !== Number.POSITIVE_INFINITY) this.#context.deadlines.add(this, delayMs);
+  }
+
+  #endOrDeliver(): void {
+    if (this.#requestEnded && !this.#reader.empty) this.#fail(this.#context.truncatedError());
+    else this.#deliver();
   }
 
   /** Hands over what was received, one message at a time and in order, as long as the listener has room; only then is there credit for more. */

@@ -17,6 +17,11 @@ export class UnsupportedEncoding extends GrpcError {
   }
 }
 
+/** Whether messages with this `grpc-encoding` can be read. */
+export function isSupportedEncoding(encoding: string): boolean {
+  return encoding === 'identity' || encoding === 'gzip';
+}
+
 /** Whom a message is inflated for. */
 export interface Waiting {
   /** True when it need not be inflated any more: then nobody is told. */

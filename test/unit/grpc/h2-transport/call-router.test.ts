@@ -297,8 +297,9 @@ describe('CallRouter', () => {
       expect(accepted).toBe(status === '12' ? 'identity,gzip' : undefined);
     });
 
-    test('needs no flag: a plain message is taken under any encoding', () => {
-      expect(call(grpcRequestHead(ECHO, 'grpc-encoding', 'br')).grpcStatus).toBe('0');
+    test('is all there is: another encoding is refused even where no message uses it', () => {
+      expect(call(grpcRequestHead(ECHO, 'grpc-encoding', 'gzip')).grpcStatus).toBe('0');
+      expect(call(grpcRequestHead(ECHO, 'grpc-encoding', 'br')).grpcStatus).toBe('12');
     });
 
     test('is inflated, and its caller may go meanwhile', async () => {
@@ -325,5 +326,39 @@ describe('CallRouter', () => {
     const stream = new FakeServerStream({ ...grpcRequestHead('/'), method: 'HEAD', fields: [] });
     router.onRequest(stream, true);
     expect(stream).toMatchObject({ headers: [{ ':status': '415' }], data: [], ended: true });
+  });
+
+  describe('a request that is not gRPC', () => {
+    const plain = { ...grpcRequestHead('/'), fields: [] };
+
+    test('is answered when it has ended, with or without trailers', () => {
+      const ends: ((stream: FakeServerStream) => void)[] = [
+        (stream) => router.onData(stream, Buffer.of(2), 0, 1, true),
+        (stream) => router.onTrailers(stream),
+      ];
+      for (const end of ends) {
+        const stream = open(plain);
+        router.onData(stream, Buffer.alloc(1000), 0, 1000, false);
+        expect(stream).toMatchObject({ headers: [], consumedBytes: 1000, ended: false });
+        end(stream);
+        expect(stream).toMatchObject({ headers: [{ ':status': '415' }], ended: true });
+        expect(context.deadlines.size).toBe(0);
+      }
+    });
+
+    test('is answered after a while if it does not end', () => {
+      const stream = open(plain);
+      timers.advance(59_999);
+      expect(stream.headers).toEqual([]);
+      timers.advance(1);
+      expect(stream).toMatchObject({ headers: [{ ':status': '415' }], ended: true });
+    });
+
+    test('may be given up', () => {
+      const stream = open(plain);
+      router.onReset(stream);
+      expect(stream.headers).toEqual([]);
+      expect(context.deadlines.size).toBe(0);
+    });
   });
 });
