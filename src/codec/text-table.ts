@@ -16,6 +16,8 @@ const HASH_PRIME = 0x0100_0193;
 export class TextTable {
   readonly #lengths = new Uint8Array(SLOTS);
   readonly #bytes = new Uint8Array(SLOTS * MAX_BYTES);
+  /** The hash that was last looked for in vain, by slot. */
+  readonly #missed = new Int32Array(SLOTS);
   readonly #texts: string[] = new Array<string>(SLOTS).fill('');
 
   /** The text in `bytes[start, end)`; U+FFFD stands for what is not UTF-8. */
@@ -26,27 +28,29 @@ export class TextTable {
     let hash = length;
     for (let at = start; at < end; at++) hash = Math.imul(hash ^ (bytes[at] as number), HASH_PRIME);
     const slot = (hash ^ (hash >>> 16)) & (SLOTS - 1);
-    if (this.#lengths[slot] === length) {
-      const kept = this.#bytes;
-      let at = start;
-      let keptAt = slot * MAX_BYTES;
-      while (at < end && kept[keptAt] === bytes[at]) {
-        at++;
-        keptAt++;
-      }
-      if (at === end) return this.#texts[slot] as string;
-    }
-    return this.#remember(slot, bytes, start, end);
+    if (this.#holds(slot, bytes, start, length)) return this.#texts[slot] as string;
+    if (this.#holds(slot ^ 1, bytes, start, length)) return this.#texts[slot ^ 1] as string;
+    const text = decode(bytes, start, end);
+    if (this.#missed[slot] !== hash) this.#missed[slot] = hash;
+    else this.#remember(slot, bytes, start, end, text);
+    return text;
   }
 
-  #remember(slot: number, bytes: Uint8Array, start: number, end: number): string {
-    const text = decode(bytes, start, end);
+  #holds(slot: number, bytes: Uint8Array, start: number, length: number): boolean {
+    if (this.#lengths[slot] !== length) return false;
     const kept = this.#bytes;
-    let keptAt = slot * MAX_BYTES;
-    for (let at = start; at < end; at++) kept[keptAt++] = bytes[at] as number;
-    this.#lengths[slot] = end - start;
-    this.#texts[slot] = text;
-    return text;
+    const from = slot * MAX_BYTES;
+    for (let i = 0; i < length; i++) if (kept[from + i] !== bytes[start + i]) return false;
+    return true;
+  }
+
+  #remember(slot: number, bytes: Uint8Array, start: number, end: number, text: string): void {
+    const at = this.#lengths[slot] !== 0 && this.#lengths[slot ^ 1] === 0 ? slot ^ 1 : slot;
+    const kept = this.#bytes;
+    let keptAt = at * MAX_BYTES;
+    for (let from = start; from < end; from++) kept[keptAt++] = bytes[from] as number;
+    this.#lengths[at] = end - start;
+    this.#texts[at] = text;
   }
 }
 

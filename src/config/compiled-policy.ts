@@ -1,5 +1,5 @@
 import type { Entry, PhaseSchedule, Rule, StoreFailurePolicy } from '../limiter/rule.js';
-import { textPart } from './bucket-key.js';
+import { BucketNames } from './bucket-names.js';
 import type { DeriveStep } from './derive.js';
 import type { DomainPolicy, Match, ResponseHeaders } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
@@ -40,7 +40,7 @@ export class CompiledPolicy implements DomainPolicy {
   readonly rules: readonly Rule[];
   readonly steps: readonly DeriveStep[];
   readonly root: PolicyNode;
-  private readonly domainPart: string;
+  private readonly names: BucketNames;
 
   constructor(options: {
     readonly domain: string;
@@ -59,7 +59,7 @@ export class CompiledPolicy implements DomainPolicy {
     this.rules = options.rules;
     this.steps = options.steps;
     this.root = options.root;
-    this.domainPart = textPart(options.domain);
+    this.names = new BucketNames(options.domain);
   }
 
   /** Runs every step of `derive`, in order. */
@@ -80,18 +80,7 @@ export class CompiledPolicy implements DomainPolicy {
       node = next;
     }
     if (node.rule === undefined) return new PolicyMatch(undefined, '', 0, node, entries);
-    return this.matched(node, node.rule, entries);
-  }
-
-  /** Builds the bucket key from the last entry back to the first, as only now it is known that one is needed. */
-  private matched(leaf: PolicyNode, rule: Rule, entries: readonly Entry[]): Match {
-    let node = leaf;
-    let rest = '';
-    for (let i = entries.length - 1; i > 0; i--) {
-      rest = node.keyPart((entries[i] as Entry).value) + rest;
-      node = node.parent as PolicyNode;
-    }
-    const tag = this.domainPart + node.keyPart((entries[0] as Entry).value);
-    return new PolicyMatch(rule, tag + rest, tag.length, leaf, entries);
+    const { key, tagLength } = this.names.nameOf(node, entries);
+    return new PolicyMatch(node.rule, key, tagLength, node, entries);
   }
 }

@@ -1,7 +1,9 @@
 import type { PhaseSchedule, Rule, StoreFailurePolicy } from '../limiter/rule.js';
-import { patternPart, secretPart, textPart, valuePart } from './bucket-key.js';
+import { type BucketKey, patternPart, secretPart, textPart, valuePart } from './bucket-key.js';
 import { isCredential, redacted } from './redact.js';
 import { Wildcard } from './wildcard.js';
+
+let nextId = 0;
 
 /** What a node is built from; see {@link PolicyNode}. */
 export interface NodeOptions {
@@ -26,12 +28,20 @@ export class PolicyNode {
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
   readonly rule: Rule | undefined;
+  /** Tells the nodes of one process apart. */
+  readonly id = nextId++;
+  /** Which entries of a descriptor that ends here enter the name of its bucket with their values. */
+  readonly entering: readonly number[];
+  /** The bucket of every descriptor that ends here, once named; stays undefined where values enter. */
+  onlyBucket: BucketKey | undefined;
   /** Nodes below, by entry key. */
   readonly levels = new Map<string, Level>();
   /** Part of the bucket key that is the same for every value: all of it unless the value enters itself. */
   private readonly fixedPart: string;
   private readonly valueEnters: boolean;
   private readonly secret: boolean;
+  /** The entry that this node matches: 0 for the first. The root has none. */
+  private readonly depth: number;
 
   constructor(options: NodeOptions) {
     const { key, value, shareThreshold } = options;
@@ -45,6 +55,9 @@ export class PolicyNode {
     this.rule = options.rule;
     this.secret = isCredential(key);
     this.valueEnters = value === '' || (this.wildcard !== undefined && !shareThreshold);
+    this.depth = options.parent === undefined ? -1 : options.parent.depth + 1;
+    const above = options.parent?.entering ?? [];
+    this.entering = this.valueEnters && this.depth >= 0 ? [...above, this.depth] : above;
     if (this.valueEnters) this.fixedPart = textPart(key);
     else
       this.fixedPart =

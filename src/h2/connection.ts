@@ -117,22 +117,12 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     if (this.preface === undefined) this.reader.read(chunk, 0);
     else this.receivePreface(this.preface, chunk);
     this.receiving = false;
-    this.flush();
+    this.writeOut();
   }
 
   flush(): void {
-    if (this.ended) return;
     this.announced = false;
-    const pending = this.output.take();
-    if (pending !== undefined) this.writable = this.sink.write(pending);
-    if (this.sink.bufferedBytes + this.streams.sender.queuedBytes > this.limits.maxOutputBytes) {
-      // A GOAWAY would wait behind what the peer does not read.
-      this.ended = true;
-      this.sink.destroy();
-      this.breakOff(ENHANCE_YOUR_CALM, 'the peer does not read its answers');
-    } else if (this.closing === 'closed' && this.streams.size === 0) {
-      this.finish();
-    }
+    this.writeOut();
   }
 
   onWritable(): void {
@@ -193,6 +183,20 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     if (fatal === undefined) return !this.ended;
     this.fail(fatal);
     return false;
+  }
+
+  private writeOut(): void {
+    if (this.ended) return;
+    const pending = this.output.take();
+    if (pending !== undefined) this.writable = this.sink.write(pending);
+    if (this.sink.bufferedBytes + this.streams.sender.queuedBytes > this.limits.maxOutputBytes) {
+      // A GOAWAY would wait behind what the peer does not read.
+      this.ended = true;
+      this.sink.destroy();
+      this.breakOff(ENHANCE_YOUR_CALM, 'the peer does not read its answers');
+    } else if (this.closing === 'closed' && this.streams.size === 0) {
+      this.finish();
+    }
   }
 
   private receivePreface(preface: PrefaceReader, chunk: Buffer): void {

@@ -33,6 +33,8 @@ export class OutputBuffer {
     if (this.end === this.start) return undefined;
     const pending = this.bytes.subarray(this.start, this.end);
     this.start = this.end;
+    // A slab that a large answer has made is not kept for small ones.
+    if (this.bytes.length > LARGEST_SLAB_BYTES) this.clear();
     return pending;
   }
 

@@ -100,7 +100,12 @@ export class RequestFrames {
     if (end - start > this.maxHeaderBlockBytes) return HEADER_BLOCK_TOO_LONG;
     // Every block is decoded, wanted or not, or the tables of both sides would differ from then on (section 4.3).
     const list = this.decoder.decode(bytes, start, end);
-    if (list === undefined) return new ConnectionFailure(COMPRESSION_ERROR, this.decoder.failure);
+    if (list === undefined) {
+      return new ConnectionFailure(
+        COMPRESSION_ERROR,
+        `the peer sent a broken header block: ${this.decoder.failure}`,
+      );
+    }
     return this.streams.onHeaders(id, list, endStream, selfDependent);
   }
 }

@@ -39,12 +39,13 @@ interface PseudoFields {
 }
 
 /**
- * The request in a header list, checked by RFC 9113 section 8. It is worked out once for each list and kept in its `derived`.
+ * The request in a header list, checked by RFC 9113 section 8. It is worked out once for each list and kept in its `derived`. What
+ * stands in `like`, an earlier head of the connection, at the same place is not checked again: requests of one peer differ in few fields.
  */
-export function requestHead(list: HeaderList): CheckedHead | MalformedHead {
+export function requestHead(list: HeaderList, like: CheckedHead | undefined): CheckedHead | MalformedHead {
   const known = list.derived;
   if (known instanceof CheckedHead || known instanceof MalformedHead) return known;
-  const head = checkRequest(list.fields);
+  const head = checkRequest(list.fields, like);
   list.derived = head;
   return head;
 }
@@ -59,7 +60,7 @@ export function checkTrailers(list: HeaderList): string | undefined {
   return undefined;
 }
 
-function checkRequest(fields: readonly string[]): CheckedHead | MalformedHead {
+function checkRequest(fields: readonly string[], like: CheckedHead | undefined): CheckedHead | MalformedHead {
   const pseudo: PseudoFields = {
     method: undefined,
     scheme: undefined,
@@ -73,17 +74,20 @@ function checkRequest(fields: readonly string[]): CheckedHead | MalformedHead {
     if (problem !== undefined) return new MalformedHead(problem);
     at += 2;
   }
-  const problem = checkPseudoFields(pseudo);
+  const problem = checkPseudoFields(pseudo, like);
   if (problem !== undefined) return new MalformedHead(problem);
   const regular = fields.slice(at);
+  const known = like === undefined ? NO_FIELDS : like.fields;
   let contentLength = -1;
   for (at = 0; at < regular.length; at += 2) {
     const name = regular[at] as string;
     const value = regular[at + 1] as string;
-    const problem = checkField(name, value);
-    if (problem !== undefined) return new MalformedHead(problem);
+    if (at >= known.length || name !== known[at] || value !== known[at + 1]) {
+      const problem = checkField(name, value);
+      if (problem !== undefined) return new MalformedHead(problem);
+    }
     if (name === 'content-length') {
-      const length = /^[0-9]{1,15}$/.test(value) ? Number(value) : -1;
+      const length = parseLength(value);
       if (length < 0 || (contentLength >= 0 && contentLength !== length)) {
         return new MalformedHead('content-length is not one number');
       }
@@ -93,8 +97,19 @@ function checkRequest(fields: readonly string[]): CheckedHead | MalformedHead {
   return new CheckedHead(pseudo, regular, contentLength);
 }
 
+/** The number of a content-length (RFC 9110 section 8.6), or -1. Longer than 15 digits none can be. */
+function parseLength(value: string): number {
+  if (value.length === 0 || value.length > 15) return -1;
+  let length = 0;
+  for (let at = 0; at < value.length; at++) {
+    const digit = value.charCodeAt(at) - 0x30;
+    if (digit < 0 || digit > 9) return -1;
+    length = 10 * length + digit;
+  }
+  return length;
+}
+
 function takePseudoField(pseudo: PseudoFields, name: string, value: string): string | undefined {
-  if (!isFieldValue(value)) return 'a pseudo-header field has octets that no field may have';
   switch (name) {
     case ':method':
       if (pseudo.method !== undefined) return ':method comes twice';
@@ -117,16 +132,23 @@ function takePseudoField(pseudo: PseudoFields, name: string, value: string): str
   }
 }
 
-function checkPseudoFields(pseudo: PseudoFields): string | undefined {
+function checkPseudoFields(pseudo: PseudoFields, like: CheckedHead | undefined): string | undefined {
   const { method, scheme, path, authority } = pseudo;
+  // The head of CONNECT keeps '' for what was absent, so an empty path says nothing.
+  if (like !== undefined && path !== '' && path === like.path && method === like.method) {
+    if (scheme === like.scheme && authority === like.authority) return undefined;
+  }
   if (method === undefined || !isToken(method)) return ':method is missing or no token';
+  if (authority !== undefined && !isFieldValue(authority))
+    return ':authority has octets that no field may have';
   if (method === 'CONNECT') {
     // Section 8.5: ":scheme" and ":path" MUST be omitted, ":authority" names host and port.
     if (scheme !== undefined || path !== undefined) return 'CONNECT comes with :scheme or :path';
     return authority === undefined || authority === '' ? 'CONNECT comes without :authority' : undefined;
   }
-  if (scheme === undefined || scheme === '') return ':scheme is missing';
-  if (path === undefined || path === '') return ':path is missing or empty';
+  if (scheme === undefined || scheme === '' || !isFieldValue(scheme))
+    return ':scheme is missing or has bad octets';
+  if (path === undefined || path === '' || !isFieldValue(path)) return ':path is missing or has bad octets';
   // Section 8.3.1: for http and https it starts with "/", or is "*" for OPTIONS.
   if (scheme !== 'http' && scheme !== 'https') return undefined;
   if (path.charCodeAt(0) === SLASH || (path === '*' && method === 'OPTIONS')) return undefined;
@@ -155,6 +177,7 @@ function checkField(name: string, value: string): string | undefined {
   }
 }
 
+const NO_FIELDS: readonly string[] = [];
 const COLON = 0x3a;
 const SLASH = 0x2f;
 const SPACE = 0x20;

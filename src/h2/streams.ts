@@ -10,7 +10,7 @@ import type { HeaderList } from './hpack/header-list.js';
 import type { H2Limits } from './limits.js';
 import type { OutputBuffer } from './output-buffer.js';
 import type { RequestHandler, ServerConnection } from './request-handler.js';
-import { checkTrailers, MalformedHead, requestHead } from './request-head.js';
+import { type CheckedHead, checkTrailers, MalformedHead, requestHead } from './request-head.js';
 import { ResetStreams } from './reset-streams.js';
 import { type ResponseEvents, ResponseSender } from './response-sender.js';
 import { H2Stream, type StreamOperations } from './stream.js';
@@ -90,6 +90,8 @@ export class Streams implements StreamOperations, ResponseEvents {
   private sendWindowBytes = INITIAL_WINDOW_BYTES;
   /** Streams above are ignored: the last GOAWAY has said so. */
   private lastAllowedId = Number.POSITIVE_INFINITY;
+  /** The request before; the next is probably like it. */
+  private lastHead: CheckedHead | undefined = undefined;
   private readonly streamBatch: number;
   private readonly connectionBatch: number;
 
@@ -144,8 +146,9 @@ export class Streams implements StreamOperations, ResponseEvents {
       this.refuseFields(id, endStream);
       return undefined;
     }
-    const head = requestHead(list);
+    const head = requestHead(list, this.lastHead);
     if (head instanceof MalformedHead) return MALFORMED;
+    this.lastHead = head;
     if (endStream) {
       if (head.contentLength > 0) return WRONG_LENGTH;
       this.control.earned += CONTROL_PER_REQUEST;

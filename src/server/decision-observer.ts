@@ -4,6 +4,8 @@ import type { Metrics } from '../telemetry/metrics.js';
 
 /** Counts decisions in `metrics` and, at level debug, writes each to the log. */
 export function decisionObserver(metrics: Metrics, log: Logger): DecisionObserver {
+  // The level is a setting: it never changes.
+  const logsDecisions = log.isLevelEnabled('debug');
   return {
     unknownDomain: (domain) => metrics.unknownDomain(domain),
     unmatched: (domain, entries) => metrics.unmatched(domain, entries),
@@ -11,7 +13,7 @@ export function decisionObserver(metrics: Metrics, log: Logger): DecisionObserve
       metrics.decided(domain, rule, overLimit, wouldBeThrottled),
     storeError: (reason) => metrics.storeError(reason),
     storeFailed: (policy) => metrics.storeFailed(policy),
-    logsDecisions: () => log.isLevelEnabled('debug'),
+    logsDecisions: () => logsDecisions,
     logDecision: (line) => log.debug(line, 'decision'),
   };
 }

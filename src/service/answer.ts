@@ -9,7 +9,7 @@ import {
 import type { ResponseHeaders } from '../config/policy.js';
 import type { TakeOutcome } from '../limiter/bucket-store.js';
 import { MAX_UINT32, type Rate, reportedLimit, reportedUnit } from '../limiter/rate.js';
-import type { PlannedDescriptor, PlannedTake } from './plan.js';
+import type { Decision, PlannedTake } from './plan.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 const NO_HEADERS: readonly HeaderValue[] = [];
@@ -40,13 +40,6 @@ function currentLimit(take: PlannedTake): CurrentLimit {
   return { name: take.name, requestsPerUnit: reportedLimit(take.rate), unit };
 }
 
-/** One planned descriptor with what the store, or the failure policy, said of it. */
-export interface Decided {
-  readonly planned: PlannedDescriptor;
-  /** Absent where no limit applies, or the failure policy `allow` answered. */
-  readonly outcome: TakeOutcome | undefined;
-}
-
 /** What denies this request. */
 interface Denial {
   /** An enforced bucket is over. */
@@ -57,28 +50,31 @@ interface Denial {
   readonly quotaWere: boolean;
 }
 
-function denialOf(decided: readonly Decided[]): Denial {
+function denialOf(decisions: readonly Decision[]): Denial {
   let enforce = false;
-  const quotas = { enforced: 0, enforcedOver: 0, all: 0, allOver: 0 };
-  for (const { planned, outcome } of decided) {
-    const { take } = planned;
+  let enforcedQuotas = 0;
+  let enforcedQuotasOver = 0;
+  let quotas = 0;
+  let quotasOver = 0;
+  for (let i = 0; i < decisions.length; i++) {
+    const { take, outcome } = decisions[i] as Decision;
     if (take === undefined) continue;
     // A bucket that `on_store_failure: allow` answered for is not over.
-    const over = outcome?.limited === true ? 1 : 0;
-    if (take.enforcement === 'enforce' && over === 1) enforce = true;
+    const over = outcome?.limited === true;
+    if (take.enforcement === 'enforce' && over) enforce = true;
     if (take.enforcement === 'quota') {
-      quotas.enforced++;
-      quotas.enforcedOver += over;
+      enforcedQuotas++;
+      if (over) enforcedQuotasOver++;
     }
     if (take.quota) {
-      quotas.all++;
-      quotas.allOver += over;
+      quotas++;
+      if (over) quotasOver++;
     }
   }
   return {
     enforce,
-    quota: quotas.enforced > 0 && quotas.enforced === quotas.enforcedOver,
-    quotaWere: quotas.all > 0 && quotas.all === quotas.allOver,
+    quota: enforcedQuotas > 0 && enforcedQuotas === enforcedQuotasOver,
+    quotaWere: quotas > 0 && quotas === quotasOver,
   };
 }
 
@@ -88,11 +84,11 @@ function denies(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boolea
   );
 }
 
-function statusOf({ planned, outcome }: Decided): DescriptorStatus {
-  if (planned.take === undefined || outcome === undefined) return statusWithoutLimit(planned.unlimited);
+function statusOf({ take, outcome, unlimited }: Decision): DescriptorStatus {
+  if (take === undefined || outcome === undefined) return statusWithoutLimit(unlimited);
   return {
-    code: outcome.limited && planned.take.enforcement !== 'observe' ? CODE.OVER_LIMIT : CODE.OK,
-    currentLimit: currentLimit(planned.take),
+    code: outcome.limited && take.enforcement !== 'observe' ? CODE.OVER_LIMIT : CODE.OK,
+    currentLimit: currentLimit(take),
     limitRemaining: Math.min(outcome.remaining, MAX_UINT32),
     durationUntilResetSeconds: Math.ceil(outcome.waitMicros / MICROS_PER_SECOND),
   };
@@ -107,95 +103,98 @@ function resetSecond(take: PlannedTake, outcome: TakeOutcome, wallMicros: number
   return take.rate.kind === 'window' ? Math.round(seconds) : Math.ceil(seconds);
 }
 
-interface Described {
-  readonly take: PlannedTake;
-  readonly outcome: TakeOutcome;
-}
-
 /** Whether the bucket would deny were its rule active: a quota only together with all others. */
 function wouldDeny(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boolean {
   return outcome.limited && (!take.quota || denial.quota || denial.quotaWere);
 }
 
 /** How strongly a decision speaks for being the one that headers describe: denying, would be denying, fits. */
-function weight(one: Described, denial: Denial): number {
-  if (denies(one.take, one.outcome, denial)) return 2;
-  return wouldDeny(one.take, one.outcome, denial) ? 1 : 0;
+function weight(take: PlannedTake, outcome: TakeOutcome, denial: Denial): number {
+  if (denies(take, outcome, denial)) return 2;
+  return wouldDeny(take, outcome, denial) ? 1 : 0;
 }
 
-/** The denying one that passes last, else the one with the fewest tokens left; the first of equals. */
-function mostTelling(all: readonly Described[], denial: Denial): Described | undefined {
-  let best: Described | undefined;
-  let bestWeight = -1;
-  for (const one of all) {
-    const itsWeight = weight(one, denial);
-    const better =
-      best === undefined ||
-      itsWeight > bestWeight ||
-      (itsWeight === bestWeight &&
-        (itsWeight > 0
-          ? one.outcome.waitMicros > best.outcome.waitMicros
-          : one.outcome.remaining < best.outcome.remaining));
-    if (better) {
-      best = one;
-      bestWeight = itsWeight;
-    }
-  }
-  return best;
+/** Of two outcomes of one weight: the denying one that passes last, else the one with the fewest tokens left; the first of equals. */
+function tellsMore(one: TakeOutcome, than: TakeOutcome, itsWeight: number): boolean {
+  return itsWeight > 0 ? one.waitMicros > than.waitMicros : one.remaining < than.remaining;
 }
 
 /** The headers of DESIGN section 6 for one request. `wallMicros` is the time of the answer. */
 function headersOf(
-  decided: readonly Decided[],
+  decisions: readonly Decision[],
   denial: Denial,
   wanted: ResponseHeaders,
   wallMicros: number,
 ): readonly HeaderValue[] {
-  const all: Described[] = [];
+  let take: PlannedTake | undefined;
+  let outcome: TakeOutcome | undefined;
+  let itsWeight = -1;
   let observed = false;
   let wouldBeThrottled = false;
-  for (const { planned, outcome } of decided) {
-    if (planned.take === undefined || outcome === undefined) continue;
-    all.push({ take: planned.take, outcome });
-    if (planned.take.enforcement === 'observe') observed = true;
-    if (wouldDeny(planned.take, outcome, denial)) wouldBeThrottled = true;
-  }
-  const described = mostTelling(all, denial);
-  if (described === undefined) return NO_HEADERS;
-  const denied = denial.enforce || denial.quota;
-  const headers: HeaderValue[] = [];
-  if (wanted.xRateLimit) {
-    const { take, outcome } = described;
-    headers.push(
-      { key: 'x-ratelimit-limit', value: String(reportedLimit(take.rate)) },
-      { key: 'x-ratelimit-remaining', value: String(outcome.remaining) },
-      { key: 'x-ratelimit-reset', value: String(resetSecond(take, outcome, wallMicros)) },
-    );
-    if (denied || observed) {
-      headers.push({ key: 'x-ratelimit-will-be-throttled', value: String(wouldBeThrottled) });
+  for (let i = 0; i < decisions.length; i++) {
+    const { take: oneTake, outcome: one } = decisions[i] as Decision;
+    if (oneTake === undefined || one === undefined) continue;
+    if (oneTake.enforcement === 'observe') observed = true;
+    const oneWeight = weight(oneTake, one, denial);
+    // What denies would deny as well.
+    if (oneWeight > 0) wouldBeThrottled = true;
+    if (
+      outcome === undefined ||
+      oneWeight > itsWeight ||
+      (oneWeight === itsWeight && tellsMore(one, outcome, itsWeight))
+    ) {
+      take = oneTake;
+      outcome = one;
+      itsWeight = oneWeight;
     }
   }
+  if (take === undefined || outcome === undefined) return NO_HEADERS;
+  const denied = denial.enforce || denial.quota;
+  const headers: HeaderValue[] = wanted.xRateLimit
+    ? [
+        { key: 'x-ratelimit-limit', value: String(reportedLimit(take.rate)) },
+        { key: 'x-ratelimit-remaining', value: String(outcome.remaining) },
+        { key: 'x-ratelimit-reset', value: secondText(resetSecond(take, outcome, wallMicros)) },
+      ]
+    : [];
+  if (wanted.xRateLimit && (denied || observed)) {
+    headers.push({ key: 'x-ratelimit-will-be-throttled', value: wouldBeThrottled ? 'true' : 'false' });
+  }
   if (wanted.retryAfter && denied) {
-    const seconds = Math.max(1, Math.ceil(described.outcome.waitMicros / MICROS_PER_SECOND));
+    const seconds = Math.max(1, Math.ceil(outcome.waitMicros / MICROS_PER_SECOND));
     headers.push({ key: 'retry-after', value: String(seconds) });
   }
   return headers;
 }
 
+let latestSecond = 0;
+let latestSecondText = '0';
+
+/** The second as text; most answers of a second name the same one. */
+function secondText(second: number): string {
+  if (second !== latestSecond) {
+    latestSecondText = String(second);
+    latestSecond = second;
+  }
+  return latestSecondText;
+}
+
 /** Builds the response from what was decided; one status per descriptor, in order. */
 export function answer(
-  decided: readonly Decided[],
+  decisions: readonly Decision[],
   wanted: ResponseHeaders | undefined,
   wallMicros: number,
 ): RateLimitResponse {
-  const denial = denialOf(decided);
+  const denial = denialOf(decisions);
+  const statuses = new Array<DescriptorStatus>(decisions.length);
+  for (let i = 0; i < decisions.length; i++) statuses[i] = statusOf(decisions[i] as Decision);
   return {
     overallCode: denial.enforce || denial.quota ? CODE.OVER_LIMIT : CODE.OK,
-    statuses: decided.map(statusOf),
+    statuses,
     responseHeadersToAdd:
       wanted === undefined || !(wanted.xRateLimit || wanted.retryAfter)
         ? NO_HEADERS
-        : headersOf(decided, denial, wanted, wallMicros),
+        : headersOf(decisions, denial, wanted, wallMicros),
     requestHeadersToAdd: NO_HEADERS,
     rawBody: undefined,
     dynamicMetadata: undefined,

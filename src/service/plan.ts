@@ -1,7 +1,7 @@
 import type { Descriptor, RateLimitRequest } from '../codec/messages.js';
-import { entriesKey, overrideKey } from '../config/bucket-key.js';
+import { type BucketKey, entriesKey, overrideKey } from '../config/bucket-key.js';
 import type { DomainPolicy, Match } from '../config/policy.js';
-import type { Enforcement, TakeItem } from '../limiter/bucket-store.js';
+import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
 import { type Rate, type WindowUnit, windowRate } from '../limiter/rate.js';
 import { phaseAt, type Rule, type StoreFailurePolicy } from '../limiter/rule.js';
 
@@ -16,12 +16,20 @@ export interface PlannedTake extends TakeItem {
   readonly onStoreFailure: StoreFailurePolicy;
 }
 
-/** What becomes of one descriptor before the store is asked. */
-export interface PlannedDescriptor {
+/** One descriptor on its way from match to answer. */
+export class Decision {
   readonly match: Match;
   /** Absent where no bucket is concerned: no rule, unlimited, replaced. */
-  readonly take: PlannedTake | undefined;
+  take: PlannedTake | undefined;
   readonly unlimited: boolean;
+  /** What the store, or the failure policy, said; absent without take, and where the failure policy `allow` answered. */
+  outcome: TakeOutcome | undefined = undefined;
+
+  constructor(match: Match, take: PlannedTake | undefined, unlimited: boolean) {
+    this.match = match;
+    this.take = take;
+    this.unlimited = unlimited;
+  }
 }
 
 /** A request that cannot be decided because it is wrong; `message` is safe for the caller. */
@@ -78,61 +86,48 @@ function planOne(
   request: RateLimitRequest,
   descriptor: Descriptor,
   wallMicros: number,
-): PlannedDescriptor {
+): Decision {
   const match = policy.match(descriptor.entries);
   const { rule } = match;
   let rate: Rate;
-  let key: string;
-  let tagLength: number;
+  let bucket: BucketKey = match;
   let enforcement: Enforcement;
   if (descriptor.limit !== undefined && match.entries.length > 0) {
     const unit = OVERRIDE_UNITS[descriptor.limit.unit] as WindowUnit;
     rate = windowRate(unit, descriptor.limit.requestsPerUnit);
     const base = rule === undefined ? entriesKey(policy.domain, match.entries) : match;
-    ({ key, tagLength } = overrideKey(base, unit, rate.requestsPerUnit));
+    bucket = overrideKey(base, unit, rate.requestsPerUnit);
     enforcement = phaseAt(match.phase, wallMicros) === 'active' ? 'enforce' : 'observe';
   } else if (rule?.rate === undefined) {
-    return { match, take: undefined, unlimited: rule !== undefined };
+    return new Decision(match, undefined, rule !== undefined);
   } else {
-    ({ key, tagLength } = match);
     rate = rule.rate;
     enforcement = enforcementOf(rule, wallMicros);
   }
   const overridden = descriptor.limit !== undefined;
-  return {
-    match,
-    unlimited: false,
-    take: {
-      key,
-      tagLength,
-      rate,
-      hits: hitsOf(descriptor, request),
-      refund: descriptor.isNegativeHits,
-      enforcement,
-      name: overridden ? '' : (rule?.name ?? ''),
-      label: overridden ? OVERRIDE_LABEL : (rule?.path ?? ''),
-      quota: !overridden && rule?.quotaMode === true,
-      onStoreFailure: match.onStoreFailure,
-    },
+  const take: PlannedTake = {
+    key: bucket.key,
+    tagLength: bucket.tagLength,
+    rate,
+    hits: hitsOf(descriptor, request),
+    refund: descriptor.isNegativeHits,
+    enforcement,
+    name: overridden ? '' : (rule?.name ?? ''),
+    label: overridden ? OVERRIDE_LABEL : (rule?.path ?? ''),
+    quota: !overridden && rule?.quotaMode === true,
+    onStoreFailure: match.onStoreFailure,
   };
+  return new Decision(match, take, false);
 }
 
 /** Drops the takes whose rule another matched rule names in `replaces`. */
-function applyReplaces(planned: readonly PlannedDescriptor[]): readonly PlannedDescriptor[] {
-  let replaced: Set<string> | undefined;
-  for (const { match } of planned) {
-    for (const name of match.rule?.replaces ?? []) {
-      replaced ??= new Set();
-      replaced.add(name);
-    }
+function applyReplaces(decisions: readonly Decision[]): void {
+  const names = new Set<string>();
+  for (const { match } of decisions) for (const name of match.rule?.replaces ?? []) names.add(name);
+  for (const decision of decisions) {
+    const { take } = decision;
+    if (take !== undefined && take.name !== '' && names.has(take.name)) decision.take = undefined;
   }
-  if (replaced === undefined) return planned;
-  const names = replaced;
-  return planned.map((one) =>
-    one.take !== undefined && one.take.name !== '' && names.has(one.take.name)
-      ? { match: one.match, take: undefined, unlimited: false }
-      : one,
-  );
 }
 
 /**
@@ -143,13 +138,29 @@ export function plan(
   policy: DomainPolicy,
   request: RateLimitRequest,
   wallMicros: number,
-): readonly PlannedDescriptor[] {
-  const planned: PlannedDescriptor[] = [];
+): readonly Decision[] {
+  const { descriptors } = request;
+  const decisions = new Array<Decision>(descriptors.length);
   let replaces = false;
-  for (const descriptor of request.descriptors) {
-    const one = planOne(policy, request, descriptor, wallMicros);
-    if (one.match.rule !== undefined && one.match.rule.replaces.length > 0) replaces = true;
-    planned.push(one);
+  for (let i = 0; i < descriptors.length; i++) {
+    const decision = planOne(policy, request, descriptors[i] as Descriptor, wallMicros);
+    const { rule } = decision.match;
+    if (rule !== undefined && rule.replaces.length > 0) replaces = true;
+    decisions[i] = decision;
   }
-  return replaces ? applyReplaces(planned) : planned;
+  if (replaces) applyReplaces(decisions);
+  return decisions;
+}
+
+/** What the store is asked, in the order of the descriptors. */
+export function takesOf(decisions: readonly Decision[]): readonly PlannedTake[] {
+  let count = 0;
+  for (let i = 0; i < decisions.length; i++) if ((decisions[i] as Decision).take !== undefined) count++;
+  const takes = new Array<PlannedTake>(count);
+  let next = 0;
+  for (let i = 0; i < decisions.length; i++) {
+    const { take } = decisions[i] as Decision;
+    if (take !== undefined) takes[next++] = take;
+  }
+  return takes;
 }

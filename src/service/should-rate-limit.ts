@@ -10,9 +10,9 @@ import { redactEntries } from '../config/redact.js';
 import type { BucketStore, TakeOutcome, TakeResult } from '../limiter/bucket-store.js';
 import { StorageError } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
-import { answer, answerWithoutLimits, type Decided } from './answer.js';
+import { answer, answerWithoutLimits } from './answer.js';
 import type { DecisionObserver } from './decision-observer.js';
-import { findBadDescriptor, type PlannedDescriptor, type PlannedTake, plan } from './plan.js';
+import { type Decision, findBadDescriptor, plan, takesOf } from './plan.js';
 import { decideWithoutStore } from './store-failure.js';
 
 /** Why a request got no decision. Texts are safe for the caller; where the reference has one, it is that one. */
@@ -47,6 +47,8 @@ export interface ShouldRateLimitOptions {
   readonly maxDescriptors: number;
 }
 
+const NO_OUTCOMES: readonly TakeOutcome[] = [];
+
 /** The share of a caller's patience that is left for the way back: an answer at the deadline itself comes too late. */
 const WAY_BACK_SHARE = 0.1;
 const WAY_BACK_MAX_MICROS = 50_000;
@@ -65,9 +67,12 @@ function wayBackMicros(patienceMicros: number): number {
  */
 export class ShouldRateLimit {
   readonly #options: ShouldRateLimitOptions;
+  /** Whether buckets live in memory: then no deadline is ever near, and no clock is read for it. */
+  readonly #answersAtOnce: boolean;
 
   constructor(options: ShouldRateLimitOptions) {
     this.#options = options;
+    this.#answersAtOnce = options.store === options.local;
   }
 
   /**
@@ -76,8 +81,8 @@ export class ShouldRateLimit {
    * @returns an encoded RateLimitResponse
    */
   handle(message: Uint8Array, deadlineMicros: number): Uint8Array | Refusal | Promise<Uint8Array | Refusal> {
-    const { codec, clock } = this.#options;
-    const startMicros = clock.monotonicMicros();
+    const { codec, clock, observer } = this.#options;
+    const startMicros = this.#answersAtOnce && !observer.logsDecisions() ? 0 : clock.monotonicMicros();
     let request: RateLimitRequest;
     try {
       request = codec.decodeRequest(message);
@@ -92,7 +97,7 @@ export class ShouldRateLimit {
     return decided instanceof Refusal ? decided : codec.encodeResponse(decided);
   }
 
-  /** {@link handle} without the codec. */
+  /** {@link handle} without the codec. `startMicros`, for deadline and log, may be anything where neither counts. */
   decide(
     request: RateLimitRequest,
     startMicros: number,
@@ -117,19 +122,20 @@ export class ShouldRateLimit {
     const bad = findBadDescriptor(request.descriptors);
     if (bad !== undefined) return new Refusal('bad_request', bad.message);
 
-    const planned = plan(policy, request, clock.wallMicros());
-    const takes: PlannedTake[] = [];
-    for (const { take } of planned) if (take !== undefined) takes.push(take);
-    if (takes.length === 0) return this.#finish(policy, planned, [], startMicros);
+    const wallMicros = clock.wallMicros();
+    const decisions = plan(policy, request, wallMicros);
+    const takes = takesOf(decisions);
+    if (takes.length === 0) return this.#finish(policy, decisions, NO_OUTCOMES, startMicros, wallMicros);
     const result = store.take(takes, this.#storeDeadline(startMicros, deadlineMicros));
     if (result instanceof Promise) {
-      return result.then((late) => this.#finish(policy, planned, late, startMicros));
+      return result.then((late) => this.#finish(policy, decisions, late, startMicros, clock.wallMicros()));
     }
-    return this.#finish(policy, planned, result, startMicros);
+    return this.#finish(policy, decisions, result, startMicros, wallMicros);
   }
 
   /** The smaller of the caller's patience, less the way back, and the store's timeout. */
   #storeDeadline(startMicros: number, deadlineMicros: number): number {
+    if (this.#answersAtOnce) return Number.POSITIVE_INFINITY;
     const own = startMicros + this.#options.storeTimeoutMicros;
     if (deadlineMicros === Number.POSITIVE_INFINITY) return own;
     return Math.min(own, deadlineMicros - wayBackMicros(deadlineMicros - startMicros));
@@ -137,33 +143,33 @@ export class ShouldRateLimit {
 
   #finish(
     policy: DomainPolicy,
-    planned: readonly PlannedDescriptor[],
+    decisions: readonly Decision[],
     result: TakeResult,
     startMicros: number,
+    wallMicros: number,
   ): RateLimitResponse | Refusal {
-    const { clock, observer, local } = this.#options;
-    let decided: readonly Decided[] | undefined;
+    const { observer, local } = this.#options;
     if (result instanceof StorageError) {
       observer.storeError(result.reason);
-      decided = decideWithoutStore(planned, local, observer);
-    } else decided = pair(planned, result);
-    if (decided === undefined) return STORE_UNAVAILABLE;
-    const response = answer(decided, policy.responseHeaders, clock.wallMicros());
-    this.#observe(policy, decided, response, startMicros);
+      if (!decideWithoutStore(decisions, local, observer)) return STORE_UNAVAILABLE;
+    } else {
+      fillIn(decisions, result);
+    }
+    const response = answer(decisions, policy.responseHeaders, wallMicros);
+    this.#observe(policy, decisions, response, startMicros);
     return response;
   }
 
   #observe(
     policy: DomainPolicy,
-    decided: readonly Decided[],
+    decisions: readonly Decision[],
     response: RateLimitResponse,
     startMicros: number,
   ): void {
     const { observer, clock } = this.#options;
     const logs = observer.logsDecisions();
-    for (let index = 0; index < decided.length; index++) {
-      const { planned, outcome } = decided[index] as Decided;
-      const { take, match } = planned;
+    for (let index = 0; index < decisions.length; index++) {
+      const { match, take, outcome } = decisions[index] as Decision;
       // A quota that is over beside one that is not says OVER_LIMIT of itself, but lets the request pass.
       const overLimit =
         response.overallCode === CODE.OVER_LIMIT && response.statuses[index]?.code === CODE.OVER_LIMIT;
@@ -203,10 +209,10 @@ export class ShouldRateLimit {
 }
 
 /** Outcomes stand in the order of the takes; descriptors without a take have none. */
-function pair(planned: readonly PlannedDescriptor[], outcomes: readonly TakeOutcome[]): readonly Decided[] {
+function fillIn(decisions: readonly Decision[], outcomes: readonly TakeOutcome[]): void {
   let next = 0;
-  return planned.map((one) => ({
-    planned: one,
-    outcome: one.take === undefined ? undefined : outcomes[next++],
-  }));
+  for (let i = 0; i < decisions.length; i++) {
+    const decision = decisions[i] as Decision;
+    if (decision.take !== undefined) decision.outcome = outcomes[next++];
+  }
 }

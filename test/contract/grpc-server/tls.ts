@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { GrpcServer, TlsMaterial } from '../../../src/grpc/grpc-server.js';
 import { CertificateAuthority, type Issued } from '../../support/certificates.js';
 import type { UnaryReply } from '../../support/grpc-client.js';
+import { FRAME, frame } from '../../support/raw-http2.js';
 import { waitFor } from '../../support/wait-for.js';
 import { ECHO, Fixture, HOLD, type Transport } from './fixture.js';
 
@@ -197,10 +198,16 @@ export function describeTls(transport: Transport): void {
     test('a resumed session is held to the name too', async () => {
       const { port } = await serving({ clientCa: clients.cert }, 'envoy.test');
       const options = { ...envoy, maxVersion: 'TLSv1.2' } as const;
+      const greeting = Buffer.concat([
+        Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+        frame(FRAME.SETTINGS, 0, 0, Buffer.alloc(0)),
+      ]);
       const first = secureSocket(port, options);
+      first.write(greeting);
       await once(first, 'data');
       const session = first.getSession();
       const second = secureSocket(port, { ...options, ...(session && { session }) });
+      second.write(greeting);
       await once(second, 'data');
       expect(second.isSessionReused()).toBe(true);
       expect(fixture.errors).toEqual([]);

@@ -1,7 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import type { HeaderList } from '../../../src/h2/hpack/header-list.js';
-import { CheckedHead, checkTrailers, MalformedHead, requestHead } from '../../../src/h2/request-head.js';
+import {
+  CheckedHead,
+  checkTrailers,
+  requestHead as headLike,
+  MalformedHead,
+} from '../../../src/h2/request-head.js';
 import { END_STREAM, headers, protocolTest } from '../../support/h2-peer.js';
+
+function requestHead(fields: HeaderList) {
+  return headLike(fields, undefined);
+}
 
 function list(...fields: string[]): HeaderList {
   return { fields, size: 0, tooLarge: false, derived: undefined };
@@ -114,6 +124,31 @@ describe('the head of a request', () => {
     const head = requestHead(list(...fields));
     expect(head).toBeInstanceOf(MalformedHead);
     expect((head as MalformedHead).reason).not.toBe('');
+  });
+
+  test('is checked the same after an earlier head that was alike', () => {
+    const fields = [...GET, ':authority', 'a', 'x', '1', 'y', '2'];
+    const like = requestHead(list(...fields)) as CheckedHead;
+    const parts = [...fields, 'CONNECT', '', ':protocol', 'te', 'content-length', '-1', 'X', '\0', '*'];
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.nat(fields.length - 1), fc.constantFrom(...parts)), { maxLength: 3 }),
+        fc.nat(fields.length / 2),
+        (changes, pairs) => {
+          const changed = [...fields];
+          for (const [at, text] of changes) changed[at] = text;
+          const sent = changed.slice(0, 2 * pairs);
+          expect(headLike(list(...sent), like)).toEqual(requestHead(list(...sent)));
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('of CONNECT is not taken for one with empty pseudo-header fields', () => {
+    const connect = requestHead(list(':method', 'CONNECT', ':authority', 'a')) as CheckedHead;
+    const empty = list(':method', 'CONNECT', ':authority', 'a', ':scheme', '', ':path', '');
+    expect(headLike(empty, connect)).toBeInstanceOf(MalformedHead);
   });
 
   protocolTest('resets its stream when malformed, and the handler does not see it', (peer) => {

@@ -132,6 +132,15 @@ describe('table sizes', () => {
     expect(decode(decoder, 'be')?.fields).toEqual(['n', 'aaaaaaa']);
   });
 
+  test('entries that fill the table to the byte stay, one byte more evicts the oldest', () => {
+    const decoder = newDecoder();
+    decode(decoder, `3f31${entryOf(7, 'a')}${entryOf(7, 'b')}`); // a table of 80, entries of 40
+    expect(decode(decoder, 'bebf')).toBeDefined();
+    decode(decoder, `3f32${entryOf(7, 'a')}${entryOf(9, 'b')}`); // 81, and 40 + 42
+    expect(decode(decoder, 'be')?.fields).toEqual(['n', 'bbbbbbbbb']);
+    expect(decode(decoder, 'bf')).toBeUndefined();
+  });
+
   test('an entry may be named after one that evicts it', () => {
     const decoder = newDecoder();
     // The name of the only entry, which goes to make room for the new one (RFC 7541 section 4.4).
