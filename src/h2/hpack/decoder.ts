@@ -81,6 +81,8 @@ class StringLiteral {
   /** `keep`: in {@link literals}. */
   toText(block: Uint8Array, keep: boolean): string {
     if (this.text !== undefined) return this.text;
+    // Spares a call for each of the thousands of empty strings that a hostile block may hold.
+    if (this.length === 0) return '';
     const { start, end, huffman, scratchStart } = this;
     const text = huffman
       ? latin1Slice.call(scratch, scratchStart, scratchStart + this.length)
