@@ -6,7 +6,8 @@ const VALUE_WIDTH = 130;
 const BAR = 14;
 const LINE = 18;
 const GROUP_GAP = 14;
-const TOP = 46;
+const CAPTION_TOP = 36;
+const CAPTION_LINE = 16;
 
 /** Colours follow the reader's scheme: an image in a page cannot see the page's own. */
 const STYLE = `
@@ -43,14 +44,15 @@ export function byCase(rows: readonly Row[]): Row[][] {
 
 /**
  * CPU time per decision of server and Redis as an SVG: a bar per row, in groups by case, the yardstick in grey.
- * `caption` says when and where it was measured.
+ * `caption` says when and where it was measured, in parts between semicolons.
  */
 export function chart(rows: readonly Row[], caption: string): string {
   const together = (row: Row) => row.serverMicros + (row.redisMicros ?? 0);
   const longest = Math.max(...rows.map(together));
   const scale = (WIDTH - LABEL_WIDTH - VALUE_WIDTH) / longest;
   const parts: string[] = [];
-  let y = TOP;
+  const lines = caption.split('; ');
+  let y = CAPTION_TOP + lines.length * CAPTION_LINE;
   for (const group of byCase(rows)) {
     parts.push(`<text class="case" x="8" y="${y + 12}">${escaped((group[0] as Row).case)}</text>`);
     y += LINE;
@@ -79,7 +81,7 @@ export function chart(rows: readonly Row[], caption: string): string {
   <title>CPU time per decision</title>
   <style>${STYLE}  </style>
   <text class="title" x="8" y="18">CPU time per decision, µs: server (blue), Redis (red), an empty grpc-js handler (grey)</text>
-  <text class="faint" x="8" y="36">${escaped(caption)}</text>
+  ${lines.map((line, i) => `<text class="faint" x="8" y="${CAPTION_TOP + i * CAPTION_LINE}">${escaped(line)}</text>`).join('\n  ')}
   ${parts.join('\n  ')}
 </svg>
 `;

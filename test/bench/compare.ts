@@ -8,18 +8,21 @@ import { CASES } from './load/cases.js';
 import { measureCase, type Row } from './load/measure-case.js';
 import { startTargets } from './load/targets.js';
 import { median } from './micro/measure.js';
-import { isWanted, readOptions } from './options.js';
+import { type BenchOptions, isWanted, readOptions } from './options.js';
 import { microBenches, runMicro } from './run-micro.js';
 
 const HELP = `Usage: npm run bench:compare -- <base> <branch> [micro|load] [options] [part of a case's name …]
 
 Checks out two revisions into folders of their own, builds both, runs the cases on both in turns and prints the ratio of the CPU time
-(branch / base). A ratio is marked where the rounds of the two do not overlap and it is off by more than 5 %.
+(branch / base). A ratio is marked where the rounds of the two do not overlap and it is off by more than 5 %
+(at least 3 rounds).
 Cases: those whose names hold one of the parts; without any, "one hot key" and "1,000 tenants" of load and all of micro.
-Options: --quick --rounds N --seconds N --many N, as in npm run bench.
+Options: --quick --rounds N --seconds N --many N --transports A,B, as in npm run bench.
 `;
 
 const USUAL_LOAD = ['one hot key', '1,000 tenants'];
+/** Fewer rounds say nothing about noise. */
+const LEAST_ROUNDS = 3;
 /** Smaller differences are not worth a word, however steady. */
 const LEAST_DIFFERENCE = 0.05;
 
@@ -29,6 +32,7 @@ interface Checkout {
 }
 
 interface Measured {
+  readonly rounds: number;
   readonly value: number;
   readonly range: readonly [number, number];
 }
@@ -61,7 +65,8 @@ function checkOut(parent: string, label: string, revision: string): Checkout {
 
 function printRatio(name: string, base: Measured, branch: Measured, unit: string): void {
   const ratio = branch.value / base.value;
-  const apart = branch.range[0] > base.range[1] || branch.range[1] < base.range[0];
+  const apart =
+    base.rounds >= LEAST_ROUNDS && (branch.range[0] > base.range[1] || branch.range[1] < base.range[0]);
   const marked = apart && Math.abs(ratio - 1) > LEAST_DIFFERENCE;
   const verdict = marked ? (ratio > 1 ? '  SLOWER' : '  faster') : '';
   const text = (value: number) => value.toFixed(unit === 'ns' ? 0 : 2).padStart(10);
@@ -71,13 +76,13 @@ function printRatio(name: string, base: Measured, branch: Measured, unit: string
 }
 
 function spread(values: readonly number[]): Measured {
-  return { value: median(values), range: [Math.min(...values), Math.max(...values)] };
+  return { rounds: values.length, value: median(values), range: [Math.min(...values), Math.max(...values)] };
 }
 
 async function compareMicro(
   checkouts: readonly [Checkout, Checkout],
   filters: readonly string[],
-  options: { readonly quick: boolean; readonly rounds: number },
+  options: BenchOptions,
 ): Promise<void> {
   for (const bench of microBenches()) {
     const folders = checkouts.map(({ folder }) => join(folder, 'build/test/bench'));
@@ -107,24 +112,33 @@ async function compareMicro(
   }
 }
 
-function together(row: Row): Measured {
-  return { value: row.serverMicros + (row.redisMicros ?? 0), range: row.range };
+function together(row: Row, rounds: number): Measured {
+  return { rounds, value: row.serverMicros + (row.redisMicros ?? 0), range: row.range };
 }
 
 async function compareLoad(
   checkouts: readonly [Checkout, Checkout],
   filters: readonly string[],
-  options: { readonly rounds: number; readonly seconds: number; readonly many: number },
+  options: BenchOptions,
 ): Promise<void> {
   for (const bench of CASES.filter(({ name }) => isWanted(name, filters))) {
-    const targets = await startTargets(bench, { transports: [undefined], given: undefined, checkouts });
+    const targets = await startTargets(bench, {
+      transports: options.transports,
+      given: undefined,
+      checkouts,
+    });
     try {
       const rows = await measureCase(bench, targets.all, options, say);
       // After the yardstick: base and branch by turns.
       for (let at = 1; at + 1 < rows.length; at += 2) {
         const base = rows[at] as Row;
         const target = base.target.replace(`, ${checkouts[0].name}`, '');
-        printRatio(`${bench.name}: ${target}`, together(base), together(rows[at + 1] as Row), 'µs');
+        printRatio(
+          `${bench.name}: ${target}`,
+          together(base, options.rounds),
+          together(rows[at + 1] as Row, options.rounds),
+          'µs',
+        );
       }
     } finally {
       await targets.stop();

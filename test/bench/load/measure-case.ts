@@ -51,7 +51,7 @@ interface Dose {
   readonly rate: number | undefined;
 }
 
-const WARM_UP_REQUESTS = 5000;
+const WARM_UP_REQUESTS = 10_000;
 const LEAST_REQUESTS = 500;
 /** Arrivals take no longer than this; where the million does not fit, fewer come. */
 const ARRIVALS_SECONDS = 40;
@@ -131,10 +131,10 @@ function toRow(
 async function prepare(bench: BenchCase, target: BenchTarget, options: MeasureOptions): Promise<Dose> {
   const tenants = bench.tenants === 'many' ? options.many : bench.tenants;
   const closed = { tenants: Math.min(tenants, 1000), firstTenant: 0, rate: undefined };
-  const warm = Math.max(WARM_UP_REQUESTS * options.seconds, closed.tenants, LEAST_REQUESTS);
+  const warm = Math.max(WARM_UP_REQUESTS * Math.min(1, options.seconds), closed.tenants, LEAST_REQUESTS);
   await run(bench, target, { ...closed, requests: Math.ceil(warm) });
   // Twice: the first one also compiles what is hot.
-  const { requests, seconds } = await run(bench, target, { ...closed, requests: Math.ceil(warm) });
+  const { requests, seconds } = await run(bench, target, { ...closed, requests: Math.ceil(2 * warm) });
   const perSecond = requests / seconds;
   const dose = (rate: number | undefined, length: number) => ({
     requests: Math.max(LEAST_REQUESTS, Math.round((rate ?? perSecond) * length)),
@@ -179,9 +179,11 @@ export async function measureCase(
       rounds.push(round);
     }
   }
-  const rows = plans.map(({ target, dose, before, rounds }) => {
-    const grown = (residentBytes(target.pid) - before) / dose.requests;
-    return toRow(bench, target, rounds, bench.load === 'arrivals' ? { bytesPerTenant: grown } : {});
+  const rows = plans.map(({ target, dose, before, rounds }, index) => {
+    // The yardstick, first, keeps no tenants.
+    if (bench.load !== 'arrivals' || index === 0) return toRow(bench, target, rounds);
+    const bytesPerTenant = (residentBytes(target.pid) - before) / dose.requests;
+    return toRow(bench, target, rounds, { bytesPerTenant });
   });
   const yardstick = rows[0]?.serverMicros;
   return rows.map((row) => ({
