@@ -16,6 +16,10 @@ const TOOLS_OF = {
   unit: [],
   property: ['redis-server', 'redis-server-old'],
   contract: ['redis-server', 'redis-server-old'],
+  conformance: [
+    ...['python-hpack', 'h2spec', 'connectconformance', 'grpc-go-client', 'python-grpc'],
+    ...['grpcurl', 'ghz', 'h2load'],
+  ],
 };
 const EXIT_GRACE_MS = 10_000;
 

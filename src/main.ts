@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import cluster from 'node:cluster';
 import { run } from './cli/run.js';
 
 /**
@@ -62,13 +63,17 @@ async function exit(code: number): Promise<never> {
 }
 
 // Before anything is loaded: a signal that comes early must not kill what would drain, or reload.
-if (process.argv[2] === 'serve') watchSignals();
+if (process.argv[2] === 'serve' && !cluster.isWorker) watchSignals();
+// The primary decides about the end of its workers; a terminal sends its signals to all of them.
+if (cluster.isWorker) for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {});
 
 run(process.argv.slice(2), {
   environment: process.env,
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
   terminal: process.stdout.isTTY === true,
+  entry: process.argv[1] ?? __filename,
+  worker: cluster.isWorker,
   onSignal: (callback) => {
     listener = callback;
     for (const signal of early.splice(0)) callback(signal);

@@ -3,11 +3,13 @@ import type { Descriptor, DescriptorEntry } from '../codec/messages.js';
 import { parseGoDuration } from '../config/go-duration.js';
 import { isAddress } from './address.js';
 import { readEntry } from './arguments.js';
+import { type ChannelOptions, readTlsOptions, TLS_OPTIONS } from './channel.js';
 
 /** What `weir check` is asked to do. */
 export interface CheckOptions {
-  /** `host:port` of a gRPC listener. */
+  /** `host:port` of a gRPC listener, or `unix:<path>`. */
   readonly address: string;
+  readonly channel: ChannelOptions;
   readonly domain: string;
   readonly descriptors: readonly Descriptor[];
   readonly count: number;
@@ -32,12 +34,15 @@ export const CHECK_HELP = `Usage: weir check [options] key=value … [+ key=valu
 
 Asks a running server and prints how it decided. The entries make one descriptor; a lone + starts the next.
 
-  --address <host:port>  gRPC address of the server (default 127.0.0.1:8081)
+  --address <host:port>  gRPC address of the server, or unix:<path> (default 127.0.0.1:8081)
   --domain <name>        domain of the policy (default open-api)
   --count <n>            calls to make (default 1)
   --concurrency <n>      calls at once (default 1)
   --hits <n>             hits of each call (default 1)
   --timeout <duration>   longest wait for one answer, such as 500ms or 2s (default 1s)
+  --tls                  speak TLS, and trust the issuers Node.js ships
+  --ca <file>            speak TLS, and trust these issuers (PEM)
+  --cert, --key <file>   speak TLS, and show this client certificate (PEM)
   --json                 print one JSON object instead of the table
   --help                 print this text
 
@@ -73,16 +78,20 @@ function parse(args: readonly string[]): CheckArguments {
       concurrency: { type: 'string', default: '1' },
       hits: { type: 'string', default: '0' },
       timeout: { type: 'string', default: '1s' },
+      ...TLS_OPTIONS,
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
   if (values.help) return { kind: 'help' };
+  const channel = readTlsOptions(values);
+  if (typeof channel === 'string') throw new UsageError(channel);
   const count = wholeNumber('--count', values.count, 1, MAX_COUNT);
   return {
     kind: 'run',
     options: {
       address: address(values.address),
+      channel,
       domain: values.domain,
       descriptors: descriptors(positionals),
       count,
@@ -121,7 +130,7 @@ function entry(word: string): DescriptorEntry {
 function address(text: string): string {
   if (isAddress(text)) return text;
   throw new UsageError(
-    `--address "${text}" is not host:port; IPv6 addresses stand in brackets, as in [::1]:8081`,
+    `--address "${text}" is neither host:port, with IPv6 addresses in brackets as in [::1]:8081, nor unix:<path>`,
   );
 }
 

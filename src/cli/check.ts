@@ -1,7 +1,8 @@
-import { Client, credentials, type ServiceError, status } from '@grpc/grpc-js';
+import { type ChannelCredentials, Client, type ServiceError, status } from '@grpc/grpc-js';
 import { CODE, type Codec, type RateLimitResponse } from '../codec/messages.js';
 import { createReferenceCodec } from '../codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
+import { channelCredentials } from './channel.js';
 import { CHECK_HELP, type CheckOptions, parseCheckArguments } from './check-options.js';
 import { type CheckResult, checkJson, checkTable } from './check-report.js';
 import { EXIT, type Io } from './io.js';
@@ -32,7 +33,14 @@ export async function checkCommand(args: readonly string[], io: CheckIo): Promis
 
 /** Makes the calls and prints the result. Resolves with 0 when every call was answered, else with 1. */
 export async function runCheck(options: CheckOptions, io: CheckIo): Promise<number> {
-  const client = new Client(options.address, credentials.createInsecure(), {
+  let credentials: ChannelCredentials;
+  try {
+    credentials = channelCredentials(options.channel);
+  } catch (error) {
+    io.err(`weir check: ${(error as Error).message}\n`);
+    return EXIT.FAILED;
+  }
+  const client = new Client(options.address, credentials, {
     // A proxy of the environment has no business between this tool and a server named by address.
     'grpc.enable_http_proxy': 0,
     'grpc.max_receive_message_length': -1,
@@ -147,7 +155,7 @@ function oneCall(
 /** What went wrong and what to do next, in one line. */
 function advice(error: ServiceError, options: CheckOptions): string {
   const details = error.details.replace(/\s+/g, ' ').trim();
-  if (/ECONNREFUSED/.test(details)) {
+  if (/ECONNREFUSED|ENOENT/.test(details)) {
     return `nothing listens on ${options.address}; start weir serve, or name the server with --address`;
   }
   if (/ENOTFOUND|EAI_AGAIN|^Name resolution failed/.test(details)) {

@@ -1,9 +1,10 @@
-import { credentials, makeGenericClientConstructor } from '@grpc/grpc-js';
+import { type ChannelCredentials, makeGenericClientConstructor } from '@grpc/grpc-js';
 import { service } from 'grpc-health-check';
 import { formatHostPort } from '../grpc/connections.js';
 import { readSettings } from '../server/settings.js';
 import { isAddress } from './address.js';
 import { readArguments } from './arguments.js';
+import { channelCredentials, readTlsOptions, TLS_OPTIONS } from './channel.js';
 import { EXIT, type Io } from './io.js';
 
 const TIMEOUT_MS = 2000;
@@ -25,26 +26,43 @@ function ownAddress(host: string, port: number): string {
 
 /** `weir health`: exit 0 when the server says SERVING. */
 export async function runHealth(args: readonly string[], io: Io): Promise<number> {
-  const parsed = readArguments('health', args, { address: { type: 'string' } });
+  const parsed = readArguments('health', args, { address: { type: 'string' }, ...TLS_OPTIONS });
   if (typeof parsed === 'string' || parsed.positionals.length > 0) {
-    io.err(typeof parsed === 'string' ? parsed : 'weir health: takes no arguments but --address\n');
+    io.err(typeof parsed === 'string' ? parsed : 'weir health: takes options only; see weir health --help\n');
     return EXIT.USAGE;
   }
   let { address } = parsed.values;
-  if (address !== undefined && !isAddress(address)) {
-    io.err(`weir health: --address ${JSON.stringify(address)} is not host:port\n`);
+  let channel = readTlsOptions(parsed.values);
+  if (typeof channel === 'string') {
+    io.err(`weir health: ${channel}\n`);
     return EXIT.USAGE;
   }
+  if (address !== undefined && !isAddress(address)) {
+    io.err(`weir health: --address ${JSON.stringify(address)} is neither host:port nor unix:<path>\n`);
+    return EXIT.USAGE;
+  }
+  const asksItself = address === undefined;
   if (address === undefined) {
     const read = readSettings(io.environment);
     if (!read.ok) {
       io.err(read.errors.map((error) => `weir health: ${error}\n`).join(''));
       return EXIT.FAILED;
     }
-    address = ownAddress(read.settings.grpcHost, read.settings.grpcPort);
+    const { grpcHost, grpcPort, grpcUds, grpcServerUseTls } = read.settings;
+    address = grpcUds === '' ? ownAddress(grpcHost, grpcPort) : `unix:${grpcUds}`;
+    if (grpcServerUseTls) channel = { ...channel, tls: true };
+  }
+  let credentials: ChannelCredentials;
+  try {
+    credentials = channelCredentials(channel, asksItself);
+  } catch (error) {
+    io.err(`weir health: ${(error as Error).message}\n`);
+    return EXIT.FAILED;
   }
   const Client = makeGenericClientConstructor(service, 'Health');
-  const client = new Client(address, credentials.createInsecure()) as unknown as HealthClient;
+  // A name sent in the handshake may not be an address; which one it is does not matter to oneself.
+  const options = asksItself ? { 'grpc.ssl_target_name_override': 'localhost' } : {};
+  const client = new Client(address, credentials, options) as unknown as HealthClient;
   try {
     const status = await new Promise<string>((resolve) => {
       client.check({ service: '' }, { deadline: Date.now() + TIMEOUT_MS }, (error, response) =>

@@ -92,6 +92,12 @@ Exit code 0 when a rule applies, 1 when none does or the policy is bad.
 
 export const HEALTH_HELP = `Usage: weir health [--address <host:port>]
 
-Asks a running server for its gRPC health and exits 0 when it is SERVING. Without --address it asks the address that GRPC_HOST and
-GRPC_PORT of its own environment name, on loopback if they name every address.
+Asks a running server for its gRPC health and exits 0 when it is SERVING. Without --address it asks the server of its own environment:
+GRPC_UDS, or GRPC_HOST and GRPC_PORT, on loopback if they name every address; over TLS if GRPC_SERVER_USE_TLS says so, whatever
+certificate it shows.
+
+  --address <host:port>  another server, or unix:<path>
+  --tls                  speak TLS, and trust the issuers Node.js ships
+  --ca <file>            speak TLS, and trust these issuers (PEM)
+  --cert, --key <file>   speak TLS, and show this client certificate (PEM)
 `;

@@ -7,6 +7,10 @@ export interface Io {
   err(text: string): void;
   /** Whether standard output is a terminal: colours only there. */
   readonly terminal: boolean;
+  /** The script this process runs; worker processes run it too. */
+  readonly entry: string;
+  /** Whether this process is a worker of another `weir serve`. */
+  readonly worker: boolean;
   /** Calls back on each SIGTERM and SIGINT, and on SIGHUP. */
   onSignal(listener: (signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP') => void): void;
 }

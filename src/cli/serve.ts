@@ -2,12 +2,14 @@ import { readSettings } from '../server/settings.js';
 import { SETTINGS } from '../server/settings-table.js';
 import { startServer } from '../server/start.js';
 import { StartError } from '../server/start-error.js';
+import { runWorker } from '../server/workers/worker.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
 import { version } from './version.js';
 
 /** `weir serve`: resolves once the server has drained after SIGTERM or SIGINT, or could not start. */
 export async function runServe(args: readonly string[], io: Io): Promise<number> {
+  if (io.worker) return (await runWorker()) ? EXIT.OK : EXIT.FAILED;
   const options = Object.fromEntries(
     SETTINGS.map(({ flag }) => [flag.slice(2), { type: 'string' as const }]),
   );
@@ -34,12 +36,14 @@ export async function runServe(args: readonly string[], io: Io): Promise<number>
     });
   });
   let reload: (() => void) | undefined;
-  const started = await startServer(read.settings, { version: version(), terminal: io.terminal }).catch(
-    (error: unknown) => {
-      if (error instanceof StartError) return error;
-      throw error;
-    },
-  );
+  const started = await startServer(read.settings, {
+    version: version(),
+    terminal: io.terminal,
+    entry: io.entry,
+  }).catch((error: unknown) => {
+    if (error instanceof StartError) return error;
+    throw error;
+  });
   if (started instanceof StartError) {
     io.err(started.lines.map((line) => `weir: ${line}\n`).join(''));
     return EXIT.FAILED;

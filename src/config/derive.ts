@@ -23,7 +23,7 @@ export class TableStep {
   readonly entry: string;
   readonly source: string;
   /** SHA-256 of an API key, lower case hex, to its tenant. */
-  private readonly table: ReadonlyMap<string, string>;
+  readonly table: ReadonlyMap<string, string>;
   private readonly remembered = new Map<string, string>();
 
   constructor(entry: string, source: string, table: ReadonlyMap<string, string>) {

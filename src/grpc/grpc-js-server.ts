@@ -1,5 +1,4 @@
 import { createServer, type Http2Server, type IncomingHttpHeaders } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import {
   logVerbosity,
   Server,
@@ -11,8 +10,10 @@ import {
   setLogVerbosity,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
+import { formatHostPort } from '../h2/peer-name.js';
+import { HANDSHAKE_TIMEOUT_MS, LINGER_MS, SocketServer } from '../h2/socket-server.js';
 import { ColdServices } from './cold-service.js';
-import { Connections, formatHostPort, LINGER_MS } from './connections.js';
+import { Connections } from './connections.js';
 import { attachToHttp2Server } from './grpc-js-internals.js';
 import {
   type CallInfo,
@@ -26,8 +27,8 @@ import {
 } from './grpc-server.js';
 import { normaliseTimeout } from './timeout-header.js';
 
-/** Ages above this mean never: with its jitter of a tenth grpc-js would overflow Node's timers (24.8 days). */
-const MAX_AGE_MS = 1_900_000_000;
+/** Spans above this mean never: with its jitter of a tenth grpc-js would overflow Node's timers (24.8 days). */
+const MAX_SPAN_MS = 1_900_000_000;
 
 /**
  * How many streams a caller may reset at once, and then each second, before the connection is ended. Envoy resets one for each answer it no
@@ -47,6 +48,7 @@ export class GrpcJsServer implements GrpcServer {
   readonly #options: GrpcServerOptions;
   readonly #grpc: Server;
   readonly #http2: Http2Server;
+  readonly #sockets: SocketServer;
   readonly #connections: Connections;
   readonly #coldServices: ColdServices;
   /** Unary calls that have no answer yet. */
@@ -75,7 +77,16 @@ export class GrpcJsServer implements GrpcServer {
       maxSessionMemory: Number.MAX_SAFE_INTEGER,
       maxSendHeaderBlockLength: Number.MAX_SAFE_INTEGER,
     });
-    this.#connections = new Connections(this.#http2, options.onBadConnection);
+    // node:http2 never listens itself: sockets come from the same place as those of our own engine.
+    const connections = new Connections(this.#http2, options.onBadConnection);
+    this.#connections = connections;
+    this.#sockets = new SocketServer({
+      tls: options.tls,
+      handshakeTimeoutMs: HANDSHAKE_TIMEOUT_MS,
+      onSocket: (socket, peer) => connections.add(socket, peer),
+      onError: options.onError,
+      onBadConnection: options.onBadConnection,
+    });
     this.#coldServices = new ColdServices(options.onError);
     // Before the listener of grpc-js, which gets the same headers object.
     this.#http2.on('stream', (_stream, headers: IncomingHttpHeaders) => {
@@ -117,18 +128,11 @@ export class GrpcJsServer implements GrpcServer {
   }
 
   listen(address: ListenAddress): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.#http2.once('error', reject);
-      this.#http2.listen(address, () => {
-        this.#http2.off('error', reject);
-        this.#http2.on('error', this.#options.onError);
-        resolve((this.#http2.address() as AddressInfo).port);
-      });
-    });
+    return this.#sockets.listen(address);
   }
 
-  setTls(_material: TlsMaterial): void {
-    throw new Error('this transport does not serve TLS');
+  setTls(material: TlsMaterial): void {
+    this.#sockets.setTls(material);
   }
 
   drain(graceMs: number): Promise<void> {
@@ -138,7 +142,7 @@ export class GrpcJsServer implements GrpcServer {
 
   async close(): Promise<void> {
     const closed = this.#stopListening();
-    this.#connections.cut();
+    this.#sockets.cut();
     await closed;
   }
 
@@ -152,7 +156,7 @@ export class GrpcJsServer implements GrpcServer {
     this.#coldServices.endStreams();
     this.#connections.closeGracefully();
     const cut = (): void => {
-      if (this.#running === 0) this.#connections.cut();
+      if (this.#running === 0) this.#sockets.cut();
     };
     let quiet: NodeJS.Timeout | undefined;
     this.#onQuiet = () => {
@@ -160,7 +164,7 @@ export class GrpcJsServer implements GrpcServer {
       quiet = setTimeout(cut, LINGER_MS);
     };
     if (this.#running === 0) this.#onQuiet();
-    const grace = setTimeout(() => this.#connections.cut(), graceMs);
+    const grace = setTimeout(() => this.#sockets.cut(), graceMs);
     await closed;
     this.#onQuiet = undefined;
     clearTimeout(quiet);
@@ -169,8 +173,8 @@ export class GrpcJsServer implements GrpcServer {
 
   /** Resolves when the listener and every connection are closed. */
   async #stopListening(): Promise<void> {
-    if (this.#http2.listening) this.#http2.close();
-    await this.#connections.empty();
+    this.#sockets.stopListening();
+    await this.#sockets.empty();
   }
 
   /**
@@ -239,13 +243,14 @@ function grpcJsOptions(options: GrpcServerOptions): ServerOptions {
     'grpc.max_send_message_length': -1,
     // Nobody asks channelz here, and it counts on every call.
     'grpc.enable_channelz': 0,
+    'grpc.keepalive_timeout_ms': Math.min(options.keepAliveTimeoutMs, MAX_SPAN_MS),
   };
-  if (options.maxConnectionAgeMs <= MAX_AGE_MS) {
-    result['grpc.max_connection_age_ms'] = options.maxConnectionAgeMs;
-  }
-  if (options.maxConnectionAgeGraceMs <= MAX_AGE_MS) {
-    result['grpc.max_connection_age_grace_ms'] = options.maxConnectionAgeGraceMs;
-  }
+  const spans = {
+    'grpc.max_connection_age_ms': options.maxConnectionAgeMs,
+    'grpc.max_connection_age_grace_ms': options.maxConnectionAgeGraceMs,
+    'grpc.keepalive_time_ms': options.keepAliveIntervalMs,
+  };
+  for (const [name, span] of Object.entries(spans)) if (span <= MAX_SPAN_MS) result[name] = span;
   return result;
 }
 

@@ -1,4 +1,8 @@
 import type { ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
+import type { ListenAddress } from '../h2/listen.js';
+import type { TlsMaterial, TlsOptions } from '../h2/tls-material.js';
+
+export type { ListenAddress, TlsMaterial, TlsOptions };
 
 /** What a handler may know about the call it answers. */
 export interface CallInfo {
@@ -14,8 +18,9 @@ export interface CallInfo {
 }
 
 /**
- * Answers one unary call: request message bytes in, response message bytes out. Answers at once where it can (no promise), and
- * fails by throwing or rejecting with {@link GrpcError}; anything else becomes INTERNAL with a fixed text on the wire.
+ * Answers one unary call: request message bytes in, response message bytes out. The bytes of `message` are only there until the handler
+ * returns: what is needed after an `await` must be read before it. Answers at once where it can (no promise), and fails by throwing
+ * or rejecting with {@link GrpcError}; anything else becomes INTERNAL with a fixed text on the wire.
  */
 export type UnaryHandler = (message: Uint8Array, call: CallInfo) => Uint8Array | Promise<Uint8Array>;
 
@@ -44,24 +49,6 @@ export class GrpcError extends Error {
   }
 }
 
-/** Where to listen: TCP (`port` 0 takes a free one), or a Unix domain socket. */
-export type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string };
-
-/** Certificates of a TLS server, as PEM texts. */
-export interface TlsMaterial {
-  /** The server's certificate, with what leads from it to the root. */
-  readonly cert: string;
-  readonly key: string;
-  /** Issuers of client certificates; with them every client must show one (mTLS). */
-  readonly clientCa: string | undefined;
-}
-
-export interface TlsOptions {
-  readonly material: TlsMaterial;
-  /** A DNS name, URI (SPIFFE) or address that a client's certificate must hold as subject alternative name. */
-  readonly clientSan: string | undefined;
-}
-
 /** Limits and lifetimes of a transport; every one is a documented setting. */
 export interface GrpcServerOptions {
   /** Serve TLS (ALPN h2) instead of clear text. */
@@ -72,6 +59,11 @@ export interface GrpcServerOptions {
   readonly keepAliveTimeoutMs: number;
   /** Largest request message in bytes; a larger one gets RESOURCE_EXHAUSTED. */
   readonly maxReceiveMessageBytes: number;
+  /**
+   * How long the request of a unary call may take to arrive; then it ends with DEADLINE_EXCEEDED. Infinity: for ever. Default: a minute. Only
+   * the transport h2 knows it. Milliseconds.
+   */
+  readonly receiveTimeoutMs?: number | undefined;
   /** Calls at once per connection (HTTP/2 SETTINGS_MAX_CONCURRENT_STREAMS). */
   readonly maxConcurrentStreams: number;
   /** Largest header list in bytes (HTTP/2 SETTINGS_MAX_HEADER_LIST_SIZE). */
@@ -84,7 +76,7 @@ export interface GrpcServerOptions {
   monotonicMicros(): number;
   /** Told of what a caller only sees as INTERNAL. */
   onError(error: unknown): void;
-  /** Told, in a sentence, of each connection that does not begin as HTTP/2. */
+  /** Told, in a sentence, of each connection that is refused, does not begin as HTTP/2, or breaks its rules. */
   onBadConnection(message: string): void;
 }
 

@@ -26,3 +26,23 @@ export function normaliseTimeout(header: string): string | undefined {
   if (milliseconds > MAX_TIMER_MS) return undefined;
   return unit === 'u' || unit === 'n' ? `${Math.ceil(milliseconds)}m` : header;
 }
+
+/**
+ * A `grpc-timeout` header in microseconds, rounded up; Infinity when it is longer than any timer, NaN when it is malformed: at most eight
+ * digits and a unit.
+ */
+export function timeoutMicros(header: string): number {
+  const digits = header.length - 1;
+  if (digits < 1 || digits > 8) return Number.NaN;
+  let count = 0;
+  for (let index = 0; index < digits; index++) {
+    const digit = header.charCodeAt(index) - 0x30;
+    if (digit < 0 || digit > 9) return Number.NaN;
+    count = count * 10 + digit;
+  }
+  const unit = header[digits] as string;
+  if (unit === 'n') return Math.ceil(count / 1000);
+  if (unit === 'u') return count;
+  const milliseconds = count * (UNIT_MS[unit] ?? Number.NaN);
+  return milliseconds > MAX_TIMER_MS ? Number.POSITIVE_INFINITY : milliseconds * 1000;
+}

@@ -4,7 +4,14 @@ export interface OwnedConnection {
   readonly openStreams: number;
   /** Milliseconds on the owner's clock at which bytes last came. */
   readonly lastReceivedMs: number;
-  /** Sends our SETTINGS. Call it once, before {@link receive}. */
+  /**
+   * The peer does not take what was written: stop reading from it until {@link onWritable}, as every PING and SETTINGS it sends makes more output.
+   */
+  readonly congested: boolean;
+  /**
+   * The connection begins. Call it once, before {@link receive}. Our SETTINGS leave once the peer's preface is there, so that an HTTP/1 client gets a
+   * readable answer; every HTTP/2 client sends its preface without waiting (RFC 9113 section 3.4).
+   */
   start(): void;
   /** Takes bytes of the peer, cut anywhere. They are read or copied before it returns. Answers given meanwhile leave in one write at its end. */
   receive(chunk: Buffer): void;
@@ -27,7 +34,10 @@ export interface OwnedConnection {
 
 /** What a connection tells its owner. */
 export interface ConnectionEvents {
-  /** Output waits for {@link OwnedConnection.flush}; told once until then. */
+  /**
+   * Output waits for {@link OwnedConnection.flush}; told once until then. It is told from inside the methods of streams, so flush later, not from
+   * here.
+   */
   onOutput(connection: OwnedConnection): void;
   /** The first bytes were HTTP/2 and SETTINGS came: the connection counts. */
   onGreeted(connection: OwnedConnection): void;

@@ -26,11 +26,17 @@ export interface H2Limits {
   readonly resetRefillPerSecond: number;
   /**
    * Frames that cost us work and bring no request: SETTINGS, PING, PRIORITY, WINDOW_UPDATE without need, empty DATA. The burst allowed; past
-   * it the connection ends with ENHANCE_YOUR_CALM. Each complete request gives some back, so a busy peer may send more.
+   * it the connection ends with ENHANCE_YOUR_CALM. Requests and messages of ours give some back, so a busy peer may
+   * send more.
    */
   readonly controlBurst: number;
   /** Such frames allowed for each second after the burst. */
   readonly controlRefillPerSecond: number;
+  /**
+   * Streams remembered after a reset, oldest forgotten first: what the peer sent before it knew is ignored (RFC 9113 section 5.1). About what
+   * can be on the way at a time.
+   */
+  readonly maxRememberedResets: number;
   /** Bytes of answers that may wait for the socket or for windows; past it the connection is closed (slow or zero-window readers). */
   readonly maxOutputBytes: number;
 }
@@ -48,5 +54,6 @@ export const DEFAULT_LIMITS: H2Limits = {
   resetRefillPerSecond: 10_000,
   controlBurst: 2000,
   controlRefillPerSecond: 1000,
+  maxRememberedResets: 2048,
   maxOutputBytes: 4_194_304,
 };

@@ -1,9 +1,10 @@
+import { Registry } from 'prom-client';
 import { dump } from '../config/dump.js';
 import type { PolicySet } from '../config/policy.js';
 import type { Clock } from '../limiter/clock.js';
 import { phaseAt } from '../limiter/rule.js';
-import type { Metrics } from '../telemetry/metrics.js';
 import { type HttpEndpoint, json, text } from './http.js';
+import type { Policies } from './policies.js';
 
 /** What `/healthcheck?detail` shows. Rules are not in it: PORT may be open to more people than the policy is. */
 export interface HealthDetail {
@@ -14,12 +15,32 @@ export interface HealthDetail {
   readonly uptimeSeconds: number;
   readonly store: string;
   readonly storeUp: boolean;
-  readonly policy: {
-    readonly version: string;
-    readonly domains: readonly { readonly domain: string; readonly phase: string }[];
-    /** `ok`, or `error` while an older policy is in force because the one on disk is bad. */
-    readonly lastReload: 'ok' | 'error';
-    readonly errors: readonly unknown[];
+  /** With WORKERS above 1, one each. */
+  readonly workers?: readonly {
+    readonly id: number;
+    readonly pid: number;
+    readonly status: 'SERVING' | 'NOT_SERVING';
+    readonly storeUp: boolean;
+  }[];
+  readonly policy: PolicyDetail;
+}
+
+interface PolicyDetail {
+  readonly version: string;
+  readonly domains: readonly { readonly domain: string; readonly phase: string }[];
+  /** `ok`, or `error` while an older policy is in force because the one on disk is bad. */
+  readonly lastReload: 'ok' | 'error';
+  readonly errors: readonly unknown[];
+}
+
+/** The policy part of `/healthcheck?detail`. */
+export function policyDetail(policies: Policies, clock: Clock): PolicyDetail {
+  const errors = policies.errors();
+  return {
+    version: policies.current().version,
+    domains: domainsOf(policies.current(), clock),
+    lastReload: errors.length === 0 ? 'ok' : 'error',
+    errors,
   };
 }
 
@@ -36,13 +57,16 @@ export function domainsOf(
 }
 
 /** Endpoints on PORT. */
-export function publicEndpoints(metrics: Metrics, detail: () => HealthDetail): readonly HttpEndpoint[] {
+export function publicEndpoints(source: {
+  metricsText(): Promise<string>;
+  detail(): HealthDetail;
+}): readonly HttpEndpoint[] {
   return [
     {
       path: '/healthcheck',
       help: 'OK, or 500 when this server should get no requests; ?detail for more, as JSON',
       answer: (query) => {
-        const health = detail();
+        const health = source.detail();
         const status = health.status === 'SERVING' ? 200 : 500;
         if (query.has('detail')) return json(status, health);
         return text(status, status === 200 ? 'OK' : `${health.reason}\n`);
@@ -53,8 +77,8 @@ export function publicEndpoints(metrics: Metrics, detail: () => HealthDetail): r
       help: 'metrics for Prometheus',
       answer: async () => ({
         status: 200,
-        contentType: metrics.registry.contentType,
-        body: await metrics.registry.metrics(),
+        contentType: Registry.PROMETHEUS_CONTENT_TYPE,
+        body: await source.metricsText(),
       }),
     },
   ];

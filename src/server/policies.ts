@@ -2,22 +2,18 @@ import { assetPath } from '../assets.js';
 import { type ConfigProblem, formatProblem } from '../config/config-problem.js';
 import { FilePolicyProvider, type ReloadOutcome, type ReloadReason } from '../config/file-policy-provider.js';
 import { loadPolicies } from '../config/load-policies.js';
-import type { PolicySet } from '../config/policy.js';
 import type { Logger } from '../telemetry/logger.js';
+import type { PolicySource } from './grpc-service.js';
 import type { Settings } from './settings-table.js';
 import { StartError } from './start-error.js';
 
 /** The policies of this process, followed as their files change. */
-export interface Policies {
-  /** The snapshot in force. */
-  current(): PolicySet;
-  /** Whether some rule answers `error` while the store is away. */
-  needStore(): boolean;
+export interface Policies extends PolicySource {
+  /** `success` is false when the files are bad and the old policy stays. */
+  onReload(listener: (success: boolean) => void): void;
   /** What is wrong with the files on disk while an older policy is in force; empty when nothing is. */
   errors(): readonly ConfigProblem[];
   reload(reason: ReloadReason): void;
-  /** `success` is false when the files are bad and the old policy stays. */
-  onReload(listener: (success: boolean) => void): void;
   close(): void;
 }
 
@@ -26,13 +22,6 @@ export const BUNDLED_POLICY = 'deploy/policies/open-api.yaml';
 
 /** Most errors of a reload that are shown one by one; weir check-config prints all. */
 const MAX_SHOWN = 20;
-
-function needStore(policies: PolicySet): boolean {
-  for (const policy of policies.domains.values()) {
-    if (policy.rules.some((rule) => rule.onStoreFailure === 'error')) return true;
-  }
-  return false;
-}
 
 function logOutcome(log: Logger, outcome: ReloadOutcome): void {
   for (const warning of outcome.warnings.slice(0, MAX_SHOWN)) log.warn(formatProblem(warning));
@@ -72,7 +61,6 @@ export function openPolicies(settings: Settings, log: Logger): Policies {
   provider.start();
   return {
     current: () => provider.current,
-    needStore: () => needStore(provider.current),
     errors: () => errors.slice(0, MAX_SHOWN),
     reload: (reason) => {
       provider.reload(reason);

@@ -14,6 +14,8 @@ export interface SettingTypes {
   duration: number;
   log_level: 'panic' | 'fatal' | 'error' | 'warn' | 'warning' | 'info' | 'debug' | 'trace';
   log_format: 'auto' | 'json' | 'text';
+  worker_scheduling: 'round-robin' | 'kernel' | 'reuse-port';
+  grpc_transport: 'h2' | 'grpc-js';
   codec: 'fast' | 'reference';
 }
 export type SettingType = keyof SettingTypes;
@@ -49,6 +51,12 @@ const SPECS = {
     help: 'Address for gRPC. `0.0.0.0` or `::` for all.',
   },
   grpcPort: { name: 'GRPC_PORT', type: 'port', default: '8081', help: 'Port for gRPC; 0 takes a free one.' },
+  grpcUds: {
+    name: 'GRPC_UDS',
+    type: 'string',
+    default: '',
+    help: 'Path of a Unix domain socket for gRPC, in the place of GRPC_HOST and GRPC_PORT.',
+  },
   host: {
     name: 'HOST',
     type: 'string',
@@ -135,7 +143,20 @@ const SPECS = {
     type: 'count',
     default: '256',
     max: 10_000,
-    help: 'Most buckets in one call to Redis. A request is never split.',
+    help: 'Most buckets in one call to Redis, which does nothing else meanwhile: 256 take about a millisecond. A request is never split.',
+  },
+  denyCacheMaxAge: {
+    name: 'DENY_CACHE_MAX_AGE',
+    type: 'duration',
+    default: '1s',
+    help: 'With Redis: how long a denial is repeated without asking while its token bucket cannot have refilled; 0s asks every time.',
+  },
+  denyCacheMaxEntries: {
+    name: 'DENY_CACHE_MAX_ENTRIES',
+    type: 'count',
+    default: '100000',
+    max: 10_000_000,
+    help: 'Most denials kept for that; past it the oldest go.',
   },
   stopIncrementWhenOver: {
     name: 'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT',
@@ -201,6 +222,67 @@ const SPECS = {
     type: 'duration',
     default: '1h',
     help: 'How long calls on such a connection may still run; 0 for as long as they like.',
+  },
+  workers: {
+    name: 'WORKERS',
+    type: 'count',
+    default: '1',
+    max: 256,
+    help: 'Processes that decide, on one gRPC port; more than 1 needs Redis. One per core at most.',
+  },
+  workerScheduling: {
+    name: 'WORKER_SCHEDULING',
+    type: 'worker_scheduling',
+    default: 'round-robin',
+    help: 'How connections come to workers: `round-robin`, `kernel` (one listener for all) or `reuse-port` (Node.js 22.12).',
+  },
+  grpcKeepAliveInterval: {
+    name: 'GRPC_KEEP_ALIVE_INTERVAL',
+    type: 'duration',
+    default: '1m',
+    help: 'A connection silent for this long is sent a PING; 0 for never.',
+  },
+  grpcKeepAliveTimeout: {
+    name: 'GRPC_KEEP_ALIVE_TIMEOUT',
+    type: 'duration',
+    default: '20s',
+    help: 'A connection that does not answer that PING for this long is cut; 0 for never.',
+  },
+  grpcServerUseTls: {
+    name: 'GRPC_SERVER_USE_TLS',
+    type: 'boolean',
+    default: 'false',
+    help: 'Serve gRPC over TLS.',
+  },
+  grpcServerTlsCert: {
+    name: 'GRPC_SERVER_TLS_CERT',
+    type: 'string',
+    default: '',
+    help: 'File with the certificate of the gRPC port and its chain (PEM). This and the next two are followed as they change.',
+  },
+  grpcServerTlsKey: {
+    name: 'GRPC_SERVER_TLS_KEY',
+    type: 'string',
+    default: '',
+    help: 'File with the key of GRPC_SERVER_TLS_CERT (PEM).',
+  },
+  grpcClientTlsCaCert: {
+    name: 'GRPC_CLIENT_TLS_CACERT',
+    type: 'string',
+    default: '',
+    help: 'File with the issuers of client certificates (PEM). Set: every client must show one (mTLS).',
+  },
+  grpcClientTlsSan: {
+    name: 'GRPC_CLIENT_TLS_SAN',
+    type: 'string',
+    default: '',
+    help: "Alternative name that the client's certificate must hold: a DNS name, an IP address, or a URI such as a SPIFFE id.",
+  },
+  grpcTransport: {
+    name: 'GRPC_TRANSPORT',
+    type: 'grpc_transport',
+    default: 'h2',
+    help: "`h2`: weir's own HTTP/2. `grpc-js`: that of Node.js and @grpc/grpc-js.",
   },
   shutdownDrainDelay: {
     name: 'SHUTDOWN_DRAIN_DELAY',

@@ -76,6 +76,11 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
       ? good(format)
       : bad('one of auto, json, text');
   },
+  grpc_transport: (text) => (text === 'h2' || text === 'grpc-js' ? good(text) : bad('h2 or grpc-js')),
+  worker_scheduling: (text) =>
+    text === 'round-robin' || text === 'kernel' || text === 'reuse-port'
+      ? good(text)
+      : bad('one of round-robin, kernel, reuse-port'),
   codec: (text) => {
     const codec = text.toLowerCase();
     return codec === 'fast' || codec === 'reference' ? good(codec) : bad('one of fast, reference');

@@ -16,9 +16,17 @@ const LISTEN_REASONS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'no such host name',
 };
 
+/** The same codes for a Unix domain socket. libuv says EACCES for a missing folder too. */
+const SOCKET_REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another process serves it, or the file is no socket; choose another path',
+  EACCES: 'its folder is missing, or not writable',
+  ENAMETOOLONG: 'the path is too long for a socket; choose one below 100 bytes',
+};
+
 /** One clear line for a listener that cannot be opened. `variables` names the settings that choose the address. */
 export function listenError(what: string, address: string, variables: string, error: unknown): StartError {
   const { code = '', message } = error as NodeJS.ErrnoException;
-  const reason = LISTEN_REASONS[code] ?? message;
+  const reasons = address.startsWith('unix:') ? SOCKET_REASONS : LISTEN_REASONS;
+  const reason = reasons[code] ?? message;
   return new StartError([`cannot listen on ${address} for ${what} (${variables}): ${reason}`]);
 }

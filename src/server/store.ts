@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import type { BucketStore } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
+import { DenyCache } from '../storage/deny-cache.js';
 import { MemoryStore } from '../storage/memory/memory-store.js';
 import { parseRedisUrl, type RedisAddress } from '../storage/redis/redis-address.js';
 import type { RedisTlsOptions } from '../storage/redis/redis-connection.js';
 import { RedisStore, type RedisStoreOptions } from '../storage/redis/redis-store.js';
 import type { Logger } from '../telemetry/logger.js';
-import type { MemoryStats } from '../telemetry/metrics.js';
+import type { DenyCacheStats, MemoryStats } from '../telemetry/metrics.js';
 import type { Settings } from './settings-table.js';
 import { StartError } from './start-error.js';
 
@@ -20,6 +21,10 @@ export interface Store {
   /** Whether it can decide now. */
   up(): boolean;
   memoryStats(): MemoryStats;
+  /** Zeros where there is no deny cache. */
+  denyCacheStats(): DenyCacheStats;
+  /** The policy may be another one: forgets what was learnt under the old one. */
+  reloaded(): void;
   onChange(listener: (up: boolean) => void): void;
   /** Told of each call to Redis: microseconds until its answer. */
   onAnswer(listener: (micros: number) => void): void;
@@ -28,6 +33,7 @@ export interface Store {
 
 /** Redis decides again for this long: local buckets are forgotten. */
 const FORGET_MICROS = 5_000_000;
+const NO_DENY_CACHE: DenyCacheStats = { answers: 0, entries: 0 };
 
 function memoryStore(settings: Settings, clock: Clock): MemoryStore {
   return new MemoryStore({
@@ -48,6 +54,8 @@ export function openStore(settings: Settings, clock: Clock, log: Logger): Store 
       local: memory,
       up: () => true,
       memoryStats: () => memory,
+      denyCacheStats: () => NO_DENY_CACHE,
+      reloaded: () => {},
       onChange: () => {},
       onAnswer: () => {},
       close: () => memory.close(),
@@ -73,6 +81,15 @@ function redisStore(settings: Settings, clock: Clock, log: Logger): Store {
       for (const listener of onAnswer) listener(micros);
     },
   });
+  const denials =
+    settings.denyCacheMaxAge === 0
+      ? undefined
+      : new DenyCache({
+          store: redis,
+          maxAgeMicros: settings.denyCacheMaxAge,
+          maxEntries: settings.denyCacheMaxEntries,
+          monotonicMicros: () => clock.monotonicMicros(),
+        });
   // Local buckets only stand in for Redis's, so the next outage starts with full ones; but a Redis that comes and goes must not fill them
   // again and again.
   let fallbackUsedAt = Number.NEGATIVE_INFINITY;
@@ -89,7 +106,7 @@ function redisStore(settings: Settings, clock: Clock, log: Logger): Store {
   });
   return {
     name: `Redis ${address.redactedAddress}`,
-    buckets: redis,
+    buckets: denials ?? redis,
     local: {
       take: (items) => {
         fallbackUsedAt = clock.monotonicMicros();
@@ -99,6 +116,8 @@ function redisStore(settings: Settings, clock: Clock, log: Logger): Store {
     },
     up: () => redis.connected,
     memoryStats: () => memory,
+    denyCacheStats: () => denials ?? NO_DENY_CACHE,
+    reloaded: () => denials?.clear(),
     onChange: (listener) => onChange.push(listener),
     onAnswer: (listener) => onAnswer.push(listener),
     close: () => {

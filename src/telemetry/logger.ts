@@ -22,6 +22,8 @@ export interface LoggerOptions {
   readonly format: 'json' | 'text';
   /** Whether text may be coloured: only on a terminal. */
   readonly colour: boolean;
+  /** Stands in every line when given: number of the worker process. */
+  readonly worker?: number | undefined;
 }
 
 /**
@@ -30,9 +32,10 @@ export interface LoggerOptions {
  */
 export function createLogger(options: LoggerOptions): Logger {
   const level = LOG_LEVELS[options.level];
+  const base = options.worker === undefined ? null : { worker: options.worker };
   if (options.format === 'text') {
     return pino(
-      { level, base: null },
+      { level, base },
       pretty({
         colorize: options.colour,
         sync: true,
@@ -48,7 +51,7 @@ export function createLogger(options: LoggerOptions): Logger {
   return pino(
     {
       level,
-      base: null,
+      base,
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
     },

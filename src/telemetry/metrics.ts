@@ -15,6 +15,14 @@ export interface MemoryStats {
   readonly evictions: number;
 }
 
+/** Numbers of the deny cache in front of Redis, read when metrics are scraped. */
+export interface DenyCacheStats {
+  /** Requests answered from it. */
+  readonly answers: number;
+  /** Denials kept now. */
+  readonly entries: number;
+}
+
 export interface MetricsOptions {
   /** Most series by rule, and as many again by names that callers choose; the rest counts under `other`. */
   readonly maxSeries: number;
@@ -22,6 +30,8 @@ export interface MetricsOptions {
   readonly version: string;
   /** The memory in use for buckets, the local fallback included. */
   readonly memoryStats: () => MemoryStats;
+  /** Absent where no requests are decided. */
+  readonly denyCacheStats?: () => DenyCacheStats;
 }
 
 const OK = 0;
@@ -61,6 +71,7 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
     this.#exposeCounts();
     this.#exposeMemory(options.memoryStats);
+    if (options.denyCacheStats !== undefined) this.#exposeDenyCache(options.denyCacheStats);
     this.#storeSeconds = new Histogram({
       name: 'weir_store_duration_seconds',
       help: 'Time from sending a batch of decisions to Redis to its answer.',
@@ -94,17 +105,20 @@ export class Metrics {
     this.#reloadOk = new Gauge({
       name: 'weir_config_last_reload_successful',
       help: '1 when the policy on disk is the one in force, 0 when it is bad and an older one is.',
+      aggregator: 'min',
       registers,
     });
     this.#storeUp = new Gauge({
       name: 'weir_store_up',
       help: '1 when decisions can be made by the store, 0 while Redis is away.',
+      aggregator: 'min',
       registers,
     });
     this.#info = new Gauge({
       name: 'weir_info',
       help: 'Version of weir and of the policy in force.',
       labelNames: ['version', 'policy'],
+      aggregator: 'first',
       registers,
     });
     this.#reloadOk.set(1);
@@ -251,6 +265,27 @@ export class Metrics {
       collect() {
         this.reset();
         this.inc(memoryStats().evictions);
+      },
+    });
+  }
+
+  #exposeDenyCache(stats: () => DenyCacheStats): void {
+    const registers = [this.registry];
+    new Counter({
+      name: 'weir_deny_cache_answers_total',
+      help: 'Requests denied without asking Redis, because their token buckets cannot have refilled yet.',
+      registers,
+      collect() {
+        this.reset();
+        this.inc(stats().answers);
+      },
+    });
+    new Gauge({
+      name: 'weir_deny_cache_entries',
+      help: 'Denials kept for that.',
+      registers,
+      collect() {
+        this.set(stats().entries);
       },
     });
   }

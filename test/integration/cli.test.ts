@@ -44,9 +44,10 @@ describe('weir', () => {
     [['explain', BUNDLED], 'at least one key=value'],
     [['explain', BUNDLED, 'tenant'], 'argument 2 is not of the form key=value'],
     [['check'], 'key=value'],
-    [['health', 'now'], 'takes no arguments'],
-    [['health', '--address', ''], 'is not host:port'],
-    [['health', '--address', 'localhost:99999'], 'is not host:port'],
+    [['health', '--cert', 'a'], '--cert and --key go together'],
+    [['health', 'now'], 'takes options only'],
+    [['health', '--address', ''], 'is neither host:port nor'],
+    [['health', '--address', 'localhost:99999'], 'is neither host:port nor'],
   ])('%j makes no sense: exit 2, nothing on standard output', async (args, message) => {
     const { code, stdout, stderr } = await weir(...args);
     expect([code, stdout]).toEqual([2, '']);

@@ -1,4 +1,11 @@
-import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import {
+  type ChannelCredentials,
+  Client,
+  credentials,
+  Metadata,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js';
 
 /** How a call ended: the message, or the status. */
 export type UnaryReply =
@@ -14,12 +21,15 @@ export interface UnaryOptions {
 export class RawClient {
   readonly #client: Client;
 
-  constructor(address: string) {
-    this.#client = new Client(address, credentials.createInsecure(), {
+  /** `address` is `host:port` or `unix:path`; clear text unless told otherwise. */
+  constructor(address: string, channel: ChannelCredentials = credentials.createInsecure()) {
+    this.#client = new Client(address, channel, {
       // Every client has its own connection, and a call to a dead server fails at once.
       'grpc.use_local_subchannel_pool': 1,
       'grpc.max_receive_message_length': -1,
       'grpc.max_send_message_length': -1,
+      // Certificates of tests name this; a name sent in the handshake may not be an address.
+      'grpc.ssl_target_name_override': 'localhost',
     });
   }
 

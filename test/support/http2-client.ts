@@ -26,8 +26,9 @@ export async function openSession(
   port: number,
   options: SecureClientSessionOptions = {},
   host = '127.0.0.1',
+  scheme: 'http' | 'https' = 'http',
 ): Promise<ClientHttp2Session> {
-  const session = connect(`http://${host}:${port}`, options);
+  const session = connect(`${scheme}://${host}:${port}`, options);
   session.on('error', () => {});
   // The server's limits hold once its settings are acknowledged.
   await new Promise<void>((resolve, reject) => {

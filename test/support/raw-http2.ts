@@ -55,6 +55,7 @@ export class RawHttp2Client {
   readonly socket: Socket;
   closed = false;
   #rest: Buffer = Buffer.alloc(0);
+  #pingsAnswered = 0;
 
   /** Connects and sends the preface and empty settings. */
   constructor(port: number) {
@@ -83,6 +84,13 @@ export class RawHttp2Client {
   async acknowledgeSettings(): Promise<void> {
     await this.waitForFrame(FRAME.SETTINGS);
     this.send(frame(FRAME.SETTINGS, 1, 0, Buffer.alloc(0)));
+  }
+
+  /** Answers the PINGs that came since the last time. */
+  acknowledgePings(): void {
+    const pings = this.frames.filter(({ type, flags }) => type === FRAME.PING && flags === 0);
+    for (const { payload } of pings.slice(this.#pingsAnswered)) this.send(frame(FRAME.PING, 1, 0, payload));
+    this.#pingsAnswered = pings.length;
   }
 
   destroy(): void {

@@ -1,3 +1,5 @@
+import { staticFieldIndex, staticNameIndex } from './static-table.js';
+
 /** A field of a response, made once and sent often: the encoder keeps what it knows about it by identity. */
 export class HeaderField {
   /** Lower case, RFC 9113 section 8.2.1. */
@@ -9,10 +11,16 @@ export class HeaderField {
    * 0`. `:status 200` stands in the static table anyway.
    */
   readonly indexed: boolean;
+  /** Index of name and value in the static table, 0 where they are not in it. */
+  readonly staticIndex: number;
+  /** Index of the name in the static table, 0 where it is not in it. */
+  readonly staticNameIndex: number;
 
   constructor(name: string, value: string, indexed = false) {
     this.name = name;
     this.value = value;
     this.indexed = indexed;
+    this.staticIndex = staticFieldIndex(name, value);
+    this.staticNameIndex = staticNameIndex(name);
   }
 }

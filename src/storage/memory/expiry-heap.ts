@@ -1,107 +1,127 @@
+/** Where the heap notes at which place of it each slot stands. */
+export interface HeapPositions {
+  positionOf(slot: number): number;
+  setPosition(slot: number, position: number): void;
+}
+
+const CHUNK_BITS = 13;
+const CHUNK_MASK = (1 << CHUNK_BITS) - 1;
+/** Children of a node. Four lie in half a cache line, and the tree is half as high as with two. */
+const ARITY_BITS = 2;
+const ARITY = 1 << ARITY_BITS;
+
 /**
- * A binary heap of slot numbers, soonest key first, kept in typed arrays: no object per entry. Slots are small integers
- * given out by the caller; each may be in the heap once.
+ * A heap of slot numbers, soonest key first, kept in typed arrays: no object per entry, and chunks that are never copied, so that
+ * growth costs no pause. Each slot may be in the heap once.
  */
 export class ExpiryHeap {
-  private heap: Int32Array;
-  /** Where a slot stands in `heap`, -1 when it does not. */
-  private position: Int32Array;
-  private keys: Float64Array;
+  private readonly positions: HeapPositions;
+  private readonly slots: Int32Array[] = [];
+  private readonly keys: Float64Array[] = [];
   private count = 0;
 
-  /** `capacity` is the number of slots, see {@link grow}. */
-  constructor(capacity: number) {
-    this.heap = new Int32Array(capacity);
-    this.position = new Int32Array(capacity).fill(-1);
-    this.keys = new Float64Array(capacity);
+  constructor(positions: HeapPositions) {
+    this.positions = positions;
   }
 
   get size(): number {
     return this.count;
   }
 
-  /** Makes room for slots below `capacity`. */
-  grow(capacity: number): void {
-    const { heap, position, keys } = this;
-    this.heap = new Int32Array(capacity);
-    this.heap.set(heap);
-    this.position = new Int32Array(capacity).fill(-1);
-    this.position.set(position);
-    this.keys = new Float64Array(capacity);
-    this.keys.set(keys);
-  }
-
   /** The slot with the smallest key, -1 when empty. */
   top(): number {
-    return this.count === 0 ? -1 : (this.heap[0] as number);
+    return this.count === 0 ? -1 : this.slotAt(0);
+  }
+
+  /** Its key. The heap must not be empty. */
+  topKey(): number {
+    return this.keyAt(0);
   }
 
   keyOf(slot: number): number {
-    return this.keys[slot] as number;
+    return this.keyAt(this.positions.positionOf(slot));
   }
 
   /** Adds a slot that is not in the heap. */
   push(slot: number, key: number): void {
-    this.keys[slot] = key;
-    this.up(this.count++, slot);
+    const at = this.count++;
+    if (at >> CHUNK_BITS === this.slots.length) {
+      this.slots.push(new Int32Array(CHUNK_MASK + 1));
+      this.keys.push(new Float64Array(CHUNK_MASK + 1));
+    }
+    this.up(at, slot, key);
   }
 
   /** Gives a slot of the heap another key. */
   update(slot: number, key: number): void {
-    const at = this.position[slot] as number;
-    const before = this.keys[slot] as number;
-    this.keys[slot] = key;
-    if (key < before) this.up(at, slot);
-    else this.down(at, slot);
+    const at = this.positions.positionOf(slot);
+    if (key < this.keyAt(at)) this.up(at, slot, key);
+    else this.down(at, slot, key);
   }
 
   /** Takes a slot of the heap out. */
   remove(slot: number): void {
-    const at = this.position[slot] as number;
-    this.position[slot] = -1;
-    const last = this.heap[--this.count] as number;
-    if (last === slot) return;
-    this.up(at, last);
-    this.down(this.position[last] as number, last);
+    const at = this.positions.positionOf(slot);
+    const end = --this.count;
+    if (at === end) return;
+    const last = this.slotAt(end);
+    const key = this.keyAt(end);
+    if (at > 0 && key < this.keyAt((at - 1) >> ARITY_BITS)) this.up(at, last, key);
+    else this.down(at, last, key);
   }
 
-  private up(start: number, slot: number): void {
-    const { heap, position, keys } = this;
-    const key = keys[slot] as number;
+  /** Says that a slot of the heap has another number, under which its position can be read. */
+  renumbered(slot: number): void {
+    const at = this.positions.positionOf(slot);
+    (this.slots[at >> CHUNK_BITS] as Int32Array)[at & CHUNK_MASK] = slot;
+  }
+
+  private up(start: number, slot: number, key: number): void {
     let at = start;
     while (at > 0) {
-      const parent = (at - 1) >> 1;
-      const other = heap[parent] as number;
-      if ((keys[other] as number) <= key) break;
-      heap[at] = other;
-      position[other] = at;
+      const parent = (at - 1) >> ARITY_BITS;
+      const other = this.keyAt(parent);
+      if (other <= key) break;
+      this.place(at, this.slotAt(parent), other);
       at = parent;
     }
-    heap[at] = slot;
-    position[slot] = at;
+    this.place(at, slot, key);
   }
 
-  private down(start: number, slot: number): void {
-    const { heap, position, keys, count } = this;
-    const key = keys[slot] as number;
+  private down(start: number, slot: number, key: number): void {
+    const { count } = this;
     let at = start;
     for (;;) {
-      let child = 2 * at + 1;
-      if (child >= count) break;
-      const right = child + 1;
-      if (
-        right < count &&
-        (keys[heap[right] as number] as number) < (keys[heap[child] as number] as number)
-      ) {
-        child = right;
+      const first = (at << ARITY_BITS) + 1;
+      if (first >= count) break;
+      const end = Math.min(first + ARITY, count);
+      let child = first;
+      let least = this.keyAt(first);
+      for (let i = first + 1; i < end; i++) {
+        const other = this.keyAt(i);
+        if (other < least) {
+          least = other;
+          child = i;
+        }
       }
-      const other = heap[child] as number;
-      if ((keys[other] as number) >= key) break;
-      heap[at] = other;
-      position[other] = at;
+      if (least >= key) break;
+      this.place(at, this.slotAt(child), least);
       at = child;
     }
-    heap[at] = slot;
-    position[slot] = at;
+    this.place(at, slot, key);
+  }
+
+  private place(at: number, slot: number, key: number): void {
+    (this.slots[at >> CHUNK_BITS] as Int32Array)[at & CHUNK_MASK] = slot;
+    (this.keys[at >> CHUNK_BITS] as Float64Array)[at & CHUNK_MASK] = key;
+    this.positions.setPosition(slot, at);
+  }
+
+  private slotAt(at: number): number {
+    return (this.slots[at >> CHUNK_BITS] as Int32Array)[at & CHUNK_MASK] as number;
+  }
+
+  private keyAt(at: number): number {
+    return (this.keys[at >> CHUNK_BITS] as Float64Array)[at & CHUNK_MASK] as number;
   }
 }

@@ -41,6 +41,7 @@ export class MemoryStore implements BucketStore {
     this.clock = options.clock;
     this.countDeniedHits = options.countDeniedHits ?? true;
     this.table = new BucketTable({
+      clock: options.clock,
       maxBuckets: options.maxBuckets ?? DEFAULT_MAX_BUCKETS,
       maxBytes: options.maxBytes ?? DEFAULT_MAX_BYTES,
     });
@@ -63,32 +64,34 @@ export class MemoryStore implements BucketStore {
 
   take(items: readonly TakeItem[]): readonly TakeOutcome[] {
     const tokenMicros = this.clock.monotonicMicros();
-    const windowMicros = this.clock.wallMicros();
-    const { buckets, steps, table } = this;
+    const windowMicros = hasWindow(items) ? this.clock.wallMicros() : 0;
+    const { buckets, steps } = this;
     this.load(items);
     decide(items, buckets, tokenMicros, windowMicros, this.countDeniedHits, steps);
+    // The common request has one item.
+    if (items.length === 1) return [this.settle(items[0] as TakeItem, 0, tokenMicros, windowMicros)];
     const outcomes = new Array<TakeOutcome>(items.length);
     for (let i = 0; i < items.length; i++) {
-      const item = items[i] as TakeItem;
-      const bucket = buckets[i] as RunningBucket;
-      if (bucket.dirty || bucket.repaired) {
-        table.write(item.key, bucket, tokenMicros, windowMicros);
-        bucket.dirty = false;
-        bucket.repaired = false;
-      }
-      outcomes[i] = outcome(
-        item,
-        steps.limited[i] as boolean,
-        steps.whole[i] as number,
-        steps.part[i] as number,
-        item.rate.kind === 'window' ? windowMicros : tokenMicros,
-      );
+      outcomes[i] = this.settle(items[i] as TakeItem, i, tokenMicros, windowMicros);
     }
     return outcomes;
   }
 
   /** Nothing to stop. */
   async close(): Promise<void> {}
+
+  /** Stores what an item changed, and says what became of it. */
+  private settle(item: TakeItem, i: number, tokenMicros: number, windowMicros: number): TakeOutcome {
+    const bucket = this.buckets[i] as RunningBucket;
+    if (bucket.dirty || bucket.repaired) {
+      this.table.write(item.key, bucket, tokenMicros);
+      bucket.dirty = false;
+      bucket.repaired = false;
+    }
+    const { limited, whole, part } = this.steps;
+    const nowMicros = item.rate.kind === 'window' ? windowMicros : tokenMicros;
+    return outcome(item, limited[i] as boolean, whole[i] as number, part[i] as number, nowMicros);
+  }
 
   /** Fills `buckets` with the stored states, one object per distinct key. */
   private load(items: readonly TakeItem[]): void {
@@ -113,4 +116,10 @@ export class MemoryStore implements BucketStore {
     for (let i = 0; i < index; i++) if ((items[i] as TakeItem).key === key) return this.buckets[i];
     return undefined;
   }
+}
+
+/** The wall clock is read only where it counts. */
+function hasWindow(items: readonly TakeItem[]): boolean {
+  for (let i = 0; i < items.length; i++) if ((items[i] as TakeItem).rate.kind === 'window') return true;
+  return false;
 }

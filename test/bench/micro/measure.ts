@@ -3,9 +3,26 @@ import { execFileSync } from 'node:child_process';
 /** One thing to measure: makes what it needs, and returns what is called again and again. */
 export type MicroCase = () => (call: number) => void;
 
-const ROUNDS = 9;
-const ROUND_MS = 150;
-const WARM_UP_MS = 500;
+/** Something else than the time of a call, printed with its own unit. */
+export interface FiguresCase {
+  readonly figures: () => readonly Figure[];
+}
+
+/** One line of the table. */
+export interface Figure {
+  readonly name: string;
+  /** The median round. */
+  readonly value: number;
+  /** The least round, where there are rounds. */
+  readonly least?: number;
+  readonly unit: string;
+}
+
+/** A short look at the price of exactness (`npm run bench -- micro --quick`). */
+export const QUICK = process.env['BENCH_QUICK'] === '1';
+const ROUNDS = QUICK ? 3 : 9;
+const ROUND_MS = QUICK ? 10 : 150;
+const WARM_UP_MS = QUICK ? 20 : 500;
 
 function cpuNanos(): number {
   const { user, system } = process.cpuUsage();
@@ -20,7 +37,7 @@ function callFor(run: (call: number) => void, ms: number, first: number): number
   return call - first;
 }
 
-function measure(name: string, make: MicroCase): void {
+function measure(name: string, make: MicroCase): Figure {
   const run = make();
   let calls = callFor(run, WARM_UP_MS, 0);
   const nanos: number[] = [];
@@ -30,30 +47,43 @@ function measure(name: string, make: MicroCase): void {
     nanos.push((cpuNanos() - before) / count);
     calls += count;
   }
-  nanos.sort((a, b) => a - b);
-  const [least = 0] = nanos;
-  const median = nanos[Math.floor(ROUNDS / 2)] as number;
-  console.log(`${name.padEnd(44)} ${median.toFixed(0).padStart(7)} ${least.toFixed(0).padStart(7)}`);
+  return { name, value: median(nanos), least: Math.min(...nanos), unit: 'ns' };
 }
+
+/** The middle one; of an even number the upper middle one. */
+export function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] as number;
+}
+
+/** The line of the table. */
+export function formatFigure({ name, value, least, unit }: Figure): string {
+  const text = (number: number) => number.toFixed(unit === 'ns' || unit === 'bytes' ? 0 : 1).padStart(9);
+  return `${name.padEnd(52)} ${text(value)} ${least === undefined ? ' '.repeat(9) : text(least)} ${unit}`;
+}
+
+export const FIGURE_HEADING = `${'CPU time of a call'.padEnd(52)} ${'median'.padStart(9)} ${'least'.padStart(9)}`;
 
 /**
  * Measures each case in a process of its own, so that none runs code that another one has shaped, and prints the CPU time of a call in
  * nanoseconds (user and system, garbage collection included): the median round and the least. Arguments choose the cases
- * whose names hold one of them. For a profile run one case with `node --cpu-prof <file> --in-process <name>`.
+ * whose names hold one of them. For a profile run one case with `node --expose-gc --cpu-prof <file> --in-process <name>`.
  */
-export function runCases(file: string, cases: Readonly<Record<string, MicroCase>>): void {
+export function runCases(file: string, cases: Readonly<Record<string, MicroCase | FiguresCase>>): void {
+  // `npm run bench -- micro` reads lines of JSON.
+  const asJson = process.env['BENCH_JSON'] === '1';
   const [first, ...rest] = process.argv.slice(2);
   if (first === '--in-process') {
     const name = rest.join(' ');
-    const make = cases[name];
-    if (make === undefined) throw new Error(`no case is called "${name}"`);
-    measure(name, make);
+    const one = cases[name];
+    if (one === undefined) throw new Error(`no case is called "${name}"`);
+    const figures = typeof one === 'function' ? [measure(name, one)] : one.figures();
+    for (const figure of figures) console.log(asJson ? JSON.stringify(figure) : formatFigure(figure));
     return;
   }
   const wanted = process.argv.slice(2);
-  console.log(`${'nanoseconds of CPU per call'.padEnd(44)} ${'median'.padStart(7)} ${'least'.padStart(7)}`);
+  if (!asJson) console.log(FIGURE_HEADING);
   for (const name of Object.keys(cases)) {
     if (wanted.length > 0 && !wanted.some((part) => name.includes(part))) continue;
-    execFileSync(process.execPath, [file, '--in-process', name], { stdio: 'inherit' });
+    execFileSync(process.execPath, ['--expose-gc', file, '--in-process', name], { stdio: 'inherit' });
   }
 }

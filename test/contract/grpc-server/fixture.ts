@@ -1,4 +1,5 @@
 import type { ClientHttp2Session } from 'node:http2';
+import type { ChannelCredentials } from '@grpc/grpc-js';
 import { expect } from '@jest/globals';
 import type { CallInfo, GrpcServer, GrpcServerOptions } from '../../../src/grpc/grpc-server.js';
 import { RawClient } from '../../support/grpc-client.js';
@@ -70,8 +71,9 @@ export class Fixture {
     return { server, port: await server.listen({ host: '127.0.0.1', port: 0 }) };
   }
 
-  client(port: number): RawClient {
-    const client = new RawClient(`127.0.0.1:${port}`);
+  /** `where`: a port of 127.0.0.1, or an address as gRPC clients write it. */
+  client(where: number | string, channel?: ChannelCredentials): RawClient {
+    const client = new RawClient(typeof where === 'number' ? `127.0.0.1:${where}` : where, channel);
     this.#endings.push(() => client.close());
     return client;
   }
@@ -91,6 +93,11 @@ export class Fixture {
   /** Waits until `count` calls have reached the {@link HOLD} handler, and returns the last. */
   async untilHeld(count = 1): Promise<HeldCall> {
     return waitFor(`${count} held calls`, () => this.held[count - 1]);
+  }
+
+  /** Has `end` called when the test is over. */
+  atEnd(end: () => void | Promise<void>): void {
+    this.#endings.push(end);
   }
 
   async cleanUp(): Promise<void> {

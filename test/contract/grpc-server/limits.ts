@@ -32,10 +32,9 @@ export function describeLimits(transport: Transport): void {
       stream.write(Buffer.of(0, 0xff, 0xff, 0xff, 0xff));
       const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
       expect(headers['grpc-status']).toBe('8');
-      // What comes all the same is dropped, so the client can get rid of it.
-      for (let i = 0; i < 10; i++) {
-        await new Promise((resolve) => stream.write(Buffer.alloc(100_000), resolve));
-      }
+      // What comes all the same is dropped, or its stream reset: the connection goes on either way.
+      for (let i = 0; i < 10; i++) stream.write(Buffer.alloc(100_000));
+      expect((await post(session, ECHO, prefixed(Buffer.of(1)))).grpcStatus).toBe('0');
       await expectToServe(port);
     });
   });

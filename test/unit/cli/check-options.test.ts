@@ -20,6 +20,7 @@ describe('parseCheckArguments', () => {
   test('asks the bundled policy of a local server once', () => {
     expect(options('tenant=acme')).toEqual({
       address: '127.0.0.1:8081',
+      channel: { tls: false, ca: undefined, cert: undefined, key: undefined },
       domain: 'open-api',
       descriptors: [descriptor(['tenant', 'acme'])],
       count: 1,
@@ -32,9 +33,10 @@ describe('parseCheckArguments', () => {
 
   test('reads every option, among the entries too', () => {
     const line =
-      '--address [::1]:9 --domain d a=1 --count=200 --concurrency 20 b= --hits 5 --timeout 1m0.5s c=x=y --json';
+      '--address [::1]:9 --domain d a=1 --count=200 --concurrency 20 b= --hits 5 --timeout 1m0.5s c=x=y --json --ca ca.pem --cert c.pem --key k.pem';
     expect(options(...line.split(' '))).toEqual({
       address: '[::1]:9',
+      channel: { tls: true, ca: 'ca.pem', cert: 'c.pem', key: 'k.pem' },
       domain: 'd',
       descriptors: [descriptor(['a', '1'], ['b', ''], ['c', 'x=y'])],
       count: 200,
@@ -43,6 +45,17 @@ describe('parseCheckArguments', () => {
       timeoutMs: 60_500,
       json: true,
     });
+  });
+
+  test.each([
+    [['--tls'], { tls: true, ca: undefined, cert: undefined, key: undefined }],
+    [['--ca', 'ca.pem'], { tls: true, ca: 'ca.pem', cert: undefined, key: undefined }],
+  ])('%j is TLS', (words, channel) => {
+    expect(options(...words, 'a=b').channel).toEqual(channel);
+  });
+
+  test('takes the path of a Unix domain socket', () => {
+    expect(options('--address', 'unix:/run/weir.sock', 'a=b').address).toBe('unix:/run/weir.sock');
   });
 
   test('a + starts the next descriptor', () => {
@@ -80,7 +93,7 @@ describe('parseCheckArguments', () => {
     [['--timeout', '5', 'a=b'], /--timeout "5" is not a duration/],
     [['--timeout', '0s', 'a=b'], /--timeout "0s"/],
     [['--timeout', '2h', 'a=b'], /--timeout "2h"/],
-    [['--address', 'localhost', 'a=b'], /--address "localhost" is not host:port/],
+    [['--address', 'localhost', 'a=b'], /--address "localhost" is neither host:port/],
     [['--address', '::1:8081', 'a=b'], /in brackets/],
     [['--address', 'h:0', 'a=b'], /--address/],
     [['--address', 'h:65536', 'a=b'], /--address/],

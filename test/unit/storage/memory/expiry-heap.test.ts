@@ -1,27 +1,38 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { ExpiryHeap } from '../../../../src/storage/memory/expiry-heap.js';
+import { ExpiryHeap, type HeapPositions } from '../../../../src/storage/memory/expiry-heap.js';
 
-test('always has the smallest key on top, through pushes, updates, removals and growth', () => {
+class Positions implements HeapPositions {
+  readonly of = new Map<number, number>();
+  positionOf = (slot: number) => this.of.get(slot) as number;
+  setPosition = (slot: number, position: number) => void this.of.set(slot, position);
+}
+
+test('always has the smallest key on top, through pushes, updates, removals and renumbering', () => {
   const command = fc.record({
     slot: fc.nat(30),
     key: fc.integer({ min: -50, max: 50 }),
-    kind: fc.constantFrom('set', 'set', 'remove', 'pop'),
+    kind: fc.constantFrom('set', 'set', 'remove', 'pop', 'renumber'),
   });
   fc.assert(
     fc.property(fc.array(command, { maxLength: 200 }), (commands) => {
-      const heap = new ExpiryHeap(8);
-      let capacity = 8;
+      const positions = new Positions();
+      const heap = new ExpiryHeap(positions);
+      let fresh = 1000;
       const model = new Map<number, number>();
       for (const { slot, key, kind } of commands) {
-        while (slot >= capacity) {
-          capacity *= 2;
-          heap.grow(capacity);
-        }
         if (kind === 'set') {
           if (model.has(slot)) heap.update(slot, key);
           else heap.push(slot, key);
           model.set(slot, key);
+        } else if (kind === 'renumber') {
+          const from = heap.top();
+          if (from < 0) continue;
+          const to = fresh++;
+          positions.of.set(to, positions.positionOf(from));
+          heap.renumbered(to);
+          model.set(to, model.get(from) as number);
+          model.delete(from);
         } else {
           const out = kind === 'pop' ? heap.top() : slot;
           if (model.delete(out)) heap.remove(out);

@@ -1,0 +1,83 @@
+import type { ServerConnection, ServerStream } from '../../h2/request-handler.js';
+import { GrpcError, type GrpcServerOptions, STATUS } from '../grpc-server.js';
+import { DeadlineQueue, type TimerSource } from './deadline-queue.js';
+import { Inflater } from './inflater.js';
+import { type MessageReader, type ReadResult, ReceiveBudget } from './message-reader.js';
+
+const MIB = 1024 * 1024;
+/** Half-received messages of one connection may hold two of the largest, at least this. Bytes. */
+const MIN_RECEIVE_BUDGET = 8 * MIB;
+const DEFAULT_RECEIVE_TIMEOUT_MS = 60_000;
+
+/** What the calls of one server share. */
+export class CallContext {
+  readonly options: GrpcServerOptions;
+  readonly deadlines: DeadlineQueue;
+  readonly inflater: Inflater;
+  readonly maxMessageBytes: number;
+  /** How long a unary request may take to arrive. Milliseconds. */
+  readonly receiveTimeoutMs: number;
+  /** True while draining: new calls are refused. */
+  draining = false;
+  /** Called when the last unary call of {@link started} is over. */
+  onQuiet: (() => void) | undefined;
+  readonly #budgets = new WeakMap<ServerConnection, ReceiveBudget>();
+  #running = 0;
+
+  constructor(options: GrpcServerOptions, timers: TimerSource) {
+    this.options = options;
+    this.deadlines = new DeadlineQueue(timers);
+    this.inflater = new Inflater(options.maxReceiveMessageBytes);
+    this.maxMessageBytes = options.maxReceiveMessageBytes;
+    this.receiveTimeoutMs = options.receiveTimeoutMs ?? DEFAULT_RECEIVE_TIMEOUT_MS;
+  }
+
+  /** Unary calls whose handler has not answered yet. */
+  get running(): number {
+    return this.#running;
+  }
+
+  started(): void {
+    this.#running++;
+  }
+
+  ended(): void {
+    this.#running--;
+    if (this.#running === 0) this.onQuiet?.();
+  }
+
+  /** What half-received messages on the connection of `stream` may hold. */
+  budgetOf(stream: ServerStream): ReceiveBudget {
+    let budget = this.#budgets.get(stream.connection);
+    if (budget === undefined) {
+      budget = new ReceiveBudget(Math.max(2 * this.maxMessageBytes, MIN_RECEIVE_BUDGET));
+      this.#budgets.set(stream.connection, budget);
+    }
+    return budget;
+  }
+
+  /** Why `reader` cannot take its message. */
+  readError(reader: MessageReader, result: ReadResult): GrpcError {
+    switch (result) {
+      case 'too large':
+        return new GrpcError(
+          STATUS.RESOURCE_EXHAUSTED,
+          `Received message larger than max (${reader.announcedBytes} vs ${this.maxMessageBytes})`,
+        );
+      case 'no room':
+        return new GrpcError(
+          STATUS.RESOURCE_EXHAUSTED,
+          'too many bytes of unfinished messages on this connection',
+        );
+      default:
+        return new GrpcError(STATUS.INTERNAL, 'Received a message whose compressed flag is neither 0 nor 1');
+    }
+  }
+
+  /** What the caller is told of whatever a handler threw. */
+  toGrpcError(error: unknown): GrpcError {
+    if (error instanceof GrpcError) return error;
+    this.options.onError(error);
+    return new GrpcError(STATUS.INTERNAL, 'internal error');
+  }
+}

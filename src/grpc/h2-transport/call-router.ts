@@ -1,0 +1,112 @@
+import type { RequestHandler, RequestHead, ServerStream } from '../../h2/request-handler.js';
+import { GrpcError, STATUS } from '../grpc-server.js';
+import type { CallContext } from './call-context.js';
+import { type CallState, type CallTarget, OVER } from './call-state.js';
+import { type GrpcHead, readGrpcHead } from './grpc-head.js';
+import { NotGrpc } from './not-grpc.js';
+import { sendError } from './responses.js';
+
+/** Makes the target of a method for one head. */
+export type Method = (head: GrpcHead) => CallTarget;
+
+/** Heads whose target is kept: connections whose callers repeat themselves, times a few. */
+const RECENT_HEADS = 8;
+
+/** Leads each request to its method, and what comes on a stream afterwards to its call. */
+export class CallRouter implements RequestHandler {
+  readonly #context: CallContext;
+  readonly #methods = new Map<string, Method>();
+  /** The heads seen last with what they lead to, in turn. Callers repeat their heads, and the engine hands out the same object then. */
+  readonly #recentHeads: (RequestHead | undefined)[] = new Array(RECENT_HEADS).fill(undefined);
+  readonly #recentTargets: (CallTarget | undefined)[] = new Array(RECENT_HEADS).fill(undefined);
+  #latest = 0;
+
+  constructor(context: CallContext) {
+    this.#context = context;
+  }
+
+  /** Throws an Error when the path is taken. */
+  add(path: string, method: Method): void {
+    if (this.#methods.has(path)) throw new Error(`a handler for ${path} is registered already`);
+    this.#methods.set(path, method);
+  }
+
+  onRequest(stream: ServerStream, endStream: boolean): void {
+    if (this.#context.draining) {
+      new Refusal(readGrpcHead(stream.head), SHUTTING_DOWN).begin(stream);
+      return;
+    }
+    const latest = this.#latest;
+    const target =
+      this.#recentHeads[latest] === stream.head
+        ? (this.#recentTargets[latest] as CallTarget)
+        : this.#find(stream.head);
+    target.begin(stream, endStream);
+  }
+
+  onData(stream: ServerStream, chunk: Buffer, start: number, end: number, endStream: boolean): void {
+    (stream.state as CallState).onData(stream, chunk, start, end, endStream);
+  }
+
+  onTrailers(stream: ServerStream): void {
+    (stream.state as CallState).onTrailers(stream);
+  }
+
+  onDrained(stream: ServerStream): void {
+    (stream.state as CallState).onDrained(stream);
+  }
+
+  onReset(stream: ServerStream): void {
+    (stream.state as CallState).onReset(stream);
+  }
+
+  #find(head: RequestHead): CallTarget {
+    let slot = this.#recentHeads.indexOf(head);
+    if (slot < 0) {
+      slot = (this.#latest + 1) % RECENT_HEADS;
+      this.#recentHeads[slot] = head;
+      this.#recentTargets[slot] = this.#targetOf(head);
+    }
+    this.#latest = slot;
+    return this.#recentTargets[slot] as CallTarget;
+  }
+
+  #targetOf(head: RequestHead): CallTarget {
+    const grpcHead = readGrpcHead(head);
+    if (grpcHead.notGrpc !== undefined) return new NotGrpc(grpcHead.notGrpc, this.#context);
+    const method = this.#methods.get(head.path);
+    if (method === undefined) {
+      const text = `The server does not implement the method ${head.path}`;
+      return new Refusal(grpcHead, new GrpcError(STATUS.UNIMPLEMENTED, text));
+    }
+    if (Number.isNaN(grpcHead.timeoutMicros)) {
+      const text = `Invalid grpc-timeout value "${grpcHead.timeoutText}"`;
+      return new Refusal(grpcHead, new GrpcError(STATUS.INTERNAL, text));
+    }
+    const { encoding } = grpcHead;
+    if (encoding !== 'identity' && encoding !== 'gzip') {
+      const text = `Received message compressed with unsupported encoding "${encoding}"`;
+      return new Refusal(grpcHead, new GrpcError(STATUS.UNIMPLEMENTED, text));
+    }
+    return method(grpcHead);
+  }
+}
+
+/** Calls that are answered with an error whatever they hold. */
+class Refusal implements CallTarget {
+  readonly #head: GrpcHead;
+  readonly #error: GrpcError;
+
+  constructor(head: GrpcHead, error: GrpcError) {
+    this.#head = head;
+    this.#error = error;
+  }
+
+  begin(stream: ServerStream): void {
+    stream.state = OVER;
+    sendError(stream, this.#head.responseHeaders, this.#error);
+  }
+}
+
+/** New calls while the server drains; gRPC clients try another server. */
+const SHUTTING_DOWN = new GrpcError(STATUS.UNAVAILABLE, 'the server is shutting down');

@@ -1,0 +1,120 @@
+import type { MethodDefinition, ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
+import { H2Server } from '../../h2/h2-server.js';
+import { DEFAULT_LIMITS, type H2Limits } from '../../h2/limits.js';
+import { HANDSHAKE_TIMEOUT_MS, LINGER_MS } from '../../h2/socket-server.js';
+import { ColdServices } from '../cold-service.js';
+import type {
+  GrpcServer,
+  GrpcServerOptions,
+  ListenAddress,
+  TlsMaterial,
+  UnaryHandler,
+} from '../grpc-server.js';
+import { CallContext } from './call-context.js';
+import { CallRouter } from './call-router.js';
+import { ColdTarget } from './cold-target.js';
+import { SYSTEM_TIMERS } from './deadline-queue.js';
+import { UnaryTarget, WaitingStreams } from './unary-target.js';
+
+/** The {@link GrpcServer} on the HTTP/2 engine in src/h2/. */
+export class H2GrpcServer implements GrpcServer {
+  readonly #context: CallContext;
+  readonly #router: CallRouter;
+  readonly #server: H2Server;
+  readonly #coldServices: ColdServices;
+  readonly #waiting = new WaitingStreams();
+  #drained: Promise<void> | undefined;
+
+  /** Throws an Error when the certificates of `options.tls` cannot be used. */
+  constructor(options: GrpcServerOptions) {
+    this.#context = new CallContext(options, SYSTEM_TIMERS);
+    this.#router = new CallRouter(this.#context);
+    this.#coldServices = new ColdServices(options.onError);
+    this.#server = new H2Server(this.#router, {
+      limits: h2Limits(options),
+      tls: options.tls,
+      maxConnectionAgeMs: options.maxConnectionAgeMs,
+      maxConnectionAgeGraceMs: options.maxConnectionAgeGraceMs,
+      keepAliveIntervalMs: options.keepAliveIntervalMs,
+      keepAliveTimeoutMs: options.keepAliveTimeoutMs,
+      handshakeTimeoutMs: HANDSHAKE_TIMEOUT_MS,
+      nowMs: SYSTEM_TIMERS.nowMs,
+      random: Math.random,
+      onError: options.onError,
+      onBadConnection: options.onBadConnection,
+    });
+  }
+
+  addUnary(path: string, handler: UnaryHandler): void {
+    this.#router.add(path, (head) => new UnaryTarget(path, handler, head, this.#context, this.#waiting));
+  }
+
+  addService(definition: ServiceDefinition, implementation: UntypedServiceImplementation): void {
+    const handlers = this.#coldServices.guard(definition, implementation);
+    for (const [name, method] of Object.entries(definition)) {
+      const handler = handlers[name];
+      if (handler === undefined) continue;
+      const typed: MethodDefinition<unknown, unknown> = method;
+      this.#router.add(method.path, (head) => new ColdTarget(typed, handler, head, this.#context));
+    }
+  }
+
+  listen(address: ListenAddress): Promise<number> {
+    return this.#server.listen(address);
+  }
+
+  setTls(material: TlsMaterial): void {
+    this.#server.setTls(material);
+  }
+
+  drain(graceMs: number): Promise<void> {
+    this.#drained ??= this.#drain(graceMs);
+    return this.#drained;
+  }
+
+  async close(): Promise<void> {
+    this.#server.cut();
+    await this.#server.empty();
+  }
+
+  /**
+   * Once no handler runs, all there is left to do is to hand over answers, for which a reading client needs no more than the linger time.
+   */
+  async #drain(graceMs: number): Promise<void> {
+    const context = this.#context;
+    context.draining = true;
+    this.#coldServices.endStreams();
+    this.#server.closeGracefully();
+    let quiet: NodeJS.Timeout | undefined;
+    context.onQuiet = () => {
+      clearTimeout(quiet);
+      quiet = setTimeout(() => {
+        if (context.running === 0) this.#server.cut();
+      }, LINGER_MS);
+    };
+    if (context.running === 0) context.onQuiet();
+    const grace = setTimeout(() => this.#server.cut(), graceMs);
+    await this.#server.empty();
+    context.onQuiet = undefined;
+    clearTimeout(quiet);
+    clearTimeout(grace);
+  }
+}
+
+/** The engine's bounds for a server's options. */
+export function h2Limits(options: GrpcServerOptions): H2Limits {
+  // A block is no longer than its list, but for what the encoder makes longer; a list beyond the limit is to get its 431.
+  const maxHeaderBlockBytes = Math.max(DEFAULT_LIMITS.maxHeaderBlockBytes, 2 * options.maxHeaderListBytes);
+  return {
+    ...DEFAULT_LIMITS,
+    maxConcurrentStreams: options.maxConcurrentStreams,
+    maxHeaderListBytes: options.maxHeaderListBytes,
+    maxHeaderBlockBytes,
+    maxContinuations: Math.max(
+      DEFAULT_LIMITS.maxContinuations,
+      Math.ceil((2 * maxHeaderBlockBytes) / DEFAULT_LIMITS.maxFrameBytes),
+    ),
+    // One answer as large as a request may be, and what waits beside it.
+    maxOutputBytes: Math.max(DEFAULT_LIMITS.maxOutputBytes, 2 * options.maxReceiveMessageBytes),
+  };
+}

@@ -1,0 +1,184 @@
+import type { ServerStream } from '../../h2/request-handler.js';
+import { type CallInfo, GrpcError, STATUS } from '../grpc-server.js';
+import { type CallState, OVER } from './call-state.js';
+import type { Expiring } from './deadline-queue.js';
+import { MessageReader } from './message-reader.js';
+import type { UnaryTarget } from './unary-target.js';
+
+const MICROS_PER_MS = 1000;
+
+/** One unary call: its request as far as it has come, then what its handler may know of it. */
+export class UnaryCall implements CallInfo, CallState, Expiring {
+  expiresMs = 0;
+  queueIndex = -1;
+  readonly #stream: ServerStream;
+  readonly #target: UnaryTarget;
+  /** NaN until somebody asks. */
+  #deadlineMicros = Number.NaN;
+  /** Set once the request turned out to come in parts. */
+  #reader: MessageReader | undefined;
+  #messageComplete = false;
+  #running = false;
+  #over = false;
+
+  constructor(stream: ServerStream, target: UnaryTarget) {
+    this.#stream = stream;
+    this.#target = target;
+  }
+
+  get deadlineMicros(): number {
+    if (Number.isNaN(this.#deadlineMicros)) {
+      const { timeoutMicros, context } = this.#target;
+      this.#deadlineMicros =
+        timeoutMicros === Number.POSITIVE_INFINITY
+          ? timeoutMicros
+          : context.options.monotonicMicros() + timeoutMicros;
+    }
+    return this.#deadlineMicros;
+  }
+
+  get peer(): string {
+    return this.#stream.connection.peer;
+  }
+
+  cancelled(): boolean {
+    return this.#over;
+  }
+
+  /** The request comes in parts: it has until its deadline, or for the time that requests may take. */
+  awaitRequest(): void {
+    const { timeoutMicros, context } = this.#target;
+    this.#stream.state = this;
+    this.#reader = new MessageReader(context.maxMessageBytes, context.budgetOf(this.#stream));
+    // The time runs from here, not from when the handler asks.
+    void this.deadlineMicros;
+    const delayMs = Math.min(timeoutMicros / MICROS_PER_MS, context.receiveTimeoutMs);
+    if (delayMs !== Number.POSITIVE_INFINITY) context.deadlines.add(this, delayMs);
+  }
+
+  /** Hands the whole message to the handler; it is not used once this returns. */
+  run(message: Uint8Array): void {
+    let result: Uint8Array | Promise<Uint8Array>;
+    try {
+      result = this.#target.handler(message, this);
+    } catch (error) {
+      this.#fail(this.#target.context.toGrpcError(error));
+      return;
+    }
+    if (isPromise(result)) this.#wait(result);
+    else this.#succeed(result);
+  }
+
+  onData(stream: ServerStream, chunk: Buffer, start: number, end: number, endStream: boolean): void {
+    stream.consumed(end - start);
+    if (start < end && !this.#gather(chunk, start, end)) return;
+    if (endStream) this.#endRequest();
+  }
+
+  onTrailers(): void {
+    this.#endRequest();
+  }
+
+  onDrained(): void {}
+
+  onReset(): void {
+    this.#finish();
+  }
+
+  expire(): void {
+    const text =
+      this.#target.timeoutMicros / MICROS_PER_MS <= this.#target.context.receiveTimeoutMs || this.#running
+        ? 'Deadline exceeded'
+        : 'the request did not come in time';
+    this.#fail(new GrpcError(STATUS.DEADLINE_EXCEEDED, text));
+  }
+
+  /** False when the call has failed. */
+  #gather(chunk: Buffer, start: number, end: number): boolean {
+    const reader = this.#reader as MessageReader;
+    const { context, path } = this.#target;
+    const result = this.#messageComplete ? 'message' : reader.read(chunk, start, end);
+    if (result === 'more') return true;
+    if (result !== 'message') {
+      this.#fail(context.readError(reader, result));
+      return false;
+    }
+    if (this.#messageComplete || reader.position < end) {
+      this.#fail(
+        new GrpcError(STATUS.UNIMPLEMENTED, `Received a second request message for unary method ${path}`),
+      );
+      return false;
+    }
+    this.#messageComplete = true;
+    return true;
+  }
+
+  #endRequest(): void {
+    const { context, encoding } = this.#target;
+    if (!this.#messageComplete) {
+      this.#fail(new GrpcError(STATUS.UNIMPLEMENTED, this.#target.noMessage()));
+      return;
+    }
+    const reader = this.#reader as MessageReader;
+    if (!reader.compressed) {
+      this.run(reader.take());
+      return;
+    }
+    // What waits to be inflated still counts as half received.
+    context.inflater.inflate(encoding, reader.message, this, (inflated) => {
+      reader.drop();
+      if (inflated instanceof GrpcError) this.#fail(inflated);
+      else this.run(inflated);
+    });
+  }
+
+  /** The answer comes later, or the deadline before it. */
+  #wait(result: Promise<Uint8Array>): void {
+    const { timeoutMicros, context } = this.#target;
+    this.#stream.state = this;
+    this.#running = true;
+    context.started();
+    context.deadlines.remove(this);
+    if (timeoutMicros !== Number.POSITIVE_INFINITY) {
+      const leftMicros =
+        this.#reader === undefined
+          ? timeoutMicros
+          : Math.max(0, this.deadlineMicros - context.options.monotonicMicros());
+      context.deadlines.add(this, leftMicros / MICROS_PER_MS);
+    }
+    result.then(
+      (message) => {
+        if (!this.#over) this.#succeed(message);
+      },
+      (error: unknown) => {
+        const grpcError = context.toGrpcError(error);
+        if (!this.#over) this.#fail(grpcError);
+      },
+    );
+  }
+
+  #succeed(message: Uint8Array): void {
+    this.#finish();
+    this.#target.sendMessage(this.#stream, message);
+  }
+
+  #fail(error: GrpcError): void {
+    this.#finish();
+    this.#target.sendError(this.#stream, error);
+  }
+
+  #finish(): void {
+    this.#over = true;
+    this.#stream.state = OVER;
+    if (this.queueIndex >= 0) this.#target.context.deadlines.remove(this);
+    this.#reader?.drop();
+    if (this.#running) {
+      this.#running = false;
+      this.#target.context.ended();
+    }
+  }
+}
+
+function isPromise(result: Uint8Array | Promise<Uint8Array>): result is Promise<Uint8Array> {
+  return (result as Partial<Promise<Uint8Array>>).then !== undefined;
+}

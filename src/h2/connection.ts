@@ -1,0 +1,365 @@
+import type { ByteSink } from './byte-sink.js';
+import type { ConnectionEvents, OwnedConnection } from './connection-owner.js';
+import { ControlBudget } from './control-budget.js';
+import { ERROR_CODE } from './error-code.js';
+import { ConnectionFailure, type Failure, StreamFailure } from './failure.js';
+import { MAX_WINDOW_BYTES } from './flow-window.js';
+import { FLAG, FRAME_TYPE } from './frame/frame-type.js';
+import { readUint31, readUint32 } from './frame/payload.js';
+import { PeerSettings } from './frame/settings.js';
+import { writeGoaway, writePing, writeServerPreface, writeSettingsAck } from './frame/write-frame.js';
+import { type FrameConsumer, FrameReader } from './frame-reader.js';
+import type { H2Limits } from './limits.js';
+import { OutputBuffer } from './output-buffer.js';
+import { HTTP1_ANSWER, PrefaceReader } from './preface.js';
+import { RequestFrames } from './request-frames.js';
+import type { RequestHandler } from './request-handler.js';
+import { Streams, type StreamsHost } from './streams.js';
+
+const { PROTOCOL_ERROR, FRAME_SIZE_ERROR, ENHANCE_YOUR_CALM } = ERROR_CODE;
+
+const NO_SETTINGS = new ConnectionFailure(PROTOCOL_ERROR, "the peer's first frame is not SETTINGS");
+const BROKEN_BLOCK = new ConnectionFailure(
+  PROTOCOL_ERROR,
+  'the peer sent another frame inside a header block',
+);
+const PUSH = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent PUSH_PROMISE, which only servers may');
+const STREAM_0 = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent a frame of a stream on the connection');
+const NOT_STREAM_0 = new ConnectionFailure(
+  PROTOCOL_ERROR,
+  'the peer sent a frame of the connection on a stream',
+);
+const IDLE_STREAM = new ConnectionFailure(
+  PROTOCOL_ERROR,
+  'the peer sent a frame on a stream it never opened',
+);
+const FRAME_SIZE = new ConnectionFailure(FRAME_SIZE_ERROR, 'the peer sent a frame of a wrong length');
+const ZERO_INCREMENT = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent a WINDOW_UPDATE of 0');
+const PRIORITY_SIZE = new StreamFailure(FRAME_SIZE_ERROR, 'the peer sent PRIORITY of a wrong length');
+const SELF_DEPENDENT = new StreamFailure(PROTOCOL_ERROR, 'the peer made a stream depend on itself');
+const ZERO_STREAM_INCREMENT = new StreamFailure(PROTOCOL_ERROR, 'the peer sent a WINDOW_UPDATE of 0');
+
+/** Payloads of our PINGs: keep-alive, and the one that tells when the first GOAWAY was read. */
+const KEEP_ALIVE_PING = Buffer.from('weirping', 'latin1');
+const GOAWAY_PING = Buffer.from('weirlast', 'latin1');
+
+/** The server's side of one HTTP/2 connection (RFC 9113), without its socket. */
+export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer {
+  readonly peer: string;
+  lastReceivedMs: number;
+  private readonly sink: ByteSink;
+  private readonly events: ConnectionEvents;
+  private readonly limits: H2Limits;
+  private readonly nowMs: () => number;
+  private readonly output = new OutputBuffer();
+  private readonly reader: FrameReader;
+  private readonly streams: Streams;
+  private readonly requests: RequestFrames;
+  private readonly peerSettings = new PeerSettings();
+  private readonly control: ControlBudget;
+  private preface: PrefaceReader | undefined = new PrefaceReader();
+  /** The peer's first SETTINGS came. */
+  private greeted = false;
+  /** Inside {@link receive}: output leaves at its end. */
+  private receiving = false;
+  /** The owner knows that output waits. */
+  private announced = false;
+  private writable = true;
+  /** Nothing is read or written any more. */
+  private ended = false;
+  private closing: 'no' | 'announced' | 'closed' = 'no';
+  /** Keep-alive PINGs without their answer. */
+  private pingsUnanswered = 0;
+
+  /**
+   * `options`: `peer` names the peer in logs, `nowMs` is a clock in milliseconds that never goes back.
+   */
+  constructor(
+    sink: ByteSink,
+    handler: RequestHandler,
+    events: ConnectionEvents,
+    options: { readonly peer: string; readonly limits: H2Limits; readonly nowMs: () => number },
+  ) {
+    const { peer, limits, nowMs } = options;
+    const now = nowMs();
+    this.peer = peer;
+    this.lastReceivedMs = now;
+    this.sink = sink;
+    this.events = events;
+    this.limits = limits;
+    this.nowMs = nowMs;
+    this.reader = new FrameReader(this, limits.maxFrameBytes);
+    this.control = new ControlBudget(limits, now);
+    this.streams = new Streams(this, handler, this.output, limits, this.control);
+    this.requests = new RequestFrames(this.streams, limits);
+  }
+
+  get openStreams(): number {
+    return this.streams.size;
+  }
+
+  get unconsumedBytes(): number {
+    return this.streams.window.unconsumed;
+  }
+
+  get congested(): boolean {
+    return !this.writable;
+  }
+
+  start(): void {
+    this.lastReceivedMs = this.nowMs();
+  }
+
+  receive(chunk: Buffer): void {
+    if (this.ended) return;
+    this.lastReceivedMs = this.nowMs();
+    this.receiving = true;
+    if (this.preface === undefined) this.reader.read(chunk, 0);
+    else this.receivePreface(this.preface, chunk);
+    this.receiving = false;
+    this.writeOut();
+  }
+
+  flush(): void {
+    this.announced = false;
+    this.writeOut();
+  }
+
+  onWritable(): void {
+    this.writable = true;
+  }
+
+  ping(): void {
+    if (this.ended || !this.greeted) return;
+    this.pingsUnanswered++;
+    writePing(this.output, false, KEEP_ALIVE_PING, 0);
+    this.onOutputAdded();
+  }
+
+  closeGracefully(): void {
+    if (this.ended || this.closing !== 'no') return;
+    if (!this.greeted) {
+      // The peer has not begun: it has no request to lose.
+      this.finish();
+      return;
+    }
+    this.closing = 'announced';
+    writeGoaway(this.output, MAX_WINDOW_BYTES, ERROR_CODE.NO_ERROR, '');
+    writePing(this.output, false, GOAWAY_PING, 0);
+    this.onOutputAdded();
+  }
+
+  terminate(errorCode: number, debug: string): void {
+    if (this.ended) return;
+    this.sendLast(errorCode, debug);
+    this.streams.resetAll(errorCode);
+  }
+
+  lost(): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.reader.stop();
+    this.streams.resetAll(ERROR_CODE.CANCEL);
+    this.output.clear();
+  }
+
+  /** For {@link Streams}. */
+  onOutputAdded(): void {
+    if (this.receiving || this.announced || this.ended) return;
+    this.announced = true;
+    this.events.onOutput(this);
+  }
+
+  /** For {@link FrameReader}. */
+  onOversizedFrame(_length: number): void {
+    this.fail(FRAME_SIZE);
+  }
+
+  /** For {@link FrameReader}. */
+  onFrame(type: number, flags: number, id: number, bytes: Buffer, start: number, end: number): boolean {
+    const failure = this.takeFrame(type, flags, id, bytes, start, end);
+    if (failure === undefined) return !this.ended;
+    const fatal = failure instanceof StreamFailure ? this.streams.fail(id, failure) : failure;
+    if (fatal === undefined) return !this.ended;
+    this.fail(fatal);
+    return false;
+  }
+
+  private writeOut(): void {
+    if (this.ended) return;
+    const pending = this.output.take();
+    if (pending !== undefined) this.writable = this.sink.write(pending);
+    if (this.sink.bufferedBytes + this.streams.sender.queuedBytes > this.limits.maxOutputBytes) {
+      // A GOAWAY would wait behind what the peer does not read.
+      this.ended = true;
+      this.sink.destroy();
+      this.breakOff(ENHANCE_YOUR_CALM, 'the peer does not read its answers');
+    } else if (this.closing === 'closed' && this.streams.size === 0) {
+      this.finish();
+    }
+  }
+
+  private receivePreface(preface: PrefaceReader, chunk: Buffer): void {
+    switch (preface.read(chunk)) {
+      case 'http2':
+        this.preface = undefined;
+        writeServerPreface(this.output, this.limits);
+        this.reader.read(chunk, preface.used);
+        return;
+      case 'http1':
+        this.sink.write(HTTP1_ANSWER);
+        this.finish();
+        this.events.onBroken(this, 'the peer sent an HTTP/1 request', false);
+        return;
+      case 'garbage':
+        // Section 3.4: GOAWAY may be left out, as the peer is not using HTTP/2.
+        this.finish();
+        this.events.onBroken(this, 'the peer did not send the preface of HTTP/2', false);
+        return;
+      case 'more':
+    }
+  }
+
+  private takeFrame(
+    type: number,
+    flags: number,
+    id: number,
+    bytes: Buffer,
+    start: number,
+    end: number,
+  ): Failure {
+    const { requests } = this;
+    // Section 6.10: "any other frame or a frame on a different stream" inside a header block.
+    if (requests.openBlockId !== 0 && (type !== FRAME_TYPE.CONTINUATION || id !== requests.openBlockId)) {
+      return BROKEN_BLOCK;
+    }
+    // Section 3.4: the preface ends with SETTINGS, which are the first frame.
+    if (!this.greeted && (type !== FRAME_TYPE.SETTINGS || (flags & FLAG.ACK) !== 0)) return NO_SETTINGS;
+    switch (type) {
+      case FRAME_TYPE.DATA:
+        return requests.onData(flags, id, bytes, start, end);
+      case FRAME_TYPE.HEADERS:
+        return requests.onHeaders(flags, id, bytes, start, end);
+      case FRAME_TYPE.CONTINUATION:
+        return requests.onContinuation(flags, id, bytes, start, end);
+      case FRAME_TYPE.PUSH_PROMISE:
+        return PUSH;
+      case FRAME_TYPE.RST_STREAM:
+        return this.onRstStream(id, bytes, start, end);
+      default:
+        return (
+          this.control.charge(this.lastReceivedMs) ?? this.onControlFrame(type, flags, id, bytes, start, end)
+        );
+    }
+  }
+
+  private onControlFrame(
+    type: number,
+    flags: number,
+    id: number,
+    bytes: Buffer,
+    start: number,
+    end: number,
+  ): Failure {
+    switch (type) {
+      case FRAME_TYPE.PRIORITY:
+        if (id === 0) return STREAM_0;
+        if (end - start !== 5) return PRIORITY_SIZE;
+        return readUint31(bytes, start) === id ? SELF_DEPENDENT : undefined;
+      case FRAME_TYPE.WINDOW_UPDATE:
+        return this.onWindowUpdate(id, bytes, start, end);
+      case FRAME_TYPE.SETTINGS:
+        return id === 0 ? this.onSettings(flags, bytes, start, end) : NOT_STREAM_0;
+      case FRAME_TYPE.PING:
+        return id === 0 ? this.onPing(flags, bytes, start, end) : NOT_STREAM_0;
+      case FRAME_TYPE.GOAWAY:
+        if (id !== 0) return NOT_STREAM_0;
+        // The peer ends the connection itself once it has its answers.
+        return end - start < 8 ? FRAME_SIZE : undefined;
+      default:
+        // Section 4.1: "Implementations MUST ignore and discard frames of unknown types."
+        return undefined;
+    }
+  }
+
+  private onRstStream(id: number, bytes: Buffer, start: number, end: number): Failure {
+    if (id === 0) return STREAM_0;
+    if (end - start !== 4) return FRAME_SIZE;
+    return this.streams.isIdle(id) ? IDLE_STREAM : this.streams.onRstStream(id, readUint32(bytes, start));
+  }
+
+  private onWindowUpdate(id: number, bytes: Buffer, start: number, end: number): Failure {
+    if (end - start !== 4) return FRAME_SIZE;
+    const increment = readUint31(bytes, start);
+    if (id === 0) {
+      return increment === 0 ? ZERO_INCREMENT : this.streams.onConnectionWindow(increment);
+    }
+    if (this.streams.isIdle(id)) return IDLE_STREAM;
+    return increment === 0 ? ZERO_STREAM_INCREMENT : this.streams.onStreamWindow(id, increment);
+  }
+
+  private onSettings(flags: number, bytes: Buffer, start: number, end: number): Failure {
+    if ((flags & FLAG.ACK) !== 0) {
+      if (end !== start) return FRAME_SIZE;
+      this.streams.onSettingsAck();
+      return undefined;
+    }
+    const { peerSettings, streams } = this;
+    const problem = peerSettings.read(bytes, start, end);
+    if (problem !== undefined) return problem;
+    streams.sender.maxFrameBytes = peerSettings.maxFrameBytes;
+    streams.sender.encoder.setPeerTableBytes(peerSettings.headerTableBytes);
+    // The acknowledgement goes first: what follows it obeys the new values (section 6.5.3).
+    writeSettingsAck(this.output);
+    const overflow = streams.setSendWindow(peerSettings.initialWindowBytes);
+    if (overflow !== undefined) return overflow;
+    if (!this.greeted) {
+      this.greeted = true;
+      this.events.onGreeted(this);
+    }
+    return undefined;
+  }
+
+  private onPing(flags: number, bytes: Buffer, start: number, end: number): Failure {
+    if (end - start !== 8) return FRAME_SIZE;
+    if ((flags & FLAG.ACK) === 0) {
+      writePing(this.output, true, bytes, start);
+    } else if (GOAWAY_PING.compare(bytes, start, end) === 0) {
+      if (this.closing !== 'announced') return undefined;
+      this.closing = 'closed';
+      this.streams.closeToNew();
+      writeGoaway(this.output, this.streams.lastServedId, ERROR_CODE.NO_ERROR, '');
+    } else if (this.pingsUnanswered > 0 && KEEP_ALIVE_PING.compare(bytes, start, end) === 0) {
+      this.pingsUnanswered--;
+      this.events.onAck(this);
+    }
+    return undefined;
+  }
+
+  /** The peer broke the protocol or a limit. */
+  private fail(failure: ConnectionFailure): void {
+    if (this.ended) return;
+    this.sendLast(failure.code, failure.text);
+    this.breakOff(failure.code, failure.text);
+  }
+
+  private breakOff(code: number, text: string): void {
+    this.reader.stop();
+    this.streams.resetAll(code);
+    this.events.onBroken(this, text, this.greeted);
+  }
+
+  /** GOAWAY, everything that was written before it, and the end. */
+  private sendLast(errorCode: number, debug: string): void {
+    if (this.preface === undefined) writeGoaway(this.output, this.streams.lastServedId, errorCode, debug);
+    const pending = this.output.take();
+    if (pending !== undefined) this.sink.write(pending);
+    this.finish();
+  }
+
+  private finish(): void {
+    this.ended = true;
+    this.reader.stop();
+    this.sink.end();
+  }
+}

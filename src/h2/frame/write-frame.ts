@@ -1,0 +1,107 @@
+import type { H2Limits } from '../limits.js';
+import type { OutputBuffer } from '../output-buffer.js';
+import { FLAG, FRAME_HEADER_BYTES, FRAME_TYPE, INITIAL_WINDOW_BYTES } from './frame-type.js';
+import { SETTING } from './settings.js';
+
+/** Longest debug text of a GOAWAY in bytes; a longer one is cut. */
+const MAX_DEBUG_BYTES = 256;
+
+/** Writes a frame header (RFC 9113 section 4.1) at `at`. */
+export function writeFrameHeader(
+  bytes: Uint8Array,
+  at: number,
+  length: number,
+  type: number,
+  flags: number,
+  streamId: number,
+): void {
+  bytes[at] = length >>> 16;
+  bytes[at + 1] = length >>> 8;
+  bytes[at + 2] = length;
+  bytes[at + 3] = type;
+  bytes[at + 4] = flags;
+  writeUint32(bytes, at + 5, streamId);
+}
+
+export function writeUint32(bytes: Uint8Array, at: number, value: number): void {
+  bytes[at] = value >>> 24;
+  bytes[at + 1] = value >>> 16;
+  bytes[at + 2] = value >>> 8;
+  bytes[at + 3] = value;
+}
+
+/** RST_STREAM (section 6.4). */
+export function writeRstStream(output: OutputBuffer, streamId: number, errorCode: number): void {
+  writeWord(output, FRAME_TYPE.RST_STREAM, streamId, errorCode);
+}
+
+/** WINDOW_UPDATE (section 6.9); stream 0 is the connection. */
+export function writeWindowUpdate(output: OutputBuffer, streamId: number, increment: number): void {
+  writeWord(output, FRAME_TYPE.WINDOW_UPDATE, streamId, increment);
+}
+
+function writeWord(output: OutputBuffer, type: number, streamId: number, word: number): void {
+  const at = output.reserve(FRAME_HEADER_BYTES + 4);
+  writeFrameHeader(output.bytes, at, 4, type, 0, streamId);
+  writeUint32(output.bytes, at + FRAME_HEADER_BYTES, word);
+  output.end = at + FRAME_HEADER_BYTES + 4;
+}
+
+/** PING (section 6.7) with the 8 bytes `payload[from, from + 8)`. */
+export function writePing(output: OutputBuffer, ack: boolean, payload: Uint8Array, from: number): void {
+  const at = output.reserve(FRAME_HEADER_BYTES + 8);
+  writeFrameHeader(output.bytes, at, 8, FRAME_TYPE.PING, ack ? FLAG.ACK : 0, 0);
+  for (let index = 0; index < 8; index++) {
+    output.bytes[at + FRAME_HEADER_BYTES + index] = payload[from + index] as number;
+  }
+  output.end = at + FRAME_HEADER_BYTES + 8;
+}
+
+/** GOAWAY (section 6.8). `debug` is sent as UTF-8. */
+export function writeGoaway(
+  output: OutputBuffer,
+  lastStreamId: number,
+  errorCode: number,
+  debug: string,
+): void {
+  const text = Buffer.from(debug).subarray(0, MAX_DEBUG_BYTES);
+  const at = output.reserve(FRAME_HEADER_BYTES + 8 + text.length);
+  writeFrameHeader(output.bytes, at, 8 + text.length, FRAME_TYPE.GOAWAY, 0, 0);
+  writeUint32(output.bytes, at + FRAME_HEADER_BYTES, lastStreamId);
+  writeUint32(output.bytes, at + FRAME_HEADER_BYTES + 4, errorCode);
+  output.bytes.set(text, at + FRAME_HEADER_BYTES + 8);
+  output.end = at + FRAME_HEADER_BYTES + 8 + text.length;
+}
+
+/** SETTINGS that acknowledge the peer's (section 6.5.3). */
+export function writeSettingsAck(output: OutputBuffer): void {
+  const at = output.reserve(FRAME_HEADER_BYTES);
+  writeFrameHeader(output.bytes, at, 0, FRAME_TYPE.SETTINGS, FLAG.ACK, 0);
+  output.end = at + FRAME_HEADER_BYTES;
+}
+
+/**
+ * Our SETTINGS, and the WINDOW_UPDATE that raises the connection's window from its initial 65,535: "The connection flow-control
+ * window can only be changed using WINDOW_UPDATE frames" (section 6.9.2).
+ */
+export function writeServerPreface(output: OutputBuffer, limits: H2Limits): void {
+  const settings = [
+    [SETTING.HEADER_TABLE_SIZE, limits.headerTableBytes],
+    [SETTING.MAX_CONCURRENT_STREAMS, limits.maxConcurrentStreams],
+    [SETTING.INITIAL_WINDOW_SIZE, limits.streamWindowBytes],
+    [SETTING.MAX_FRAME_SIZE, limits.maxFrameBytes],
+    [SETTING.MAX_HEADER_LIST_SIZE, limits.maxHeaderListBytes],
+  ] as const;
+  let at = output.reserve(FRAME_HEADER_BYTES + 6 * settings.length);
+  writeFrameHeader(output.bytes, at, 6 * settings.length, FRAME_TYPE.SETTINGS, 0, 0);
+  at += FRAME_HEADER_BYTES;
+  for (const [identifier, value] of settings) {
+    output.bytes[at] = 0;
+    output.bytes[at + 1] = identifier;
+    writeUint32(output.bytes, at + 2, value);
+    at += 6;
+  }
+  output.end = at;
+  const raise = limits.connectionWindowBytes - INITIAL_WINDOW_BYTES;
+  if (raise > 0) writeWindowUpdate(output, 0, raise);
+}

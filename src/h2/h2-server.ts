@@ -1,0 +1,143 @@
+import type { Socket } from 'node:net';
+import type { H2Limits } from './limits.js';
+import type { ListenAddress } from './listen.js';
+import type { RequestHandler } from './request-handler.js';
+import { ServedConnection } from './served-connection.js';
+import { SocketServer } from './socket-server.js';
+import type { TlsMaterial, TlsOptions } from './tls-material.js';
+
+/** Limits, lifetimes and surroundings of an {@link H2Server}. */
+export interface H2ServerOptions {
+  readonly limits: H2Limits;
+  /** Serve TLS (ALPN h2) instead of clear text (prior knowledge, RFC 9113 section 3.3). */
+  readonly tls?: TlsOptions | undefined;
+  /** A connection older than this gets a GOAWAY; each has its own age, up to a tenth more or less. Infinity: never. Milliseconds. */
+  readonly maxConnectionAgeMs: number;
+  /** How long streams may go on after that GOAWAY. Milliseconds. */
+  readonly maxConnectionAgeGraceMs: number;
+  /** A connection silent for this long is sent a PING; Infinity: never. Milliseconds. */
+  readonly keepAliveIntervalMs: number;
+  /** No sign of life within this time after that PING ends the connection. Milliseconds. */
+  readonly keepAliveTimeoutMs: number;
+  /** Longest time for a TLS handshake, and again until the peer's SETTINGS (RFC 9113 section 3.4) came. Milliseconds. */
+  readonly handshakeTimeoutMs: number;
+  /** A clock that never steps back. Milliseconds. */
+  nowMs(): number;
+  /** From 0 to below 1, for the jitter of ages. */
+  random(): number;
+  /** Told of failures to accept, such as too many open files, and of mistakes of ours that cost a connection; serving goes on. */
+  onError(error: unknown): void;
+  /** Told, in a sentence, of each connection that does not begin as HTTP/2 or breaks its rules. */
+  onBadConnection(message: string): void;
+}
+
+/** Times are checked this often within the shortest of them, in milliseconds. */
+const SWEEPS_PER_SPAN = 8;
+const LONGEST_SWEEP_MS = 1000;
+const SHORTEST_SWEEP_MS = 10;
+
+/** An HTTP/2 server on TCP or a Unix domain socket, in clear text or TLS. What requests mean is the {@link RequestHandler}'s. */
+export class H2Server {
+  readonly #handler: RequestHandler;
+  readonly #options: H2ServerOptions;
+  readonly #sockets: SocketServer;
+  readonly #connections = new Set<ServedConnection>();
+  /** Connections with output that was made outside of their reading, flushed together at the end of the event-loop turn. */
+  #withOutput: ServedConnection[] = [];
+  #sweeping: NodeJS.Timeout | undefined;
+  #closing = false;
+
+  /** Throws TlsMaterialError when certificates cannot be used. */
+  constructor(handler: RequestHandler, options: H2ServerOptions) {
+    this.#handler = handler;
+    this.#options = options;
+    this.#sockets = new SocketServer({
+      tls: options.tls,
+      handshakeTimeoutMs: options.handshakeTimeoutMs,
+      onSocket: (socket, peer) => this.#serve(socket, peer),
+      onError: options.onError,
+      onBadConnection: options.onBadConnection,
+    });
+  }
+
+  /**
+   * Resolves with the port bound, 0 for a socket path; rejects with Node's system error. A socket file that nobody listens on any more is
+   * replaced, one that is served is EADDRINUSE; its rights come from the process's umask, and it goes when the server closes.
+   */
+  listen(address: ListenAddress): Promise<number> {
+    return this.#sockets.listen(address);
+  }
+
+  /** New connections get these certificates, open ones go on. Throws an Error when they cannot be used: the old ones stay. */
+  setTls(material: TlsMaterial): void {
+    this.#sockets.setTls(material);
+  }
+
+  /** Stops listening and sends GOAWAY on every connection: idle ones end now, the others with their last stream. */
+  closeGracefully(): void {
+    this.#closing = true;
+    this.#sockets.stopListening();
+    for (const connection of this.#connections) connection.closeGracefully();
+  }
+
+  /** Stops listening and cuts every connection, whatever runs on it. */
+  cut(): void {
+    this.#closing = true;
+    this.#sockets.stopListening();
+    this.#sockets.cut();
+  }
+
+  /** Resolves when no socket is left. */
+  empty(): Promise<void> {
+    return this.#sockets.empty();
+  }
+
+  #serve(socket: Socket, peer: string): void {
+    const maxAgeMs = this.#options.maxConnectionAgeMs * (0.9 + 0.2 * this.#options.random());
+    const connection = new ServedConnection(
+      socket,
+      peer,
+      maxAgeMs,
+      this.#handler,
+      this.#options,
+      this.#onOutput,
+    );
+    this.#connections.add(connection);
+    socket.once('close', () => {
+      this.#connections.delete(connection);
+      if (this.#connections.size > 0) return;
+      clearInterval(this.#sweeping);
+      this.#sweeping = undefined;
+    });
+    this.#sweeping ??= setInterval(() => this.#sweep(), sweepMs(this.#options)).unref();
+    // Its handshake began before the end did.
+    if (this.#closing) connection.closeGracefully();
+  }
+
+  readonly #onOutput = (connection: ServedConnection): void => {
+    // Not process.nextTick: the answers of several replies of the store that one turn reads leave together.
+    if (this.#withOutput.push(connection) === 1) setImmediate(this.#flush);
+  };
+
+  readonly #flush = (): void => {
+    const connections = this.#withOutput;
+    this.#withOutput = [];
+    for (const connection of connections) connection.flush();
+  };
+
+  #sweep(): void {
+    const nowMs = this.#options.nowMs();
+    for (const connection of this.#connections) connection.sweep(nowMs);
+  }
+}
+
+function sweepMs(options: H2ServerOptions): number {
+  const shortest = Math.min(
+    options.handshakeTimeoutMs,
+    options.maxConnectionAgeMs,
+    options.maxConnectionAgeGraceMs,
+    options.keepAliveIntervalMs,
+    options.keepAliveTimeoutMs,
+  );
+  return Math.min(Math.max(shortest / SWEEPS_PER_SPAN, SHORTEST_SWEEP_MS), LONGEST_SWEEP_MS);
+}

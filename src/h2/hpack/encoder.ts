@@ -1,0 +1,131 @@
+import { ENTRY_OVERHEAD } from './dynamic-table.js';
+import type { HeaderField } from './header-field.js';
+import { STATIC_TABLE_LENGTH } from './static-table.js';
+
+/** What we use of the peer's table at most, and the size of every table before SETTINGS (RFC 9113 section 6.5.2). */
+const MAX_TABLE_BYTES = 4096;
+/** Octets of the longest integer we write: any length of a string. */
+const MAX_INTEGER_OCTETS = 6;
+const MAX_SIZE_UPDATES = 2;
+
+// First octet of a field (RFC 7541 section 6): its form, and the mask of the integer in it.
+const INDEXED = 0x80;
+const INDEXED_MASK = 0x7f;
+const INCREMENTAL = 0x40;
+const INCREMENTAL_MASK = 0x3f;
+const SIZE_UPDATE = 0x20;
+const SIZE_UPDATE_MASK = 0x1f;
+const WITHOUT_INDEXING = 0x00;
+const WITHOUT_INDEXING_MASK = 0x0f;
+const PLAIN_STRING = 0x00;
+const STRING_LENGTH_MASK = 0x7f;
+
+/**
+ * Encodes the header blocks of one connection (RFC 7541). Blocks must be sent in the order in which they were encoded. A field that is
+ * {@link HeaderField.indexed} enters the dynamic table as long as there is room, and stays: nothing is evicted but by a peer that shrinks
+ * its table. Strings go out plain: Huffman code would save a few bytes of the rare texts and cost time on each.
+ */
+export class HpackEncoder {
+  /** The dynamic table, oldest first. The same few objects are sent again and again: they are found by identity. */
+  private entries: HeaderField[] = [];
+  private size = 0;
+  private maxSize = MAX_TABLE_BYTES;
+  /** Least size the table had since the last block, where {@link sizeChanged}. */
+  private leastMaxSize = MAX_TABLE_BYTES;
+  private sizeChanged = false;
+
+  /**
+   * The peer's SETTINGS_HEADER_TABLE_SIZE in bytes; 4096 before it says so. The next block begins with the size updates that a change asks
+   * for (RFC 7541 section 4.2).
+   */
+  setPeerTableBytes(bytes: number): void {
+    const maxSize = Math.min(bytes, MAX_TABLE_BYTES);
+    if (maxSize === this.maxSize) return;
+    this.leastMaxSize = this.sizeChanged ? Math.min(this.leastMaxSize, maxSize) : maxSize;
+    this.maxSize = maxSize;
+    this.sizeChanged = true;
+    while (this.size > maxSize) this.size -= sizeOf(this.entries.shift() as HeaderField);
+  }
+
+  /** Upper bound of the bytes that {@link encode} writes for `fields`, size updates included. */
+  maxLength(fields: readonly HeaderField[]): number {
+    let length = MAX_SIZE_UPDATES * MAX_INTEGER_OCTETS;
+    for (let i = 0; i < fields.length; i++) {
+      const field = fields[i] as HeaderField;
+      length += field.name.length + field.value.length + 3 * MAX_INTEGER_OCTETS;
+    }
+    return length;
+  }
+
+  /** Writes the block of `fields` into `out` from `at` on, which has room for {@link maxLength}. Returns the offset after it. */
+  encode(fields: readonly HeaderField[], out: Uint8Array, at: number): number {
+    let end = this.sizeChanged ? this.writeSizeUpdates(out, at) : at;
+    for (let i = 0; i < fields.length; i++) {
+      const field = fields[i] as HeaderField;
+      if (field.staticIndex > 0) out[end++] = INDEXED | field.staticIndex;
+      else if (field.indexed) end = this.writeIndexed(field, out, end);
+      else end = writeLiteral(field, WITHOUT_INDEXING, WITHOUT_INDEXING_MASK, out, end);
+    }
+    return end;
+  }
+
+  private writeIndexed(field: HeaderField, out: Uint8Array, at: number): number {
+    const count = this.entries.length;
+    for (let position = 0; position < count; position++) {
+      if (this.entries[position] !== field) continue;
+      return writeInteger(INDEXED, INDEXED_MASK, STATIC_TABLE_LENGTH + count - position, out, at);
+    }
+    const size = sizeOf(field);
+    if (this.size + size > this.maxSize) {
+      return writeLiteral(field, WITHOUT_INDEXING, WITHOUT_INDEXING_MASK, out, at);
+    }
+    this.entries.push(field);
+    this.size += size;
+    return writeLiteral(field, INCREMENTAL, INCREMENTAL_MASK, out, at);
+  }
+
+  private writeSizeUpdates(out: Uint8Array, at: number): number {
+    this.sizeChanged = false;
+    let end = at;
+    if (this.leastMaxSize < this.maxSize) {
+      end = writeInteger(SIZE_UPDATE, SIZE_UPDATE_MASK, this.leastMaxSize, out, end);
+    }
+    return writeInteger(SIZE_UPDATE, SIZE_UPDATE_MASK, this.maxSize, out, end);
+  }
+}
+
+/** RFC 7541 section 4.1. */
+function sizeOf(field: HeaderField): number {
+  return field.name.length + field.value.length + ENTRY_OVERHEAD;
+}
+
+/** RFC 7541 section 6.2. */
+function writeLiteral(field: HeaderField, form: number, mask: number, out: Uint8Array, at: number): number {
+  let end = writeInteger(form, mask, field.staticNameIndex, out, at);
+  if (field.staticNameIndex === 0) end = writeString(field.name, out, end);
+  return writeString(field.value, out, end);
+}
+
+/** RFC 7541 section 5.2, without Huffman code. */
+function writeString(text: string, out: Uint8Array, at: number): number {
+  let end = writeInteger(PLAIN_STRING, STRING_LENGTH_MASK, text.length, out, at);
+  for (let i = 0; i < text.length; i++) out[end++] = text.charCodeAt(i);
+  return end;
+}
+
+/** RFC 7541 section 5.1: `value` in the bits of `mask`, and as many octets after it as it needs. */
+function writeInteger(form: number, mask: number, value: number, out: Uint8Array, at: number): number {
+  let end = at;
+  if (value < mask) {
+    out[end++] = form | value;
+    return end;
+  }
+  out[end++] = form | mask;
+  let rest = value - mask;
+  while (rest >= 0x80) {
+    out[end++] = (rest & 0x7f) | 0x80;
+    rest >>>= 7;
+  }
+  out[end++] = rest;
+  return end;
+}

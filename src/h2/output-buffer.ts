@@ -1,0 +1,57 @@
+const EMPTY = Buffer.alloc(0);
+/** First slab of a connection; small, as most connections of many are idle. */
+const FIRST_SLAB_BYTES = 2048;
+/** A slab is doubled when it is used up, up to this. */
+const LARGEST_SLAB_BYTES = 65_536;
+
+/**
+ * Output of one connection, in slabs. What was handed out is never touched again; the rest of its slab takes later output:
+ *
+ *     slab:  | handed out | pending        | free        |
+ *                         start            end           bytes.length
+ */
+export class OutputBuffer {
+  /** The slab. Write at {@link end} after {@link reserve}, then move {@link end}. */
+  bytes: Buffer = EMPTY;
+  end = 0;
+  private start = 0;
+  private slabBytes = FIRST_SLAB_BYTES / 2;
+
+  /** Pending bytes. */
+  get length(): number {
+    return this.end - this.start;
+  }
+
+  /** Makes room for `octets` more after {@link end}; returns {@link end}. {@link bytes} may be another object afterwards. */
+  reserve(octets: number): number {
+    if (this.bytes.length - this.end < octets) this.nextSlab(octets);
+    return this.end;
+  }
+
+  /** Hands out what is pending, or undefined when nothing is. */
+  take(): Buffer | undefined {
+    if (this.end === this.start) return undefined;
+    const pending = this.bytes.subarray(this.start, this.end);
+    this.start = this.end;
+    // A slab that a large answer has made is not kept for small ones.
+    if (this.bytes.length > LARGEST_SLAB_BYTES) this.clear();
+    return pending;
+  }
+
+  /** Forgets what is pending. */
+  clear(): void {
+    this.bytes = EMPTY;
+    this.start = 0;
+    this.end = 0;
+  }
+
+  private nextSlab(octets: number): void {
+    const pending = this.end - this.start;
+    if (this.slabBytes < LARGEST_SLAB_BYTES) this.slabBytes *= 2;
+    const next = Buffer.allocUnsafeSlow(Math.max(this.slabBytes, 2 * (pending + octets)));
+    this.bytes.copy(next, 0, this.start, this.end);
+    this.bytes = next;
+    this.start = 0;
+    this.end = pending;
+  }
+}

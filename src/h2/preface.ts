@@ -1,0 +1,67 @@
+import { CLIENT_PREFACE } from './frame/frame-type.js';
+
+/** What the first bytes of a connection are. */
+export type PrefaceVerdict = 'more' | 'http2' | 'http1' | 'garbage';
+
+/** Longest method that is taken for HTTP/1; longer runs of capitals are garbage. */
+const MAX_METHOD_BYTES = 20;
+/** What a request with a method of its own may share with the preface: `PRI `. */
+const PRI_METHOD_BYTES = 4;
+const HTTP1 = /^[A-Z]+ (?:\/|\*|http)/;
+const HTTP1_BEGINNING = /^[A-Z]+(?: (?:h(?:t(?:tp?)?)?)?)?$/;
+
+/**
+ * Tells HTTP/2 (RFC 9113 section 3.4) from an HTTP/1 request line and from everything else, by as few bytes as decide it. They may be
+ * cut anywhere.
+ */
+export class PrefaceReader {
+  /** Bytes of the last chunk that belong to the preface, once the verdict is `http2`. */
+  used = 0;
+  private matched = 0;
+  private seen = '';
+
+  read(chunk: Buffer): PrefaceVerdict {
+    if (this.seen === '') {
+      let at = 0;
+      while (
+        at < chunk.length &&
+        this.matched < CLIENT_PREFACE.length &&
+        chunk[at] === CLIENT_PREFACE[this.matched]
+      ) {
+        at++;
+        this.matched++;
+      }
+      this.used = at;
+      if (this.matched === CLIENT_PREFACE.length) return 'http2';
+      if (at === chunk.length) return 'more';
+      if (this.matched > PRI_METHOD_BYTES) return 'garbage';
+      this.seen = CLIENT_PREFACE.toString('latin1', 0, this.matched);
+      return this.judge(chunk, at);
+    }
+    return this.judge(chunk, 0);
+  }
+
+  private judge(chunk: Buffer, from: number): PrefaceVerdict {
+    for (let at = from; at < chunk.length; at++) {
+      this.seen += String.fromCharCode(chunk[at] as number);
+      if (HTTP1.test(this.seen)) return 'http1';
+      const method = this.seen.indexOf(' ');
+      if (!HTTP1_BEGINNING.test(this.seen) || (method < 0 && this.seen.length > MAX_METHOD_BYTES))
+        return 'garbage';
+    }
+    return 'more';
+  }
+}
+
+const HTTP1_BODY =
+  'This port speaks gRPC over HTTP/2 only. Use a gRPC client, or HTTP/2 with prior knowledge.\n';
+
+/** The answer to an HTTP/1 request. */
+export const HTTP1_ANSWER = Buffer.from(
+  'HTTP/1.1 505 HTTP Version Not Supported\r\n' +
+    'content-type: text/plain\r\n' +
+    `content-length: ${HTTP1_BODY.length}\r\n` +
+    'connection: close\r\n' +
+    `\r\n${HTTP1_BODY}`,
+  'latin1',
+);

@@ -1,0 +1,111 @@
+import { ERROR_CODE } from './error-code.js';
+import { ConnectionFailure, type Failure } from './failure.js';
+import { FLAG } from './frame/frame-type.js';
+import { headersPrefixLength, paddingLength, readUint31 } from './frame/payload.js';
+import { HEADER_BLOCK_TOO_LONG, HeaderBlock } from './header-block.js';
+import { HpackDecoder } from './hpack/decoder.js';
+import type { H2Limits } from './limits.js';
+import type { Streams } from './streams.js';
+
+const { PROTOCOL_ERROR, FRAME_SIZE_ERROR, COMPRESSION_ERROR } = ERROR_CODE;
+
+const STREAM_0 = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent a frame of a stream on the connection');
+const EVEN_STREAM = new ConnectionFailure(PROTOCOL_ERROR, 'the peer opened a stream with an even identifier');
+const LONE_CONTINUATION = new ConnectionFailure(
+  PROTOCOL_ERROR,
+  'the peer sent CONTINUATION without a header block',
+);
+const PADDING = new ConnectionFailure(PROTOCOL_ERROR, 'the peer sent a frame with more padding than payload');
+const NO_PRIORITY = new ConnectionFailure(
+  FRAME_SIZE_ERROR,
+  'the peer sent HEADERS that are shorter than their flags say',
+);
+
+/** DATA, HEADERS and CONTINUATION (RFC 9113 sections 6.1, 6.2, 6.10): padding and priority off, header blocks put together and decoded. */
+export class RequestFrames {
+  /** The stream whose header block goes on; 0 when none does. */
+  openBlockId = 0;
+  private readonly streams: Streams;
+  private readonly decoder: HpackDecoder;
+  private readonly block: HeaderBlock;
+  private readonly maxHeaderBlockBytes: number;
+
+  constructor(streams: Streams, limits: H2Limits) {
+    this.streams = streams;
+    this.decoder = new HpackDecoder({
+      maxTableBytes: limits.headerTableBytes,
+      maxListBytes: limits.maxHeaderListBytes,
+    });
+    this.block = new HeaderBlock(limits);
+    this.maxHeaderBlockBytes = limits.maxHeaderBlockBytes;
+  }
+
+  onData(flags: number, id: number, bytes: Buffer, start: number, end: number): Failure {
+    if (id === 0) return STREAM_0;
+    let bodyStart = start;
+    let bodyEnd = end;
+    if ((flags & FLAG.PADDED) !== 0) {
+      const padding = paddingLength(bytes, start, end);
+      if (padding < 0) return PADDING;
+      bodyStart++;
+      bodyEnd -= padding;
+    }
+    const endStream = (flags & FLAG.END_STREAM) !== 0;
+    return this.streams.onData(id, end - start, bytes, bodyStart, bodyEnd, endStream);
+  }
+
+  onHeaders(flags: number, id: number, bytes: Buffer, start: number, end: number): Failure {
+    if (id === 0) return STREAM_0;
+    if ((id & 1) === 0) return EVEN_STREAM;
+    const endStream = (flags & FLAG.END_STREAM) !== 0;
+    let blockStart = start;
+    let blockEnd = end;
+    let selfDependent = false;
+    if ((flags & (FLAG.PADDED | FLAG.PRIORITY)) !== 0) {
+      blockStart += headersPrefixLength(flags);
+      if (blockStart > end) return NO_PRIORITY;
+      if ((flags & FLAG.PADDED) !== 0) blockEnd -= bytes[start] as number;
+      if (blockStart > blockEnd) return PADDING;
+      if ((flags & FLAG.PRIORITY) !== 0) selfDependent = readUint31(bytes, blockStart - 5) === id;
+    }
+    if ((flags & FLAG.END_HEADERS) !== 0) {
+      return this.onHeaderBlock(id, bytes, blockStart, blockEnd, endStream, selfDependent);
+    }
+    this.openBlockId = id;
+    this.block.begin(endStream, selfDependent);
+    return this.block.append(bytes, blockStart, blockEnd);
+  }
+
+  /** The caller has checked that `id` is {@link openBlockId} if there is one. */
+  onContinuation(flags: number, id: number, bytes: Buffer, start: number, end: number): Failure {
+    if (this.openBlockId === 0) return LONE_CONTINUATION;
+    const { block } = this;
+    const problem = block.countContinuation() ?? block.append(bytes, start, end);
+    if (problem !== undefined || (flags & FLAG.END_HEADERS) === 0) return problem;
+    this.openBlockId = 0;
+    const complete = block.bytes;
+    const { length } = block;
+    block.release();
+    return this.onHeaderBlock(id, complete, 0, length, block.endStream, block.selfDependent);
+  }
+
+  private onHeaderBlock(
+    id: number,
+    bytes: Buffer,
+    start: number,
+    end: number,
+    endStream: boolean,
+    selfDependent: boolean,
+  ): Failure {
+    if (end - start > this.maxHeaderBlockBytes) return HEADER_BLOCK_TOO_LONG;
+    // Every block is decoded, wanted or not, or the tables of both sides would differ from then on (section 4.3).
+    const list = this.decoder.decode(bytes, start, end);
+    if (list === undefined) {
+      return new ConnectionFailure(
+        COMPRESSION_ERROR,
+        `the peer sent a broken header block: ${this.decoder.failure}`,
+      );
+    }
+    return this.streams.onHeaders(id, list, endStream, selfDependent);
+  }
+}

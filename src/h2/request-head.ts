@@ -1,0 +1,218 @@
+import type { HeaderList } from './hpack/header-list.js';
+import type { RequestHead } from './request-handler.js';
+
+/** A request's head and what the engine itself needs of it. */
+export class CheckedHead implements RequestHead {
+  readonly method: string;
+  readonly scheme: string;
+  readonly path: string;
+  readonly authority: string | undefined;
+  readonly fields: readonly string[];
+  /** Octets of body that `content-length` promises; -1 when it is absent. */
+  readonly contentLength: number;
+
+  constructor(pseudo: PseudoFields, fields: readonly string[], contentLength: number) {
+    this.method = pseudo.method ?? '';
+    this.scheme = pseudo.scheme ?? '';
+    this.path = pseudo.path ?? '';
+    this.authority = pseudo.authority;
+    this.fields = fields;
+    this.contentLength = contentLength;
+  }
+}
+
+/** A header list that is no request: malformed (RFC 9113 section 8.1.1). */
+export class MalformedHead {
+  /** What is wrong, a clause in words. It names no value of the peer. */
+  readonly reason: string;
+
+  constructor(reason: string) {
+    this.reason = reason;
+  }
+}
+
+interface PseudoFields {
+  method: string | undefined;
+  scheme: string | undefined;
+  path: string | undefined;
+  authority: string | undefined;
+}
+
+/**
+ * The request in a header list, checked by RFC 9113 section 8. It is worked out once for each list and kept in its `derived`. What
+ * stands in `like`, an earlier head of the connection, at the same place is not checked again: requests of one peer differ in few fields.
+ */
+export function requestHead(list: HeaderList, like: CheckedHead | undefined): CheckedHead | MalformedHead {
+  const known = list.derived;
+  if (known instanceof CheckedHead || known instanceof MalformedHead) return known;
+  const head = checkRequest(list.fields, like);
+  list.derived = head;
+  return head;
+}
+
+/** What is wrong with a trailer section, or undefined: it holds no pseudo-header fields (section 8.1) and keeps the rules of fields. */
+export function checkTrailers(list: HeaderList): string | undefined {
+  const { fields } = list;
+  for (let at = 0; at < fields.length; at += 2) {
+    const problem = checkField(fields[at] as string, fields[at + 1] as string);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function checkRequest(fields: readonly string[], like: CheckedHead | undefined): CheckedHead | MalformedHead {
+  const pseudo: PseudoFields = {
+    method: undefined,
+    scheme: undefined,
+    path: undefined,
+    authority: undefined,
+  };
+  let at = 0;
+  // "All pseudo-header fields MUST appear in a field block before all regular field lines" (section 8.3).
+  while (at < fields.length && (fields[at] as string).charCodeAt(0) === COLON) {
+    const problem = takePseudoField(pseudo, fields[at] as string, fields[at + 1] as string);
+    if (problem !== undefined) return new MalformedHead(problem);
+    at += 2;
+  }
+  const problem = checkPseudoFields(pseudo, like);
+  if (problem !== undefined) return new MalformedHead(problem);
+  const regular = fields.slice(at);
+  const known = like === undefined ? NO_FIELDS : like.fields;
+  let contentLength = -1;
+  for (at = 0; at < regular.length; at += 2) {
+    const name = regular[at] as string;
+    const value = regular[at + 1] as string;
+    if (at >= known.length || name !== known[at] || value !== known[at + 1]) {
+      const problem = checkField(name, value);
+      if (problem !== undefined) return new MalformedHead(problem);
+    }
+    if (name === 'content-length') {
+      const length = parseLength(value);
+      if (length < 0 || (contentLength >= 0 && contentLength !== length)) {
+        return new MalformedHead('content-length is not one number');
+      }
+      contentLength = length;
+    }
+  }
+  return new CheckedHead(pseudo, regular, contentLength);
+}
+
+/** The number of a content-length (RFC 9110 section 8.6), or -1. Longer than 15 digits none can be. */
+function parseLength(value: string): number {
+  if (value.length === 0 || value.length > 15) return -1;
+  let length = 0;
+  for (let at = 0; at < value.length; at++) {
+    const digit = value.charCodeAt(at) - 0x30;
+    if (digit < 0 || digit > 9) return -1;
+    length = 10 * length + digit;
+  }
+  return length;
+}
+
+function takePseudoField(pseudo: PseudoFields, name: string, value: string): string | undefined {
+  switch (name) {
+    case ':method':
+      if (pseudo.method !== undefined) return ':method comes twice';
+      pseudo.method = value;
+      return undefined;
+    case ':scheme':
+      if (pseudo.scheme !== undefined) return ':scheme comes twice';
+      pseudo.scheme = value;
+      return undefined;
+    case ':path':
+      if (pseudo.path !== undefined) return ':path comes twice';
+      pseudo.path = value;
+      return undefined;
+    case ':authority':
+      if (pseudo.authority !== undefined) return ':authority comes twice';
+      pseudo.authority = value;
+      return undefined;
+    default:
+      return 'a pseudo-header field is not one of a request';
+  }
+}
+
+function checkPseudoFields(pseudo: PseudoFields, like: CheckedHead | undefined): string | undefined {
+  const { method, scheme, path, authority } = pseudo;
+  // The head of CONNECT keeps '' for what was absent, so an empty path says nothing.
+  if (like !== undefined && path !== '' && path === like.path && method === like.method) {
+    if (scheme === like.scheme && authority === like.authority) return undefined;
+  }
+  if (method === undefined || !isToken(method)) return ':method is missing or no token';
+  if (authority !== undefined && !isFieldValue(authority))
+    return ':authority has octets that no field may have';
+  if (method === 'CONNECT') {
+    // Section 8.5: ":scheme" and ":path" MUST be omitted, ":authority" names host and port.
+    if (scheme !== undefined || path !== undefined) return 'CONNECT comes with :scheme or :path';
+    return authority === undefined || authority === '' ? 'CONNECT comes without :authority' : undefined;
+  }
+  if (scheme === undefined || scheme === '' || !isFieldValue(scheme))
+    return ':scheme is missing or has bad octets';
+  if (path === undefined || path === '' || !isFieldValue(path)) return ':path is missing or has bad octets';
+  // Section 8.3.1: for http and https it starts with "/", or is "*" for OPTIONS.
+  if (scheme !== 'http' && scheme !== 'https') return undefined;
+  if (path.charCodeAt(0) === SLASH || (path === '*' && method === 'OPTIONS')) return undefined;
+  return ':path does not start with a slash';
+}
+
+function checkField(name: string, value: string): string | undefined {
+  if (!isFieldName(name)) {
+    return name.charCodeAt(0) === COLON
+      ? 'a pseudo-header field stands where none may'
+      : 'a field name has octets that none may have, or capitals';
+  }
+  if (!isFieldValue(value)) return 'a field value has octets that none may have';
+  switch (name) {
+    // Section 8.2.2: connection-specific fields.
+    case 'connection':
+    case 'proxy-connection':
+    case 'keep-alive':
+    case 'transfer-encoding':
+    case 'upgrade':
+      return 'a field belongs to HTTP/1 connections';
+    case 'te':
+      return value === 'trailers' ? undefined : 'te is not "trailers"';
+    default:
+      return undefined;
+  }
+}
+
+const NO_FIELDS: readonly string[] = [];
+const COLON = 0x3a;
+const SLASH = 0x2f;
+const SPACE = 0x20;
+const TAB = 0x09;
+
+/** By octet: 1 for those of a token (RFC 9110 section 5.6.2) in lower case, 2 for its capitals. */
+const TOKEN = new Uint8Array(256);
+for (const character of "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
+  TOKEN[character.charCodeAt(0)] = 1;
+for (let octet = 0x41; octet <= 0x5a; octet++) TOKEN[octet] = 2;
+
+/** Section 8.2: "Field names MUST be converted to lowercase"; tokens are what RFC 9110 allows. */
+function isFieldName(name: string): boolean {
+  for (let at = 0; at < name.length; at++) {
+    if (TOKEN[name.charCodeAt(at)] !== 1) return false;
+  }
+  return name.length > 0;
+}
+
+function isToken(text: string): boolean {
+  for (let at = 0; at < text.length; at++) {
+    if (TOKEN[text.charCodeAt(at)] === 0) return false;
+  }
+  return text.length > 0;
+}
+
+/** Section 8.2.1: no NUL, CR or LF anywhere, no space or tab at either end. */
+function isFieldValue(value: string): boolean {
+  const { length } = value;
+  if (length === 0) return true;
+  for (let at = 0; at < length; at++) {
+    const octet = value.charCodeAt(at);
+    if (octet < 0x0e && (octet === 0 || octet === 0x0a || octet === 0x0d)) return false;
+  }
+  const first = value.charCodeAt(0);
+  const last = value.charCodeAt(length - 1);
+  return first !== SPACE && first !== TAB && last !== SPACE && last !== TAB;
+}

@@ -1,0 +1,281 @@
+import { CONTROL_PER_MESSAGE, type ControlBudget } from './control-budget.js';
+import { sendable } from './flow-window.js';
+import {
+  FLAG,
+  FRAME_HEADER_BYTES,
+  FRAME_TYPE,
+  INITIAL_WINDOW_BYTES,
+  MIN_MAX_FRAME_BYTES,
+} from './frame/frame-type.js';
+import { writeFrameHeader } from './frame/write-frame.js';
+import { HpackEncoder } from './hpack/encoder.js';
+import type { HeaderField } from './hpack/header-field.js';
+import type { OutputBuffer } from './output-buffer.js';
+import type { H2Stream } from './stream.js';
+
+const NO_BYTES = new Uint8Array(0);
+/** Copies up to this many bytes are quicker by a loop than by `set`. */
+const LOOP_BYTES = 24;
+
+/** Learns when a response has left. */
+export interface ResponseEvents {
+  /** The stream's END_STREAM is in the output. */
+  onResponseSent(stream: H2Stream): void;
+}
+
+/**
+ * Writes responses as frames, as far as the windows of the peer allow (RFC 9113 section 5.2); the rest waits at its stream. A
+ * waiting stream is woken by its own WINDOW_UPDATE, or, when only the connection's window is used up, by that of the connection,
+ * in the order the streams came to wait.
+ */
+export class ResponseSender {
+  /** Octets of DATA the peer allows on the whole connection. */
+  window = INITIAL_WINDOW_BYTES;
+  /** Largest payload the peer takes. */
+  maxFrameBytes = MIN_MAX_FRAME_BYTES;
+  /** Octets of body waiting for windows, over all streams. */
+  queuedBytes = 0;
+  readonly encoder = new HpackEncoder();
+  private readonly output: OutputBuffer;
+  private readonly events: ResponseEvents;
+  private readonly control: ControlBudget;
+  private readonly waiting = new Set<H2Stream>();
+
+  constructor(output: OutputBuffer, events: ResponseEvents, control: ControlBudget) {
+    this.control = control;
+    this.output = output;
+    this.events = events;
+  }
+
+  sendHeaders(stream: H2Stream, fields: readonly HeaderField[], endStream: boolean): void {
+    stream.headersSent = true;
+    this.writeHeaders(stream.id, fields, endStream);
+    if (endStream) this.finish(stream);
+  }
+
+  sendData(stream: H2Stream, bytes: Uint8Array, endStream: boolean): void {
+    // Not by frame: a peer that opens its window octet by octet would earn what that takes.
+    this.control.earned += CONTROL_PER_MESSAGE;
+    let rest = 0;
+    if (stream.queue === undefined) {
+      rest = this.writeData(stream, bytes, 0, endStream);
+      if (rest === bytes.length) {
+        if (endStream) {
+          if (rest === 0) this.writeDataFrame(stream.id, NO_BYTES, 0, 0, true);
+          this.finish(stream);
+        }
+        return;
+      }
+    }
+    stream.ending = endStream;
+    if (rest < bytes.length) this.enqueue(stream, bytes, rest);
+  }
+
+  sendTrailers(stream: H2Stream, fields: readonly HeaderField[]): void {
+    if (stream.queue !== undefined) {
+      stream.ending = true;
+      stream.queuedTrailers = fields;
+      return;
+    }
+    this.writeHeaders(stream.id, fields, true);
+    this.finish(stream);
+  }
+
+  /** Kept small: the case that the windows and one frame have room for everything. */
+  sendResponse(
+    stream: H2Stream,
+    headers: readonly HeaderField[],
+    prefix: Uint8Array,
+    body: Uint8Array,
+    trailers: readonly HeaderField[],
+  ): void {
+    const { encoder, output } = this;
+    const size = prefix.length + body.length;
+    const headersBound = encoder.maxLength(headers);
+    const trailersBound = encoder.maxLength(trailers);
+    if (
+      size === 0 ||
+      trailers.length === 0 ||
+      size > stream.sendWindow ||
+      size > this.window ||
+      size > this.maxFrameBytes ||
+      headersBound > this.maxFrameBytes ||
+      trailersBound > this.maxFrameBytes
+    ) {
+      this.sendResponseInParts(stream, headers, prefix, body, trailers);
+      return;
+    }
+    const { id } = stream;
+    const start = output.reserve(3 * FRAME_HEADER_BYTES + headersBound + size + trailersBound);
+    const { bytes } = output;
+    const headersEnd = encoder.encode(headers, bytes, start + FRAME_HEADER_BYTES);
+    writeFrameHeader(
+      bytes,
+      start,
+      headersEnd - start - FRAME_HEADER_BYTES,
+      FRAME_TYPE.HEADERS,
+      FLAG.END_HEADERS,
+      id,
+    );
+    writeFrameHeader(bytes, headersEnd, size, FRAME_TYPE.DATA, 0, id);
+    let at = headersEnd + FRAME_HEADER_BYTES;
+    copyInto(bytes, at, prefix, 0, prefix.length);
+    at += prefix.length;
+    copyInto(bytes, at, body, 0, body.length);
+    at += body.length;
+    const trailersEnd = encoder.encode(trailers, bytes, at + FRAME_HEADER_BYTES);
+    writeFrameHeader(
+      bytes,
+      at,
+      trailersEnd - at - FRAME_HEADER_BYTES,
+      FRAME_TYPE.HEADERS,
+      FLAG.END_HEADERS | FLAG.END_STREAM,
+      id,
+    );
+    output.end = trailersEnd;
+    stream.sendWindow -= size;
+    this.window -= size;
+    this.control.earned += CONTROL_PER_MESSAGE;
+    stream.headersSent = true;
+    this.finish(stream);
+  }
+
+  /** A header block as HEADERS and, past the peer's frame size, CONTINUATION frames. */
+  writeHeaders(streamId: number, fields: readonly HeaderField[], endStream: boolean): void {
+    const { encoder, output } = this;
+    const bound = encoder.maxLength(fields);
+    const start = output.reserve(FRAME_HEADER_BYTES + bound);
+    const end = encoder.encode(fields, output.bytes, start + FRAME_HEADER_BYTES);
+    const length = end - start - FRAME_HEADER_BYTES;
+    const endFlag = endStream ? FLAG.END_STREAM : 0;
+    if (length <= this.maxFrameBytes) {
+      writeFrameHeader(output.bytes, start, length, FRAME_TYPE.HEADERS, FLAG.END_HEADERS | endFlag, streamId);
+      output.end = end;
+      return;
+    }
+    const block = Buffer.from(output.bytes.subarray(start + FRAME_HEADER_BYTES, end));
+    for (let from = 0; from < block.length; from += this.maxFrameBytes) {
+      const to = Math.min(block.length, from + this.maxFrameBytes);
+      const at = output.reserve(FRAME_HEADER_BYTES + to - from);
+      const flags = (from === 0 ? endFlag : 0) | (to === block.length ? FLAG.END_HEADERS : 0);
+      const type = from === 0 ? FRAME_TYPE.HEADERS : FRAME_TYPE.CONTINUATION;
+      writeFrameHeader(output.bytes, at, to - from, type, flags, streamId);
+      block.copy(output.bytes, at + FRAME_HEADER_BYTES, from, to);
+      output.end = at + FRAME_HEADER_BYTES + to - from;
+    }
+  }
+
+  /** The stream's window has grown: sends what waits, as far as it goes. True when nothing waits any more, after something did. */
+  resume(stream: H2Stream): boolean {
+    const { queue } = stream;
+    if (queue === undefined) return false;
+    while (queue.length > 0) {
+      const first = queue[0] as Uint8Array;
+      const before = stream.queueOffset;
+      const last = queue.length === 1 && stream.ending && stream.queuedTrailers === undefined;
+      const after = this.writeData(stream, first, before, last);
+      stream.queueOffset = after;
+      stream.queuedBytes -= after - before;
+      this.queuedBytes -= after - before;
+      if (after < first.length) {
+        if (stream.sendWindow > 0) this.waiting.add(stream);
+        return false;
+      }
+      queue.shift();
+      stream.queueOffset = 0;
+    }
+    stream.queue = undefined;
+    this.waiting.delete(stream);
+    if (stream.queuedTrailers !== undefined) {
+      this.writeHeaders(stream.id, stream.queuedTrailers, true);
+      stream.queuedTrailers = undefined;
+    }
+    if (stream.ending) this.finish(stream);
+    return true;
+  }
+
+  /** The next stream that waits for the connection's window, if that has room; it has to be {@link resume}d. */
+  nextWaiting(): H2Stream | undefined {
+    if (this.window <= 0) return undefined;
+    for (const stream of this.waiting) {
+      this.waiting.delete(stream);
+      return stream;
+    }
+    return undefined;
+  }
+
+  /** Drops what waits at a stream that is over. */
+  forget(stream: H2Stream): void {
+    if (stream.queue === undefined) return;
+    this.queuedBytes -= stream.queuedBytes;
+    stream.queuedBytes = 0;
+    stream.queue = undefined;
+    stream.queuedTrailers = undefined;
+    this.waiting.delete(stream);
+  }
+
+  private sendResponseInParts(
+    stream: H2Stream,
+    headers: readonly HeaderField[],
+    prefix: Uint8Array,
+    body: Uint8Array,
+    trailers: readonly HeaderField[],
+  ): void {
+    this.sendHeaders(stream, headers, false);
+    const message = Buffer.concat([prefix, body]);
+    if (trailers.length === 0) {
+      this.sendData(stream, message, true);
+      return;
+    }
+    if (message.length > 0) this.sendData(stream, message, false);
+    this.sendTrailers(stream, trailers);
+  }
+
+  /** Writes DATA frames from `bytes[from, …)` as far as the windows go; returns where it stopped. */
+  private writeData(stream: H2Stream, bytes: Uint8Array, from: number, endStream: boolean): number {
+    let at = from;
+    while (at < bytes.length) {
+      const room = Math.min(sendable(stream.sendWindow, this.window), this.maxFrameBytes, bytes.length - at);
+      if (room === 0) break;
+      this.writeDataFrame(stream.id, bytes, at, at + room, endStream && at + room === bytes.length);
+      stream.sendWindow -= room;
+      this.window -= room;
+      at += room;
+    }
+    return at;
+  }
+
+  private writeDataFrame(id: number, bytes: Uint8Array, from: number, to: number, endStream: boolean): void {
+    const at = this.output.reserve(FRAME_HEADER_BYTES + to - from);
+    writeFrameHeader(this.output.bytes, at, to - from, FRAME_TYPE.DATA, endStream ? FLAG.END_STREAM : 0, id);
+    copyInto(this.output.bytes, at + FRAME_HEADER_BYTES, bytes, from, to);
+    this.output.end = at + FRAME_HEADER_BYTES + to - from;
+  }
+
+  private enqueue(stream: H2Stream, bytes: Uint8Array, from: number): void {
+    const copy = Buffer.from(bytes.subarray(from));
+    if (stream.queue === undefined) {
+      stream.queue = [copy];
+      stream.queueOffset = 0;
+      // A window of its own that is used up wakes the stream itself.
+      if (stream.sendWindow > 0) this.waiting.add(stream);
+    } else {
+      stream.queue.push(copy);
+    }
+    stream.queuedBytes += copy.length;
+    this.queuedBytes += copy.length;
+  }
+
+  private finish(stream: H2Stream): void {
+    stream.ending = true;
+    this.events.onResponseSent(stream);
+  }
+}
+
+function copyInto(target: Buffer, at: number, source: Uint8Array, from: number, to: number): void {
+  if (to - from > LOOP_BYTES) {
+    target.set(from === 0 && to === source.length ? source : source.subarray(from, to), at);
+    return;
+  }
+  for (let index = from; index < to; index++) target[at + index - from] = source[index] as number;
+}

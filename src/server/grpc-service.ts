@@ -1,0 +1,226 @@
+import { createReferenceCodec } from '../codec/reference-codec.js';
+import {
+  loadReflectionDefinition,
+  RATE_LIMIT_SERVICE,
+  SHOULD_RATE_LIMIT_PATH,
+} from '../codec/rls-definition.js';
+import { createWireCodec } from '../codec/wire-codec.js';
+import type { PolicySet } from '../config/policy.js';
+import { formatHostPort } from '../grpc/connections.js';
+import {
+  GrpcError,
+  type ListenAddress,
+  STATUS,
+  type TlsMaterial,
+  type TlsOptions,
+  type UnaryHandler,
+} from '../grpc/grpc-server.js';
+import { Health } from '../grpc/health.js';
+import { addReflection } from '../grpc/reflection.js';
+import { type Clock, MAX_TIMER_MS } from '../limiter/clock.js';
+import { Refusal, ShouldRateLimit } from '../service/should-rate-limit.js';
+import type { Logger } from '../telemetry/logger.js';
+import { Metrics } from '../telemetry/metrics.js';
+import type { Closers } from './closers.js';
+import { decisionObserver } from './decision-observer.js';
+import { createGrpcServer } from './grpc-transport.js';
+import { Serving, type ServingConditions } from './serving.js';
+import type { Settings } from './settings-table.js';
+import { listenError } from './start-error.js';
+import { openStore } from './store.js';
+
+/** The policies that decisions are made by, whoever loads them. */
+export interface PolicySource {
+  /** The snapshot in force. */
+  current(): PolicySet;
+  /** Told after each reload, also of files that are bad, so that the old policy stays. */
+  onReload(listener: () => void): void;
+}
+
+/** The certificates of the gRPC port, whoever reads them. */
+export interface TlsSource {
+  /** Those to begin with. */
+  readonly options: TlsOptions;
+  /** Hands changed certificates to `setTls`. */
+  follow(setTls: (material: TlsMaterial) => void): void;
+}
+
+/** What {@link openGrpcService} builds on. */
+export interface GrpcServiceOptions {
+  readonly settings: Settings;
+  /** Undefined: clear text. */
+  readonly tls: TlsSource | undefined;
+  readonly version: string;
+  readonly policies: PolicySource;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What decides, with its gRPC port: the whole of weir but for policy files and HTTP. */
+export interface GrpcService {
+  readonly metrics: Metrics;
+  readonly serving: Serving;
+  /** For people: `memory`, or Redis and its address. */
+  readonly storeName: string;
+  storeUp(): boolean;
+  /** `listener` runs whenever `serving` or `storeUp` may have changed. */
+  onHealth(listener: () => void): void;
+  /** Opens the port; resolves with its address as `host:port`, rejects with {@link StartError}. */
+  listen(): Promise<string>;
+  /** NOT_SERVING, drain delay, running calls; resolves when no call is left. `why` goes to the log. */
+  drain(why: string): Promise<void>;
+}
+
+const MICROS_PER_MS = 1000;
+
+function timerMs(micros: number): number {
+  return Math.min(micros / MICROS_PER_MS, MAX_TIMER_MS);
+}
+
+/** gRPC's way to say never (GRPC_ARG_MAX_CONNECTION_AGE_MS). */
+function zeroIsNever(micros: number): number {
+  return micros === 0 ? Number.POSITIVE_INFINITY : micros / MICROS_PER_MS;
+}
+
+/** Whether some rule answers `error` while the store is away. */
+function needsStore(policies: PolicySet): boolean {
+  for (const policy of policies.domains.values()) {
+    if (policy.rules.some((rule) => rule.onStoreFailure === 'error')) return true;
+  }
+  return false;
+}
+
+/** The gRPC face of the service: refusals become statuses. */
+function unaryHandler(service: ShouldRateLimit, metrics: Metrics): UnaryHandler {
+  const finish = (result: Uint8Array | Refusal): Uint8Array => {
+    if (!(result instanceof Refusal)) return result;
+    const code = result.kind === 'bad_request' ? STATUS.INVALID_ARGUMENT : STATUS.UNAVAILABLE;
+    metrics.refused(result.kind === 'bad_request' ? 'INVALID_ARGUMENT' : 'UNAVAILABLE');
+    throw new GrpcError(code, result.message);
+  };
+  return (message, call) => {
+    const result = service.handle(message, call.deadlineMicros);
+    return result instanceof Promise ? result.then(finish) : finish(result);
+  };
+}
+
+/** One line in ten seconds about connections that do not speak HTTP/2: a port scanner must not fill the log. */
+function badConnections(log: Logger, clock: Clock): (message: string) => void {
+  let quietUntilMicros = 0;
+  return (message) => {
+    if (clock.monotonicMicros() < quietUntilMicros) return;
+    quietUntilMicros = clock.monotonicMicros() + 10_000_000;
+    log.warn(message);
+  };
+}
+
+/** Where gRPC is served: for Node, for people (once the port is known), and by which settings. */
+function listenAddress(settings: Settings): {
+  readonly address: ListenAddress;
+  readonly variables: string;
+  name(port: number): string;
+} {
+  const { grpcHost: host, grpcPort: port, grpcUds: path } = settings;
+  if (path !== '') return { address: { path }, variables: 'GRPC_UDS', name: () => `unix:${path}` };
+  const reusePort = settings.workers > 1 && settings.workerScheduling === 'reuse-port';
+  return {
+    address: { host, port, reusePort },
+    variables: 'GRPC_HOST, GRPC_PORT',
+    name: (bound) => formatHostPort(host, bound),
+  };
+}
+
+/** Opens store, metrics and gRPC server as the settings say; what must be closed goes to `closers`. Throws {@link StartError}. */
+export function openGrpcService(options: GrpcServiceOptions, closers: Closers): GrpcService {
+  const { settings, policies, clock, log } = options;
+  const store = openStore(settings, clock, log);
+  closers.add(() => store.close());
+  const metrics = new Metrics({
+    maxSeries: settings.metricsMaxSeries,
+    version: options.version,
+    memoryStats: () => store.memoryStats(),
+    denyCacheStats: () => store.denyCacheStats(),
+  });
+  metrics.policyInForce(policies.current().version);
+
+  const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
+  const conditions: ServingConditions = {
+    draining: false,
+    storeUp: store.up(),
+    storeReached: store.up(),
+    needsStore: needsStore(policies.current()),
+    followsStore: settings.redisHealthFollows,
+  };
+  const healthListeners: (() => void)[] = [];
+  const tellHealth = (): void => {
+    for (const listener of healthListeners) listener();
+  };
+  const serving = new Serving(conditions, (isServing) => {
+    health.setServing(isServing);
+    tellHealth();
+  });
+  metrics.storeUp(store.up());
+  store.onChange((up) => {
+    metrics.storeUp(up);
+    serving.update(up ? { storeUp: true, storeReached: true } : { storeUp: false });
+    tellHealth();
+  });
+  store.onAnswer((micros) => metrics.storeAnswered(micros));
+  policies.onReload(() => {
+    store.reloaded();
+    metrics.policyInForce(policies.current().version);
+    serving.update({ needsStore: needsStore(policies.current()) });
+  });
+
+  const service = new ShouldRateLimit({
+    codec: settings.rlsCodec === 'reference' ? createReferenceCodec() : createWireCodec(),
+    clock,
+    store: store.buckets,
+    local: store.local,
+    policies: () => policies.current(),
+    observer: decisionObserver(metrics, log),
+    storeTimeoutMicros: settings.redisTimeout,
+    maxDescriptors: settings.maxDescriptors,
+  });
+  const grpc = createGrpcServer(settings.grpcTransport, {
+    tls: options.tls?.options,
+    maxReceiveMessageBytes: settings.grpcMaxMessageBytes,
+    maxConcurrentStreams: settings.grpcMaxStreams,
+    maxHeaderListBytes: settings.grpcMaxHeaderBytes,
+    maxConnectionAgeMs: zeroIsNever(settings.grpcMaxConnectionAge),
+    maxConnectionAgeGraceMs: zeroIsNever(settings.grpcMaxConnectionAgeGrace),
+    keepAliveIntervalMs: zeroIsNever(settings.grpcKeepAliveInterval),
+    keepAliveTimeoutMs: zeroIsNever(settings.grpcKeepAliveTimeout),
+    monotonicMicros: () => clock.monotonicMicros(),
+    onError: (error) => log.error({ err: error }, 'unexpected error'),
+    onBadConnection: badConnections(log, clock),
+  });
+  grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics));
+  health.addTo(grpc);
+  addReflection(grpc, loadReflectionDefinition());
+
+  return {
+    metrics,
+    serving,
+    storeName: store.name,
+    storeUp: () => store.up(),
+    onHealth: (listener) => healthListeners.push(listener),
+    async listen() {
+      const { address, name, variables } = listenAddress(settings);
+      const port = await grpc.listen(address).catch((error: unknown) => {
+        throw listenError('gRPC', name(settings.grpcPort), variables, error);
+      });
+      closers.add(() => grpc.close());
+      options.tls?.follow((material) => grpc.setTls(material));
+      return name(port);
+    },
+    async drain(why) {
+      const delayMs = timerMs(settings.shutdownDrainDelay);
+      const graceMs = timerMs(settings.shutdownGrace);
+      log.info({ why, delayMs, graceMs }, 'draining');
+      serving.update({ draining: true });
+      if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
+      await grpc.drain(graceMs);
+    },
+  };
+}

@@ -1,0 +1,169 @@
+import { readFileSync } from 'node:fs';
+import { PolicyWatcher } from '../config/policy-watcher.js';
+import {
+  secureContextOptions,
+  type TlsMaterial,
+  TlsMaterialError,
+  type TlsOptions,
+} from '../h2/tls-material.js';
+import type { Logger } from '../telemetry/logger.js';
+import type { TlsSource } from './grpc-service.js';
+import type { Settings } from './settings-table.js';
+import { StartError } from './start-error.js';
+
+/** Certificate and key come as two files, one after the other: how long to wait for the second. Milliseconds. */
+const DEBOUNCE_MS = 200;
+/** For file systems that tell of no changes. Milliseconds. */
+const POLL_MS = 5000;
+
+const VARIABLES = {
+  cert: 'GRPC_SERVER_TLS_CERT',
+  key: 'GRPC_SERVER_TLS_KEY',
+  clientCa: 'GRPC_CLIENT_TLS_CACERT',
+} as const;
+type Part = keyof typeof VARIABLES;
+type Paths = Readonly<Record<Part, string>>;
+
+/** The certificates of the gRPC port, followed as their files change. */
+export interface TlsFiles extends TlsSource {
+  close(): void;
+}
+
+/** Reads the TLS settings and their files; undefined for clear text. Throws {@link StartError} with what is missing or bad. */
+export function openTlsFiles(settings: Settings, log: Logger): TlsFiles | undefined {
+  const paths: Paths = {
+    cert: settings.grpcServerTlsCert,
+    key: settings.grpcServerTlsKey,
+    clientCa: settings.grpcClientTlsCaCert,
+  };
+  const clientSan = settings.grpcClientTlsSan;
+  const contradictions = findContradictions(settings.grpcServerUseTls, paths, clientSan);
+  if (contradictions.length > 0) throw new StartError(contradictions);
+  if (!settings.grpcServerUseTls) {
+    if (paths.cert !== '' || paths.key !== '') {
+      log.warn(
+        'GRPC_SERVER_USE_TLS is off: gRPC is served in clear text, and GRPC_SERVER_TLS_CERT is not used',
+      );
+    }
+    return undefined;
+  }
+  const read = readMaterial(paths);
+  if (!read.ok) throw new StartError([read.error]);
+  const options = { material: read.material, clientSan: clientSan === '' ? undefined : clientSan };
+  return new FollowedFiles(paths, options, log);
+}
+
+function findContradictions(useTls: boolean, paths: Paths, clientSan: string): readonly string[] {
+  const lines: string[] = [];
+  if (useTls) {
+    for (const part of ['cert', 'key'] as const) {
+      if (paths[part] === '') lines.push(`GRPC_SERVER_USE_TLS is on: set ${VARIABLES[part]} to a PEM file`);
+    }
+    if (clientSan !== '' && paths.clientCa === '') {
+      lines.push('GRPC_CLIENT_TLS_SAN needs GRPC_CLIENT_TLS_CACERT, or any client could claim the name');
+    }
+    return lines;
+  }
+  // Somebody who sets these believes that clients are checked.
+  if (paths.clientCa !== '') lines.push('GRPC_CLIENT_TLS_CACERT needs GRPC_SERVER_USE_TLS=true');
+  if (clientSan !== '') lines.push('GRPC_CLIENT_TLS_SAN needs GRPC_SERVER_USE_TLS=true');
+  return lines;
+}
+
+type ReadResult =
+  | { readonly ok: true; readonly material: TlsMaterial }
+  | { readonly ok: false; readonly error: string };
+
+/** Reads and checks the files; `error` names the variable, the file and what is wrong with it. */
+function readMaterial(paths: Paths): ReadResult {
+  const texts: Partial<Record<Part, string>> = {};
+  for (const part of ['cert', 'key', 'clientCa'] as const) {
+    if (paths[part] === '') continue;
+    try {
+      texts[part] = readFileSync(paths[part], 'utf8');
+    } catch (error) {
+      return {
+        ok: false,
+        error: `${VARIABLES[part]}: cannot read ${paths[part]}: ${(error as Error).message}`,
+      };
+    }
+  }
+  const material = { cert: texts.cert ?? '', key: texts.key ?? '', clientCa: texts.clientCa };
+  try {
+    secureContextOptions(material);
+    return { ok: true, material };
+  } catch (error) {
+    if (!(error instanceof TlsMaterialError)) throw error;
+    return { ok: false, error: `${VARIABLES[error.part]}: ${paths[error.part]}: ${error.message}` };
+  }
+}
+
+class FollowedFiles implements TlsFiles {
+  readonly options: TlsOptions;
+  readonly #paths: Paths;
+  readonly #files: readonly string[];
+  readonly #log: Logger;
+  readonly #watcher: PolicyWatcher;
+  #setTls: ((material: TlsMaterial) => void) | undefined;
+  #inForce: TlsMaterial;
+  #fingerprint: string;
+  /** What the latest reading failed of, '' if it did not. */
+  #failure = '';
+  #debounce: NodeJS.Timeout | undefined;
+  #poll: NodeJS.Timeout | undefined;
+
+  constructor(paths: Paths, options: TlsOptions, log: Logger) {
+    this.#paths = paths;
+    this.options = options;
+    this.#log = log;
+    this.#inForce = options.material;
+    this.#files = Object.values(paths).filter((path) => path !== '');
+    this.#watcher = new PolicyWatcher(this.#files, () => this.#onChange());
+    this.#fingerprint = '';
+  }
+
+  follow(setTls: (material: TlsMaterial) => void): void {
+    this.#setTls = setTls;
+    // What changed since the start is read first.
+    this.#reload();
+    this.#poll = setInterval(() => {
+      this.#watcher.arm([]);
+      if (this.#watcher.fingerprint([]) !== this.#fingerprint) this.#reload();
+    }, POLL_MS).unref();
+  }
+
+  close(): void {
+    clearInterval(this.#poll);
+    clearTimeout(this.#debounce);
+    this.#setTls = undefined;
+    this.#watcher.close();
+  }
+
+  #onChange(): void {
+    if (this.#setTls === undefined) return;
+    clearTimeout(this.#debounce);
+    this.#debounce = setTimeout(() => this.#reload(), DEBOUNCE_MS).unref();
+  }
+
+  #reload(): void {
+    // Watchers and fingerprint first: a change that comes while files are read is then seen afterwards.
+    this.#watcher.arm([]);
+    this.#fingerprint = this.#watcher.fingerprint([]);
+    const read = readMaterial(this.#paths);
+    if (!read.ok) {
+      // Told once, however often it is met.
+      if (read.error !== this.#failure) {
+        this.#log.error(`${read.error}; the certificates in force stay`);
+      }
+      this.#failure = read.error;
+      return;
+    }
+    const { material } = read;
+    const { cert, key, clientCa } = this.#inForce;
+    this.#failure = '';
+    if (material.cert === cert && material.key === key && material.clientCa === clientCa) return;
+    this.#setTls?.(material);
+    this.#inForce = material;
+    this.#log.info({ files: this.#files }, 'new certificates are in force for new gRPC connections');
+  }
+}

@@ -1,0 +1,41 @@
+import type { MetricObjectWithValues, MetricValue } from 'prom-client';
+import type { TransferredPolicies } from '../../config/policy-transfer.js';
+import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
+import type { Settings } from '../settings-table.js';
+
+/** All metrics of one process, as prom-client gives and adds them up. */
+export type MetricsJson = readonly MetricObjectWithValues<MetricValue<string>>[];
+
+/** From the primary process to a worker. */
+export type ToWorker =
+  | {
+      readonly kind: 'start';
+      readonly settings: Settings;
+      readonly version: string;
+      readonly terminal: boolean;
+      readonly policies: TransferredPolicies;
+      readonly tls: TlsOptions | undefined;
+    }
+  | { readonly kind: 'tls'; readonly material: TlsMaterial }
+  | { readonly kind: 'policies'; readonly policies: TransferredPolicies }
+  | { readonly kind: 'metrics'; readonly id: number }
+  | { readonly kind: 'drain'; readonly why: string };
+
+/** What a worker says of itself. */
+export interface WorkerHealth {
+  /** Why it should get no requests; undefined when it should. */
+  readonly reason: string | undefined;
+  readonly store: string;
+  readonly storeUp: boolean;
+}
+
+/** From a worker to the primary process. */
+export type FromWorker =
+  /** It can take the `start` message. */
+  | { readonly kind: 'ready' }
+  /** Its gRPC port is open, at this address. */
+  | { readonly kind: 'listening'; readonly grpc: string; readonly health: WorkerHealth }
+  /** It cannot start; the lines of a StartError. */
+  | { readonly kind: 'failed'; readonly lines: readonly string[] }
+  | { readonly kind: 'health'; readonly health: WorkerHealth }
+  | { readonly kind: 'metrics'; readonly id: number; readonly metrics: MetricsJson };

@@ -1,0 +1,170 @@
+import { Counter, Gauge } from 'prom-client';
+import { toTransfer } from '../../config/policy-transfer.js';
+import { removeStaleSocket } from '../../h2/listen.js';
+import { MAX_TIMER_MS, systemClock } from '../../limiter/clock.js';
+import { Metrics } from '../../telemetry/metrics.js';
+import type { Closers } from '../closers.js';
+import { domainsOf, type HealthDetail, policyDetail } from '../endpoints.js';
+import { openHttpFront } from '../http-front.js';
+import { openPolicies } from '../policies.js';
+import { createServerLogger } from '../server-logger.js';
+import type { Settings } from '../settings-table.js';
+import type { RunningServer, StartContext } from '../start.js';
+import { StartError } from '../start-error.js';
+import { openTlsFiles } from '../tls-files.js';
+import { WorkerPool } from './worker-pool.js';
+
+const NO_BUCKETS = { size: 0, bytes: 0, evictions: 0 };
+
+/** What forbids several workers with these settings; throws {@link StartError}. */
+function checkWorkers(settings: Settings): void {
+  if (settings.redisUrl === '') {
+    throw new StartError([
+      `WORKERS: ${settings.workers} workers need Redis: buckets in memory belong to one process, so each worker would let every limit ` +
+        'through once; set REDIS_URL, or WORKERS=1',
+    ]);
+  }
+  if (settings.workerScheduling !== 'reuse-port') return;
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major < 22 || (major === 22 && minor < 12)) {
+    throw new StartError([
+      `WORKER_SCHEDULING: reuse-port needs Node.js 22.12 or later, this is ${process.versions.node}; choose round-robin`,
+    ]);
+  }
+  if (settings.grpcPort === 0) {
+    throw new StartError([
+      'WORKER_SCHEDULING: reuse-port needs a GRPC_PORT, as 0 gives each worker another one',
+    ]);
+  }
+}
+
+/**
+ * Starts weir as one primary process and WORKERS workers. The primary owns signals, HTTP and debug ports and policy files; workers own
+ * gRPC, Redis connections and what goes with them. Like {@link startServer} otherwise.
+ */
+export async function openPrimary(
+  settings: Settings,
+  context: StartContext,
+  closers: Closers,
+): Promise<RunningServer> {
+  checkWorkers(settings);
+  const clock = systemClock;
+  const { version, terminal } = context;
+  const log = createServerLogger(settings, terminal);
+  const policies = openPolicies(settings, log);
+  closers.add(async () => policies.close());
+  const tls = openTlsFiles(settings, log);
+  closers.add(async () => tls?.close());
+  let tlsInForce = tls?.options;
+  const metrics = new Metrics({
+    maxSeries: settings.metricsMaxSeries,
+    version,
+    memoryStats: () => NO_BUCKETS,
+  });
+  metrics.policyInForce(policies.current().version);
+  // The workers know about Redis; the smallest of all values is shown.
+  metrics.storeUp(true);
+
+  let draining = false;
+  const pool = new WorkerPool({
+    count: settings.workers,
+    entry: context.entry,
+    scheduling: settings.workerScheduling,
+    log,
+    start: () => ({
+      kind: 'start',
+      settings,
+      version,
+      terminal,
+      policies: toTransfer(policies.current()),
+      tls: tlsInForce,
+    }),
+  });
+  closers.add(() => pool.close());
+  addPoolMetrics(metrics, pool);
+  let inForce = policies.current();
+  policies.onReload((success) => {
+    metrics.reloaded(success);
+    if (policies.current() === inForce) return;
+    inForce = policies.current();
+    metrics.policyInForce(inForce.version);
+    pool.broadcast({ kind: 'policies', policies: toTransfer(inForce) });
+  });
+
+  tls?.follow((material) => {
+    tlsInForce = { ...tls.options, material };
+    pool.broadcast({ kind: 'tls', material });
+  });
+
+  const startedMicros = clock.monotonicMicros();
+  const detail = (): HealthDetail => {
+    const { workers } = pool;
+    const known = workers.flatMap(({ health }) => (health === undefined ? [] : [health]));
+    const serving = !draining && known.some(({ reason }) => reason === undefined);
+    const reason = draining ? 'draining' : (known[0]?.reason ?? 'no worker process serves');
+    return {
+      ...(serving ? { status: 'SERVING' } : { status: 'NOT_SERVING', reason }),
+      version,
+      uptimeSeconds: Math.floor((clock.monotonicMicros() - startedMicros) / 1e6),
+      store: known[0]?.store ?? 'unknown',
+      storeUp: known.some(({ storeUp }) => storeUp),
+      workers: workers.map(({ id, pid, health }) => ({
+        id,
+        pid,
+        status: health !== undefined && health.reason === undefined ? 'SERVING' : 'NOT_SERVING',
+        storeUp: health?.storeUp ?? false,
+      })),
+      policy: policyDetail(policies, clock),
+    };
+  };
+  const metricsText = async (): Promise<string> =>
+    pool.metricsText(await metrics.registry.getMetricsAsJSON());
+  const onError = (error: unknown): void => log.error({ err: error }, 'unexpected error');
+  const front = await openHttpFront({ settings, clock, policies, metricsText, detail, onError }, closers);
+  // Workers listen through this process, which would hold on to the failure that the file of a killed process gives the first of them.
+  if (settings.grpcUds !== '') await removeStaleSocket(settings.grpcUds);
+  const grpc = await pool.start();
+  log.info(
+    {
+      version,
+      grpc,
+      ...front,
+      store: detail().store,
+      workers: settings.workers,
+      policy: policies.current().version,
+      domains: domainsOf(policies.current(), clock).map(({ domain, phase }) => `${domain} (${phase})`),
+    },
+    'weir serves',
+  );
+  return {
+    reload: () => policies.reload('signal'),
+    async drain(why) {
+      draining = true;
+      const patience = (settings.shutdownDrainDelay + settings.shutdownGrace) / 1000;
+      await pool.drain(why, Math.min(patience, MAX_TIMER_MS / 2));
+      await closers.close();
+      log.info('drained');
+    },
+  };
+}
+
+function addPoolMetrics(metrics: Metrics, pool: WorkerPool): void {
+  const registers = [metrics.registry];
+  new Gauge({
+    name: 'weir_workers',
+    help: 'Worker processes that are alive.',
+    registers,
+    collect() {
+      this.set(pool.workers.length);
+    },
+  });
+  new Counter({
+    name: 'weir_worker_restarts_total',
+    help: 'Worker processes that ended unasked and were replaced.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(pool.restarts);
+    },
+  });
+}

@@ -1,0 +1,212 @@
+import cluster, { type Worker } from 'node:cluster';
+import type { Logger } from '../../telemetry/logger.js';
+import { StartError } from '../start-error.js';
+import { AddedMetrics } from './added-metrics.js';
+import type { FromWorker, MetricsJson, ToWorker, WorkerHealth } from './messages.js';
+
+export interface WorkerPoolOptions {
+  readonly count: number;
+  /** The script that workers run: the process's own. */
+  readonly entry: string;
+  /** Who accepts connections; see README, "Workers". */
+  readonly scheduling: 'round-robin' | 'kernel' | 'reuse-port';
+  readonly log: Logger;
+  /** What a worker starts with; asked again for each replacement. */
+  start(): Extract<ToWorker, { kind: 'start' }>;
+}
+
+/** What is known of one worker. */
+export interface WorkerState {
+  readonly id: number;
+  readonly pid: number;
+  /** Undefined until its port is open. */
+  readonly health: WorkerHealth | undefined;
+}
+
+/** A worker that crashes is replaced after this long, twice as long after each crash that follows; milliseconds. */
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 10_000;
+/** A worker that lived this long did not crash because of what the one before it crashed of. */
+const STABLE_MS = 10_000;
+/** A worker that is too busy to tell its metrics is shown as it was last. */
+const METRICS_WAIT_MS = 1000;
+/** Closing may take this long beside what calls take. */
+const EXIT_MARGIN_MS = 5000;
+
+/** One slot of the pool: a worker, or the pause before its replacement. */
+interface Slot {
+  worker: Worker | undefined;
+  /** Whether the worker got its `start` message; later ones then find it in a state to take them. */
+  told: boolean;
+  health: WorkerHealth | undefined;
+  metrics: MetricsJson;
+  startedMs: number;
+  crashes: number;
+  retry: NodeJS.Timeout | undefined;
+}
+
+/**
+ * Worker processes that share one gRPC port (node:cluster). Keeps their number: one that ends unasked is replaced, with growing pauses while
+ * replacements end as well.
+ */
+export class WorkerPool {
+  /** Workers replaced since start. */
+  restarts = 0;
+  readonly #options: WorkerPoolOptions;
+  readonly #slots: Slot[];
+  readonly #added = new AddedMetrics();
+  readonly #waitingMetrics = new Map<number, () => void>();
+  #metricsId = 0;
+  #closing = false;
+  #grpc = '';
+  /** Set while starting: ends the start. */
+  #onStarted: ((error?: StartError) => void) | undefined;
+
+  constructor(options: WorkerPoolOptions) {
+    this.#options = options;
+    this.#slots = Array.from({ length: options.count }, () => ({
+      worker: undefined,
+      told: false,
+      health: undefined,
+      metrics: [],
+      startedMs: 0,
+      crashes: 0,
+      retry: undefined,
+    }));
+  }
+
+  /** Starts all workers. Resolves with the address of the gRPC port once it is open in each of them; rejects with {@link StartError}. */
+  start(): Promise<string> {
+    cluster.schedulingPolicy =
+      this.#options.scheduling === 'round-robin' ? cluster.SCHED_RR : cluster.SCHED_NONE;
+    cluster.setupPrimary({ exec: this.#options.entry, args: ['serve'], serialization: 'advanced' });
+    return new Promise((resolve, reject) => {
+      this.#onStarted = (error) => {
+        this.#onStarted = undefined;
+        if (error === undefined) resolve(this.#grpc);
+        else reject(error);
+      };
+      for (const slot of this.#slots) this.#fork(slot);
+    });
+  }
+
+  /** Workers that are alive. */
+  get workers(): readonly WorkerState[] {
+    return this.#slots.flatMap(({ worker, health }) =>
+      worker === undefined ? [] : [{ id: worker.id, pid: worker.process.pid ?? 0, health }],
+    );
+  }
+
+  /** Sends to every worker; one that has not started yet gets what `start` says then. */
+  broadcast(message: ToWorker): void {
+    for (const { worker, told } of this.#slots) {
+      if (told && worker?.isConnected() === true) worker.send(message);
+    }
+  }
+
+  /** Metrics of all processes, `own` included, added up, as text. */
+  async metricsText(own: MetricsJson): Promise<string> {
+    const asked = this.#slots.filter(({ health }) => health !== undefined);
+    await Promise.all(asked.map((slot) => this.#askMetrics(slot)));
+    return this.#added.text([own, ...this.#slots.map(({ metrics }) => metrics)]);
+  }
+
+  /** Lets every worker drain and end; after `patienceMs` and a margin they are killed. */
+  async drain(why: string, patienceMs: number): Promise<void> {
+    this.#closing = true;
+    this.broadcast({ kind: 'drain', why });
+    for (const slot of this.#slots) if (slot.health === undefined) slot.worker?.process.kill('SIGKILL');
+    const timer = setTimeout(() => this.#kill(), patienceMs + EXIT_MARGIN_MS);
+    await this.#ended();
+    clearTimeout(timer);
+  }
+
+  /** Ends every worker at once. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    this.#kill();
+    await this.#ended();
+  }
+
+  #kill(): void {
+    for (const { worker } of this.#slots) worker?.process.kill('SIGKILL');
+  }
+
+  async #ended(): Promise<void> {
+    for (const slot of this.#slots) {
+      clearTimeout(slot.retry);
+      const { worker } = slot;
+      if (worker !== undefined) await new Promise((resolve) => worker.once('exit', resolve));
+    }
+  }
+
+  #fork(slot: Slot): void {
+    const worker = cluster.fork();
+    slot.worker = worker;
+    slot.startedMs = performance.now();
+    worker.on('message', (message: FromWorker) => this.#receive(slot, worker, message));
+    worker.once('exit', (code, signal) => this.#onExit(slot, signal ?? `exit code ${code}`));
+    // The channel breaks when a worker is killed while it is written to; its exit says the same.
+    worker.on('error', () => {});
+  }
+
+  #receive(slot: Slot, worker: Worker, message: FromWorker): void {
+    switch (message.kind) {
+      case 'ready':
+        if (!this.#closing) worker.send(this.#options.start());
+        slot.told = true;
+        return;
+      case 'failed':
+        if (this.#onStarted === undefined) for (const line of message.lines) this.#options.log.error(line);
+        else this.#onStarted(new StartError(message.lines));
+        return;
+      case 'metrics':
+        slot.metrics = message.metrics;
+        this.#waitingMetrics.get(message.id)?.();
+        return;
+      case 'listening':
+        this.#grpc = message.grpc;
+        slot.health = message.health;
+        break;
+      case 'health':
+        slot.health = message.health;
+    }
+    if (this.#slots.every(({ health }) => health !== undefined)) this.#onStarted?.();
+  }
+
+  #onExit(slot: Slot, how: string): void {
+    slot.worker = undefined;
+    slot.told = false;
+    slot.health = undefined;
+    void this.#added.keep(slot.metrics);
+    slot.metrics = [];
+    if (this.#onStarted !== undefined) {
+      this.#onStarted(new StartError([`a worker process ended while starting (${how})`]));
+    }
+    if (this.#closing) return;
+    const stable = performance.now() - slot.startedMs >= STABLE_MS;
+    slot.crashes = stable ? 1 : slot.crashes + 1;
+    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (slot.crashes - 1), LONGEST_PAUSE_MS);
+    this.#options.log.error({ how, pauseMs }, 'a worker process ended; another takes its place');
+    slot.retry = setTimeout(() => {
+      this.restarts++;
+      this.#fork(slot);
+    }, pauseMs);
+  }
+
+  #askMetrics(slot: Slot): Promise<void> {
+    const id = ++this.#metricsId;
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        slot.worker?.off('exit', done);
+        this.#waitingMetrics.delete(id);
+        resolve();
+      };
+      const timer = setTimeout(done, METRICS_WAIT_MS);
+      this.#waitingMetrics.set(id, done);
+      slot.worker?.once('exit', done);
+      slot.worker?.send({ kind: 'metrics', id } satisfies ToWorker);
+    });
+  }
+}

@@ -1,0 +1,144 @@
+import cluster from 'node:cluster';
+import type { PolicySet } from '../../config/policy.js';
+import { fromTransfer, type TransferredPolicies } from '../../config/policy-transfer.js';
+import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
+import { systemClock } from '../../limiter/clock.js';
+import { Closers } from '../closers.js';
+import { type GrpcService, openGrpcService, type PolicySource, type TlsSource } from '../grpc-service.js';
+import { createServerLogger } from '../server-logger.js';
+import { StartError } from '../start-error.js';
+import type { FromWorker, ToWorker, WorkerHealth } from './messages.js';
+
+type StartMessage = Extract<ToWorker, { kind: 'start' }>;
+
+/** Policies as the primary hands them down. */
+class ReceivedPolicies implements PolicySource {
+  #current: PolicySet;
+  readonly #listeners: (() => void)[] = [];
+
+  constructor(transferred: TransferredPolicies) {
+    this.#current = fromTransfer(transferred);
+  }
+
+  current(): PolicySet {
+    return this.#current;
+  }
+
+  onReload(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  replace(transferred: TransferredPolicies): void {
+    this.#current = fromTransfer(transferred);
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** Certificates as the primary hands them down. */
+class ReceivedTls implements TlsSource {
+  readonly options: TlsOptions;
+  #setTls: ((material: TlsMaterial) => void) | undefined;
+  /** Came before anybody followed. */
+  #early: TlsMaterial | undefined;
+
+  constructor(options: TlsOptions) {
+    this.options = options;
+  }
+
+  follow(setTls: (material: TlsMaterial) => void): void {
+    this.#setTls = setTls;
+    if (this.#early !== undefined) setTls(this.#early);
+  }
+
+  replace(material: TlsMaterial): void {
+    if (this.#setTls === undefined) this.#early = material;
+    else this.#setTls(material);
+  }
+}
+
+/** One running worker: its parts, and the messages about them. */
+class Worker {
+  readonly #closers: Closers;
+  readonly #policies: ReceivedPolicies;
+  readonly #tls: ReceivedTls | undefined;
+  readonly #service: GrpcService;
+
+  constructor(start: StartMessage, closers: Closers) {
+    const { settings, version } = start;
+    const log = createServerLogger(settings, start.terminal, cluster.worker?.id);
+    this.#closers = closers;
+    this.#policies = new ReceivedPolicies(start.policies);
+    this.#tls = start.tls === undefined ? undefined : new ReceivedTls(start.tls);
+    this.#service = openGrpcService(
+      { settings, version, policies: this.#policies, tls: this.#tls, clock: systemClock, log },
+      closers,
+    );
+    this.#service.onHealth(() => send({ kind: 'health', health: this.#health() }));
+  }
+
+  async listen(): Promise<void> {
+    const grpc = await this.#service.listen();
+    send({ kind: 'listening', grpc, health: this.#health() });
+  }
+
+  replacePolicies(transferred: TransferredPolicies): void {
+    this.#policies.replace(transferred);
+  }
+
+  replaceTls(material: TlsMaterial): void {
+    this.#tls?.replace(material);
+  }
+
+  async sendMetrics(id: number): Promise<void> {
+    send({ kind: 'metrics', id, metrics: await this.#service.metrics.registry.getMetricsAsJSON() });
+  }
+
+  async drain(why: string): Promise<void> {
+    await this.#service.drain(why);
+    await this.#closers.close();
+  }
+
+  #health(): WorkerHealth {
+    return {
+      reason: this.#service.serving.reason,
+      store: this.#service.storeName,
+      storeUp: this.#service.storeUp(),
+    };
+  }
+}
+
+/** A primary that is gone gets nothing; Node.js ends this process then. */
+function send(message: FromWorker): void {
+  if (process.connected) process.send?.(message);
+}
+
+/**
+ * Runs this process as a worker of {@link WorkerPool}: decides what the primary process tells it to decide by. Resolves with true once it
+ * has drained, with false when it cannot start, which it has told the primary.
+ */
+export function runWorker(): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const closers = new Closers();
+    let worker: Worker | undefined;
+    const start = async (message: StartMessage): Promise<void> => {
+      try {
+        worker = new Worker(message, closers);
+        await worker.listen();
+      } catch (error) {
+        await closers.close();
+        if (!(error instanceof StartError)) throw error;
+        send({ kind: 'failed', lines: error.lines });
+        resolve(false);
+      }
+    };
+    process.on('message', (message: ToWorker) => {
+      if (message.kind === 'start') start(message).catch(reject);
+      else if (message.kind === 'policies') worker?.replacePolicies(message.policies);
+      else if (message.kind === 'tls') worker?.replaceTls(message.material);
+      else if (message.kind === 'metrics') worker?.sendMetrics(message.id).catch(reject);
+      else if (worker === undefined) resolve(true);
+      else worker.drain(message.why).then(() => resolve(true), reject);
+    });
+    send({ kind: 'ready' });
+  });
+}

@@ -1,0 +1,113 @@
+import type { BucketRecords } from './bucket-records.js';
+import type { KeyWords } from './key-words.js';
+import type { Slot } from './record-arena.js';
+
+const CHUNK_BITS = 13;
+const CHUNK_MASK = (1 << CHUNK_BITS) - 1;
+const FIRST_CHAINS = 16;
+
+/**
+ * Finds records by name: linear hashing (Litwin 1980). There is a chain per record, on average; each insertion beyond that splits one
+ * chain in two, so that growth is never a rehash of everything. The chains run through the records; taking one out leaves
+ * nothing behind. The number of chains does not shrink: four bytes for each record there ever was at a time.
+ */
+export class KeyIndex {
+  private readonly records: BucketRecords;
+  /** First record of each chain, -1 for none, in chunks. */
+  private readonly heads: Int32Array[] = [];
+  private chains = 0;
+  /** Chains below `chains - (mask + 1)` are split already: their records go by one more bit of the hash. */
+  private mask = FIRST_CHAINS - 1;
+  private count = 0;
+
+  constructor(records: BucketRecords) {
+    this.records = records;
+    while (this.chains < FIRST_CHAINS) this.addChain();
+  }
+
+  get size(): number {
+    return this.count;
+  }
+
+  /** The record of that name, -1 if there is none. */
+  find(key: KeyWords): Slot {
+    const { records } = this;
+    let slot = this.head(this.chainOf(key.hash));
+    while (slot >= 0 && !records.isNamed(slot, key)) slot = records.nextOf(slot);
+    return slot;
+  }
+
+  /** Adds a record whose name is not there. */
+  insert(slot: Slot): void {
+    if (this.count++ >= this.chains) this.split();
+    const chain = this.chainOf(this.records.hashOf(slot));
+    this.records.setNext(slot, this.head(chain));
+    this.setHead(chain, slot);
+  }
+
+  /** Takes a record out; it must still be readable. */
+  remove(slot: Slot): void {
+    this.count--;
+    this.relink(slot, slot, this.records.nextOf(slot));
+  }
+
+  /** Says that the record `from` is now at `to`, where it can be read. */
+  moved(from: Slot, to: Slot): void {
+    this.relink(from, to, to);
+  }
+
+  /** Makes what points to `slot` point to `replacement`; `readable` is where the hash of `slot` stands. */
+  private relink(slot: Slot, readable: Slot, replacement: Slot): void {
+    const { records } = this;
+    const chain = this.chainOf(records.hashOf(readable));
+    let at = this.head(chain);
+    if (at === slot) {
+      this.setHead(chain, replacement);
+      return;
+    }
+    for (let next = records.nextOf(at); next !== slot; next = records.nextOf(at)) at = next;
+    records.setNext(at, replacement);
+  }
+
+  private chainOf(hash: number): number {
+    const wide = hash & (2 * this.mask + 1);
+    return wide < this.chains ? wide : hash & this.mask;
+  }
+
+  private split(): void {
+    const { records } = this;
+    const from = this.chains - (this.mask + 1);
+    const to = this.addChain();
+    let slot = this.head(from);
+    let stay = -1;
+    let go = -1;
+    while (slot >= 0) {
+      const next = records.nextOf(slot);
+      if ((records.hashOf(slot) & (this.mask + 1)) === 0) {
+        records.setNext(slot, stay);
+        stay = slot;
+      } else {
+        records.setNext(slot, go);
+        go = slot;
+      }
+      slot = next;
+    }
+    this.setHead(from, stay);
+    this.setHead(to, go);
+    if (this.chains === 2 * (this.mask + 1)) this.mask = 2 * this.mask + 1;
+  }
+
+  private addChain(): number {
+    const chain = this.chains++;
+    if ((chain & CHUNK_MASK) === 0) this.heads.push(new Int32Array(CHUNK_MASK + 1).fill(-1));
+    return chain;
+  }
+
+  private head(chain: number): Slot {
+    return (this.heads[chain >> CHUNK_BITS] as Int32Array)[chain & CHUNK_MASK] as number;
+  }
+
+  private setHead(chain: number, slot: Slot): void {
+    (this.heads[chain >> CHUNK_BITS] as Int32Array)[chain & CHUNK_MASK] = slot;
+  }
+}

@@ -1,0 +1,106 @@
+import { randomInt } from 'node:crypto';
+
+const FIRST_CAPACITY = 256;
+const encoder = new TextEncoder();
+
+/**
+ * A bucket's name as 32 bit words, and its hash: what {@link KeyIndex} finds and {@link RecordArena} keeps. One object, loaded with
+ * one name after the other.
+ *
+ * The hash is HalfSipHash-1-3 (the small variant of SipHash; Linux keys its hash tables with it) under a key drawn at start: tenants are
+ * named by callers, who must not be able to choose names that collide.
+ */
+export class KeyWords {
+  /** Four characters a word, little endian; two where one of them is beyond ASCII. The last word is filled up with zeros. */
+  words = new Int32Array(FIRST_CAPACITY);
+  /** How many of {@link words} count. */
+  count = 0;
+  /** Number of characters, and whether they take two bytes each: with the words, the whole name. */
+  info = 0;
+  hash = 0;
+  private key = '';
+  private bytes = new Uint8Array(this.words.buffer);
+  private readonly seed0: number;
+  private readonly seed1: number;
+
+  /** The seeds are 32 random bits each unless a test says otherwise. */
+  constructor(seed0 = randomInt(2 ** 32), seed1 = randomInt(2 ** 32)) {
+    this.seed0 = seed0 | 0;
+    this.seed1 = seed1 | 0;
+    this.loadNew('');
+  }
+
+  /** Takes the words of `key` in. Returns whether it is another one than before: the same again costs next to nothing. */
+  load(key: string): boolean {
+    if (key === this.key) return false;
+    this.loadNew(key);
+    return true;
+  }
+
+  private loadNew(key: string): void {
+    this.key = key;
+    const length = key.length;
+    if (length > this.words.length * 2) {
+      this.words = new Int32Array(length);
+      this.bytes = new Uint8Array(this.words.buffer);
+    }
+    if (this.packNarrow(key)) {
+      this.count = (length + 3) >> 2;
+      this.info = length << 1;
+    } else {
+      this.packWide(key);
+      this.count = (length + 1) >> 1;
+      this.info = (length << 1) | 1;
+    }
+    this.hash = this.halfSipHash();
+  }
+
+  /**
+   * Returns false for a name with characters beyond ASCII. Half the time of a loop over charCodeAt: names come as ropes of
+   * concatenated parts, which V8 would look through at each character.
+   */
+  private packNarrow(key: string): boolean {
+    const { bytes } = this;
+    const length = key.length;
+    const { read, written } = encoder.encodeInto(key, bytes);
+    if (read !== length || written !== length) return false;
+    for (let at = length; (at & 3) !== 0; at++) bytes[at] = 0;
+    return true;
+  }
+
+  private packWide(key: string): void {
+    const { words } = this;
+    const length = key.length;
+    for (let at = 0; at < length; at += 2) {
+      const high = at + 1 < length ? key.charCodeAt(at + 1) : 0;
+      words[at >> 1] = key.charCodeAt(at) | (high << 16);
+    }
+  }
+
+  /** One round a word and three at the end, all in 32 bit arithmetic. */
+  private halfSipHash(): number {
+    const { words, count, seed0, seed1 } = this;
+    let v0 = seed0;
+    let v1 = seed1;
+    let v2 = 0x6c796765 ^ seed0;
+    let v3 = 0x74656462 ^ seed1;
+    // The last turns: number of characters in place of a length in bytes, then the finalisation.
+    for (let i = 0; i < count + 4; i++) {
+      const word = i < count ? (words[i] as number) : i === count ? this.info : 0;
+      if (i === count + 1) v2 ^= 0xff;
+      v3 ^= word;
+      v0 = (v0 + v1) | 0;
+      v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
+      v0 = (v0 << 16) | (v0 >>> 16);
+      v2 = (v2 + v3) | 0;
+      v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2;
+      v0 = (v0 + v3) | 0;
+      v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0;
+      v2 = (v2 + v1) | 0;
+      v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
+      v2 = (v2 << 16) | (v2 >>> 16);
+      v0 ^= word;
+    }
+    return v1 ^ v3;
+  }
+}

@@ -1,0 +1,57 @@
+import { descriptor } from '../support/decider.js';
+import { stopAllProcesses } from '../support/processes.js';
+import { startRedis } from '../support/redis-server.js';
+import { RlsClient } from '../support/rls-client.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir } from '../support/weir.js';
+
+/**
+ * How evenly connections come to workers with each WORKER_SCHEDULING: opens 8 and 64 connections to 4 workers, as Envoys that connect once
+ * and stay, and prints connections per worker, sorted, for three tries. `node build/test/bench/worker-spread.js`
+ */
+const WORKERS = 4;
+const POLICY = 'domain: d\ndescriptors: [{ key: k, rate_limit: { unlimited: true } }]\n';
+
+async function spread(scheduling: string, connections: number, redisPort: number): Promise<string> {
+  const server = await startWeir({
+    policy: POLICY,
+    env: {
+      REDIS_URL: `127.0.0.1:${redisPort}`,
+      WORKERS: String(WORKERS),
+      WORKER_SCHEDULING: scheduling,
+      LOG_LEVEL: 'debug',
+    },
+  });
+  await waitFor('all workers', () => server.log().some(({ msg }) => msg === 'weir serves') || undefined);
+  const clients = Array.from({ length: connections }, () => new RlsClient(server.grpcPort));
+  await Promise.all(clients.map((client) => client.ask('d', [descriptor(['k=v'])])));
+  const decided = await waitFor('every decision in the log', () => {
+    const workers = server.log().flatMap(({ msg, worker }) => (msg === 'decision' ? [Number(worker)] : []));
+    return workers.length === connections ? workers : undefined;
+  });
+  for (const client of clients) client.close();
+  await server.stop();
+  const counts = Array.from({ length: WORKERS }, (_, i) => decided.filter((id) => id === i + 1).length);
+  return counts.sort((a, b) => b - a).join('-');
+}
+
+async function main(): Promise<void> {
+  const redis = await startRedis();
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const schedulings = ['round-robin', 'kernel'];
+  if (major > 22 || (major === 22 && minor >= 12)) schedulings.push('reuse-port');
+  console.log(`connections per worker, ${WORKERS} workers, Node ${process.version}`);
+  for (const scheduling of schedulings) {
+    for (const connections of [8, 64]) {
+      const tries: string[] = [];
+      for (let i = 0; i < 3; i++) tries.push(await spread(scheduling, connections, redis.port));
+      console.log(
+        `${scheduling.padEnd(12)} ${String(connections).padStart(3)} connections: ${tries.join('   ')}`,
+      );
+    }
+  }
+  await stopAllProcesses();
+  await redis.stop();
+}
+
+void main();

@@ -1,0 +1,47 @@
+/*
+ * connectconformance calls our gRPC servers with its own clients: every kind of stream, identity and gzip, clear text, TLS and mTLS, deadlines,
+ * cancellation, metadata, error details. It fails where a case of the list of known failures passes.
+ */
+import { readFileSync, realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { runToEnd } from '../../support/processes.js';
+import { optionalToolPath, repositoryRoot } from '../../support/tools.js';
+import { TRANSPORTS } from '../../support/transports.js';
+
+const program = optionalToolPath('connectconformance');
+const SOURCES = join(repositoryRoot, 'test/conformance/connect');
+const SERVER = join(repositoryRoot, 'build/test/conformance/connect/server.js');
+
+describe.each(TRANSPORTS)('known failures of %s', (transport) => {
+  test('stand in blocks that begin with the reason', () => {
+    const text = readFileSync(join(SOURCES, `known-failing-${transport}.txt`), 'utf8');
+    for (const block of text.split(/\n{2,}/)) expect(block).toMatch(/^# .{40}/);
+  });
+});
+
+(program === undefined ? describe.skip : describe)('connectconformance', () => {
+  test.each(TRANSPORTS)(
+    'has nothing against %s',
+    async (transport) => {
+      // The protos lie beside the program (.ci/tools.mjs).
+      const protos = join(dirname(realpathSync(program as string)), 'proto');
+      const { code, stdout, stderr } = await runToEnd(
+        program as string,
+        [
+          ...['--mode', 'server', '--conf', join(SOURCES, 'config.yaml')],
+          ...['--known-failing', `@${join(SOURCES, `known-failing-${transport}.txt`)}`],
+          ...['--max-servers', '2', '--parallel', '8'],
+          ...['--', process.execPath, SERVER, protos, transport],
+        ],
+        { timeoutMs: 240_000 },
+      );
+      const printed = stdout + stderr;
+      const failures = printed.split('\n').filter((line) => /^(FAILED|ERROR)/.test(line));
+      expect({ code, failures }).toEqual({ code: 0, failures: [] });
+      const [, cases] = /Total cases: (\d+)/.exec(printed) ?? [];
+      expect(Number(cases)).toBeGreaterThan(200);
+    },
+    250_000,
+  );
+});

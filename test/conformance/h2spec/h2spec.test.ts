@@ -1,0 +1,56 @@
+/*
+ * Every case of h2spec against weir's own HTTP/2 engine. A case that h2spec skips (because of what the server offers) counts as failed: only what
+ * known-failing.txt lists may do other than pass.
+ */
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type TlsFiles, tlsSettings, writeTlsFiles } from '../../support/tls-files.js';
+import { optionalToolPath, repositoryRoot } from '../../support/tools.js';
+import { startWeir, type WeirServer } from '../../support/weir.js';
+import { readKnownFailing } from '../known-failing.js';
+import { type H2specResult, h2specCases, runH2spec } from './h2spec.js';
+
+const program = optionalToolPath('h2spec');
+const cases = program === undefined ? [] : h2specCases(program);
+const known = readKnownFailing(join(repositoryRoot, 'test/conformance/h2spec/known-failing.txt'));
+
+(program === undefined ? describe.skip : describe)('h2spec', () => {
+  test('has 145 cases', () => {
+    expect(cases).toHaveLength(145);
+  });
+
+  test('knows every case that may fail', () => {
+    const ids = cases.map(({ id }) => id);
+    expect([...known.keys()].filter((id) => !ids.includes(id))).toEqual([]);
+  });
+
+  describe.each(['clear text', 'TLS'])('in %s', (kind) => {
+    let files: TlsFiles | undefined;
+    let weir: WeirServer;
+    let results: Map<string, H2specResult>;
+
+    beforeAll(async () => {
+      files = kind === 'TLS' ? writeTlsFiles() : undefined;
+      weir = await startWeir({
+        env: { GRPC_TRANSPORT: 'h2', ...(files !== undefined && tlsSettings(files)) },
+      });
+      const args = files === undefined ? [] : ['-t', '-k'];
+      results = await runH2spec(program as string, weir.grpcPort, args);
+    }, 330_000);
+    afterAll(async () => {
+      await weir?.stop();
+      files?.remove();
+    });
+
+    test.each(cases)('$id: $title', ({ id }) => {
+      const result = results.get(id);
+      if (known.has(id)) expect(result?.outcome).not.toBe('passed');
+      else expect(result).toEqual({ outcome: 'passed', reason: '' });
+    });
+
+    test('weir is well afterwards', async () => {
+      expect(weir.process.isRunning()).toBe(true);
+      expect(weir.log().filter(({ level }) => level === 'error')).toEqual([]);
+    });
+  });
+});

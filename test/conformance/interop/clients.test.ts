@@ -1,0 +1,65 @@
+/*
+ * Clients on three gRPC libraries against a real weir, on both transports, in clear text and mTLS: decisions, errors, 200 calls at once,
+ * reflection, health, and a watch that weir ends when it is told to stop.
+ */
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { startProcess } from '../../support/processes.js';
+import { mutualTlsSettings, type TlsFiles, writeTlsFiles } from '../../support/tls-files.js';
+import { optionalToolPath, repositoryRoot } from '../../support/tools.js';
+import { TRANSPORTS } from '../../support/transports.js';
+import { startWeir } from '../../support/weir.js';
+import { GOOD_REPORT, INTEROP_POLICY, type InteropReport } from './interop-report.js';
+
+const SOURCES = join(repositoryRoot, 'test/conformance/interop');
+const COMPILED = join(repositoryRoot, 'build/test/conformance/interop');
+
+/** Name, program (undefined where it is not here), what stands before the address. */
+const CLIENTS: readonly (readonly [string, string | undefined, readonly string[]])[] = [
+  ['@grpc/grpc-js', process.execPath, [join(COMPILED, 'grpc-js-client.js')]],
+  ['grpc-go', optionalToolPath('grpc-go-client'), []],
+  [
+    'grpcio (Python)',
+    optionalToolPath('python-grpc'),
+    ['-B', join(SOURCES, 'python/client.py'), join(repositoryRoot, 'proto')],
+  ],
+];
+
+describe.each(CLIENTS)('a client on %s', (_name, program, args) => {
+  let files: TlsFiles;
+  beforeAll(() => {
+    files = writeTlsFiles();
+  });
+  afterAll(() => files.remove());
+
+  const cases = TRANSPORTS.flatMap((transport) => [
+    { transport, kind: 'clear text' },
+    { transport, kind: 'mTLS' },
+  ]);
+  (program === undefined ? test.skip : test).each(cases)(
+    'gets along with $transport in $kind',
+    async ({ transport, kind }) => {
+      const secure = kind === 'mTLS';
+      const weir = await startWeir({
+        policy: INTEROP_POLICY,
+        env: {
+          GRPC_TRANSPORT: transport,
+          SHUTDOWN_DRAIN_DELAY: '500ms',
+          ...(secure && mutualTlsSettings(files)),
+        },
+      });
+      const client = startProcess(program as string, [
+        ...args,
+        `127.0.0.1:${weir.grpcPort}`,
+        ...(secure ? [files.ca, files.clientCert, files.clientKey] : []),
+      ]);
+      await client.waitForLine(/^watching$/);
+      const [stopped, ended] = await Promise.all([weir.stop(), client.exited]);
+      expect({ ended, stderr: client.stderr() }).toEqual({ ended: { code: 0, signal: null }, stderr: '' });
+      const report = JSON.parse(client.stdout().replace('watching\n', '')) as InteropReport;
+      expect(report).toEqual(GOOD_REPORT);
+      expect(stopped).toEqual({ code: 0, signal: null });
+    },
+    60_000,
+  );
+});

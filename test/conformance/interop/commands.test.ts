@@ -1,0 +1,170 @@
+/*
+ * Programs for the command line against a real weir, on both transports: grpcurl, ghz and h2load. What they do not tell is read from weir's
+ * metrics.
+ */
+import { writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
+import { httpRequest } from '../../support/http-client.js';
+import { runToEnd } from '../../support/processes.js';
+import { TempDir } from '../../support/temp-dir.js';
+import { optionalToolPath } from '../../support/tools.js';
+import { TRANSPORTS } from '../../support/transports.js';
+import { startWeir, type WeirServer } from '../../support/weir.js';
+import { GOOD_REPORT, INTEROP_POLICY } from './interop-report.js';
+
+const CALL = SHOULD_RATE_LIMIT_PATH.slice(1);
+const CHECK = 'grpc.health.v1.Health/Check';
+const WATCH = 'grpc.health.v1.Health/Watch';
+/** grpcurl ends with this plus the gRPC status. */
+const GRPCURL_STATUS = 64;
+
+const grpcurl = optionalToolPath('grpcurl');
+const ghz = optionalToolPath('ghz');
+const h2load = optionalToolPath('h2load');
+
+const request = (key: string, value: string) =>
+  JSON.stringify({ domain: 'interop', descriptors: [{ entries: [{ key, value }] }] });
+
+describe.each(TRANSPORTS)('on %s', (transport) => {
+  let weir: WeirServer;
+  let address: string;
+  beforeAll(async () => {
+    weir = await startWeir({ policy: INTEROP_POLICY, env: { GRPC_TRANSPORT: transport } });
+    address = `127.0.0.1:${weir.grpcPort}`;
+  }, 60_000);
+  const folder = new TempDir();
+  afterAll(async () => {
+    await weir?.stop();
+    folder.remove();
+  });
+
+  /** Decisions of weir so far, over all rules. */
+  async function decisions(): Promise<{ ok: number; overLimit: number }> {
+    const { body } = await httpRequest(weir.httpPort, '/metrics');
+    const count = (code: string) =>
+      [...body.matchAll(/^weir_decisions_total\{(.+)\} (\d+)$/gm)]
+        .filter(([, labels]) => labels?.includes(`code="${code}"`))
+        .reduce((sum, [, , value]) => sum + Number(value), 0);
+    return { ok: count('OK'), overLimit: count('OVER_LIMIT') };
+  }
+
+  /** What `body` makes weir decide. */
+  async function decided(body: () => Promise<void>): Promise<{ ok: number; overLimit: number }> {
+    const before = await decisions();
+    await body();
+    const after = await decisions();
+    return { ok: after.ok - before.ok, overLimit: after.overLimit - before.overLimit };
+  }
+
+  (grpcurl === undefined ? describe.skip : describe)('grpcurl', () => {
+    const run = (...args: string[]) => runToEnd(grpcurl as string, ['-plaintext', ...args]);
+    const call = async (method: string, data: string) => {
+      const { code, stdout, stderr } = await run('-d', data, address, method);
+      return { code, answer: code === 0 ? JSON.parse(stdout) : undefined, stderr };
+    };
+
+    test('is allowed, denied and refused', async () => {
+      const allowed = await call(CALL, request('tenant', 'grpcurl'));
+      expect(allowed.answer).toMatchObject({ overallCode: 'OK', statuses: [{ limitRemaining: 99 }] });
+      const denied = await call(CALL, request('closed', 'grpcurl'));
+      expect(denied.answer).toMatchObject({ overallCode: 'OVER_LIMIT' });
+      const refused = await call(CALL, '{}');
+      expect(refused.code).toBe(GRPCURL_STATUS + GOOD_REPORT.error.status);
+      expect(refused.stderr).toContain(GOOD_REPORT.error.message);
+    });
+
+    test('lists the services and asks for health', async () => {
+      const { stdout } = await run(address, 'list');
+      expect(stdout.trim().split('\n')).toEqual(GOOD_REPORT.services);
+      expect(await call(CHECK, '{}')).toMatchObject({ code: 0, answer: { status: 'SERVING' } });
+      expect((await call(CHECK, '{"service":"other"}')).code).toBe(GRPCURL_STATUS + 5);
+    });
+
+    test('watches until its own deadline', async () => {
+      const { code, stdout } = await run('-max-time', '1', address, WATCH);
+      expect(JSON.parse(stdout)).toEqual({ status: 'SERVING' });
+      expect(code).toBe(GRPCURL_STATUS + 4);
+    });
+  });
+
+  (ghz === undefined ? describe.skip : describe)('ghz', () => {
+    /** Calls without proto files, so it asks reflection (v1alpha) first; resolves with how many calls ended how. */
+    async function calls(method: string, data: string, count: number): Promise<Record<string, number>> {
+      const { code, stdout, stderr } = await runToEnd(ghz as string, [
+        ...['--insecure', '--call', method, '-d', data, '-n', String(count), '-c', String(count)],
+        ...['--connections', '4', '--format', 'json', address],
+      ]);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      return (JSON.parse(stdout) as { statusCodeDistribution: Record<string, number> })
+        .statusCodeDistribution;
+    }
+
+    test('has 200 calls answered at once, of which the bucket admits 100', async () => {
+      const made = await decided(async () => {
+        expect(await calls(CALL, request('tenant', 'ghz'), 200)).toEqual({ OK: 200 });
+      });
+      expect(made).toEqual({ ok: 100, overLimit: 100 });
+    });
+
+    test('is denied, refused and told of health', async () => {
+      const made = await decided(async () => {
+        expect(await calls(CALL, request('closed', 'ghz'), 20)).toEqual({ OK: 20 });
+      });
+      expect(made).toEqual({ ok: 0, overLimit: 20 });
+      expect(await calls(CALL, '{}', 20)).toEqual({ InvalidArgument: 20 });
+      expect(await calls(CHECK, '{}', 20)).toEqual({ OK: 20 });
+    });
+  });
+
+  (h2load === undefined ? describe.skip : describe)('h2load', () => {
+    const codec = createReferenceCodec();
+
+    /** Posts a message and resolves with how many requests were answered with status 2xx and how many bytes of answers came. */
+    async function load(path: string, message: Uint8Array, count: number) {
+      const body = folder.join('body');
+      const prefix = Buffer.alloc(5);
+      prefix.writeUInt32BE(message.length, 1);
+      writeFileSync(body, Buffer.concat([prefix, message]));
+      const { stdout } = await runToEnd(h2load as string, [
+        ...['-n', String(count), '-c', '4', '-m', '16', '-d', body],
+        ...['-H', 'content-type: application/grpc', '-H', 'te: trailers', `http://${address}${path}`],
+      ]);
+      const number = (pattern: RegExp) => Number(pattern.exec(stdout)?.[1]);
+      return {
+        ok: number(/status codes: (\d+) 2xx/),
+        failed: number(/(\d+) failed/),
+        data: number(/\((\d+)\) data/),
+      };
+    }
+    const message = (key: string) =>
+      codec.encodeRequest({
+        domain: 'interop',
+        descriptors: [{ entries: [{ key, value: 'h2load' }] }] as never,
+        hitsAddend: 0,
+      });
+
+    test('has 200 calls answered, of which the bucket admits 100', async () => {
+      const made = await decided(async () => {
+        const path = SHOULD_RATE_LIMIT_PATH;
+        expect(await load(path, message('tenant'), 200)).toMatchObject({ ok: 200, failed: 0 });
+      });
+      expect(made).toEqual({ ok: 100, overLimit: 100 });
+    });
+
+    test('is denied, refused and told of health', async () => {
+      const made = await decided(async () => {
+        const path = SHOULD_RATE_LIMIT_PATH;
+        expect(await load(path, message('closed'), 20)).toMatchObject({ ok: 20, failed: 0 });
+        // A refusal has status 200 and no body (trailers only).
+        expect(await load(path, new Uint8Array(0), 20)).toMatchObject({ ok: 20, failed: 0, data: 0 });
+      });
+      expect(made).toEqual({ ok: 0, overLimit: 20 });
+      const health = await load(`/${CHECK}`, new Uint8Array(0), 20);
+      expect(health).toMatchObject({ ok: 20, failed: 0 });
+      // Prefix and `status: SERVING`.
+      expect(health.data).toBe(20 * (5 + 2));
+    });
+  });
+});

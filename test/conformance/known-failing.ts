@@ -1,0 +1,17 @@
+import { readFileSync } from 'node:fs';
+
+/**
+ * The list of cases that may fail and why: lines `case: reason`, and comments from `#` on. Throws for a line without a reason and for a case
+ * listed twice.
+ */
+export function readKnownFailing(path: string): Map<string, string> {
+  const known = new Map<string, string>();
+  for (const line of readFileSync(path, 'utf8').split('\n')) {
+    if (line === '' || line.startsWith('#')) continue;
+    const [, name, reason] = /^(\S+): (.+)$/.exec(line) ?? [];
+    if (name === undefined || reason === undefined) throw new Error(`${path}: no reason in "${line}"`);
+    if (known.has(name)) throw new Error(`${path}: ${name} is listed twice`);
+    known.set(name, reason);
+  }
+  return known;
+}

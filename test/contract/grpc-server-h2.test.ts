@@ -1,0 +1,214 @@
+import { once } from 'node:events';
+import type { IncomingHttpHeaders } from 'node:http2';
+import {
+  Metadata,
+  type ServerReadableStream,
+  type ServerUnaryCall,
+  type ServiceDefinition,
+  type sendUnaryData,
+} from '@grpc/grpc-js';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { H2GrpcServer, h2Limits } from '../../src/grpc/h2-transport/h2-grpc-server.js';
+import { openStream, post, prefixed, streamEnd } from '../support/http2-client.js';
+import { callFrame, emptyMessageFrame, FRAME, frame } from '../support/raw-http2.js';
+import { waitFor } from '../support/wait-for.js';
+import { ECHO, Fixture, HOLD } from './grpc-server/fixture.js';
+
+/** What the transport on our own engine promises beyond the contract of both. */
+describe('gRPC server: h2 alone', () => {
+  let fixture: Fixture;
+  beforeEach(() => {
+    fixture = new Fixture({ name: 'h2', newServer: (options) => new H2GrpcServer(options) });
+  });
+  afterEach(() => fixture.cleanUp());
+
+  describe('half-sent requests', () => {
+    test.each([
+      ['nothing but the head', Buffer.alloc(0)],
+      ['half a message', prefixed(Buffer.alloc(100)).subarray(0, 50)],
+      ['a message without an end', prefixed(Buffer.alloc(100))],
+    ])('end after a while: %s', async (_name, bytes) => {
+      const { port } = await fixture.listening({ receiveTimeoutMs: 50 });
+      const session = await fixture.session(port);
+      const stream = openStream(session, ECHO);
+      const end = streamEnd(stream);
+      if (bytes.length > 0) stream.write(bytes);
+      stream.once('response', () => stream.end());
+      expect(await end).toMatchObject({ grpcStatus: '4', grpcMessage: 'the request did not come in time' });
+      expect((await post(session, ECHO, prefixed(Buffer.of(1)))).grpcStatus).toBe('0');
+    });
+
+    test('end at their own deadline if that is sooner', async () => {
+      const { port } = await fixture.listening();
+      const stream = openStream(await fixture.session(port), ECHO, { 'grpc-timeout': '50m' });
+      const end = streamEnd(stream);
+      stream.write(Buffer.of(0));
+      stream.once('response', () => stream.end());
+      expect(await end).toMatchObject({ grpcStatus: '4', grpcMessage: 'Deadline exceeded' });
+    });
+
+    test('of one connection hold no more than two messages of the largest size', async () => {
+      const { port } = await fixture.listening();
+      const session = await fixture.session(port);
+      const half = prefixed(Buffer.alloc(4 * 1024 * 1024)).subarray(0, 3 * 1024 * 1024);
+      const statuses: unknown[] = [];
+      for (let i = 0; i < 4; i++) {
+        const stream = openStream(session, ECHO);
+        stream.once('response', (headers) => {
+          statuses.push(headers['grpc-status']);
+          stream.end();
+        });
+        stream.write(half);
+      }
+      await waitFor('a refusal', () => statuses[0]);
+      expect(statuses).toEqual(statuses.map(() => '8'));
+      expect((await post(session, ECHO, prefixed(Buffer.of(1)))).grpcStatus).toBe('0');
+      await fixture.expectToServe(port);
+    });
+  });
+
+  describe('what is no gRPC call', () => {
+    test.each([
+      [415, 'GET', 'text/html'],
+      [415, 'POST', 'application/grpc-web+proto'],
+      [415, 'POST', 'application/grpc+json'],
+      [405, 'GET', 'application/grpc'],
+    ])('is answered with %d and a line of text: %s %s', async (httpStatus, method, contentType) => {
+      const { port } = await fixture.listening();
+      const headers = { ':method': method, 'content-type': contentType };
+      const stream = openStream(await fixture.session(port), ECHO, headers);
+      // Node ends a GET by itself.
+      if (method === 'POST') stream.end();
+      const end = await streamEnd(stream);
+      expect(end.httpStatus).toBe(httpStatus);
+      expect(String(end.body)).toMatch(/^This port speaks gRPC.*\n$/);
+      expect(end.grpcStatus).toBeUndefined();
+    });
+
+    test('may also be a type with parameters, which is one', async () => {
+      const { port } = await fixture.listening();
+      const end = await post(await fixture.session(port), ECHO, prefixed(Buffer.of(1)), {
+        'content-type': 'application/grpc; charset=utf-8',
+      });
+      expect(end.grpcStatus).toBe('0');
+    });
+  });
+
+  test('a compressed message without an encoding, or with a flag that nobody knows, is an error of the caller', async () => {
+    const { port } = await fixture.listening();
+    const session = await fixture.session(port);
+    for (const flag of [1, 2, 255]) {
+      const bytes = prefixed(Buffer.from('hello'));
+      bytes[0] = flag;
+      expect((await post(session, ECHO, bytes)).grpcStatus).toBe('13');
+    }
+  });
+
+  test('an encoding that nobody knows is refused whatever is compressed, with those that we know', async () => {
+    const { port } = await fixture.listening();
+    const stream = openStream(await fixture.session(port), ECHO, { 'grpc-encoding': 'br' });
+    const [headers] = (await once(stream.end(prefixed(Buffer.of(1))), 'response')) as [IncomingHttpHeaders];
+    expect(headers).toMatchObject({ 'grpc-status': '12', 'grpc-accept-encoding': 'identity,gzip' });
+  });
+
+  test('a stream of requests that ends within a message is an error', async () => {
+    const { server, port } = await fixture.listening();
+    const path = '/test.Test/Collect';
+    const same = (bytes: Buffer): Buffer => bytes;
+    const method = {
+      path,
+      requestStream: true,
+      responseStream: false,
+      requestDeserialize: same,
+      responseSerialize: same,
+    };
+    server.addService({ Collect: method } as unknown as ServiceDefinition, {
+      Collect: (call: ServerReadableStream<Buffer, Buffer>, reply: sendUnaryData<Buffer>) => {
+        call.resume().on('end', () => reply(null, Buffer.alloc(0)));
+      },
+    });
+    const session = await fixture.session(port);
+    const whole = prefixed(Buffer.alloc(10));
+    expect((await post(session, path, whole)).grpcStatus).toBe('0');
+    for (const cut of [3, 5, 14]) {
+      const end = await post(session, path, Buffer.concat([whole, whole.subarray(0, cut)]));
+      expect(end).toMatchObject({ grpcStatus: '13', grpcMessage: 'Received an incomplete message' });
+    }
+  });
+
+  test('sends binary metadata without padding', async () => {
+    const { server, port } = await fixture.listening();
+    const path = '/test.Test/Meta';
+    const same = (bytes: Buffer): Buffer => bytes;
+    const method = {
+      path,
+      requestStream: false,
+      responseStream: false,
+      requestDeserialize: same,
+      responseSerialize: same,
+    };
+    server.addService({ Meta: method } as unknown as ServiceDefinition, {
+      Meta: (call: ServerUnaryCall<Buffer, Buffer>, reply: sendUnaryData<Buffer>) => {
+        const metadata = new Metadata();
+        metadata.set('x-data-bin', Buffer.of(1));
+        call.sendMetadata(metadata);
+        reply(null, call.request);
+      },
+    });
+    const stream = openStream(await fixture.session(port), path);
+    const [headers] = (await once(stream.end(prefixed(Buffer.of(1))), 'response')) as [IncomingHttpHeaders];
+    expect(headers['x-data-bin']).toBe('AQ');
+  });
+
+  describe('while draining', () => {
+    test('refuses calls that were on their way with UNAVAILABLE', async () => {
+      const { server, port } = await fixture.listening();
+      const raw = fixture.raw(port);
+      await raw.acknowledgeSettings();
+      raw.send(callFrame(1, HOLD));
+      raw.send(emptyMessageFrame(1));
+      const { answer } = await fixture.untilHeld();
+      const drained = server.drain(600_000);
+      const first = await raw.waitForFrame(FRAME.GOAWAY);
+      expect(first.payload.readUInt32BE(0)).toBe(0x7fffffff);
+      raw.send(callFrame(3, HOLD));
+      raw.send(emptyMessageFrame(3));
+      const refusal = await raw.waitForFrame(FRAME.HEADERS, 3);
+      expect(refusal.payload.includes('the server is shutting down')).toBe(true);
+      expect(fixture.held).toHaveLength(1);
+      raw.acknowledgePings();
+      answer(Buffer.alloc(0));
+      await drained;
+    });
+
+    test('does not wait for a handler whose caller has gone', async () => {
+      const { server, port } = await fixture.listening();
+      const raw = fixture.raw(port);
+      await raw.acknowledgeSettings();
+      raw.send(callFrame(1, HOLD));
+      raw.send(emptyMessageFrame(1));
+      await fixture.untilHeld();
+      raw.send(frame(FRAME.RST_STREAM, 0, 1, Buffer.of(0, 0, 0, 8)));
+      await server.drain(600_000);
+    });
+  });
+
+  test('lets a large answer wait for a slow reader', async () => {
+    const { port } = await fixture.listening({ maxReceiveMessageBytes: 6 * 1024 * 1024 });
+    const message = Buffer.alloc(6 * 1024 * 1024, 7);
+    const reply = await fixture.client(port).unary(ECHO, message);
+    expect(reply.code === 0 && 'message' in reply && reply.message.equals(message)).toBe(true);
+  });
+
+  test('gives the engine the bounds of its options', () => {
+    const limits = h2Limits({
+      maxConcurrentStreams: 7,
+      maxHeaderListBytes: 1_000_000,
+      maxReceiveMessageBytes: 50_000_000,
+    } as Parameters<typeof h2Limits>[0]);
+    expect(limits).toMatchObject({ maxConcurrentStreams: 7, maxHeaderListBytes: 1_000_000 });
+    expect(limits.maxHeaderBlockBytes).toBeGreaterThan(1_000_000);
+    expect(limits.maxContinuations * limits.maxFrameBytes).toBeGreaterThan(limits.maxHeaderBlockBytes);
+    expect(limits.maxOutputBytes).toBeGreaterThan(50_000_000);
+  });
+});

@@ -1,0 +1,181 @@
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { GrpcError, STATUS } from '../../../src/grpc/grpc-server.js';
+import { openStream, post, prefixed, streamEnd } from '../../support/http2-client.js';
+import { ECHO, Fixture, HOLD, type Transport } from './fixture.js';
+
+const LIMIT = 1_000_000;
+
+/** A message compressed with gzip, with its prefix. */
+function gzipped(message: Buffer): Buffer {
+  const framed = prefixed(gzipSync(message));
+  framed[0] = 1;
+  return framed;
+}
+
+/** How requests come: message prefixes and their cuts, compression, header fields, and what is on the wire of an answer. */
+export function describeMessages(transport: Transport): void {
+  let fixture: Fixture;
+  beforeEach(() => {
+    fixture = new Fixture(transport);
+  });
+  afterEach(() => fixture.cleanUp());
+
+  describe('requests', () => {
+    const message = Buffer.from('a message of some length');
+
+    test.each([1, 4, 5, 6, 20])('may be cut at byte %d', async (cut) => {
+      const { port } = await fixture.listening();
+      const session = await fixture.session(port);
+      const stream = openStream(session, ECHO);
+      const end = streamEnd(stream);
+      const bytes = prefixed(message);
+      await new Promise((resolve) => stream.write(bytes.subarray(0, cut), resolve));
+      await new Promise<void>((resolve) => session.ping(() => resolve()));
+      stream.end(bytes.subarray(cut));
+      expect(await end).toMatchObject({ grpcStatus: '0', body: bytes });
+    });
+
+    test.each([
+      ['in its prefix', prefixed(message).subarray(0, 3)],
+      ['after its prefix', prefixed(message).subarray(0, 5)],
+      ['in its middle', prefixed(message).subarray(0, 9)],
+    ])('are refused when the message ends %s', async (_name, bytes) => {
+      const { port } = await fixture.listening();
+      const end = await post(await fixture.session(port), ECHO, bytes);
+      expect(end.grpcStatus).toBe('12');
+      await fixture.expectToServe(port);
+    });
+
+    test('may have more header fields than anybody reads', async () => {
+      const { port } = await fixture.listening({ maxHeaderListBytes: 100_000 });
+      const fields = Object.fromEntries(
+        Array.from({ length: 100 }, (_unused, index) => [`x-field-${index}`, 'v'.repeat(500)]),
+      );
+      const end = await post(await fixture.session(port), ECHO, prefixed(message), fields);
+      expect(end).toMatchObject({ grpcStatus: '0', body: prefixed(message) });
+    });
+
+    test('need no te: trailers', async () => {
+      const { port } = await fixture.listening();
+      const end = await post(await fixture.session(port), ECHO, prefixed(message), { te: undefined });
+      expect(end.grpcStatus).toBe('0');
+    });
+  });
+
+  describe('compressed requests', () => {
+    const gzip = { 'grpc-encoding': 'gzip' };
+
+    test.each([
+      ['nothing', Buffer.alloc(0)],
+      ['a short message', Buffer.from('hello')],
+      ['a message of exactly the limit', Buffer.alloc(LIMIT, 7)],
+    ])('are inflated: %s', async (_name, message) => {
+      const { port } = await fixture.listening({ maxReceiveMessageBytes: LIMIT });
+      const end = await post(await fixture.session(port), ECHO, gzipped(message), gzip);
+      expect(end.grpcStatus).toBe('0');
+      expect(end.body.subarray(5).equals(message)).toBe(true);
+    });
+
+    test('may hold a message that is not compressed', async () => {
+      const { port } = await fixture.listening();
+      const end = await post(await fixture.session(port), ECHO, prefixed(Buffer.of(1)), gzip);
+      expect(end).toMatchObject({ grpcStatus: '0', body: prefixed(Buffer.of(1)) });
+    });
+
+    test.each([LIMIT + 1, 50 * LIMIT])('are refused when they inflate to %d bytes', async (length) => {
+      const { port } = await fixture.listening({ maxReceiveMessageBytes: LIMIT });
+      const session = await fixture.session(port);
+      const end = await post(session, ECHO, gzipped(Buffer.alloc(length)), gzip);
+      expect(end.grpcStatus).toBe('8');
+      expect((await post(session, ECHO, gzipped(Buffer.of(1)), gzip)).grpcStatus).toBe('0');
+    });
+
+    test('are refused when they are no gzip', async () => {
+      const { port } = await fixture.listening();
+      const bytes = prefixed(Buffer.from('not gzip'));
+      bytes[0] = 1;
+      expect((await post(await fixture.session(port), ECHO, bytes, gzip)).grpcStatus).toBe('13');
+      await fixture.expectToServe(port);
+    });
+
+    test('are refused in an encoding that nobody knows', async () => {
+      const { port } = await fixture.listening();
+      const end = await post(await fixture.session(port), ECHO, gzipped(Buffer.of(1)), {
+        'grpc-encoding': 'x-other',
+      });
+      expect(end).toMatchObject({ httpStatus: 200, grpcStatus: '12' });
+    });
+  });
+
+  describe('grpc-timeout', () => {
+    test.each(['50000u', '50000000n', '50m'])('%s ends a call that takes longer', async (timeout) => {
+      const { port } = await fixture.listening();
+      const session = await fixture.session(port);
+      const end = await post(session, HOLD, prefixed(Buffer.alloc(0)), { 'grpc-timeout': timeout });
+      expect(end).toMatchObject({ httpStatus: 200, grpcStatus: '4' });
+    });
+
+    test.each(['1H', '1M', '10S', '20000m'])('%s does not end one that is quick', async (timeout) => {
+      const { port } = await fixture.listening();
+      const session = await fixture.session(port);
+      const end = await post(session, ECHO, prefixed(Buffer.alloc(0)), { 'grpc-timeout': timeout });
+      expect(end.grpcStatus).toBe('0');
+    });
+
+    test.each(['soon', '12', 'm'])('%s is no time', async (timeout) => {
+      const { port } = await fixture.listening();
+      const session = await fixture.session(port);
+      const end = await post(session, HOLD, prefixed(Buffer.alloc(0)), { 'grpc-timeout': timeout });
+      expect(end).toMatchObject({
+        grpcStatus: '13',
+        grpcMessage: expect.stringMatching(/^Invalid(%20| )grpc-timeout/),
+      });
+    });
+  });
+
+  describe('answers on the wire', () => {
+    test('an error is one HEADERS frame, with a message in printable ASCII', async () => {
+      const server = fixture.server();
+      server.addUnary('/test.Test/Fail', () => {
+        throw new GrpcError(STATUS.RESOURCE_EXHAUSTED, '100% über\n');
+      });
+      const port = await server.listen({ host: '127.0.0.1', port: 0 });
+      const stream = openStream(await fixture.session(port), '/test.Test/Fail');
+      let trailers = 0;
+      stream.on('trailers', () => trailers++);
+      const end = streamEnd(stream);
+      stream.end(prefixed(Buffer.alloc(0)));
+      expect(await end).toMatchObject({ httpStatus: 200, grpcStatus: '8', body: Buffer.alloc(0) });
+      expect(trailers).toBe(0);
+      const text = (await end).grpcMessage as string;
+      expect(text).toMatch(/^[ -~]+$/);
+      expect(decodeURIComponent(text)).toBe('100% über\n');
+    });
+
+    test('a message has its prefix and ends with trailers', async () => {
+      const { port } = await fixture.listening();
+      const stream = openStream(await fixture.session(port), ECHO);
+      const [response, trailers] = [
+        new Promise<object>((resolve) => stream.once('response', resolve)),
+        new Promise<object>((resolve) => stream.once('trailers', resolve)),
+      ];
+      stream.resume().end(prefixed(Buffer.of(1)));
+      expect(await response).toMatchObject({
+        ':status': 200,
+        'content-type': expect.stringMatching(/^application\/grpc/),
+      });
+      expect(await response).not.toHaveProperty('grpc-status');
+      expect(await trailers).toMatchObject({ 'grpc-status': '0' });
+    });
+
+    test('names the method that it does not know', async () => {
+      const { port } = await fixture.listening();
+      expect(await fixture.client(port).unary('/test.Test/ä', Buffer.alloc(0))).toMatchObject({ code: 12 });
+      expect(await fixture.client(port).unary('/test.Test/Other', Buffer.alloc(0))).toEqual({
+        code: 12,
+        details: 'The server does not implement the method /test.Test/Other',
+      });
+    });
+  });
+}

@@ -1,0 +1,287 @@
+import { once } from 'node:events';
+import { connect as connectTls } from 'node:tls';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { ERROR_CODE } from '../../src/h2/error-code.js';
+import type { H2ServerOptions } from '../../src/h2/h2-server.js';
+import { DEFAULT_LIMITS, type H2Limits } from '../../src/h2/limits.js';
+import { CertificateAuthority } from '../support/certificates.js';
+import {
+  END_HEADERS,
+  END_STREAM,
+  frame,
+  headers,
+  PREFACE,
+  ping,
+  rst,
+  SETTINGS_ACK,
+  settings,
+  TYPE,
+  words,
+} from '../support/h2-peer.js';
+import { Received, SteadyCaller, TestServer } from '../support/h2-server.js';
+import { post } from '../support/http2-client.js';
+import { waitFor } from '../support/wait-for.js';
+
+/** Every attack runs beside a caller whose every call must be answered, before, during and after it. */
+let server: TestServer;
+let caller: SteadyCaller;
+
+const limits = (change: Partial<H2Limits>): { limits: H2Limits } => ({
+  limits: { ...DEFAULT_LIMITS, ...change },
+});
+
+async function start(options: Partial<H2ServerOptions> = {}, ca?: string): Promise<void> {
+  server = new TestServer(options, ca);
+  await server.listen();
+  caller = new SteadyCaller(await server.session());
+  await caller.untilAnswered();
+}
+
+afterEach(async () => {
+  try {
+    await caller.untilAnswered();
+    await caller.stop();
+    expect(caller.failed).toBe(0);
+    // And strangers are welcome.
+    const session = await server.session();
+    expect((await post(session, '/', Buffer.alloc(0))).body.toString()).toBe('ok');
+    expect(server.errors).toEqual([]);
+  } finally {
+    await server.cleanUp();
+  }
+});
+
+/** A connection that has sent preface and SETTINGS, and then `bytes`. */
+function greeted(
+  bytes: Buffer = Buffer.alloc(0),
+  ...pairs: [number, number][]
+): { socket: ReturnType<TestServer['socket']>; received: Received } {
+  const socket = server.socket();
+  const received = new Received(socket);
+  socket.write(Buffer.concat([PREFACE, settings(...pairs), SETTINGS_ACK, bytes]));
+  return { socket, received };
+}
+
+const call = (id: number, path: string, flags = END_STREAM): Buffer =>
+  headers(id, flags, ':method: POST', ':scheme: http', `:path: ${path}`, ':authority: weir');
+
+const ids = (count: number, first = 1): number[] =>
+  Array.from({ length: count }, (_, index) => first + 2 * index);
+
+/** The error code of the GOAWAY that ended a connection. */
+async function goawayCode(received: Received): Promise<number | undefined> {
+  await received.closed;
+  return received.frames.find(({ type }) => type === TYPE.GOAWAY)?.payload.readUInt32BE(4);
+}
+
+describe('slow beginnings', () => {
+  test.each([
+    ['says nothing', Buffer.alloc(0)],
+    ['sends half of the preface', PREFACE.subarray(0, 10)],
+    ['sends no SETTINGS', PREFACE],
+    ['sends half of its SETTINGS', Buffer.concat([PREFACE, settings([3, 100]).subarray(0, 12)])],
+  ])('a connection that %s is cut in time', async (_what, bytes) => {
+    await start({ handshakeTimeoutMs: 1000 });
+    const socket = server.socket();
+    const received = new Received(socket);
+    socket.write(bytes);
+    await received.closed;
+    await server.untilComplaint(/did not begin HTTP\/2 within 1000 ms/);
+  });
+
+  test('one that sends its preface a byte at a time is cut all the same', async () => {
+    await start({ handshakeTimeoutMs: 1000 });
+    const socket = server.socket();
+    const received = new Received(socket);
+    let sent = 0;
+    const trickle = setInterval(() => socket.write(PREFACE.subarray(sent, ++sent)), 60);
+    await received.closed;
+    clearInterval(trickle);
+    expect(sent).toBeLessThan(PREFACE.length);
+  });
+
+  test('a TLS handshake that does not come, or stops half-way, is cut in time', async () => {
+    const authority = new CertificateAuthority();
+    const material = { ...authority.issue('DNS:localhost'), clientCa: undefined };
+    await start({ handshakeTimeoutMs: 1000, tls: { material, clientSan: undefined } }, authority.cert);
+    const silent = new Received(server.socket());
+    const half = server.socket();
+    const halfReceived = new Received(half);
+    // The header of a record with a ClientHello that never comes.
+    half.write(Buffer.of(0x16, 3, 1, 1, 0, 1));
+    const shaken = connectTls({
+      socket: server.socket(),
+      ca: authority.cert,
+      servername: 'localhost',
+      ALPNProtocols: ['h2'],
+    });
+    shaken.on('error', () => {});
+    shaken.resume();
+    await Promise.all([silent.closed, halfReceived.closed, once(shaken, 'close')]);
+    await server.untilComplaint(/TLS handshake/);
+    await server.untilComplaint(/did not begin HTTP\/2/);
+  });
+});
+
+describe('what is no HTTP/2', () => {
+  test('an HTTP/1.1 request gets an answer that says so', async () => {
+    await start();
+    const socket = server.socket();
+    const received = new Received(socket);
+    socket.write('GET /healthcheck HTTP/1.1\r\nHost: weir\r\n\r\n');
+    expect((await received.closed).toString()).toMatch(/^HTTP\/1\.1 \d{3} [\s\S]*gRPC over HTTP\/2/);
+    expect(server.complaints).toEqual([expect.stringMatching(/does not speak HTTP\/2: .*HTTP\/1/)]);
+  });
+
+  test.each([
+    ['a TLS greeting', Buffer.of(0x16, 3, 1, 0, 5, 1, 0, 0, 1, 0)],
+    ['zeros', Buffer.alloc(1_000_000)],
+    ['HTTP/2 frames without a preface', Buffer.concat([settings(), ping()])],
+  ])('%s ends the connection, told once', async (_what, bytes) => {
+    await start();
+    const socket = server.socket();
+    const received = new Received(socket);
+    socket.write(bytes);
+    await received.closed;
+    expect(server.complaints).toEqual([expect.stringMatching(/does not speak HTTP\/2/)]);
+  });
+});
+
+describe('readers that do not read', () => {
+  test('a peer that leaves its socket full is no longer read from, and cut past the limit', async () => {
+    await start(limits({ maxOutputBytes: 1_000_000, connectionWindowBytes: 1_000_000 }));
+    // Windows so large that only the socket holds answers back.
+    const { socket } = greeted(frame(TYPE.WINDOW_UPDATE, 0, 0, words(0x7fff_0000)), [4, 0x7fff_ffff]);
+    socket.pause();
+    for (const id of ids(1000)) socket.write(call(id, '/large'));
+    await server.untilComplaint(/does not read its answers/);
+  });
+
+  test('a peer that opens no window is cut past the limit', async () => {
+    await start(limits({ maxOutputBytes: 1_000_000 }));
+    const { received } = greeted(Buffer.concat(ids(40).map((id) => call(id, '/large'))), [4, 0]);
+    await received.closed;
+    await server.untilComplaint(/does not read its answers/);
+    await waitFor('the end of its streams', () => server.handler.resets > 0);
+  });
+
+  test('a peer that takes a byte at a time and then nothing is cut by keep-alive', async () => {
+    await start({ keepAliveIntervalMs: 500, keepAliveTimeoutMs: 500 });
+    const { socket, received } = greeted(call(1, '/large'), [4, 1]);
+    socket.write(frame(TYPE.WINDOW_UPDATE, 0, 1, words(1)));
+    await received.closed;
+    await waitFor('the end of its stream', () => server.handler.resets === 1);
+  });
+
+  test('PINGs whose answers are not read pile up at their sender, or end the connection', async () => {
+    await start(limits({ maxOutputBytes: 200_000, controlBurst: 1e9, controlRefillPerSecond: 1e9 }));
+    const { socket } = greeted();
+    socket.pause();
+    const flood = Buffer.concat(Array.from({ length: 10_000 }, () => ping()));
+    await waitFor('the server to stop reading', () => {
+      if (socket.destroyed || server.complaints.length > 0) return true;
+      socket.write(flood);
+      return socket.writableLength > 20_000_000;
+    });
+  });
+});
+
+describe('streams by the thousand', () => {
+  test('half-open streams beyond the limit are refused', async () => {
+    await start(limits({ maxConcurrentStreams: 100 }));
+    const { received } = greeted(Buffer.concat(ids(3000).map((id) => call(id, '/', 0))));
+    await waitFor(
+      'the refusals',
+      () => received.frames.filter(({ type }) => type === TYPE.RST_STREAM).length >= 1000,
+    );
+    const refused = received.frames.filter(({ type }) => type === TYPE.RST_STREAM);
+    expect(refused.every(({ payload }) => payload.readUInt32BE(0) === ERROR_CODE.REFUSED_STREAM)).toBe(true);
+    expect(refused[0]?.streamId).toBe(201);
+  });
+
+  test('half-open streams on a hundred connections leave the others alone', async () => {
+    await start();
+    const attackers = ids(100).map(() => greeted(Buffer.concat(ids(1000).map((id) => call(id, '/', 0)))));
+    await Promise.all(
+      attackers.map(({ received }) =>
+        waitFor('settings', () => received.frames.some(({ type }) => type === TYPE.SETTINGS)),
+      ),
+    );
+    await caller.untilAnswered();
+    for (const { socket } of attackers) socket.destroy();
+    await waitFor('their end', () => server.handler.resets === 100_000);
+  });
+
+  test('a rapid reset ends with ENHANCE_YOUR_CALM (CVE-2023-44487)', async () => {
+    await start(limits({ resetBurst: 500, resetRefillPerSecond: 1 }));
+    const { received } = greeted(
+      Buffer.concat(ids(2000).map((id) => Buffer.concat([call(id, '/hold'), rst(id, ERROR_CODE.CANCEL)]))),
+    );
+    expect(await goawayCode(received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
+    expect(server.handler.held.length).toBeLessThanOrEqual(501);
+    await server.untilComplaint(/was ended: the peer resets too many streams/);
+  });
+
+  test('streams that the peer makes us reset count too', async () => {
+    await start(limits({ resetBurst: 500, resetRefillPerSecond: 1 }));
+    // A WINDOW_UPDATE of 0 is a stream error (RFC 9113 section 6.9).
+    const zero = (id: number): Buffer => frame(TYPE.WINDOW_UPDATE, 0, id, words(0));
+    const { received } = greeted(
+      Buffer.concat(ids(2000).map((id) => Buffer.concat([call(id, '/hold'), zero(id)]))),
+    );
+    expect(await goawayCode(received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
+  });
+});
+
+describe('floods', () => {
+  const floods: [string, () => Buffer][] = [
+    ['PING', () => ping()],
+    ['SETTINGS', () => settings()],
+    ['PRIORITY', () => frame(TYPE.PRIORITY, 0, 1, Buffer.from('0000000310', 'hex'))],
+    ['WINDOW_UPDATE', () => frame(TYPE.WINDOW_UPDATE, 0, 0, words(1))],
+    ['empty DATA', () => frame(TYPE.DATA, 0, 1)],
+    ['unknown frames', () => frame(0x20, 0, 0)],
+  ];
+  test.each(floods)('%s ends with ENHANCE_YOUR_CALM', async (_what, one) => {
+    await start(limits({ controlBurst: 1000, controlRefillPerSecond: 1 }));
+    const { received } = greeted(Buffer.concat([call(1, '/', 0), ...Array.from({ length: 3000 }, one)]));
+    expect(await goawayCode(received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
+    await server.untilComplaint(/too many frames that bring no request/);
+  });
+
+  test('CONTINUATION without end (CVE-2024-27316)', async () => {
+    await start();
+    const open = frame(TYPE.HEADERS, 0, 1, Buffer.alloc(0));
+    const more = frame(TYPE.CONTINUATION, 0, 1, Buffer.alloc(0));
+    const { received } = greeted(Buffer.concat([open, ...Array.from({ length: 1000 }, () => more)]));
+    expect(await goawayCode(received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
+  });
+
+  test('a header block that unpacks to megabytes (HPACK bomb)', async () => {
+    await start();
+    // A field of 4,000 bytes enters the dynamic table; then one byte names it, again and again (index 62).
+    const value = Buffer.alloc(4000, 'v');
+    const field = Buffer.concat([Buffer.of(0x40, 1), Buffer.from('x'), Buffer.of(0x7f, 0xa1, 0x1e), value]);
+    const first = frame(TYPE.HEADERS, END_HEADERS | END_STREAM, 1, Buffer.concat([headersBlock(), field]));
+    const bombs = ids(50, 3).map((id) =>
+      frame(
+        TYPE.HEADERS,
+        END_HEADERS | END_STREAM,
+        id,
+        Buffer.concat([headersBlock(), Buffer.alloc(10_000, 0xbe)]),
+      ),
+    );
+    const { socket, received } = greeted(Buffer.concat([first, ...bombs]));
+    // Each is refused, or the connection ends: no handler sees them.
+    await waitFor('the refusals', () => answered(received) >= 51 || socket.destroyed);
+    expect(received.bytes.toString('latin1').split('ok').length - 1).toBeLessThanOrEqual(1);
+  });
+});
+
+function headersBlock(): Buffer {
+  return call(1, '/').subarray(9);
+}
+
+function answered(received: Received): number {
+  return new Set(received.frames.filter(({ streamId }) => streamId > 0).map(({ streamId }) => streamId)).size;
+}

@@ -1,0 +1,134 @@
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { CODE } from '../../src/codec/messages.js';
+import { httpRequest } from '../support/http-client.js';
+import { type RedisServer, startRedis } from '../support/redis-server.js';
+import { RlsClient } from '../support/rls-client.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir.js';
+
+// Starting Redis and two servers may take its time on a busy machine.
+jest.setTimeout(60_000);
+
+/** Refills so slowly that nothing but a refund or a flush lets a request pass. */
+const POLICY = `
+domain: slow
+descriptors:
+  - key: tenant
+    rate_limit:
+      token_bucket: { max_tokens: 5, tokens_per_fill: 1, fill_interval: 1h }
+`;
+const MAX_AGE_MS = 1000;
+/** What an event loop on a busy machine may add. */
+const SLACK_MS = 1500;
+
+describe('two servers on one Redis', () => {
+  let redis: RedisServer;
+  let servers: WeirServer[];
+  let clients: RlsClient[];
+  let admin: Redis;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    admin = new Redis(redis.port, '127.0.0.1');
+    const env = { REDIS_URL: `127.0.0.1:${redis.port}` };
+    servers = await Promise.all([startWeir({ policy: POLICY, env }), startWeir({ policy: POLICY, env })]);
+    clients = servers.map(({ grpcPort }) => new RlsClient(grpcPort));
+  });
+  afterEach(async () => {
+    await admin.flushall();
+  });
+  afterAll(async () => {
+    for (const client of clients) client.close();
+    admin.disconnect();
+    await Promise.all(servers.map((server) => server.stop()));
+    await redis.stop();
+  });
+
+  async function ask(
+    server: number,
+    tenant: string,
+    hitsAddend = 1,
+    isNegativeHits = false,
+  ): Promise<number> {
+    const descriptor = {
+      entries: [{ key: 'tenant', value: tenant }],
+      limit: undefined,
+      hitsAddend,
+      isNegativeHits,
+    };
+    const { response } = await clients[server]!.ask('slow', [descriptor]);
+    return response!.overallCode;
+  }
+
+  async function answers(server: number): Promise<number> {
+    const { body } = await httpRequest(servers[server]!.httpPort, '/metrics');
+    return Number(/^weir_deny_cache_answers_total (\d+)$/m.exec(body)![1]);
+  }
+
+  /** Milliseconds until `server` lets `tenant` pass. */
+  async function passes(server: number, tenant: string): Promise<number> {
+    const start = performance.now();
+    await waitFor('the request to pass', async () => (await ask(server, tenant)) === CODE.OK);
+    return performance.now() - start;
+  }
+
+  test('a denial is repeated without Redis', async () => {
+    expect(await ask(0, 'busy', 5)).toBe(CODE.OK);
+    expect(await ask(0, 'busy')).toBe(CODE.OVER_LIMIT);
+    const before = await answers(0);
+    redis.pause();
+    try {
+      expect(await ask(0, 'busy')).toBe(CODE.OVER_LIMIT);
+      expect(await answers(0)).toBe(before + 1);
+    } finally {
+      redis.resume();
+    }
+  });
+
+  test('a refund through the same server counts at once', async () => {
+    await ask(0, 'same', 5);
+    expect(await ask(0, 'same')).toBe(CODE.OVER_LIMIT);
+    expect(await ask(0, 'same', 1, true)).toBe(CODE.OK);
+    expect(await ask(0, 'same')).toBe(CODE.OK);
+  });
+
+  test('a refund through the other server is seen within the maximum age', async () => {
+    await ask(0, 'other', 5);
+    expect(await ask(0, 'other')).toBe(CODE.OVER_LIMIT);
+    expect(await ask(1, 'other', 3, true)).toBe(CODE.OK);
+    expect(await passes(0, 'other')).toBeLessThan(MAX_AGE_MS + SLACK_MS);
+  });
+
+  test('a flush is seen within the maximum age', async () => {
+    await ask(0, 'flushed', 5);
+    expect(await ask(0, 'flushed')).toBe(CODE.OVER_LIMIT);
+    await admin.flushall();
+    expect(await passes(0, 'flushed')).toBeLessThan(MAX_AGE_MS + SLACK_MS);
+  });
+});
+
+test('DENY_CACHE_MAX_AGE=0s asks Redis each time', async () => {
+  const redis = await startRedis();
+  const server = await startWeir({
+    policy: POLICY,
+    env: { REDIS_URL: `127.0.0.1:${redis.port}`, DENY_CACHE_MAX_AGE: '0s' },
+  });
+  const client = new RlsClient(server.grpcPort);
+  const admin = new Redis(redis.port, '127.0.0.1');
+  try {
+    const entries = [{ key: 'tenant', value: 'acme' }];
+    const ask = async (hitsAddend: number) => {
+      const descriptor = { entries, limit: undefined, hitsAddend, isNegativeHits: false };
+      return (await client.ask('slow', [descriptor])).response!.overallCode;
+    };
+    expect([await ask(5), await ask(1)]).toEqual([CODE.OK, CODE.OVER_LIMIT]);
+    await admin.flushall();
+    expect(await ask(1)).toBe(CODE.OK);
+  } finally {
+    client.close();
+    admin.disconnect();
+    await server.stop();
+    await redis.stop();
+  }
+});

@@ -1,0 +1,201 @@
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { credentials } from '@grpc/grpc-js';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { CertificateAuthority, type Issued } from '../support/certificates.js';
+import { RawClient } from '../support/grpc-client.js';
+import { runToEnd } from '../support/processes.js';
+import { TempDir } from '../support/temp-dir.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir.js';
+
+const HEALTH = '/grpc.health.v1.Health/Check';
+/** HealthCheckResponse{status: SERVING}. */
+const SERVING = { code: 0, message: Buffer.of(8, 1) };
+
+const authority = new CertificateAuthority('first');
+const clients = new CertificateAuthority('clients');
+const NAMES = 'DNS:localhost,IP:127.0.0.1';
+
+let folder: TempDir;
+let server: WeirServer | undefined;
+beforeEach(() => {
+  folder = new TempDir();
+});
+afterEach(async () => {
+  await server?.stop();
+  server = undefined;
+  folder.remove();
+});
+
+/** Certificates as a Kubernetes volume shows them: files are links into `..data`, which is a link to a dated folder. */
+class SecretVolume {
+  #version = 0;
+
+  get env(): Record<string, string> {
+    return {
+      GRPC_SERVER_USE_TLS: 'true',
+      GRPC_SERVER_TLS_CERT: folder.join('tls.crt'),
+      GRPC_SERVER_TLS_KEY: folder.join('tls.key'),
+    };
+  }
+
+  /** Swaps the folder behind the links in one step, and removes the old one. */
+  swap({ cert, key }: Issued, ca = clients.cert): void {
+    const before = this.#version++;
+    const name = `..2026_${this.#version}`;
+    mkdirSync(folder.join(name));
+    for (const [file, text] of Object.entries({ 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca })) {
+      writeFileSync(folder.join(name, file), text);
+      if (before === 0) symlinkSync(`..data/${file}`, folder.join(file));
+    }
+    symlinkSync(name, folder.join('..data_tmp'));
+    renameSync(folder.join('..data_tmp'), folder.join('..data'));
+    if (before > 0) rmSync(folder.join(`..2026_${before}`), { recursive: true });
+  }
+}
+
+/** Asks for health over a new connection that trusts `ca`. */
+async function ask(where: string, ca: string, identity?: Issued): Promise<unknown> {
+  const [root, key, cert] = [ca, identity?.key, identity?.cert].map((text) =>
+    text ? Buffer.from(text) : null,
+  );
+  const client = new RawClient(where, credentials.createSsl(root, key, cert));
+  try {
+    return await client.unary(HEALTH, Buffer.alloc(0), { timeoutMs: 5000 });
+  } finally {
+    client.close();
+  }
+}
+
+const logged = (pattern: RegExp) => (): boolean =>
+  server?.log().some((line) => pattern.test(String(line['msg']))) === true;
+
+describe.each(['h2', 'grpc-js'])('TLS of weir serve on %s', (transport) => {
+  test('certificates that a secret volume swaps are served without a restart; bad ones are not', async () => {
+    const volume = new SecretVolume();
+    volume.swap(authority.issue(NAMES));
+    server = await startWeir({ env: { ...volume.env, GRPC_TRANSPORT: transport } });
+    const address = `127.0.0.1:${server.grpcPort}`;
+    expect(await ask(address, authority.cert)).toEqual(SERVING);
+
+    const second = new CertificateAuthority('second');
+    volume.swap(second.issue(NAMES));
+    await waitFor('the new certificates', logged(/new certificates are in force/));
+    expect(await ask(address, second.cert)).toEqual(SERVING);
+    expect(await ask(address, authority.cert)).toMatchObject({ code: 14 });
+
+    volume.swap({ cert: second.issue(NAMES).cert, key: second.issue(NAMES).key });
+    await waitFor(
+      'the complaint',
+      logged(/does not belong to the certificate; the certificates in force stay/),
+    );
+    expect(await ask(address, second.cert)).toEqual(SERVING);
+
+    const third = new CertificateAuthority('third');
+    volume.swap(third.issue(NAMES));
+    await waitFor('the third', async () => {
+      const reply = await ask(address, third.cert);
+      return (reply as { code: number }).code === 0;
+    });
+    // No key came into the log.
+    expect(server.process.lines().join('\n')).not.toContain('PRIVATE');
+  });
+
+  test('issuers of client certificates are swapped with them, and the name is asked for', async () => {
+    const volume = new SecretVolume();
+    const pair = authority.issue(NAMES);
+    volume.swap(pair);
+    server = await startWeir({
+      env: {
+        ...volume.env,
+        GRPC_CLIENT_TLS_CACERT: folder.join('ca.crt'),
+        GRPC_CLIENT_TLS_SAN: 'spiffe://cluster.local/ns/a/sa/envoy',
+        GRPC_TRANSPORT: transport,
+      },
+    });
+    const address = `127.0.0.1:${server.grpcPort}`;
+    const envoy = 'URI:spiffe://cluster.local/ns/a/sa/envoy';
+    expect(await ask(address, authority.cert, clients.issue(envoy))).toEqual(SERVING);
+    expect(
+      await ask(address, authority.cert, clients.issue('URI:spiffe://cluster.local/ns/a/sa/other')),
+    ).not.toEqual(SERVING);
+    const successor = new CertificateAuthority('clients of tomorrow');
+    volume.swap(pair, successor.cert);
+    await waitFor('the new issuers', logged(/new certificates are in force/));
+    expect(await ask(address, authority.cert, successor.issue(envoy))).toEqual(SERVING);
+    expect(await ask(address, authority.cert, clients.issue(envoy))).not.toEqual(SERVING);
+  });
+
+  test('a Unix domain socket takes the place of the port', async () => {
+    const path = folder.join('grpc.sock');
+    server = await startWeir({ env: { GRPC_UDS: path, GRPC_TRANSPORT: transport } });
+    const client = new RawClient(`unix:${path}`);
+    expect(await client.unary(HEALTH, Buffer.alloc(0))).toEqual(SERVING);
+    const onPort = new RawClient(`127.0.0.1:${server.grpcPort}`);
+    expect(await onPort.unary(HEALTH, Buffer.alloc(0))).toMatchObject({ code: 14 });
+    for (const open of [client, onPort]) open.close();
+    expect(server.log()).toContainEqual(
+      expect.objectContaining({ msg: 'weir serves', grpc: `unix:${path}` }),
+    );
+  });
+});
+
+describe('weir health and weir check', () => {
+  const weir = (args: readonly string[], env: Record<string, string> = {}) =>
+    runToEnd(process.execPath, [WEIR_MAIN, ...args], { bareEnvironment: true, env });
+  const entries = ['tenant=acme', 'resource_group=user-chats'];
+
+  test('ask a server over TLS: this one by its settings, another by flags', async () => {
+    const volume = new SecretVolume();
+    volume.swap(authority.issue(NAMES));
+    server = await startWeir({ env: volume.env });
+    const own = { ...volume.env, GRPC_PORT: String(server.grpcPort) };
+    expect(await weir(['health'], own)).toMatchObject({ code: 0, stdout: 'SERVING\n' });
+    const address = ['--address', `127.0.0.1:${server.grpcPort}`];
+    const ca = ['--ca', folder.write('authority.pem', authority.cert)];
+    expect(await weir(['health', ...address, ...ca])).toMatchObject({ code: 0 });
+    expect(await weir(['check', ...address, ...ca, ...entries])).toMatchObject({ code: 0 });
+    // Neither clear text nor unknown issuers are passed over.
+    expect(await weir(['health', ...address])).toMatchObject({ code: 1 });
+    expect(await weir(['health', ...address, '--tls'])).toMatchObject({ code: 1 });
+    expect(await weir(['check', ...address, '--tls', ...entries])).toMatchObject({ code: 1 });
+    const missing = await weir(['check', ...address, '--ca', folder.join('none'), ...entries]);
+    expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('ENOENT') });
+  });
+
+  test('show a certificate to a server that asks for one', async () => {
+    const volume = new SecretVolume();
+    volume.swap(authority.issue(NAMES));
+    server = await startWeir({ env: { ...volume.env, GRPC_CLIENT_TLS_CACERT: folder.join('ca.crt') } });
+    const { cert, key } = clients.issue('DNS:probe.test');
+    const flags = ['--cert', folder.write('probe.crt', cert), '--key', folder.write('probe.key', key)];
+    const own = { ...volume.env, GRPC_PORT: String(server.grpcPort) };
+    expect(await weir(['health', ...flags], own)).toMatchObject({ code: 0 });
+    expect(await weir(['health'], own)).toMatchObject({ code: 1 });
+    await waitFor('the reason', logged(/refused: the client showed no certificate/));
+  });
+
+  test('ask a server on a Unix domain socket', async () => {
+    const path = folder.join('grpc.sock');
+    server = await startWeir({ env: { GRPC_UDS: path } });
+    expect(await weir(['health'], { GRPC_UDS: path })).toMatchObject({ code: 0 });
+    expect(await weir(['check', '--address', `unix:${path}`, ...entries])).toMatchObject({ code: 0 });
+    const gone = await weir(['check', '--address', `unix:${path}x`, ...entries]);
+    expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining('nothing listens on') });
+  });
+});
+
+describe('a start that cannot be', () => {
+  test.each([
+    [{ GRPC_SERVER_USE_TLS: 'true' }, /GRPC_SERVER_USE_TLS is on: set GRPC_SERVER_TLS_CERT to a PEM file/],
+    [
+      { GRPC_UDS: '/no/such/folder/grpc.sock' },
+      /cannot listen on unix:\/no\/such.*GRPC_UDS.*folder is missing/,
+    ],
+    [{ GRPC_TRANSPORT: 'http3' }, /GRPC_TRANSPORT: "http3" is not h2 or grpc-js/],
+  ])('%j ends with a line that says why', async (env, line) => {
+    server = await startWeir({ env, untilHealthy: false });
+    expect((await server.process.exited).code).toBe(1);
+    expect(server.process.lines().join('\n')).toMatch(line);
+  });
+});

@@ -1,0 +1,222 @@
+import { once } from 'node:events';
+import { connect, Socket } from 'node:net';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import type { H2ServerOptions } from '../../src/h2/h2-server.js';
+import { HeaderField } from '../../src/h2/hpack/header-field.js';
+import { DEFAULT_LIMITS } from '../../src/h2/limits.js';
+import { END_STREAM, headers, PREFACE, request, settings, TYPE, windowUpdate } from '../support/h2-peer.js';
+import { Received, TestServer } from '../support/h2-server.js';
+import { openStream, post, streamEnd } from '../support/http2-client.js';
+import { TempDir } from '../support/temp-dir.js';
+import { waitFor } from '../support/wait-for.js';
+
+let server: TestServer;
+afterEach(() => server.cleanUp());
+
+const start = async (options: Partial<H2ServerOptions> = {}): Promise<TestServer> => {
+  server = new TestServer(options);
+  return server.listen();
+};
+
+const REQUEST_HEAD = [':method: POST', ':scheme: http', ':authority: weir'];
+const holdRequest = (id: number): Buffer => headers(id, END_STREAM, ...REQUEST_HEAD, ':path: /hold');
+
+const OPEN_IDS = Array.from({ length: 100 }, (_, index) => 2 * index + 1);
+const answersIn = (received: Received): number =>
+  received.frames.filter(({ type }) => type === TYPE.HEADERS).length;
+
+describe('H2Server', () => {
+  test('serves many streams of many connections, answered at once and later', async () => {
+    await start();
+    const sessions = await Promise.all(Array.from({ length: 10 }, () => server.session()));
+    const calls = sessions.flatMap((session) =>
+      Array.from({ length: 50 }, (_, index) =>
+        post(session, index % 2 === 0 ? '/' : '/later', Buffer.alloc(99)),
+      ),
+    );
+    const bodies = (await Promise.all(calls)).map(({ body }) => body.toString());
+    expect(bodies.filter((body) => body === 'ok')).toHaveLength(250);
+    expect(bodies.filter((body) => body === 'later')).toHaveLength(250);
+    expect(server.complaints).toEqual([]);
+  });
+
+  test('answers of one turn leave in one write on each connection', async () => {
+    await start();
+    const received = [1, 2].map(() => {
+      const socket = server.socket();
+      socket.write(Buffer.concat([PREFACE, settings(), ...OPEN_IDS.map(holdRequest)]));
+      return new Received(socket);
+    });
+    await waitFor('all requests', () => server.handler.held.length === 2 * OPEN_IDS.length);
+    const write = jest.spyOn(Socket.prototype, 'write');
+    try {
+      for (const stream of server.handler.held) stream.sendHeaders([], true);
+      for (const each of received) {
+        await waitFor('all answers', () => answersIn(each) === OPEN_IDS.length);
+      }
+      expect(write).toHaveBeenCalledTimes(2);
+    } finally {
+      write.mockRestore();
+    }
+  });
+
+  test('a peer that closes its side gets what was written, and its streams end', async () => {
+    await start();
+    const socket = server.socket();
+    const received = new Received(socket);
+    socket.end(Buffer.concat([PREFACE, settings(), request(1, END_STREAM), holdRequest(3)]));
+    expect((await received.closed).includes('ok')).toBe(true);
+    expect(server.handler.resets).toBe(1);
+    expect(server.complaints).toEqual([]);
+  });
+
+  test('answers larger than what a socket takes at once arrive whole', async () => {
+    await start();
+    const session = await server.session();
+    const streams = Array.from({ length: 20 }, () => {
+      const stream = openStream(session, '/large');
+      stream.end();
+      return stream;
+    });
+    for (const stream of streams) expect((await streamEnd(stream)).body).toHaveLength(65_536);
+  });
+
+  test('a peer that stops reading for a while gets everything afterwards', async () => {
+    await start({ limits: { ...DEFAULT_LIMITS, maxOutputBytes: 100_000_000 } });
+    const socket = server.socket();
+    const received = new Received(socket);
+    socket.pause();
+    const windows = [settings([4, 0x7fff_ffff]), windowUpdate(0, 0x7fff_0000)];
+    const calls = OPEN_IDS.map((id) => headers(id, END_STREAM, ...REQUEST_HEAD, ':path: /large'));
+    socket.write(Buffer.concat([PREFACE, ...windows, ...calls]));
+    // More than the system takes for a peer that does not read, so this call is read only after a pause.
+    const other = await server.session();
+    expect((await post(other, '/', Buffer.alloc(0))).body.toString()).toBe('ok');
+    socket.write(headers(1001, END_STREAM, ...REQUEST_HEAD, ':path: /hold'));
+    socket.resume();
+    await waitFor('the call after the pause', () => server.handler.held.length === 1);
+    await waitFor('all of it', () => received.length > OPEN_IDS.length * 65_536);
+    expect(answersIn(received)).toBe(2 * OPEN_IDS.length);
+    expect(server.complaints).toEqual([]);
+  });
+
+  test('a handler that throws costs its connection, and no other', async () => {
+    await start();
+    const [other, unlucky] = await Promise.all([server.session(), server.session()]);
+    const held = post(unlucky, '/hold', Buffer.alloc(0));
+    await waitFor('the call', () => server.handler.held.length === 1);
+    expect((await post(unlucky, '/throw', Buffer.alloc(0))).httpStatus).toBeUndefined();
+    expect((await held).httpStatus).toBeUndefined();
+    await waitFor('the end of its streams', () => server.handler.resets === 2);
+    expect(server.errors).toEqual([new Error('a mistake in the handler')]);
+    expect((await post(other, '/', Buffer.alloc(0))).body.toString()).toBe('ok');
+  });
+
+  test('names the path for peers on a Unix domain socket', async () => {
+    const folder = new TempDir();
+    try {
+      server = new TestServer();
+      const path = folder.join('h2.sock');
+      await server.server.listen({ path });
+      const socket = connect({ path });
+      socket.end('GET / HTTP/1.1\r\n\r\n');
+      await server.untilComplaint(new RegExp(`^the connection from ${path} does not speak HTTP/2`));
+      socket.destroy();
+    } finally {
+      folder.remove();
+    }
+  });
+});
+
+describe('closing', () => {
+  test('ends idle connections at once, and others with their last stream', async () => {
+    await start();
+    const [idle, busy] = await Promise.all([server.session(), server.session()]);
+    const call = post(busy, '/hold', Buffer.alloc(0));
+    const held = await waitFor('the call', () => server.handler.held[0]);
+    const idleClosed = once(idle, 'close');
+    server.server.closeGracefully();
+    await idleClosed;
+    expect(busy.destroyed).toBe(false);
+    held.sendResponse([new HeaderField(':status', '200')], Buffer.alloc(0), Buffer.from('late'), []);
+    expect((await call).body.toString()).toBe('late');
+    await server.server.empty();
+  });
+
+  test('resolves empty() for all who wait, and at once when nothing is open', async () => {
+    await start();
+    await server.server.empty();
+    const session = await server.session();
+    const waits = [server.server.empty(), server.server.empty()];
+    session.destroy();
+    await Promise.all(waits);
+  });
+});
+
+describe('age', () => {
+  test('an old connection gets GOAWAY and may finish its streams', async () => {
+    await start({ maxConnectionAgeMs: 60 });
+    const session = await server.session();
+    const goaway = once(session, 'goaway');
+    const call = post(session, '/hold', Buffer.alloc(0));
+    const held = await waitFor('the call', () => server.handler.held[0]);
+    expect((await goaway)[0]).toBe(0);
+    held.sendResponse([new HeaderField(':status', '200')], Buffer.alloc(0), Buffer.from('late'), []);
+    expect((await call).body.toString()).toBe('late');
+    await server.server.empty();
+    expect(server.complaints).toEqual([]);
+  });
+
+  test('streams that outlive the grace time are ended', async () => {
+    await start({ maxConnectionAgeMs: 40, maxConnectionAgeGraceMs: 40 });
+    const session = await server.session();
+    const call = post(session, '/hold', Buffer.alloc(0));
+    expect((await call).httpStatus).toBeUndefined();
+    expect(server.handler.resets).toBe(1);
+    await server.server.empty();
+  });
+
+  test('each connection has its own age, a tenth more or less', async () => {
+    let nowMs = 0;
+    let random = 0;
+    await start({ maxConnectionAgeMs: 1000, nowMs: () => nowMs, random: () => random });
+    const young = await server.session();
+    random = 0.5;
+    const middle = await server.session();
+    random = 0.999;
+    const old = await server.session();
+    nowMs = 901;
+    await once(young, 'goaway');
+    nowMs = 1001;
+    // One round looks at all connections.
+    await once(middle, 'goaway');
+    expect(old.destroyed).toBe(false);
+    expect((await post(old, '/', Buffer.alloc(0))).body.toString()).toBe('ok');
+    nowMs = 1100;
+    await once(old, 'goaway');
+  });
+});
+
+describe('keep-alive', () => {
+  test('a silent peer is asked, and stays when it answers', async () => {
+    await start({ keepAliveIntervalMs: 20, keepAliveTimeoutMs: 600_000 });
+    const session = await server.session();
+    let pings = 0;
+    session.on('ping', () => pings++);
+    await waitFor('several pings', () => pings >= 3);
+    expect((await post(session, '/', Buffer.alloc(0))).body.toString()).toBe('ok');
+  });
+
+  test('a peer that does not answer is cut', async () => {
+    await start({ keepAliveIntervalMs: 20, keepAliveTimeoutMs: 40 });
+    const received = new Received(server.socket());
+    const socket = server.socket();
+    socket.write(Buffer.concat([PREFACE, settings(), holdRequest(1)]));
+    const dead = new Received(socket);
+    await dead.closed;
+    expect(dead.frames.filter(({ type }) => type === TYPE.PING)).toHaveLength(1);
+    await waitFor('the end of its stream', () => server.handler.resets === 1);
+    // One that never said a word is the handshake's business.
+    expect(received.bytes).toHaveLength(0);
+  });
+});

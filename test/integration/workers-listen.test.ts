@@ -1,0 +1,130 @@
+/* Where several workers listen: certificates, a Unix domain socket, a port shared by the kernel. */
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { credentials } from '@grpc/grpc-js';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { CertificateAuthority } from '../support/certificates.js';
+import { RawClient } from '../support/grpc-client.js';
+import { runToEnd, startProcess } from '../support/processes.js';
+import { type RedisServer, startRedis } from '../support/redis-server.js';
+import { TempDir } from '../support/temp-dir.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir.js';
+
+const HEALTH = '/grpc.health.v1.Health/Check';
+/** HealthCheckResponse{status: SERVING}. */
+const SERVING = { code: 0, message: Buffer.of(8, 1) };
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+const HAS_REUSE_PORT = major > 22 || (major === 22 && minor >= 12);
+
+let redis: RedisServer;
+let folder: TempDir;
+let server: WeirServer | undefined;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(() => {
+  folder = new TempDir();
+});
+afterEach(async () => {
+  await server?.stop();
+  server = undefined;
+  folder.remove();
+});
+
+async function start(env: NodeJS.ProcessEnv): Promise<WeirServer> {
+  server = await startWeir({ env: { REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: '2', ...env } });
+  const started = server;
+  await waitFor('both workers to listen', () => started.log().some(({ msg }) => msg === 'weir serves'));
+  return server;
+}
+
+/** Asks for health over a new connection, which the next worker in turn accepts. */
+async function ask(where: string, ca?: string): Promise<unknown> {
+  const client = new RawClient(where, ca === undefined ? undefined : credentials.createSsl(Buffer.from(ca)));
+  try {
+    return await client.unary(HEALTH, Buffer.alloc(0), { timeoutMs: 5000 });
+  } finally {
+    client.close();
+  }
+}
+
+describe('several workers', () => {
+  test('serve the certificates that the primary reads, changed ones too', async () => {
+    const first = new CertificateAuthority('first');
+    const second = new CertificateAuthority('second');
+    const cert = folder.join('tls.crt');
+    const key = folder.join('tls.key');
+    const write = (authority: CertificateAuthority): void => {
+      const issued = authority.issue('DNS:localhost,IP:127.0.0.1');
+      writeFileSync(cert, issued.cert);
+      writeFileSync(key, issued.key);
+    };
+    write(first);
+    const { grpcPort } = await start({
+      GRPC_SERVER_USE_TLS: 'true',
+      GRPC_SERVER_TLS_CERT: cert,
+      GRPC_SERVER_TLS_KEY: key,
+    });
+    const address = `127.0.0.1:${grpcPort}`;
+    expect([await ask(address, first.cert), await ask(address, first.cert)]).toEqual([SERVING, SERVING]);
+    write(second);
+    await waitFor('the new certificate in both workers', async () => {
+      const answers = [await ask(address, second.cert), await ask(address, second.cert)];
+      return answers.every((answer) => (answer as { code: number }).code === 0) || undefined;
+    });
+    expect(server?.log().filter(({ msg }) => /certificates are in force/.test(String(msg)))).toHaveLength(1);
+  });
+
+  test('share a Unix domain socket, also where a killed process left its file', async () => {
+    const path = folder.join('weir.sock');
+    const script = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('on'))`;
+    const left = startProcess(process.execPath, ['-e', script]);
+    await left.waitForLine(/^on$/);
+    await left.stop('SIGKILL');
+    await start({ GRPC_UDS: path });
+    expect([await ask(`unix:${path}`), await ask(`unix:${path}`)]).toEqual([SERVING, SERVING]);
+  });
+
+  test('do not take a Unix domain socket that another process serves', async () => {
+    const path = folder.join('weir.sock');
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(path, resolve));
+    const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
+      bareEnvironment: true,
+      env: {
+        REDIS_URL: `127.0.0.1:${redis.port}`,
+        WORKERS: '2',
+        GRPC_UDS: path,
+        PORT: '0',
+        DEBUG_PORT: '0',
+      },
+    });
+    await new Promise((resolve) => other.close(resolve));
+    expect(code).toBe(1);
+    expect(stderr).toContain(`cannot listen on unix:${path} for gRPC (GRPC_UDS)`);
+  });
+
+  if (HAS_REUSE_PORT) {
+    test('share a port by SO_REUSEPORT', async () => {
+      const { grpcPort } = await start({ WORKER_SCHEDULING: 'reuse-port' });
+      expect(await ask(`127.0.0.1:${grpcPort}`)).toEqual(SERVING);
+    });
+  } else {
+    test('cannot share a port by SO_REUSEPORT on this Node.js, and say so', async () => {
+      const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
+        bareEnvironment: true,
+        env: {
+          REDIS_URL: `127.0.0.1:${redis.port}`,
+          WORKERS: '2',
+          WORKER_SCHEDULING: 'reuse-port',
+        },
+      });
+      expect(code).toBe(1);
+      expect(stderr).toBe(
+        `weir: WORKER_SCHEDULING: reuse-port needs Node.js 22.12 or later, this is ${process.versions.node}; choose round-robin\n`,
+      );
+    });
+  }
+});

@@ -1,0 +1,246 @@
+/* WORKERS: several processes on one gRPC port, one of which may crash, seen from outside as one server. */
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { CODE } from '../../src/codec/messages.js';
+import { STATUS } from '../../src/grpc/grpc-server.js';
+import { descriptor } from '../support/decider.js';
+import { freePorts } from '../support/free-port.js';
+import { httpRequest } from '../support/http-client.js';
+import { runToEnd } from '../support/processes.js';
+import { type RedisServer, startRedis } from '../support/redis-server.js';
+import { RlsClient } from '../support/rls-client.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir.js';
+
+const policy = (tokens: number | string) =>
+  `domain: d\ndescriptors: [{ key: k, rate_limit: { token_bucket: { max_tokens: ${tokens}, fill_interval: 1h } } }]\n`;
+
+interface WorkerDetail {
+  readonly id: number;
+  readonly pid: number;
+  readonly status: string;
+}
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+/** Starts weir; resolves when each of its workers serves. */
+async function start(env: NodeJS.ProcessEnv = {}): Promise<WeirServer> {
+  const server = await startWeir({
+    policy: policy(10),
+    env: { REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: '3', ...env },
+  });
+  await waitFor('every worker to serve', async () =>
+    ((await workersOf(server)) ?? []).every(({ status }) => status === 'SERVING'),
+  );
+  return server;
+}
+
+async function workersOf(server: WeirServer): Promise<readonly WorkerDetail[]> {
+  const { body } = await httpRequest(server.httpPort, '/healthcheck?detail');
+  return JSON.parse(body).workers;
+}
+
+async function metric(server: WeirServer, line: string): Promise<number> {
+  const { body } = await httpRequest(server.httpPort, '/metrics');
+  const found = body.split('\n').find((one) => one.startsWith(`${line} `));
+  return Number(found?.slice(line.length));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    // A process that has ended but was not waited for yet is a zombie.
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+const gone = (pids: readonly number[]): Promise<unknown> =>
+  waitFor('the workers to end', async () => (pids.some(isAlive) ? undefined : true));
+
+/** Connections, one each; connections are what is spread over workers. */
+function clients(server: WeirServer, count: number): RlsClient[] {
+  return Array.from({ length: count }, () => new RlsClient(server.grpcPort));
+}
+
+describe('several workers', () => {
+  let server: WeirServer;
+  let connections: RlsClient[];
+  beforeAll(async () => {
+    server = await start({ LOG_LEVEL: 'debug' });
+    connections = clients(server, 6);
+    // One after the other: a worker has its turn once it has taken the connection before.
+    for (const client of connections) await client.ask('d', [descriptor(['k=turn'])]);
+  });
+  afterAll(async () => {
+    for (const client of connections) client.close();
+    await server.stop();
+  });
+
+  test('take turns in accepting connections', async () => {
+    const decidedBy = new Map<unknown, number>();
+    for (const { msg, worker } of server.log()) {
+      if (msg === 'decision') decidedBy.set(worker, (decidedBy.get(worker) ?? 0) + 1);
+    }
+    expect([...decidedBy.values()]).toEqual([2, 2, 2]);
+  });
+
+  test('hand out exactly the tokens of a bucket', async () => {
+    const replies = await Promise.all(
+      Array.from({ length: 120 }, (_, i) =>
+        (connections[i % 6] as RlsClient).ask('d', [descriptor(['k=exact'])]),
+      ),
+    );
+    expect(replies.map(({ code }) => code)).toEqual(replies.map(() => STATUS.OK));
+    expect(replies.filter(({ response }) => response?.overallCode === CODE.OK)).toHaveLength(10);
+  });
+
+  test('add up their metrics', async () => {
+    expect(await metric(server, 'weir_decisions_total{domain="d",rule="k",code="OK"}')).toBe(16);
+    expect(await metric(server, 'weir_decisions_total{domain="d",rule="k",code="OVER_LIMIT"}')).toBe(110);
+    expect(await metric(server, 'weir_workers')).toBe(3);
+    expect(await metric(server, 'weir_store_up')).toBe(1);
+  });
+
+  test('say one line at start, with their number', () => {
+    const lines = server.log().filter(({ msg }) => msg === 'weir serves');
+    expect(lines).toMatchObject([{ workers: 3, grpc: `127.0.0.1:${server.grpcPort}` }]);
+    expect(lines[0]).not.toHaveProperty('worker');
+  });
+
+  test('are listed by /healthcheck?detail', async () => {
+    expect(await workersOf(server)).toMatchObject([
+      { id: 1, status: 'SERVING', storeUp: true },
+      { id: 2, status: 'SERVING', storeUp: true },
+      { id: 3, status: 'SERVING', storeUp: true },
+    ]);
+  });
+
+  test('get a changed policy, and keep it when the next one is bad', async () => {
+    const path = server.policyPath as string;
+    const limits = async (): Promise<unknown> => {
+      const asked = clients(server, 3);
+      const replies = await Promise.all(asked.map((client) => client.ask('d', [descriptor(['k=limits'])])));
+      for (const client of asked) client.close();
+      return replies.map(({ response }) => response?.statuses[0]?.currentLimit?.requestsPerUnit).join();
+    };
+    const replace = (text: string): void => {
+      writeFileSync(`${path}.new`, text);
+      renameSync(`${path}.new`, path);
+    };
+    replace(policy(77));
+    await waitFor('the new limit in every worker', async () => (await limits()) === '77,77,77' || undefined);
+    replace(policy('many'));
+    await waitFor(
+      'the failed reload to count',
+      async () => (await metric(server, 'weir_config_last_reload_successful')) === 0 || undefined,
+    );
+    expect(await limits()).toBe('77,77,77');
+    expect(await metric(server, 'weir_config_reloads_total{result="success"}')).toBe(1);
+  });
+
+  test('are replaced when they crash, without any count falling', async () => {
+    const before = await metric(server, 'weir_decisions_total{domain="d",rule="k",code="OVER_LIMIT"}');
+    const [victim, ...others] = await workersOf(server);
+    process.kill(victim?.pid as number, 'SIGKILL');
+    const after = await waitFor('another worker', async () => {
+      const workers = await workersOf(server);
+      const serving = workers.filter(({ status }) => status === 'SERVING');
+      return serving.length === 3 && !serving.some(({ pid }) => pid === victim?.pid) ? serving : undefined;
+    });
+    expect(after.map(({ pid }) => pid)).toEqual(expect.arrayContaining(others.map(({ pid }) => pid)));
+    expect(await metric(server, 'weir_worker_restarts_total')).toBe(1);
+    expect(await metric(server, 'weir_decisions_total{domain="d",rule="k",code="OVER_LIMIT"}')).toBe(before);
+    expect(server.log()).toContainEqual(
+      expect.objectContaining({ level: 'error', how: 'SIGKILL', msg: expect.stringContaining('another') }),
+    );
+    const asked = clients(server, 6);
+    const replies = await Promise.all(asked.map((client) => client.ask('d', [descriptor(['k=later'])])));
+    for (const client of asked) client.close();
+    // The replacement decides by the policy in force.
+    expect(replies.map(({ response }) => response?.statuses[0]?.currentLimit?.requestsPerUnit)).toEqual(
+      replies.map(() => 77),
+    );
+  });
+});
+
+describe('the end of several workers', () => {
+  test('on SIGTERM all of them drain and end, and so does the primary', async () => {
+    const server = await start();
+    const pids = (await workersOf(server)).map(({ pid }) => pid);
+    expect(await server.stop()).toEqual({ code: 0, signal: null });
+    await gone(pids);
+    expect(server.log().filter(({ msg }) => msg === 'draining')).toHaveLength(3);
+    expect(server.log().at(-1)).toMatchObject({ msg: 'drained' });
+  });
+
+  test('a signal to a worker is not for it to obey', async () => {
+    const server = await start();
+    const workers = await workersOf(server);
+    for (const { pid } of workers) process.kill(pid, 'SIGTERM');
+    const client = new RlsClient(server.grpcPort);
+    const { code } = await client.ask('d', [descriptor(['k=signal'])]);
+    client.close();
+    expect(code).toBe(STATUS.OK);
+    expect(await workersOf(server)).toEqual(workers);
+    await server.stop();
+  });
+
+  test('a killed primary takes its workers along', async () => {
+    const server = await start();
+    const pids = (await workersOf(server)).map(({ pid }) => pid);
+    await server.stop('SIGKILL');
+    await gone(pids);
+  });
+});
+
+describe('a start with several workers', () => {
+  const serve = async (env: NodeJS.ProcessEnv) => {
+    const [grpc, http, debug] = await freePorts(3);
+    return runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
+      bareEnvironment: true,
+      env: {
+        GRPC_PORT: String(grpc),
+        PORT: String(http),
+        DEBUG_PORT: String(debug),
+        WORKERS: '2',
+        LOG_FORMAT: 'json',
+        ...env,
+      },
+    });
+  };
+
+  test('in memory is refused, with the reason', async () => {
+    const { code, stderr } = await serve({});
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      'weir: WORKERS: 2 workers need Redis: buckets in memory belong to one process, so each worker would let every limit ' +
+        'through once; set REDIS_URL, or WORKERS=1\n',
+    );
+  });
+
+  test('on a taken gRPC port is one clear line', async () => {
+    const server = await start({ WORKERS: '1' });
+    const { code, stderr } = await serve({
+      REDIS_URL: `127.0.0.1:${redis.port}`,
+      GRPC_PORT: String(server.httpPort),
+    });
+    await server.stop();
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      `weir: cannot listen on 127.0.0.1:${server.httpPort} for gRPC (GRPC_HOST, GRPC_PORT): the port is taken; stop what listens there, or choose another\n`,
+    );
+  });
+
+  test('with one listener of the kernel serves as well', async () => {
+    const server = await start({ WORKER_SCHEDULING: 'kernel' });
+    const client = new RlsClient(server.grpcPort);
+    expect((await client.ask('d', [descriptor(['k=kernel'])])).code).toBe(STATUS.OK);
+    client.close();
+    await server.stop();
+  });
+});

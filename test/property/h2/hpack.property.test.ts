@@ -1,0 +1,144 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { HpackEncoder } from '../../../src/h2/hpack/encoder.js';
+import { HeaderField } from '../../../src/h2/hpack/header-field.js';
+import {
+  decodePairs,
+  encode,
+  HpackJsDecoder,
+  HpackJsEncoder,
+  type HpackJsField,
+  newDecoder,
+  type Pair,
+} from '../../support/hpack.js';
+
+/** One character for each byte. */
+const latin1 = (maxLength: number) =>
+  fc.uint8Array({ maxLength }).map((bytes) => Buffer.from(bytes).toString('latin1'));
+// A small pool, so that fields come again. hpack.js keeps names in an object: no name of Object.prototype.
+const pair: fc.Arbitrary<Pair> = fc.oneof(
+  fc.tuple(
+    fc.constantFrom(':status', ':path', 'content-type', 'grpc-status', 'x-a', 'x-b'),
+    fc.constantFrom('', '200', '404', '0', '/', 'application/grpc'),
+  ),
+  fc.tuple(
+    latin1(6).map((name) => `x-${name}`),
+    latin1(60),
+  ),
+);
+
+/** A block of fields, or a new SETTINGS_HEADER_TABLE_SIZE before the next one. */
+type Step = { readonly fields: readonly HeaderField[] } | { readonly tableBytes: number };
+
+const known = fc
+  .uniqueArray(fc.tuple(pair, fc.boolean()), { minLength: 1, maxLength: 12 })
+  .map((pairs) => pairs.map(([[name, value], indexed]) => new HeaderField(name, value, indexed)));
+
+function steps(fields: readonly HeaderField[], largestTable: number): fc.Arbitrary<Step[]> {
+  const block = fc.record({ fields: fc.array(fc.constantFrom(...fields), { maxLength: 8 }) });
+  const resize = fc.record({ tableBytes: fc.oneof(fc.nat(200), fc.nat(largestTable)) });
+  return fc.array(fc.oneof({ weight: 4, arbitrary: block }, { weight: 1, arbitrary: resize }), {
+    maxLength: 12,
+  });
+}
+
+const pairsOfFields = (fields: readonly HeaderField[]): Pair[] =>
+  fields.map(({ name, value }) => [name, value]);
+
+describe('HPACK', () => {
+  test('what our encoder writes, our decoder reads, whatever the table sizes', () => {
+    fc.assert(
+      fc.property(
+        known.chain((fields) => steps(fields, 20_000)),
+        (sequence) => {
+          const encoder = new HpackEncoder();
+          const decoder = newDecoder({ maxTableBytes: 20_000 });
+          for (const step of sequence) {
+            if ('tableBytes' in step) encoder.setPeerTableBytes(step.tableBytes);
+            else
+              expect(decodePairs(decoder, encode(encoder, step.fields))).toEqual(pairsOfFields(step.fields));
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  test('what our encoder writes, hpack.js reads', () => {
+    fc.assert(
+      fc.property(
+        known.chain((fields) => steps(fields, 4096)),
+        (sequence) => {
+          const encoder = new HpackEncoder();
+          const decoder = new HpackJsDecoder();
+          for (const step of sequence) {
+            if ('tableBytes' in step) encoder.setPeerTableBytes(step.tableBytes);
+            else expect(decoder.decode(encode(encoder, step.fields))).toEqual(pairsOfFields(step.fields));
+          }
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  test('what hpack.js writes, our decoder reads', () => {
+    const field: fc.Arbitrary<HpackJsField> = fc
+      .tuple(pair, fc.boolean(), fc.boolean(), fc.boolean())
+      .map(([[name, value], huffman, incremental, neverIndex]) => ({
+        name,
+        value,
+        huffman,
+        incremental,
+        neverIndex,
+      }));
+    const block = fc.record({ fields: fc.array(field, { maxLength: 8 }), reset: fc.boolean() });
+    fc.assert(
+      fc.property(
+        fc.constantFrom(64, 128, 300, 4096),
+        fc.array(block, { maxLength: 12 }),
+        (tableBytes, blocks) => {
+          const encoder = new HpackJsEncoder(tableBytes);
+          const decoder = newDecoder({ maxTableBytes: tableBytes });
+          decodePairs(decoder, sizeUpdate(tableBytes));
+          for (const { fields, reset } of blocks) {
+            // The updates of a reset stand before the next block.
+            if (reset) encoder.reset();
+            expect(decodePairs(decoder, encoder.encode(fields))).toEqual(
+              fields.map(({ name, value }) => [name, value]),
+            );
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test('any bytes are decoded or refused, and the same again on a decoder of the same past', () => {
+    fc.assert(
+      fc.property(fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 6 }), (blocks) => {
+        const one = newDecoder({ maxListBytes: 200 });
+        const other = newDecoder({ maxListBytes: 200 });
+        for (const block of blocks) {
+          const list = one.decode(block, 0, block.length);
+          const again = other.decode(block, 0, block.length);
+          expect(again).toEqual(list);
+          if (list === undefined) {
+            expect(one.failure).not.toBe('');
+            return;
+          }
+          const size = list.fields.reduce((sum, text) => sum + text.length + 16, 0);
+          expect(size).toBeLessThanOrEqual(200);
+          if (!list.tooLarge) expect(list.size).toBe(size);
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+/** The block that sets a table of `tableBytes`. */
+function sizeUpdate(tableBytes: number): Buffer {
+  const encoder = new HpackEncoder();
+  encoder.setPeerTableBytes(tableBytes);
+  return encode(encoder, []);
+}

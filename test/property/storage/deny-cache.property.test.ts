@@ -1,0 +1,144 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { BucketStore, TakeItem, TakeOutcome, TakeResult } from '../../../src/limiter/bucket-store.js';
+import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/rate.js';
+import { DenyCache } from '../../../src/storage/deny-cache.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { arbitraryHits, arbitraryRate } from '../../support/arbitrary-takes.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { takeItem } from '../../support/take-items.js';
+
+const MAX_AGE = 1_000_000;
+const KEYS = ['a', 'b'];
+
+/** A store elsewhere: its clock shows another time, and its answers take `latency` there and back. */
+class Remote implements BucketStore {
+  asked = 0;
+  readonly buckets: MemoryStore;
+  private readonly local: FakeClock;
+  private readonly latency: () => number;
+
+  constructor(local: FakeClock, offset: number, latency: () => number) {
+    this.local = local;
+    this.latency = latency;
+    const clock = {
+      monotonicMicros: () => local.monotonic + offset,
+      wallMicros: () => local.wall + offset,
+    };
+    this.buckets = new MemoryStore({ clock });
+  }
+
+  async take(items: readonly TakeItem[]): Promise<TakeResult> {
+    this.asked++;
+    this.local.advance(this.latency());
+    const outcomes = this.buckets.take(items);
+    this.local.advance(this.latency());
+    return outcomes;
+  }
+
+  async close(): Promise<void> {}
+}
+
+interface Step {
+  readonly who: 'us' | 'others';
+  readonly wait: number;
+  readonly asks: readonly { key: string; hits: number; refund: boolean; observe: boolean }[];
+}
+
+function arbitrarySteps(rate: TokenBucketRate): fc.Arbitrary<Step[]> {
+  const token = Math.max(1, Math.min(Math.ceil(rate.p / rate.q), MAX_AGE));
+  const ask = fc.record({
+    key: fc.constantFrom(...KEYS),
+    hits: fc.oneof({ arbitrary: fc.integer({ min: 0, max: 3 }), weight: 3 }, arbitraryHits(rate)),
+    refund: fc.integer({ min: 0, max: 19 }).map((n) => n === 0),
+    observe: fc.boolean(),
+  });
+  return fc.array(
+    fc.record({
+      who: fc.constantFrom('us' as const, 'us' as const, 'us' as const, 'others' as const),
+      wait: fc.oneof(
+        { arbitrary: fc.integer({ min: 0, max: 5 }), weight: 4 },
+        { arbitrary: fc.integer({ min: 0, max: 2 * token }), weight: 2 },
+        { arbitrary: fc.integer({ min: 0, max: 2 * MAX_AGE }), weight: 1 },
+      ),
+      asks: fc.array(ask, { minLength: 1, maxLength: 2 }),
+    }),
+    { minLength: 5, maxLength: 60 },
+  );
+}
+
+/** Rates at which a denial lasts for more than a moment, and any. */
+const rates = fc.oneof(
+  fc.constantFrom(
+    tokenBucketRate(5, 1, 1_000_000),
+    tokenBucketRate(100, 10, 1_000_000),
+    tokenBucketRate(10, 3, 1_000_000),
+    tokenBucketRate(100, 7, 60_000_000),
+  ),
+  arbitraryRate(),
+);
+
+const scenario = rates.chain((rate) =>
+  fc.record({
+    rate: fc.constant(rate),
+    offset: fc.integer({ min: 0, max: 1_000_000_000_000 }),
+    latency: fc.constantFrom(0, 0, 1, 200, 30_000),
+    steps: arbitrarySteps(rate),
+  }),
+);
+
+test('never denies what the store would let pass, but for a refund elsewhere within the maximum age', async () => {
+  let repeated = 0;
+  await fc.assert(
+    fc.asyncProperty(scenario, async ({ rate, offset, latency, steps }) => {
+      const local = new FakeClock();
+      const remote = new Remote(local, offset, () => latency);
+      const cache = new DenyCache({
+        store: remote,
+        maxAgeMicros: MAX_AGE,
+        maxEntries: 10,
+        monotonicMicros: () => local.monotonicMicros(),
+      });
+      // Empty at first, or most of what is asked would pass.
+      for (const key of KEYS) remote.buckets.take([takeItem(key, rate, { hits: rate.maxTokens })]);
+      const refundedAt = new Map<string, number>();
+      let changedByOthers = false;
+      for (const { who, wait, asks } of steps) {
+        local.advance(wait);
+        const items = asks.map(({ key, hits, refund, observe }) =>
+          takeItem(key, rate, { hits, refund, enforcement: observe ? 'observe' : 'enforce' }),
+        );
+        if (who === 'others') {
+          remote.buckets.take(items);
+          changedByOthers = true;
+          for (const { key, refund } of items) if (refund) refundedAt.set(key, local.monotonic);
+          continue;
+        }
+        const found = cache.take(items, Infinity);
+        if (found instanceof Promise) {
+          await found;
+          continue;
+        }
+        repeated++;
+        const foreign = items.some(
+          ({ key }) => local.monotonic - (refundedAt.get(key) ?? -Infinity) < MAX_AGE,
+        );
+        // All limited, so asking the store changes nothing.
+        if (foreign) continue;
+        const outcomes = found as readonly TakeOutcome[];
+        remote.buckets.take(items).forEach((truth, i) => {
+          const told = outcomes[i]!;
+          expect([truth.limited, told.limited]).toEqual([true, true]);
+          expect(told.waitMicros).toBeLessThanOrEqual(truth.waitMicros);
+          expect(told.remaining).toBeGreaterThanOrEqual(truth.remaining);
+          if (changedByOthers) return;
+          // The same state, seen earlier by the time the answer took, and by what rounding hides.
+          expect(told.waitMicros).toBeGreaterThanOrEqual(truth.waitMicros - 2 * latency - 1);
+          if (latency === 0 && rate.q === 1) expect(told).toEqual(truth);
+        });
+      }
+    }),
+    { numRuns: 1500 },
+  );
+  expect(repeated).toBeGreaterThan(500);
+});

@@ -1,0 +1,359 @@
+import { setImmediate } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  type CallInfo,
+  GrpcError,
+  type GrpcServerOptions,
+  STATUS,
+} from '../../../../src/grpc/grpc-server.js';
+import { CallContext } from '../../../../src/grpc/h2-transport/call-context.js';
+import { CallRouter } from '../../../../src/grpc/h2-transport/call-router.js';
+import { UnaryTarget, WaitingStreams } from '../../../../src/grpc/h2-transport/unary-target.js';
+import type { RequestHead } from '../../../../src/h2/request-handler.js';
+import { FakeServerStream, grpcRequestHead, newFakeConnection } from '../../../support/fake-server-stream.js';
+import { FakeTimerSource } from '../../../support/fake-timer-source.js';
+import { prefixed } from '../../../support/http2-client.js';
+
+const MIB = 1024 * 1024;
+const ECHO = '/t.T/Echo';
+const HOLD = '/t.T/Hold';
+
+interface HeldCall {
+  readonly info: CallInfo;
+  resolve(message: Uint8Array): void;
+  reject(error: unknown): void;
+}
+
+describe('CallRouter', () => {
+  let timers: FakeTimerSource;
+  let context: CallContext;
+  let router: CallRouter;
+  let errors: unknown[];
+  let held: HeldCall[];
+
+  beforeEach(() => {
+    timers = new FakeTimerSource();
+    errors = [];
+    held = [];
+    const options = {
+      maxReceiveMessageBytes: 4 * MIB,
+      receiveTimeoutMs: 60_000,
+      monotonicMicros: () => timers.nowMs() * 1000,
+      onError: (error: unknown) => errors.push(error),
+    } as Partial<GrpcServerOptions> as GrpcServerOptions;
+    context = new CallContext(options, timers);
+    router = new CallRouter(context);
+    const waiting = new WaitingStreams();
+    router.add(ECHO, (head) => new UnaryTarget(ECHO, (message) => message, head, context, waiting));
+    const hold = (_message: Uint8Array, info: CallInfo): Promise<Uint8Array> =>
+      new Promise((resolve, reject) => held.push({ info, resolve, reject }));
+    router.add(HOLD, (head) => new UnaryTarget(HOLD, hold, head, context, waiting));
+  });
+
+  function open(
+    head: RequestHead = grpcRequestHead(ECHO),
+    connection = newFakeConnection(),
+  ): FakeServerStream {
+    const stream = new FakeServerStream(head, connection);
+    router.onRequest(stream, false);
+    return stream;
+  }
+
+  function send(stream: FakeServerStream, bytes: Buffer, endStream = false): void {
+    router.onData(stream, bytes, 0, bytes.length, endStream);
+  }
+
+  function call(head: RequestHead, body = prefixed(Buffer.alloc(0))): FakeServerStream {
+    const stream = open(head);
+    send(stream, body, true);
+    return stream;
+  }
+
+  /** What promises and the end of the event-loop turn do. */
+  const settle = (): Promise<void> => setImmediate();
+
+  describe('a unary call', () => {
+    test('is answered while its only frame is read, from the bytes where they lie', () => {
+      const stream = open();
+      const message = prefixed(Buffer.from('hello'));
+      const chunk = Buffer.concat([Buffer.from('before'), message, Buffer.from('after')]);
+      router.onData(stream, chunk, 6, 6 + message.length, true);
+      expect(stream.headers).toEqual([
+        { ':status': '200', 'content-type': 'application/grpc' },
+        { 'grpc-status': '0' },
+      ]);
+      expect(stream.body).toEqual(message);
+      expect(stream.ended).toBe(true);
+      expect(context.deadlines.size).toBe(0);
+    });
+
+    test('is the same however its frames are cut, with the end in a frame of its own or not', () => {
+      const message = prefixed(Buffer.from('hello'));
+      for (let cut = 0; cut <= message.length; cut++) {
+        const stream = open();
+        send(stream, message.subarray(0, cut));
+        send(stream, message.subarray(cut), cut % 2 === 0);
+        if (cut % 2 === 1) send(stream, Buffer.alloc(0), true);
+        expect(stream.body).toEqual(message);
+        expect(stream.grpcStatus).toBe('0');
+        expect(stream.consumedBytes).toBe(message.length);
+      }
+      expect(context.deadlines.size).toBe(0);
+    });
+
+    test('may end its request with trailers', () => {
+      const stream = open();
+      send(stream, prefixed(Buffer.of(1)));
+      router.onTrailers(stream);
+      expect(stream.body).toEqual(prefixed(Buffer.of(1)));
+      const empty = open();
+      router.onTrailers(empty);
+      expect(empty.grpcStatus).toBe('12');
+    });
+
+    test('keeps the content type of its request', () => {
+      const head = { ...grpcRequestHead(ECHO), fields: ['content-type', 'application/grpc+proto'] };
+      expect(call(head).headers[0]?.['content-type']).toBe('application/grpc+proto');
+    });
+
+    test('tells heads apart also when they come by turns', () => {
+      const heads = Array.from({ length: 20 }, (_unused, index) =>
+        grpcRequestHead(index % 2 === 0 ? ECHO : `/t.T/${index}`),
+      );
+      for (let round = 0; round < 3; round++) {
+        heads.forEach((head, index) => {
+          const stream = new FakeServerStream(head);
+          router.onRequest(stream, true);
+          expect(stream.grpcMessage).toContain(index % 2 === 0 ? 'no request message' : `/t.T/${index}`);
+        });
+      }
+    });
+
+    test('hides what a handler throws after its caller has gone, but reports it', async () => {
+      const stream = call(grpcRequestHead(HOLD));
+      router.onReset(stream);
+      const error = new Error('secret');
+      held[0]?.reject(error);
+      await settle();
+      expect(errors).toEqual([error]);
+      expect(stream.headers).toEqual([]);
+      expect(context.running).toBe(0);
+    });
+
+    test('sends the error of a promise', async () => {
+      const stream = call(grpcRequestHead(HOLD));
+      held[0]?.reject(new GrpcError(STATUS.UNAVAILABLE, 'no store'));
+      await settle();
+      expect(stream.headers).toEqual([
+        {
+          ':status': '200',
+          'content-type': 'application/grpc',
+          'grpc-status': '14',
+          'grpc-message': 'no store',
+        },
+      ]);
+      expect(stream.ended).toBe(true);
+    });
+  });
+
+  describe('a deadline', () => {
+    const withTimeout = (path: string, timeout: string): RequestHead =>
+      grpcRequestHead(path, 'grpc-timeout', timeout);
+
+    test.each([
+      ['20m', 20_000],
+      ['1500u', 1500],
+      ['1500n', 2],
+      ['3S', 3_000_000],
+      ['2M', 120_000_000],
+      ['1H', 3_600_000_000],
+    ])('of %s is %d microseconds from when the call came', (timeout, micros) => {
+      call(withTimeout(HOLD, timeout));
+      expect(held[0]?.info.deadlineMicros).toBe(timers.nowMs() * 1000 + micros);
+    });
+
+    test.each(['', '20', '20x', ' 20m', '123456789m', '-1S', '1.5S'])('of "%s" is refused', (timeout) => {
+      const stream = call(withTimeout(ECHO, timeout));
+      expect(stream.grpcStatus).toBe('13');
+      expect(stream.grpcMessage).toBe(`Invalid grpc-timeout value "${timeout}"`);
+    });
+
+    test('ends a call whose handler is late, whose answer then counts for nothing', async () => {
+      const stream = call(withTimeout(HOLD, '20m'));
+      expect(held[0]?.info.cancelled()).toBe(false);
+      timers.advance(19);
+      expect(stream.ended).toBe(false);
+      timers.advance(2);
+      expect(stream.grpcStatus).toBe('4');
+      expect(held[0]?.info.cancelled()).toBe(true);
+      held[0]?.resolve(Buffer.of(1));
+      await settle();
+      expect(stream.data).toEqual([]);
+      expect(context.running).toBe(0);
+    });
+
+    test('counts from the head of a request that comes in parts', async () => {
+      const stream = open(withTimeout(HOLD, '100m'));
+      await settle();
+      const cameMicros = timers.nowMs() * 1000;
+      timers.advance(60);
+      send(stream, prefixed(Buffer.alloc(0)), true);
+      expect(held[0]?.info.deadlineMicros).toBe(cameMicros + 100_000);
+      timers.advance(39);
+      expect(stream.ended).toBe(false);
+      timers.advance(2);
+      expect(stream.grpcStatus).toBe('4');
+    });
+
+    test('ends a half-sent request, and frees what it held', async () => {
+      const stream = open(withTimeout(ECHO, '100m'));
+      send(stream, prefixed(Buffer.alloc(10_000)).subarray(0, 6000));
+      expect(context.budgetOf(stream).bytes).toBeGreaterThan(0);
+      timers.advance(101);
+      expect(stream.grpcStatus).toBe('4');
+      expect(context.budgetOf(stream).bytes).toBe(0);
+      send(stream, Buffer.alloc(4005), true);
+    });
+
+    test('does not outlive its call', async () => {
+      for (let i = 0; i < 3; i++) {
+        const stream = call(withTimeout(HOLD, '20m'));
+        if (i === 0) router.onReset(stream);
+        else held[i]?.resolve(Buffer.alloc(0));
+      }
+      await settle();
+      expect(context.deadlines.size).toBe(0);
+    });
+  });
+
+  describe('a request that does not come to its end', () => {
+    test.each([
+      ['has sent nothing', Buffer.alloc(0)],
+      ['has sent half a message', prefixed(Buffer.alloc(100)).subarray(0, 50)],
+      ['has sent its message and no end', prefixed(Buffer.alloc(100))],
+    ])('is ended after a minute when it %s', async (_name, bytes) => {
+      const stream = open();
+      if (bytes.length > 0) send(stream, bytes);
+      await settle();
+      timers.advance(59_999);
+      expect(stream.ended).toBe(false);
+      timers.advance(2);
+      expect(stream).toMatchObject({ grpcStatus: '4', grpcMessage: 'the request did not come in time' });
+      expect(context.budgetOf(stream).bytes).toBe(0);
+    });
+
+    test('has no such limit once its handler runs', async () => {
+      const stream = open(grpcRequestHead(HOLD));
+      await settle();
+      send(stream, prefixed(Buffer.alloc(0)), true);
+      timers.advance(1e6);
+      expect(stream.ended).toBe(false);
+      held[0]?.resolve(Buffer.alloc(0));
+      await settle();
+      expect(stream.grpcStatus).toBe('0');
+    });
+
+    test('is forgotten with its stream', async () => {
+      const stream = open();
+      send(stream, prefixed(Buffer.alloc(10_000)).subarray(0, 6000));
+      router.onReset(stream);
+      expect(context.budgetOf(stream).bytes).toBe(0);
+      expect(context.deadlines.size).toBe(0);
+    });
+
+    test('gets RESOURCE_EXHAUSTED when those of its connection hold too much together', () => {
+      const connection = newFakeConnection();
+      const half = prefixed(Buffer.alloc(4 * MIB)).subarray(0, 3 * MIB);
+      const streams = [1, 2, 3, 4].map(() => open(grpcRequestHead(ECHO), connection));
+      for (const stream of streams) send(stream, half);
+      const statuses = streams.map((stream) => stream.grpcStatus);
+      expect(statuses.slice(0, 2)).toEqual([undefined, undefined]);
+      expect(statuses.at(-1)).toBe('8');
+      const first = streams[0] as FakeServerStream;
+      expect(context.budgetOf(first).bytes).toBeLessThanOrEqual(8 * MIB);
+      send(first, Buffer.alloc(MIB + 5), true);
+      expect(first.grpcStatus).toBe('0');
+      const elsewhere = open();
+      send(elsewhere, half);
+      expect(elsewhere.ended).toBe(false);
+    });
+  });
+
+  describe('gzip', () => {
+    const gzipped = (message: Buffer): Buffer => {
+      const framed = prefixed(gzipSync(message));
+      framed[0] = 1;
+      return framed;
+    };
+
+    test.each([
+      ['identity', '13'],
+      ['br', '12'],
+    ])('is not what comes with grpc-encoding %s', (encoding, status) => {
+      const stream = call(grpcRequestHead(ECHO, 'grpc-encoding', encoding), gzipped(Buffer.of(1)));
+      expect(stream.grpcStatus).toBe(status);
+      const accepted = stream.headers[0]?.['grpc-accept-encoding'];
+      expect(accepted).toBe(status === '12' ? 'identity,gzip' : undefined);
+    });
+
+    test('needs no flag: a plain message may come beside it', () => {
+      expect(call(grpcRequestHead(ECHO, 'grpc-encoding', 'gzip')).grpcStatus).toBe('0');
+    });
+
+    test('is inflated, and its caller may go meanwhile', async () => {
+      const head = grpcRequestHead(ECHO, 'grpc-encoding', 'gzip');
+      const message = Buffer.alloc(500_000, 3);
+      const stream = call(head, gzipped(message));
+      const gone = call(head, gzipped(message));
+      router.onReset(gone);
+      while (!stream.ended) await settle();
+      expect(stream.body.equals(prefixed(message))).toBe(true);
+      expect(gone.headers).toEqual([]);
+    });
+  });
+
+  test('refuses new calls while draining', () => {
+    context.draining = true;
+    expect(call(grpcRequestHead(ECHO))).toMatchObject({
+      grpcStatus: '14',
+      grpcMessage: 'the server is shutting down',
+    });
+  });
+
+  describe('what is no gRPC call', () => {
+    const plain: RequestHead = { ...grpcRequestHead('/'), fields: ['content-type', 'text/plain'] };
+    const text = /^This port speaks gRPC.*\n$/;
+
+    test('is answered at its end, with a line of text', () => {
+      const stream = open(plain);
+      send(stream, Buffer.alloc(1000));
+      expect(stream).toMatchObject({ headers: [], consumedBytes: 1000 });
+      send(stream, Buffer.alloc(0), true);
+      expect(stream.headers).toEqual([{ ':status': '415', 'content-type': 'text/plain; charset=utf-8' }]);
+      expect(String(stream.body)).toMatch(text);
+      const trailers = open(plain);
+      router.onTrailers(trailers);
+      expect(trailers.headers[0]?.[':status']).toBe('415');
+      expect(context.deadlines.size).toBe(0);
+    });
+
+    test('is answered before its end when that does not come, or is far away', () => {
+      const slow = open(plain);
+      timers.advance(60_001);
+      expect(slow.ended).toBe(true);
+      const long = open(plain);
+      for (let sent = 0; sent <= 4 * MIB && !long.ended; sent += MIB / 4) send(long, Buffer.alloc(MIB / 4));
+      expect(String(long.body)).toMatch(text);
+      const gone = open(plain);
+      router.onReset(gone);
+      expect(context.deadlines.size).toBe(0);
+    });
+
+    test('gets no body if it is HEAD', () => {
+      const stream = new FakeServerStream({ ...plain, method: 'HEAD' });
+      router.onRequest(stream, true);
+      expect(stream).toMatchObject({ headers: [{ ':status': '415' }], data: [], ended: true });
+    });
+  });
+});

@@ -1,0 +1,88 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { DeadlineQueue, type Expiring } from '../../../../src/grpc/h2-transport/deadline-queue.js';
+import { FakeTimerSource } from '../../../support/fake-timer-source.js';
+
+class Entry implements Expiring {
+  expiresMs = 0;
+  queueIndex = -1;
+  expiredMs: number | undefined;
+  readonly #timers: FakeTimerSource;
+
+  constructor(timers: FakeTimerSource) {
+    this.#timers = timers;
+  }
+
+  expire(): void {
+    this.expiredMs = this.#timers.nowMs();
+  }
+}
+
+describe('DeadlineQueue', () => {
+  test('lets each entry expire within a millisecond of its time, unless it was removed before', () => {
+    const step = fc.record({ delayMs: fc.integer({ min: 0, max: 500 }), keep: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), fc.integer({ min: 0, max: 400 }), (steps, pauseMs) => {
+        const timers = new FakeTimerSource();
+        const queue = new DeadlineQueue(timers);
+        const entries = steps.map(({ delayMs }, index) => {
+          const entry = new Entry(timers);
+          queue.add(entry, delayMs);
+          if (index === 10) timers.advance(pauseMs);
+          return { entry, dueMs: entry.expiresMs };
+        });
+        const removed = entries.filter(
+          ({ entry }, index) => steps[index]?.keep === false && entry.expiredMs === undefined,
+        );
+        for (const { entry } of removed) queue.remove(entry);
+        timers.advance(1000);
+        for (const one of entries) {
+          if (removed.includes(one)) expect(one.entry.expiredMs).toBeUndefined();
+          else expect((one.entry.expiredMs ?? Number.NaN) - one.dueMs).toBeLessThanOrEqual(pauseMs + 1);
+        }
+        expect(queue.size).toBe(0);
+        expect(timers.waiting).toBe(0);
+      }),
+    );
+  });
+
+  test('never runs an entry early', () => {
+    const timers = new FakeTimerSource();
+    const queue = new DeadlineQueue(timers);
+    const entry = new Entry(timers);
+    queue.add(entry, 10.4);
+    timers.advance(10);
+    expect(entry.expiredMs).toBeUndefined();
+    timers.advance(1);
+    expect(entry.expiredMs).toBeDefined();
+  });
+
+  test('sets one timer for a thousand entries that come and go', () => {
+    const timers = new FakeTimerSource();
+    const queue = new DeadlineQueue(timers);
+    for (let i = 0; i < 1000; i++) {
+      const entry = new Entry(timers);
+      queue.add(entry, 20);
+      queue.remove(entry);
+    }
+    expect(timers.timersSet).toBe(1);
+  });
+
+  test('waits for times beyond the longest timer', () => {
+    const timers = new FakeTimerSource();
+    const queue = new DeadlineQueue(timers);
+    const entry = new Entry(timers);
+    queue.add(entry, 3e9);
+    timers.advance(2.9e9);
+    expect(entry.expiredMs).toBeUndefined();
+    timers.advance(0.2e9);
+    expect(entry.expiredMs).toBeDefined();
+  });
+
+  test('removing what is not in does nothing', () => {
+    const timers = new FakeTimerSource();
+    const queue = new DeadlineQueue(timers);
+    queue.remove(new Entry(timers));
+    expect(queue.size).toBe(0);
+  });
+});

@@ -1,0 +1,86 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from '@jest/globals';
+import { GrpcError } from '../../../../src/grpc/grpc-server.js';
+import { Inflater } from '../../../../src/grpc/h2-transport/inflater.js';
+
+const LIMIT = 1_000_000;
+const STAYS = { cancelled: () => false };
+
+function inflate(
+  compressed: Buffer,
+  encoding = 'gzip',
+  inflater = new Inflater(LIMIT),
+): Promise<Buffer | GrpcError> {
+  return new Promise((resolve) => inflater.inflate(encoding, compressed, STAYS, resolve));
+}
+
+/** Bytes that gzip cannot make smaller. */
+function noise(length: number): Buffer {
+  let state = 1;
+  const next = (): number => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state & 0xff;
+  };
+  return Buffer.from(Array.from({ length }, next));
+}
+
+describe('Inflater', () => {
+  test.each([
+    ['nothing', Buffer.alloc(0)],
+    ['a short message', Buffer.from('hello')],
+    ['a message that grows much', Buffer.alloc(LIMIT, 7)],
+    ['a long message', noise(100_000)],
+  ])('inflates %s', async (_name, message) => {
+    const inflated = await inflate(gzipSync(message));
+    expect(inflated instanceof GrpcError || inflated.equals(message)).toBe(true);
+    expect(inflated).not.toBeInstanceOf(GrpcError);
+  });
+
+  test('answers short messages before it returns', () => {
+    const answers: unknown[] = [];
+    new Inflater(LIMIT).inflate('gzip', gzipSync('short'), STAYS, (message) => answers.push(message));
+    expect(answers).toEqual([Buffer.from('short')]);
+  });
+
+  test.each([
+    ['small', gzipSync(Buffer.alloc(LIMIT + 1))],
+    ['large', gzipSync(Buffer.alloc(64 * LIMIT))],
+    ['incompressible', gzipSync(noise(LIMIT + 1))],
+  ])('stops at the message limit: %s', async (_name, bomb) => {
+    expect(await inflate(bomb)).toMatchObject({ code: 8 });
+  });
+
+  test.each([
+    ['no gzip', Buffer.from('not gzip at all')],
+    ['cut off', gzipSync('hello').subarray(0, 12)],
+    ['nothing at all', Buffer.alloc(0)],
+    ['damaged, and long', Buffer.concat([gzipSync(noise(20_000)).subarray(0, 15_000), Buffer.alloc(5000)])],
+  ])('refuses what is %s', async (_name, bytes) => {
+    expect(await inflate(bytes)).toMatchObject({ code: 13 });
+  });
+
+  test('takes no compressed message where no encoding was named', async () => {
+    expect(await inflate(gzipSync('x'), 'identity')).toMatchObject({ code: 13 });
+  });
+
+  test('drops what nobody waits for any more', async () => {
+    const inflater = new Inflater(LIMIT);
+    const told: unknown[] = [];
+    const compressed = gzipSync(noise(20_000));
+    let gone = false;
+    for (let i = 0; i < 10; i++) {
+      inflater.inflate('gzip', compressed, { cancelled: () => gone }, (message) => told.push(message));
+    }
+    gone = true;
+    expect(await inflate(gzipSync(noise(10_000)), 'gzip', inflater)).toHaveLength(10_000);
+    expect(told).toEqual([]);
+  });
+
+  test('gets through many long messages', async () => {
+    const inflater = new Inflater(LIMIT);
+    const message = noise(20_000);
+    const compressed = gzipSync(message);
+    const all = await Promise.all(Array.from({ length: 20 }, () => inflate(compressed, 'gzip', inflater)));
+    expect(all.filter((one) => !(one instanceof GrpcError) && one.equals(message))).toHaveLength(20);
+  });
+});

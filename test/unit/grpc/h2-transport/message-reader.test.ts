@@ -1,0 +1,67 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { MessageReader, ReceiveBudget } from '../../../../src/grpc/h2-transport/message-reader.js';
+import { prefixed } from '../../../support/http2-client.js';
+
+const bytes = fc.uint8Array({ maxLength: 9000 });
+
+describe('MessageReader', () => {
+  test('reads the same messages however they are cut, and gives all memory back', () => {
+    fc.assert(
+      fc.property(
+        fc.array(bytes, { maxLength: 4 }),
+        fc.infiniteStream(fc.integer({ min: 1, max: 5000 })),
+        (messages, cuts) => {
+          const budget = new ReceiveBudget(1_000_000);
+          const reader = new MessageReader(9000, budget);
+          const wire = Buffer.concat(messages.map((message) => prefixed(message)));
+          const read: Buffer[] = [];
+          let at = 0;
+          while (at < wire.length) {
+            const end = Math.min(wire.length, at + (cuts.next().value as number));
+            while (at < end) {
+              if (reader.read(wire, at, end) === 'message') read.push(reader.take());
+              at = reader.position;
+            }
+          }
+          expect(read).toEqual(messages.map((message) => Buffer.from(message)));
+          expect(budget.bytes).toBe(0);
+          expect(reader.empty).toBe(true);
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
+  test('refuses on the announced length, before it holds a byte', () => {
+    const budget = new ReceiveBudget(1_000_000);
+    const reader = new MessageReader(1000, budget);
+    expect(reader.read(prefixed(Buffer.alloc(1001)), 0, 5)).toBe('too large');
+    expect(reader.announcedBytes).toBe(1001);
+    expect(budget.bytes).toBe(0);
+  });
+
+  test('holds memory for what has come, not for what was announced', () => {
+    const budget = new ReceiveBudget(10_000_000);
+    const reader = new MessageReader(4_000_000, budget);
+    reader.read(Buffer.concat([Buffer.of(0, 0, 0x3d, 0x09, 0), Buffer.alloc(10)]), 0, 15);
+    expect(budget.bytes).toBeLessThanOrEqual(4096);
+    reader.drop();
+    expect(budget.bytes).toBe(0);
+  });
+
+  test('shares one budget with the other readers of a connection', () => {
+    const budget = new ReceiveBudget(10_000);
+    const message = prefixed(Buffer.alloc(8000));
+    const [first, second] = [new MessageReader(9000, budget), new MessageReader(9000, budget)];
+    expect(first.read(message, 0, 7000)).toBe('more');
+    expect(second.read(message, 0, 7000)).toBe('no room');
+    first.drop();
+    expect(second.read(message, 5, 5)).toBe('more');
+  });
+
+  test('knows no compressed flag but 0 and 1', () => {
+    const reader = new MessageReader(10, new ReceiveBudget(10));
+    expect(reader.read(Buffer.of(2, 0, 0, 0, 0), 0, 5)).toBe('bad flag');
+  });
+});

@@ -1,0 +1,215 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  ACK,
+  answer,
+  answerLines,
+  block,
+  data,
+  END_HEADERS,
+  END_STREAM,
+  frame,
+  H2Peer,
+  OK_HEADERS,
+  ping,
+  protocolTest,
+  REQUEST,
+  request,
+  rst,
+  TYPE,
+} from '../../support/h2-peer.js';
+
+const FIRST = ['GOAWAY 2147483647 NO_ERROR', 'PING weirlast'];
+const READ = ping('weirlast', ACK);
+
+describe('a graceful end', () => {
+  protocolTest('serves what the peer sent before it had read the first GOAWAY, then what runs', (peer) => {
+    peer.handler.onComplete = (stream) => answer(stream);
+    peer.greet().send(request(1));
+    peer.connection.closeGracefully();
+    expect(peer.flush()).toBe(true);
+    expect(peer.received()).toEqual(FIRST);
+    peer.send(request(3), READ);
+    expect(peer.received()).toEqual(['GOAWAY 3 NO_ERROR']);
+    peer.send(data(1, 'x', END_STREAM));
+    expect(peer.received()).toEqual(answerLines(1, 'ok'));
+    expect(peer.sink.closed).toBe('no');
+    peer.send(data(3, 'x', END_STREAM));
+    expect(peer.received()).toEqual(answerLines(3, 'ok'));
+    expect(peer.sink.closed).toBe('ended');
+    expect(peer.events).toEqual(['greeted']);
+  });
+
+  protocolTest(
+    'ignores later streams, but keeps the header table in step and gives their octets back',
+    (peer) => {
+      peer.greet().send(request(1));
+      peer.connection.closeGracefully();
+      peer.flush();
+      peer.send(READ);
+      peer.received();
+      const literal = Buffer.concat([block(...REQUEST), Buffer.of(0x40), block('x: y').subarray(1)]);
+      peer.send(
+        frame(TYPE.HEADERS, END_HEADERS, 3, literal),
+        data(3, 16_384),
+        data(3, 16_384, END_STREAM),
+        rst(3, 8),
+      );
+      expect(peer.received()).toEqual(['WINDOW_UPDATE 32768']);
+      expect(peer.handler.take()).toEqual(['request 1 POST /call']);
+      // Trailers of stream 1 name the entry that the ignored stream has made.
+      peer.send(frame(TYPE.HEADERS, END_HEADERS | END_STREAM, 1, Buffer.of(0xbe)));
+      expect(peer.handler.take()).toEqual(['trailers 1']);
+    },
+    { connectionWindowBytes: 65_535 },
+  );
+
+  protocolTest('names the last stream it served when the peer breaks the protocol afterwards', (peer) => {
+    peer.greet().send(request(1));
+    peer.connection.closeGracefully();
+    peer.flush();
+    peer.send(READ, request(3), data(0, 'x'));
+    expect(peer.received().at(-1)).toBe('GOAWAY 1 PROTOCOL_ERROR');
+  });
+
+  protocolTest('of an idle connection ends it when the PING comes back', (peer) => {
+    peer.greet();
+    peer.connection.closeGracefully();
+    peer.connection.closeGracefully();
+    peer.flush();
+    expect(peer.received()).toEqual(FIRST);
+    peer.send(READ);
+    expect(peer.received()).toEqual(['GOAWAY 0 NO_ERROR']);
+    expect(peer.sink.closed).toBe('ended');
+  });
+
+  test('ends when the handler has answered outside of a chunk', () => {
+    const peer = new H2Peer().greet();
+    peer.send(request(1, END_STREAM));
+    peer.connection.closeGracefully();
+    peer.flush();
+    peer.send(READ);
+    peer.received();
+    answer(peer.handler.streams.get(1)!);
+    peer.flush();
+    expect(peer.received()).toEqual(answerLines(1, 'ok'));
+    expect(peer.sink.closed).toBe('ended');
+  });
+
+  test('before the peer has spoken is an end at once', () => {
+    const peer = new H2Peer();
+    peer.connection.closeGracefully();
+    expect(peer.sink.closed).toBe('ended');
+    expect(peer.sink.written).toEqual([]);
+  });
+});
+
+describe('an end at once', () => {
+  test('sends what waits, then GOAWAY, and resets what runs', () => {
+    const peer = new H2Peer().greet();
+    peer.send(request(1), request(3));
+    peer.handler.streams.get(1)!.sendHeaders(OK_HEADERS, false);
+    peer.connection.terminate(11, 'too old');
+    expect(peer.received()).toEqual([
+      'HEADERS 1 :status=200 content-type=application/grpc',
+      'GOAWAY 3 ENHANCE_YOUR_CALM',
+    ]);
+    expect(peer.handler.take().slice(2)).toEqual(['reset 1 ENHANCE_YOUR_CALM', 'reset 3 ENHANCE_YOUR_CALM']);
+    expect(peer.sink.closed).toBe('ended');
+    expect(peer.events).toEqual(['greeted']);
+    peer.connection.terminate(11, 'again');
+    peer.connection.flush();
+    peer.connection.closeGracefully();
+    peer.connection.ping();
+    peer.connection.lost();
+    expect(peer.received()).toEqual([]);
+  });
+
+  test('cuts a long debug text', () => {
+    const peer = new H2Peer().greet();
+    peer.connection.terminate(0, 'x'.repeat(100_000));
+    expect(peer.received()).toEqual(['GOAWAY 0 NO_ERROR']);
+  });
+
+  test('before the preface sends nothing', () => {
+    const peer = new H2Peer();
+    peer.connection.terminate(0, '');
+    expect(peer.sink.written).toEqual([]);
+    expect(peer.sink.closed).toBe('ended');
+  });
+});
+
+describe('a lost socket', () => {
+  test('resets what runs and sends nothing more', () => {
+    const peer = new H2Peer().greet();
+    peer.send(request(1), request(3, END_STREAM));
+    peer.handler.take();
+    peer.connection.lost();
+    peer.connection.lost();
+    expect(peer.handler.take()).toEqual(['reset 1 CANCEL', 'reset 3 CANCEL']);
+    answer(peer.handler.streams.get(3)!);
+    peer.connection.flush();
+    peer.send(ping());
+    expect(peer.received()).toEqual([]);
+    expect(peer.connection.openStreams).toBe(0);
+    expect(peer.sink.closed).toBe('no');
+  });
+});
+
+describe('keep-alive', () => {
+  protocolTest('a PING is sent and its answer is told', (peer) => {
+    peer.greet();
+    peer.connection.ping();
+    expect(peer.flush()).toBe(true);
+    expect(peer.received()).toEqual(['PING weirping']);
+    peer.send(ping('other...', ACK));
+    expect(peer.events).toEqual(['greeted']);
+    peer.send(ping('weirping', ACK), ping('weirping', ACK));
+    expect(peer.events).toEqual(['greeted', 'ack']);
+  });
+
+  test('nothing is sent before the peer has spoken', () => {
+    const peer = new H2Peer();
+    peer.connection.ping();
+    expect(peer.flush()).toBe(false);
+  });
+});
+
+describe('the owner', () => {
+  test('learns when bytes last came', () => {
+    const peer = new H2Peer().greet();
+    peer.nowMs = 5000;
+    expect(peer.connection.lastReceivedMs).toBe(1000);
+    peer.send(ping().subarray(0, 3));
+    expect(peer.connection.lastReceivedMs).toBe(5000);
+  });
+
+  test('gets the answers of one chunk in one write', () => {
+    const peer = new H2Peer().greet();
+    peer.handler.onComplete = (stream) => answer(stream);
+    peer.send(...Array.from({ length: 100 }, (_none, index) => request(1 + 2 * index, END_STREAM)), ping());
+    expect(peer.sink.written).toHaveLength(1);
+    expect(peer.received()).toHaveLength(301);
+  });
+
+  test('is told once of answers outside of a chunk, until it flushes', () => {
+    const peer = new H2Peer().greet();
+    peer.send(request(1, END_STREAM), request(3, END_STREAM), request(5, END_STREAM));
+    answer(peer.handler.streams.get(3)!);
+    answer(peer.handler.streams.get(1)!);
+    expect(peer.sink.written).toHaveLength(0);
+    expect(peer.flush()).toBe(true);
+    expect(peer.sink.written).toHaveLength(1);
+    expect(peer.received()).toEqual([...answerLines(3, 'ok'), ...answerLines(1, 'ok')]);
+    // What leaves with the answers of a chunk meanwhile does not make it be told again: the peer of this test would throw.
+    peer.handler.streams.get(5)!.reset(8);
+    peer.send(request(7));
+    peer.handler.streams.get(7)!.sendHeaders(OK_HEADERS, false);
+    peer.received();
+    peer.handler.streams.get(7)!.reset(8);
+    expect(peer.flush()).toBe(true);
+    expect(peer.received()).toEqual([
+      'HEADERS 7 :status=200 content-type=application/grpc',
+      'RST_STREAM 7 CANCEL',
+    ]);
+  });
+});

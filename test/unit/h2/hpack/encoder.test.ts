@@ -1,0 +1,122 @@
+import { describe, expect, test } from '@jest/globals';
+import { HpackEncoder } from '../../../../src/h2/hpack/encoder.js';
+import { HeaderField } from '../../../../src/h2/hpack/header-field.js';
+import { decodePairs, encode, newDecoder } from '../../../support/hpack.js';
+
+const OK = new HeaderField(':status', '200');
+const CONTENT_TYPE = new HeaderField('content-type', 'application/grpc', true);
+const GRPC_OK = new HeaderField('grpc-status', '0', true);
+
+describe('HpackEncoder', () => {
+  test('names constant fields in one byte each once they were sent', () => {
+    const encoder = new HpackEncoder();
+    encode(encoder, [OK, CONTENT_TYPE]);
+    encode(encoder, [GRPC_OK]);
+    expect(encode(encoder, [OK, CONTENT_TYPE]).toString('hex')).toBe('88bf');
+    expect(encode(encoder, [GRPC_OK]).toString('hex')).toBe('be');
+  });
+
+  test('writes fields of the static table by their index, whether indexed or not', () => {
+    const fields = [
+      OK,
+      new HeaderField('accept-encoding', 'gzip, deflate'),
+      new HeaderField(':status', '404', true),
+    ];
+    expect(encode(new HpackEncoder(), fields).toString('hex')).toBe('88908d');
+  });
+
+  test('keeps fields of unlike identity apart, even of equal text', () => {
+    const encoder = new HpackEncoder();
+    const decoder = newDecoder();
+    const twin = new HeaderField('grpc-status', '0', true);
+    for (const fields of [[GRPC_OK], [twin], [GRPC_OK], [twin]]) {
+      expect(decodePairs(decoder, encode(encoder, fields))).toEqual([['grpc-status', '0']]);
+    }
+  });
+
+  test('writes names and values that are long, empty, or hold any byte', () => {
+    const everyByte = String.fromCharCode(...Array.from({ length: 256 }, (_, byte) => byte));
+    const fields = [
+      new HeaderField('grpc-message', ''),
+      new HeaderField('grpc-message', 'x'.repeat(126)),
+      new HeaderField('grpc-message', 'y'.repeat(127)),
+      new HeaderField('x-trailer-bin', 'z'.repeat(20_000)),
+      new HeaderField(everyByte, everyByte),
+    ];
+    const pairs = decodePairs(newDecoder(), encode(new HpackEncoder(), fields));
+    expect(pairs).toEqual(fields.map(({ name, value }) => [name, value]));
+  });
+
+  test('writes literals only for a peer without a table, after one size update', () => {
+    const encoder = new HpackEncoder();
+    encoder.setPeerTableBytes(0);
+    const decoder = newDecoder({ maxTableBytes: 0 });
+    const first = encode(encoder, [OK, CONTENT_TYPE]);
+    expect(first[0]).toBe(0x20);
+    const second = encode(encoder, [OK, CONTENT_TYPE]);
+    expect(second).toEqual(first.subarray(1));
+    for (const block of [first, second]) {
+      expect(decodePairs(decoder, block)).toEqual([
+        [':status', '200'],
+        ['content-type', 'application/grpc'],
+      ]);
+    }
+  });
+
+  test('says nothing about a larger table, of which it uses 4096 bytes', () => {
+    const encoder = new HpackEncoder();
+    encoder.setPeerTableBytes(65_536);
+    expect(encode(encoder, [OK]).toString('hex')).toBe('88');
+    encoder.setPeerTableBytes(4096);
+    expect(encode(encoder, [OK]).toString('hex')).toBe('88');
+  });
+
+  test('a table that shrank and grew between two blocks is announced by its least and its last size', () => {
+    const encoder = new HpackEncoder();
+    encode(encoder, [CONTENT_TYPE, GRPC_OK]);
+    encoder.setPeerTableBytes(100);
+    encoder.setPeerTableBytes(10);
+    encoder.setPeerTableBytes(50);
+    // 10, then 50, which takes two octets.
+    expect(encode(encoder, []).toString('hex')).toBe('2a3f13');
+    expect(encode(encoder, []).toString('hex')).toBe('');
+    encoder.setPeerTableBytes(4096);
+    expect(encode(encoder, []).toString('hex')).toBe('3fe11f');
+  });
+
+  test('a shrink evicts the oldest fields, which enter again when there is room', () => {
+    const encoder = new HpackEncoder();
+    const decoder = newDecoder();
+    const both = [CONTENT_TYPE, GRPC_OK];
+    const pairs = both.map(({ name, value }) => [name, value]);
+    expect(decodePairs(decoder, encode(encoder, both))).toEqual(pairs);
+    encoder.setPeerTableBytes(60);
+    const shrunk = encode(encoder, both);
+    expect(decodePairs(decoder, shrunk)).toEqual(pairs);
+    expect(shrunk.at(-1)).toBe(0xbe);
+    encoder.setPeerTableBytes(4096);
+    expect(decodePairs(decoder, encode(encoder, both))).toEqual(pairs);
+    expect(encode(encoder, both).toString('hex')).toBe('bebf');
+  });
+
+  test.each([
+    [44, 'be'],
+    [43, '000b677270632d7374617475730130'],
+  ])('in a table of %i bytes a field of 44 is sent again as %s', (tableBytes, hex) => {
+    const encoder = new HpackEncoder();
+    encoder.setPeerTableBytes(tableBytes);
+    encode(encoder, [GRPC_OK]);
+    expect(encode(encoder, [GRPC_OK]).toString('hex')).toBe(hex);
+  });
+
+  test('evicts nothing to make room for another field', () => {
+    const encoder = new HpackEncoder();
+    const decoder = newDecoder();
+    const many = Array.from({ length: 300 }, (_, i) => new HeaderField('x-number', String(i), true));
+    const pairs = many.map(({ name, value }) => [name, value]);
+    expect(decodePairs(decoder, encode(encoder, many))).toEqual(pairs);
+    expect(decodePairs(decoder, encode(encoder, many))).toEqual(pairs);
+    // 10 entries of 41 bytes and 87 of 42: the first stands at 62 + 96 and takes two octets.
+    expect(encode(encoder, many.slice(0, 1)).toString('hex')).toBe('ff1f');
+  });
+});

@@ -1,0 +1,143 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { Budget } from '../../../src/h2/budget.js';
+import { MAX_WINDOW_BYTES, overflowsWindow, ReceiveWindow, sendable } from '../../../src/h2/flow-window.js';
+import { FrameReader } from '../../../src/h2/frame-reader.js';
+import { OutputBuffer } from '../../../src/h2/output-buffer.js';
+import { frame } from '../../support/h2-peer.js';
+
+describe('flow control arithmetic', () => {
+  test('a window may reach 2^31-1, not more', () => {
+    expect(overflowsWindow(0, MAX_WINDOW_BYTES)).toBe(false);
+    expect(overflowsWindow(1, MAX_WINDOW_BYTES)).toBe(true);
+    expect(overflowsWindow(-MAX_WINDOW_BYTES, MAX_WINDOW_BYTES)).toBe(false);
+  });
+
+  test('what may be sent is the smaller window, never negative', () => {
+    expect(sendable(5, 7)).toBe(5);
+    expect(sendable(7, 5)).toBe(5);
+    expect(sendable(-3, 5)).toBe(0);
+  });
+
+  test('available, unconsumed and owed octets add up to the window', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.constantFrom('take', 'consume', 'giveBack'), fc.nat(400)), { maxLength: 60 }),
+        (steps) => {
+          const window = new ReceiveWindow(1000);
+          for (const [step, octets] of steps) {
+            window[step as 'take' | 'consume' | 'giveBack'](octets);
+            expect(window.available + window.unconsumed + window.owed).toBe(1000);
+            expect(Math.min(window.available, window.unconsumed, window.owed)).toBeGreaterThanOrEqual(0);
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe('a budget', () => {
+  test('is a burst, refilled by the second, with fractions, up to the burst', () => {
+    const budget = new Budget(3, 2, 0);
+    expect([0, 0, 0, 0].map((now) => budget.take(now))).toEqual([true, true, true, false]);
+    expect(budget.take(499)).toBe(false);
+    expect(budget.take(500)).toBe(true);
+    expect(budget.take(500)).toBe(false);
+    expect([1e6, 1e6, 1e6, 1e6].map((now) => budget.take(now))).toEqual([true, true, true, false]);
+  });
+
+  test('takes tokens back', () => {
+    const budget = new Budget(2, 0, 0);
+    budget.take(0);
+    budget.giveBack(10);
+    expect([0, 0, 0].map((now) => budget.take(now))).toEqual([true, true, false]);
+  });
+});
+
+describe('the output buffer', () => {
+  test('never touches again what it has handed out, and loses nothing', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof(fc.uint8Array({ minLength: 1, maxLength: 6000 }), fc.constant(undefined)), {
+          maxLength: 40,
+        }),
+        (steps) => {
+          const output = new OutputBuffer();
+          const taken: Buffer[] = [];
+          for (const step of steps) {
+            if (step === undefined) {
+              const part = output.take();
+              if (part !== undefined) taken.push(part);
+              continue;
+            }
+            const at = output.reserve(step.length);
+            output.bytes.set(step, at);
+            output.end = at + step.length;
+          }
+          const rest = output.take();
+          if (rest !== undefined) taken.push(rest);
+          expect(output.length).toBe(0);
+          const expected = Buffer.concat(steps.filter((step) => step !== undefined));
+          expect(Buffer.concat(taken).equals(expected)).toBe(true);
+        },
+      ),
+    );
+  });
+});
+
+describe('the frame reader', () => {
+  test('gives the same frames for every cut', () => {
+    const frames = fc.array(
+      fc.tuple(fc.nat(255), fc.nat(255), fc.nat(1000), fc.uint8Array({ maxLength: 300 })),
+      {
+        maxLength: 12,
+      },
+    );
+    fc.assert(
+      fc.property(frames, fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1 }), (sent, cuts) => {
+        const bytes = Buffer.concat(
+          sent.map(([type, flags, id, payload]) => frame(type, flags, id, payload)),
+        );
+        const got: unknown[] = [];
+        const reader = new FrameReader(
+          {
+            onFrame: (type, flags, id, chunk, start, end) => {
+              got.push([type, flags, id, Uint8Array.from(chunk.subarray(start, end))]);
+              return true;
+            },
+            onOversizedFrame: () => got.push('too large'),
+          },
+          300,
+        );
+        for (let at = 0, turn = 0; at < bytes.length; turn++) {
+          const length = cuts[turn % cuts.length] as number;
+          reader.read(Buffer.from(bytes.subarray(at, at + length)), 0);
+          at += length;
+        }
+        expect(got).toEqual(
+          sent.map(([type, flags, id, payload]) => [type, flags, id, Uint8Array.from(payload)]),
+        );
+      }),
+    );
+  });
+
+  test('stops at an oversized frame as soon as its length is there, and when told', () => {
+    const seen: number[] = [];
+    let oversized = 0;
+    const reader = new FrameReader(
+      {
+        onFrame: (type) => seen.push(type) < 2,
+        onOversizedFrame: (length) => {
+          oversized = length;
+        },
+      },
+      10,
+    );
+    reader.read(frame(0, 0, 0, Buffer.alloc(10)), 0);
+    const large = frame(1, 0, 0, Buffer.alloc(11));
+    reader.read(large.subarray(0, 9), 0);
+    expect(oversized).toBe(11);
+    reader.read(frame(2, 0, 0), 0);
+    expect(seen).toEqual([0]);
+  });
+});

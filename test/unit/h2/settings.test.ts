@@ -1,0 +1,109 @@
+import { describe, expect } from '@jest/globals';
+import { HeaderField } from '../../../src/h2/hpack/header-field.js';
+import {
+  answer,
+  END_STREAM,
+  frame,
+  protocolTest,
+  request,
+  settings,
+  TYPE,
+  words,
+} from '../../support/h2-peer.js';
+
+describe('SETTINGS of the peer', () => {
+  protocolTest('are acknowledged, unknown ones ignored', (peer) => {
+    peer.greet().send(settings([0x99, 5], [0, 0], [8, 1], [3, 0], [6, 10]), settings());
+    expect(peer.received()).toEqual(['SETTINGS ack', 'SETTINGS ack']);
+  });
+
+  for (const [name, code, pair] of [
+    ['ENABLE_PUSH of 2', 'PROTOCOL_ERROR', [2, 2]],
+    ['INITIAL_WINDOW_SIZE of 2^31', 'FLOW_CONTROL_ERROR', [4, 0x8000_0000]],
+    ['MAX_FRAME_SIZE of 16383', 'PROTOCOL_ERROR', [5, 16_383]],
+    ['MAX_FRAME_SIZE of 2^24', 'PROTOCOL_ERROR', [5, 16_777_216]],
+  ] as const) {
+    protocolTest(`${name} ends the connection`, (peer) => {
+      peer.greet().send(settings([...pair]));
+      expect(peer.received()).toEqual([`GOAWAY 0 ${code}`]);
+    });
+  }
+
+  protocolTest('both values of ENABLE_PUSH are allowed', (peer) => {
+    peer.greet().send(settings([2, 0]), settings([2, 1]));
+    expect(peer.received()).toEqual(['SETTINGS ack', 'SETTINGS ack']);
+  });
+
+  protocolTest('MAX_FRAME_SIZE bounds DATA frames, and may grow', (peer) => {
+    peer.handler.onComplete = (stream) => answer(stream, 'x'.repeat(40_000));
+    peer.greet().send(request(1, END_STREAM), settings([5, 20_000]));
+    peer.send(request(3, END_STREAM));
+    const sizes = peer.received().filter((line) => line.startsWith('DATA'));
+    expect(sizes).toEqual([
+      'DATA 1 16384 bytes',
+      'DATA 1 16384 bytes',
+      'DATA 1 7232 bytes',
+      'DATA 3 20000 bytes',
+      'DATA 3 5535 bytes',
+    ]);
+  });
+
+  protocolTest('a header block past MAX_FRAME_SIZE leaves in CONTINUATION frames', (peer) => {
+    const large = [new HeaderField(':status', '200'), new HeaderField('x', 'a'.repeat(40_000))];
+    peer.handler.onComplete = (stream) => stream.sendHeaders(large, true);
+    peer.greet().send(request(1, END_STREAM));
+    const lines = peer.received();
+    expect(lines.slice(0, 2)).toEqual(['HEADERS 1 16384 bytes open end', 'CONTINUATION 1 16384 bytes open']);
+    expect(lines).toHaveLength(3);
+    expect(lines[2]).toMatch(/^CONTINUATION 1 \d+ bytes$/);
+  });
+
+  protocolTest('HEADER_TABLE_SIZE of 0 empties the table of the encoder', (peer) => {
+    peer.handler.onComplete = (stream) => answer(stream);
+    peer.greet().send(request(1, END_STREAM), request(3, END_STREAM));
+    peer.received();
+    peer.send(settings([1, 0]), request(5, END_STREAM), request(7, END_STREAM));
+    // A table size update of 0 comes first (RFC 7541 section 6.3); the peer's decoder would fail on an index.
+    expect(peer.received()).toContain('HEADERS 7 :status=200 content-type=application/grpc');
+  });
+
+  protocolTest('the later of two values in a frame holds', (peer) => {
+    peer.handler.onComplete = (stream) => answer(stream, 'abc');
+    peer.greet([4, 0], [4, 2]).send(request(1, END_STREAM));
+    expect(peer.received()[1]).toBe('DATA 1 "ab"');
+  });
+});
+
+describe('SETTINGS of ours', () => {
+  protocolTest(
+    'a window below the default counts once they are acknowledged',
+    (peer) => {
+      peer.send(Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), settings(), request(1));
+      peer.send(frame(TYPE.DATA, 0, 1, Buffer.alloc(101)));
+      peer.send(frame(TYPE.SETTINGS, 1, 0), request(3), frame(TYPE.DATA, 0, 3, Buffer.alloc(101)));
+      expect(peer.received().slice(3)).toEqual(['RST_STREAM 3 FLOW_CONTROL_ERROR']);
+    },
+    { streamWindowBytes: 100 },
+  );
+
+  protocolTest(
+    'other limits are announced',
+    (peer) => {
+      peer.send(Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'));
+      expect(peer.received()).toEqual(['SETTINGS 1=0 3=7 4=100 5=20000 6=300']);
+    },
+    {
+      headerTableBytes: 0,
+      maxConcurrentStreams: 7,
+      streamWindowBytes: 100,
+      maxFrameBytes: 20_000,
+      maxHeaderListBytes: 300,
+      connectionWindowBytes: 65_535,
+    },
+  );
+
+  protocolTest('a frame of the size they allow is taken', (peer) => {
+    peer.greet().send(frame(TYPE.GOAWAY, 0, 0, Buffer.concat([words(0, 0), Buffer.alloc(16_376)])));
+    expect(peer.received()).toEqual([]);
+  });
+});

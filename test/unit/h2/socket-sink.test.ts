@@ -1,0 +1,97 @@
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { SocketSink } from '../../../src/h2/socket-sink.js';
+
+/** A socket whose peer reads only when told to. */
+class SlowSocket extends Duplex {
+  readonly #taken: (() => void)[] = [];
+
+  override _read(): void {}
+
+  override _write(_chunk: Buffer, _encoding: string, done: () => void): void {
+    this.#taken.push(done);
+  }
+
+  override _final(done: () => void): void {
+    done();
+  }
+
+  /** Lets the peer take everything. */
+  async takeAll(): Promise<void> {
+    for (let done = this.#taken.shift(); done !== undefined; done = this.#taken.shift()) {
+      done();
+      await new Promise((resolve) => process.nextTick(resolve));
+    }
+  }
+}
+
+let socket: SlowSocket;
+let sink: SocketSink;
+let writable: number;
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  socket = new SlowSocket();
+  socket.resume();
+  writable = 0;
+  sink = new SocketSink(socket as unknown as Socket, () => writable++);
+});
+afterEach(() => {
+  socket.destroy();
+  jest.useRealTimers();
+});
+
+describe('back-pressure', () => {
+  test('a little that waits is no reason to stop reading', () => {
+    expect(sink.write(Buffer.alloc(60_000))).toBe(true);
+    expect(sink.bufferedBytes).toBe(60_000);
+    expect(socket.isPaused()).toBe(false);
+  });
+
+  test('reading stops when much waits, and goes on when all is gone', async () => {
+    expect(sink.write(Buffer.alloc(60_000))).toBe(true);
+    expect(sink.write(Buffer.alloc(60_000))).toBe(false);
+    expect(sink.write(Buffer.alloc(1))).toBe(false);
+    expect(socket.isPaused()).toBe(true);
+    expect(writable).toBe(0);
+    await socket.takeAll();
+    expect(sink.bufferedBytes).toBe(0);
+    expect(socket.isPaused()).toBe(false);
+    expect(writable).toBe(1);
+    expect(sink.write(Buffer.alloc(70_000))).toBe(false);
+    await socket.takeAll();
+    expect(writable).toBe(2);
+  });
+});
+
+describe('the end', () => {
+  test('comes once all is written; a peer that does not close its side is cut soon after', async () => {
+    sink.write(Buffer.alloc(100_000));
+    sink.end();
+    expect([sink.ended, socket.isPaused()]).toEqual([true, false]);
+    await jest.advanceTimersByTimeAsync(2000);
+    expect(socket.destroyed).toBe(false);
+    await socket.takeAll();
+    await jest.advanceTimersByTimeAsync(900);
+    expect(socket.destroyed).toBe(false);
+    await jest.advanceTimersByTimeAsync(200);
+    expect(socket.destroyed).toBe(true);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('a peer that does not take what is written is cut in time', async () => {
+    sink.write(Buffer.alloc(100_000));
+    sink.end();
+    await jest.advanceTimersByTimeAsync(10_100);
+    expect(socket.destroyed).toBe(true);
+  });
+
+  test('nothing is written after it, and a second end or a destroy does no harm', () => {
+    sink.end();
+    expect(sink.write(Buffer.alloc(10))).toBe(true);
+    sink.end();
+    expect(sink.bufferedBytes).toBe(0);
+    sink.destroy();
+    expect(socket.destroyed).toBe(true);
+  });
+});

@@ -1,0 +1,117 @@
+import { symlinkSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { readSettings } from '../../../src/server/settings.js';
+import { StartError } from '../../../src/server/start-error.js';
+import { openTlsFiles, type TlsFiles } from '../../../src/server/tls-files.js';
+import { createLogger } from '../../../src/telemetry/logger.js';
+import { CertificateAuthority } from '../../support/certificates.js';
+import { TempDir } from '../../support/temp-dir.js';
+
+const authority = new CertificateAuthority();
+const { cert, key } = authority.issue('DNS:localhost');
+const log = createLogger({ level: 'panic', format: 'json', colour: false });
+
+let folder: TempDir;
+let files: Record<string, string>;
+beforeEach(() => {
+  folder = new TempDir();
+  files = {
+    GRPC_SERVER_TLS_CERT: folder.write('tls.crt', cert),
+    GRPC_SERVER_TLS_KEY: folder.write('tls.key', key),
+    GRPC_CLIENT_TLS_CACERT: folder.write('ca.crt', authority.cert),
+  };
+});
+afterEach(() => folder.remove());
+
+function open(environment: Record<string, string>): TlsFiles | undefined {
+  const read = readSettings(environment);
+  if (!read.ok) throw new Error(read.errors.join());
+  return openTlsFiles(read.settings, log);
+}
+
+const TLS = { GRPC_SERVER_USE_TLS: 'true' };
+
+describe('TLS settings', () => {
+  test('clear text without any', () => {
+    expect(open({})).toBeUndefined();
+  });
+
+  test('files that are named but not used are no error, as in the reference', () => {
+    const { GRPC_CLIENT_TLS_CACERT: _, ...pair } = files;
+    expect(open(pair)).toBeUndefined();
+  });
+
+  test('certificate and key', () => {
+    const { GRPC_CLIENT_TLS_CACERT: _, ...pair } = files;
+    expect(open({ ...TLS, ...pair })?.options).toEqual({
+      material: { cert, key, clientCa: undefined },
+      clientSan: undefined,
+    });
+  });
+
+  test('client certificates and a name', () => {
+    expect(open({ ...TLS, ...files, GRPC_CLIENT_TLS_SAN: 'envoy.test' })?.options).toEqual({
+      material: { cert, key, clientCa: authority.cert },
+      clientSan: 'envoy.test',
+    });
+  });
+
+  const bad: [string, () => Record<string, string>, RegExp[]][] = [
+    ['no files', () => TLS, [/set GRPC_SERVER_TLS_CERT to/, /set GRPC_SERVER_TLS_KEY to/]],
+    ['no key', () => ({ ...TLS, ...files, GRPC_SERVER_TLS_KEY: '' }), [/set GRPC_SERVER_TLS_KEY to/]],
+    [
+      'a name without issuers',
+      () => ({ ...TLS, ...files, GRPC_CLIENT_TLS_CACERT: '', GRPC_CLIENT_TLS_SAN: 'a' }),
+      [/GRPC_CLIENT_TLS_SAN needs GRPC_CLIENT_TLS_CACERT/],
+    ],
+    ['issuers without TLS', () => files, [/GRPC_CLIENT_TLS_CACERT needs GRPC_SERVER_USE_TLS=true/]],
+    [
+      'a name without TLS',
+      () => ({ GRPC_CLIENT_TLS_SAN: 'a' }),
+      [/GRPC_CLIENT_TLS_SAN needs GRPC_SERVER_USE/],
+    ],
+    [
+      'a file that is not there',
+      () => ({ ...TLS, ...files, GRPC_SERVER_TLS_CERT: '/no/such.crt' }),
+      [/^GRPC_SERVER_TLS_CERT: cannot read \/no\/such\.crt: ENOENT/],
+    ],
+    [
+      'a certificate that is none',
+      () => ({ ...TLS, ...files, GRPC_SERVER_TLS_CERT: folder.write('x', 'hello') }),
+      [/^GRPC_SERVER_TLS_CERT: .*x: no PEM certificate/],
+    ],
+    [
+      'a key that is none',
+      () => ({ ...TLS, ...files, GRPC_SERVER_TLS_KEY: folder.write('x', cert) }),
+      [/^GRPC_SERVER_TLS_KEY: .*x: no PEM private key/],
+    ],
+    [
+      "another certificate's key",
+      () => ({ ...TLS, ...files, GRPC_SERVER_TLS_KEY: folder.write('x', authority.issue('DNS:a').key) }),
+      [/^GRPC_SERVER_TLS_KEY: .*x: the key does not belong to the certificate/],
+    ],
+    [
+      'issuers that are none',
+      () => ({ ...TLS, ...files, GRPC_CLIENT_TLS_CACERT: folder.write('x', '') }),
+      [/^GRPC_CLIENT_TLS_CACERT: .*x: no PEM certificate/],
+    ],
+  ];
+  test.each(bad)('%s: a line that names the setting', (_what, environment, lines) => {
+    let error: unknown;
+    try {
+      open(environment());
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toBeInstanceOf(StartError);
+    expect((error as StartError).lines).toEqual(lines.map((line) => expect.stringMatching(line)));
+  });
+
+  test('files behind links are followed by their links', () => {
+    symlinkSync('tls.crt', folder.join('link.crt'));
+    const { GRPC_CLIENT_TLS_CACERT: _, ...pair } = files;
+    expect(
+      open({ ...TLS, ...pair, GRPC_SERVER_TLS_CERT: folder.join('link.crt') })?.options.material.cert,
+    ).toBe(cert);
+  });
+});

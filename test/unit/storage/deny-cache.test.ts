@@ -1,0 +1,300 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  type BucketStore,
+  StorageError,
+  type TakeItem,
+  type TakeResult,
+} from '../../../src/limiter/bucket-store.js';
+import { tokenBucketRate, windowRate } from '../../../src/limiter/rate.js';
+import { DenyCache } from '../../../src/storage/deny-cache.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { HUNDRED, takeItem } from '../../support/take-items.js';
+
+const MS = 1000;
+const SECOND = 1000 * MS;
+
+/** A store that answers when it is told to, as one behind a network does. */
+class SlowStore implements BucketStore {
+  readonly asked: (readonly TakeItem[])[] = [];
+  readonly inner: MemoryStore;
+  private readonly answers: (() => void)[] = [];
+
+  constructor(clock: FakeClock) {
+    this.inner = new MemoryStore({ clock });
+  }
+
+  take(items: readonly TakeItem[]): Promise<TakeResult> {
+    this.asked.push(items);
+    const result = this.inner.take(items);
+    return new Promise((resolve) => this.answers.push(() => resolve(result)));
+  }
+
+  /** Answers all that was asked. */
+  async answer(): Promise<void> {
+    for (const one of this.answers.splice(0)) one();
+    await Promise.resolve();
+  }
+
+  async close(): Promise<void> {}
+}
+
+let clock: FakeClock;
+let store: SlowStore;
+let cache: DenyCache;
+
+function open(maxEntries = 1000): void {
+  clock = new FakeClock();
+  store = new SlowStore(clock);
+  cache = new DenyCache({
+    store,
+    maxAgeMicros: SECOND,
+    maxEntries,
+    monotonicMicros: () => clock.monotonicMicros(),
+  });
+}
+
+beforeEach(() => open());
+
+/** Takes, and lets the store answer if it was asked. */
+async function take(...items: TakeItem[]): Promise<TakeResult> {
+  const result = cache.take(items, Infinity);
+  await store.answer();
+  return result;
+}
+
+/** Whether the next take is answered without the store. */
+function known(...items: TakeItem[]): boolean {
+  const before = store.asked.length;
+  void cache.take(items, Infinity);
+  return store.asked.length === before;
+}
+
+const hits = (count: number, key = 'a') => takeItem(key, HUNDRED, { hits: count });
+const peek = (key = 'a') => takeItem(key, HUNDRED, { hits: 0 });
+const refund = (count: number, key = 'a') => takeItem(key, HUNDRED, { hits: count, refund: true });
+
+describe('a denial', () => {
+  test('is repeated with falling waits until the request may pass', async () => {
+    await take(hits(100));
+    expect(await take(hits(5))).toEqual([{ limited: true, remaining: 0, waitMicros: 500 * MS }]);
+    clock.advance(260 * MS);
+    expect(cache.take([hits(5)], Infinity)).toEqual([{ limited: true, remaining: 2, waitMicros: 240 * MS }]);
+    clock.advance(240 * MS - 1);
+    expect(cache.take([hits(5)], Infinity)).toEqual([{ limited: true, remaining: 4, waitMicros: 1 }]);
+    clock.advance(1);
+    expect(await take(hits(5))).toEqual([{ limited: false, remaining: 0, waitMicros: 100 * MS }]);
+    expect([cache.answers, store.asked.length]).toEqual([2, 3]);
+  });
+
+  test('answers for as many hits and more, not for fewer', async () => {
+    await take(hits(98));
+    await take(hits(5));
+    expect(cache.take([hits(7)], Infinity)).toEqual([{ limited: true, remaining: 2, waitMicros: 500 * MS }]);
+    expect(cache.take([hits(101)], Infinity)).toEqual([
+      { limited: true, remaining: 2, waitMicros: 98 * 100 * MS },
+    ]);
+    expect(known(hits(4))).toBe(false);
+    expect(known(peek())).toBe(false);
+  });
+
+  test('of a single hit answers a peek, and that of a peek a hit', async () => {
+    await take(hits(100));
+    await take(hits(1));
+    expect(cache.take([peek()], Infinity)).toEqual([{ limited: true, remaining: 0, waitMicros: 100 * MS }]);
+    cache.clear();
+    await take(peek());
+    expect(cache.take([hits(1)], Infinity)).toEqual([{ limited: true, remaining: 0, waitMicros: 100 * MS }]);
+  });
+
+  test('counts from when it was asked, not from when the answer came', async () => {
+    await take(hits(100));
+    const asked = cache.take([hits(1)], Infinity);
+    clock.advance(30 * MS);
+    await store.answer();
+    expect(await asked).toMatchObject([{ waitMicros: 100 * MS }]);
+    expect(cache.take([hits(1)], Infinity)).toMatchObject([{ waitMicros: 70 * MS }]);
+    clock.advance(70 * MS);
+    expect(known(hits(1))).toBe(false);
+  });
+
+  test('that has run out when it arrives is not kept', async () => {
+    await take(hits(100));
+    void cache.take([hits(1)], Infinity);
+    clock.advance(100 * MS);
+    await store.answer();
+    expect(cache.entries).toBe(0);
+  });
+
+  test('is believed for the maximum age, not longer', async () => {
+    await take(hits(100));
+    await take(hits(50));
+    clock.advance(SECOND - 1);
+    expect(known(hits(50))).toBe(true);
+    clock.advance(1);
+    expect(known(hits(50))).toBe(false);
+  });
+
+  test('of more than the bucket ever holds is repeated until the bucket is full', async () => {
+    await take(hits(3));
+    expect(await take(hits(101))).toEqual([{ limited: true, remaining: 97, waitMicros: 300 * MS }]);
+    expect(known(hits(200))).toBe(true);
+    clock.advance(300 * MS);
+    // Full: it is denied all the same, but others may take meanwhile, which the answer should tell.
+    expect(await take(hits(101))).toEqual([{ limited: true, remaining: 100, waitMicros: 0 }]);
+    expect(known(hits(101))).toBe(false);
+  });
+
+  test('of a rate that does not divide a second is no longer than the store says', async () => {
+    const thirds = tokenBucketRate(3, 3, SECOND);
+    await take(takeItem('a', thirds, { hits: 3 }));
+    expect(await take(takeItem('a', thirds))).toEqual([{ limited: true, remaining: 0, waitMicros: 333_334 }]);
+    clock.advance(333_333);
+    expect(cache.take([takeItem('a', thirds)], Infinity)).toEqual([
+      { limited: true, remaining: 0, waitMicros: 1 },
+    ]);
+    clock.advance(1);
+    expect(known(takeItem('a', thirds))).toBe(false);
+  });
+});
+
+describe('a request', () => {
+  beforeEach(async () => {
+    await take(hits(100, 'a'), hits(100, 'b'));
+    await take(hits(1, 'a'), hits(1, 'b'));
+  });
+
+  test('is answered when every bucket of it is known, whatever the enforcement', () => {
+    const observe = takeItem('b', HUNDRED, { enforcement: 'observe' });
+    const quota = takeItem('a', HUNDRED, { enforcement: 'quota', hits: 2 });
+    expect(cache.take([observe, quota, quota], Infinity)).toEqual([
+      { limited: true, remaining: 0, waitMicros: 100 * MS },
+      { limited: true, remaining: 0, waitMicros: 200 * MS },
+      { limited: true, remaining: 0, waitMicros: 200 * MS },
+    ]);
+  });
+
+  test('with a bucket that is not known, a window or a refund is asked', () => {
+    expect(known(hits(1, 'a'), hits(1, 'c'))).toBe(false);
+    expect(known(hits(1, 'a'), takeItem('w', windowRate('second', 0)))).toBe(false);
+    expect(known(hits(1, 'a'), refund(0, 'c'))).toBe(false);
+    expect(known(hits(1, 'a'), hits(1, 'b'))).toBe(true);
+  });
+
+  test('under another rate object of the same numbers is asked', () => {
+    expect(known(takeItem('a', tokenBucketRate(100, 10, SECOND)))).toBe(false);
+    expect(known(hits(1))).toBe(true);
+  });
+
+  test('after a reload is asked', () => {
+    cache.clear();
+    expect([cache.entries, known(hits(1))]).toEqual([0, false]);
+  });
+});
+
+describe('what enters', () => {
+  test('the limited buckets of a denied request, not those with room', async () => {
+    await take(hits(100, 'a'));
+    await take(hits(1, 'a'), hits(1, 'b'));
+    expect(cache.entries).toBe(1);
+    expect(known(hits(1, 'a'))).toBe(true);
+  });
+
+  test('monitored buckets, which never deny a request', async () => {
+    const observe = takeItem('a', HUNDRED, { hits: 101, enforcement: 'observe' });
+    await take(hits(1));
+    await take(observe);
+    expect(known(observe)).toBe(true);
+  });
+
+  test('no window', async () => {
+    const window = takeItem('w', windowRate('second', 0));
+    expect(await take(window)).toMatchObject([{ limited: true }]);
+    expect(known(window)).toBe(false);
+  });
+
+  test('no bucket named twice: the second time it was judged by what the first would have left', async () => {
+    expect(await take(hits(60), hits(60))).toMatchObject([
+      { limited: false },
+      { limited: true, remaining: 40 },
+    ]);
+    expect(known(hits(60))).toBe(false);
+  });
+
+  test('nothing of a failure', async () => {
+    const failing: BucketStore = {
+      take: () => new StorageError('timeout', 'Redis did not answer in time'),
+      close: async () => {},
+    };
+    const over = new DenyCache({
+      store: failing,
+      maxAgeMicros: SECOND,
+      maxEntries: 10,
+      monotonicMicros: () => clock.monotonicMicros(),
+    });
+    expect(over.take([hits(1)], Infinity)).toBeInstanceOf(StorageError);
+    expect(over.entries).toBe(0);
+  });
+});
+
+describe('what drops an entry', () => {
+  beforeEach(async () => {
+    await take(hits(95));
+    await take(hits(10));
+    expect(known(hits(10))).toBe(true);
+  });
+
+  test('a smaller request that passed: what is left is another number', async () => {
+    await take(hits(2));
+    expect(await take(hits(10))).toMatchObject([{ limited: true, remaining: 3 }]);
+  });
+
+  test('a refund, as soon as it is asked', () => {
+    void cache.take([refund(50)], Infinity);
+    expect(known(hits(10))).toBe(false);
+  });
+
+  test('a refund, against a denial that was under way when it was asked', async () => {
+    clock.advance(SECOND);
+    await take(hits(99));
+    void cache.take([hits(10)], Infinity);
+    void cache.take([refund(50)], Infinity);
+    await store.answer();
+    await store.answer();
+    expect(known(hits(10))).toBe(false);
+  });
+});
+
+describe('bounds', () => {
+  test('the oldest denials go, the newest stay', async () => {
+    open(100);
+    for (let i = 0; i < 1000; i++) {
+      await take(hits(100, `k${i}`));
+      await take(hits(1, `k${i}`));
+      expect(cache.entries).toBeLessThanOrEqual(100);
+    }
+    expect([known(hits(1, 'k999')), known(hits(1, 'k960')), known(hits(1, 'k100'))]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  test('denials that are over go when later ones come', async () => {
+    for (let i = 0; i < 300; i++) {
+      await take(hits(100, `k${i}`));
+      await take(hits(1, `k${i}`));
+    }
+    for (let i = 0; i < 2; i++) {
+      clock.advance(SECOND);
+      await take(hits(100, `later${i}`));
+      await take(hits(100, `later${i}`));
+    }
+    expect(cache.entries).toBe(2);
+  });
+
+  test('closing closes the store', async () => {
+    await cache.close();
+    expect(cache.entries).toBe(0);
+  });
+});

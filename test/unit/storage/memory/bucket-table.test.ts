@@ -1,0 +1,78 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { RunningBucket } from '../../../../src/limiter/running-bucket.js';
+import { BucketTable, bucketBytes } from '../../../../src/storage/memory/bucket-table.js';
+import { FakeClock } from '../../../support/fake-clock.js';
+
+const UNBOUNDED = { maxBuckets: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER };
+
+function stateOf(table: BucketTable, key: string): readonly [number, number, number] {
+  const bucket = new RunningBucket();
+  table.read(key, bucket);
+  return [bucket.unit, bucket.whole, bucket.part];
+}
+
+function write(
+  table: BucketTable,
+  key: string,
+  [unit, whole, part]: readonly [number, number, number],
+  now = 0,
+) {
+  const bucket = new RunningBucket();
+  bucket.load(unit, whole, part);
+  table.write(key, bucket, now);
+}
+
+/** A token bucket that is full: nothing to keep. */
+const BLANK = [1, -1, 0] as const;
+
+/** Names of many sizes, few enough to come again: records of different sizes, one chunk each for the largest. */
+const name = fc
+  .tuple(fc.constantFrom(0, 1, 3, 17, 60, 61, 300, 900, 5000, 40_000), fc.nat(40), fc.boolean())
+  .map(([length, number, wide]) => `${'k'.repeat(length)}${wide ? '\u4e2d' : ''}${number}`);
+
+test('holds what a plain map would hold, whatever is added, changed and dropped', () => {
+  const state = fc.tuple(
+    fc.constantFrom(1, 7, 4_294_967_295),
+    fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+    fc.nat(),
+  );
+  const command = fc.record({ key: name, state, drop: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(command, { maxLength: 300, size: 'max' }), (commands) => {
+      const table = new BucketTable({ clock: new FakeClock(), ...UNBOUNDED });
+      const model = new Map<string, readonly [number, number, number]>();
+      for (const { key, state, drop } of commands) {
+        if (drop) model.delete(key);
+        else model.set(key, state);
+        write(table, key, drop ? BLANK : state);
+        expect(stateOf(table, key)).toEqual(drop ? [0, 0, 0] : state);
+      }
+      for (const [key, state] of model) expect(stateOf(table, key)).toEqual(state);
+      const bytes = [...model.keys()].reduce((sum, key) => sum + bucketBytes(key), 0);
+      expect([table.size, table.bytes]).toEqual([model.size, bytes]);
+      for (const key of model.keys()) write(table, key, BLANK);
+      expect([table.size, table.bytes, table.evictions]).toEqual([0, 0, 0]);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('a hundred thousand buckets come, are found, and leave in the order in which they fill', () => {
+  const table = new BucketTable({ clock: new FakeClock(), ...UNBOUNDED });
+  const count = 100_000;
+  // 7919 is prime: a walk over all of them in no order.
+  const due = (i: number) => 1 + ((i * 7919) % count);
+  for (let i = 0; i < count; i++) write(table, `tenant-${i}`, [1, due(i), 0]);
+  expect(table.size).toBe(count);
+  for (let i = 0; i < count; i++) if (stateOf(table, `tenant-${i}`)[1] !== due(i)) expect(i).toBe(-1);
+  let now = 0;
+  while (now < count) {
+    now += 3;
+    // Four entries are looked at per write, three of them are due. The busy one is as large as they are, so that it moves.
+    write(table, 'tenant-busy', [1, 2 * count, now], now);
+    if (stateOf(table, 'tenant-busy')[2] !== now) expect([now]).toBe('there');
+    if (table.size !== Math.max(0, count - now) + 1) expect([now, table.size]).toBe('in step');
+  }
+  expect([table.size, table.evictions]).toEqual([1, 0]);
+});

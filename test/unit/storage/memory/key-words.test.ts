@@ -1,0 +1,77 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { KeyWords } from '../../../../src/storage/memory/key-words.js';
+
+/** All that tells two names apart. */
+function imageOf(words: KeyWords, key: string): string {
+  words.load(key);
+  return [words.info, ...words.words.subarray(0, words.count)].join();
+}
+
+/** As {@link imageOf}, and never the memory of an earlier load. */
+function fresh(key: string): string {
+  return imageOf(new KeyWords(1, 2), key);
+}
+
+test('different names have different words, equal ones the same hash', () => {
+  const words = new KeyWords();
+  const name = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.string({ unit: fc.constantFrom('\0', 'a', 'ÿ', 'Ā', '\ud800') }),
+  );
+  fc.assert(
+    fc.property(name, name, (one, other) => {
+      expect(imageOf(words, one) === imageOf(words, other)).toBe(one === other);
+      expect(imageOf(words, one)).toBe(fresh(one));
+      const { hash } = words;
+      words.load('something else');
+      words.load(`${one} `.slice(0, -1));
+      expect(words.hash).toBe(hash);
+    }),
+  );
+});
+
+test.each([
+  ['characters that fill up the last word', 'abc', 'abc\0'],
+  ['two narrow characters and a wide one of the same bits', 'ab', '\u6261'],
+  ['a high byte that would fall on the next character', 'ĀA', 'AB'],
+])('%s make another name', (_, one, other) => {
+  expect(fresh(one)).not.toBe(fresh(other));
+});
+
+test('loading says whether the name is another one', () => {
+  const words = new KeyWords();
+  expect([words.load('a'), words.load('a'), words.load('b'), words.load('a')]).toEqual([
+    true,
+    false,
+    true,
+    true,
+  ]);
+});
+
+test('a name of a megabyte fits', () => {
+  const words = new KeyWords();
+  words.load('x'.repeat(1 << 20));
+  expect([words.count, words.words[words.count - 1]]).toEqual([1 << 18, 0x78787878]);
+});
+
+describe('the hash', () => {
+  test('is another one under another seed', () => {
+    const [one, other] = [new KeyWords(1, 2), new KeyWords(1, 3)];
+    one.load('tenant');
+    other.load('tenant');
+    expect(one.hash).not.toBe(other.hash);
+  });
+
+  test('spreads names that differ little over chains', () => {
+    const words = new KeyWords();
+    const chains = new Int32Array(1 << 12);
+    for (let i = 0; i < chains.length * 16; i++) {
+      words.load(`8:open-api6:tenant6:${100_000 + i}`);
+      const chain = words.hash & (chains.length - 1);
+      chains[chain] = (chains[chain] as number) + 1;
+    }
+    // 16 a chain on average, 4 the standard deviation: 48 is out of reach for a good hash, whatever the seed.
+    expect(Math.max(...chains)).toBeLessThan(48);
+  });
+});
