@@ -2,6 +2,8 @@
 const SLAB_BYTES = 65_536;
 /** A UTF-16 unit takes at most three bytes in UTF-8. */
 export const MAX_BYTES_PER_UNIT = 3;
+/** Most texts whose bytes are kept; one of 128 bytes or more never is. */
+const MAX_KNOWN = 4096;
 const TWO_POW_14 = 0x4000;
 
 /**
@@ -13,6 +15,8 @@ export class WireWriter {
   #slab: Uint8Array = Buffer.allocUnsafeSlow(SLAB_BYTES);
   /** The memory of the slab: asking the slab for it costs more than all else in {@link finish}. */
   #memory = this.#slab.buffer;
+  /** Length and bytes of texts, as a field holds them. */
+  readonly #known = new Map<string, Uint8Array>();
   /** Everything from here to `#end` is written. */
   #at = SLAB_BYTES;
   #end = SLAB_BYTES;
@@ -84,6 +88,26 @@ export class WireWriter {
     this.#at = at;
     this.varint(length);
     this.byte(tag);
+  }
+
+  /** {@link textField} for texts that come again and again: names that the policy or this program gives, never callers. */
+  knownTextField(tag: number, text: string): void {
+    const known = this.#known.get(text);
+    if (known === undefined) {
+      this.#learn(text);
+      this.textField(tag, text);
+      return;
+    }
+    // Length and bytes; a tag is one byte.
+    this.#at -= known.length;
+    this.#slab.set(known, this.#at);
+    this.byte(tag);
+  }
+
+  #learn(text: string): void {
+    const bytes = Buffer.from(text);
+    if (bytes.length === 0 || bytes.length >= 0x80 || this.#known.size >= MAX_KNOWN) return;
+    this.#known.set(text, Uint8Array.of(bytes.length, ...bytes));
   }
 
   /** A bytes or message field, written even when empty. */

@@ -76,7 +76,7 @@ export interface GrpcServerOptions {
   monotonicMicros(): number;
   /** Told of what a caller only sees as INTERNAL. */
   onError(error: unknown): void;
-  /** Told, in a sentence, of each connection that does not begin as HTTP/2. */
+  /** Told, in a sentence, of each connection that is refused, does not begin as HTTP/2, or breaks its rules. */
   onBadConnection(message: string): void;
 }
 

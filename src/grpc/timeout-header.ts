@@ -8,8 +8,6 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   n: 0.000_001,
 };
 
-const TIMEOUT = /^(\d{1,8})([HMSmun])$/;
-
 /** Longest delay of a Node timer, 24.8 days. */
 const MAX_TIMER_MS = 2_147_483_647;
 
@@ -21,7 +19,7 @@ const MAX_TIMER_MS = 2_147_483_647;
  * for the units below it, and everything else, malformed headers included, as it came.
  */
 export function normaliseTimeout(header: string): string | undefined {
-  const match = TIMEOUT.exec(header);
+  const match = /^(\d{1,8})([HMSmun])$/.exec(header);
   if (match === null) return header;
   const unit = match[2] as string;
   const milliseconds = Number(match[1]) * (UNIT_MS[unit] as number);
@@ -34,11 +32,17 @@ export function normaliseTimeout(header: string): string | undefined {
  * digits and a unit.
  */
 export function timeoutMicros(header: string): number {
-  const match = TIMEOUT.exec(header);
-  if (match === null) return Number.NaN;
-  const count = Number(match[1]);
-  if (match[2] === 'n') return Math.ceil(count / 1000);
-  if (match[2] === 'u') return count;
-  const milliseconds = count * (UNIT_MS[match[2] as string] as number);
+  const digits = header.length - 1;
+  if (digits < 1 || digits > 8) return Number.NaN;
+  let count = 0;
+  for (let index = 0; index < digits; index++) {
+    const digit = header.charCodeAt(index) - 0x30;
+    if (digit < 0 || digit > 9) return Number.NaN;
+    count = count * 10 + digit;
+  }
+  const unit = header[digits] as string;
+  if (unit === 'n') return Math.ceil(count / 1000);
+  if (unit === 'u') return count;
+  const milliseconds = count * (UNIT_MS[unit] ?? Number.NaN);
   return milliseconds > MAX_TIMER_MS ? Number.POSITIVE_INFINITY : milliseconds * 1000;
 }

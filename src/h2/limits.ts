@@ -26,7 +26,8 @@ export interface H2Limits {
   readonly resetRefillPerSecond: number;
   /**
    * Frames that cost us work and bring no request: SETTINGS, PING, PRIORITY, WINDOW_UPDATE without need, empty DATA. The burst allowed; past
-   * it the connection ends with ENHANCE_YOUR_CALM. Each complete request gives some back, so a busy peer may send more.
+   * it the connection ends with ENHANCE_YOUR_CALM. Requests and messages of ours give some back, so a busy peer may
+   * send more.
    */
   readonly controlBurst: number;
   /** Such frames allowed for each second after the burst. */

@@ -73,7 +73,8 @@ export interface RequestHandler {
   onDrained(stream: ServerStream): void;
   /**
    * The stream is over before the response was complete, by the peer's RST_STREAM, a stream error, or the end of the
-   * connection. Not called for streams the handler itself has ended.
+   * connection. Also when the handler has given all of the response, but some of it still waited for windows; not after its own
+   * {@link ServerStream.reset}.
    */
   onReset(stream: ServerStream, errorCode: number): void;
 }

@@ -1,4 +1,4 @@
-import { CONTROL_PER_DATA, type ControlBudget } from './control-budget.js';
+import { CONTROL_PER_MESSAGE, type ControlBudget } from './control-budget.js';
 import { sendable } from './flow-window.js';
 import {
   FLAG,
@@ -54,6 +54,8 @@ export class ResponseSender {
   }
 
   sendData(stream: H2Stream, bytes: Uint8Array, endStream: boolean): void {
+    // Not by frame: a peer that opens its window octet by octet would earn what that takes.
+    this.control.earned += CONTROL_PER_MESSAGE;
     let rest = 0;
     if (stream.queue === undefined) {
       rest = this.writeData(stream, bytes, 0, endStream);
@@ -133,7 +135,7 @@ export class ResponseSender {
     output.end = trailersEnd;
     stream.sendWindow -= size;
     this.window -= size;
-    this.control.earned += CONTROL_PER_DATA;
+    this.control.earned += CONTROL_PER_MESSAGE;
     stream.headersSent = true;
     this.finish(stream);
   }
@@ -248,7 +250,6 @@ export class ResponseSender {
     writeFrameHeader(this.output.bytes, at, to - from, FRAME_TYPE.DATA, endStream ? FLAG.END_STREAM : 0, id);
     copyInto(this.output.bytes, at + FRAME_HEADER_BYTES, bytes, from, to);
     this.output.end = at + FRAME_HEADER_BYTES + to - from;
-    this.control.earned += CONTROL_PER_DATA;
   }
 
   private enqueue(stream: H2Stream, bytes: Uint8Array, from: number): void {

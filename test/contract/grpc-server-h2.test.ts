@@ -1,3 +1,12 @@
+import { once } from 'node:events';
+import type { IncomingHttpHeaders } from 'node:http2';
+import {
+  Metadata,
+  type ServerReadableStream,
+  type ServerUnaryCall,
+  type ServiceDefinition,
+  type sendUnaryData,
+} from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { H2GrpcServer, h2Limits } from '../../src/grpc/h2-transport/h2-grpc-server.js';
 import { openStream, post, prefixed, streamEnd } from '../support/http2-client.js';
@@ -93,6 +102,62 @@ describe('gRPC server: h2 alone', () => {
       bytes[0] = flag;
       expect((await post(session, ECHO, bytes)).grpcStatus).toBe('13');
     }
+  });
+
+  test('an encoding that nobody knows is refused whatever is compressed, with those that we know', async () => {
+    const { port } = await fixture.listening();
+    const stream = openStream(await fixture.session(port), ECHO, { 'grpc-encoding': 'br' });
+    const [headers] = (await once(stream.end(prefixed(Buffer.of(1))), 'response')) as [IncomingHttpHeaders];
+    expect(headers).toMatchObject({ 'grpc-status': '12', 'grpc-accept-encoding': 'identity,gzip' });
+  });
+
+  test('a stream of requests that ends within a message is an error', async () => {
+    const { server, port } = await fixture.listening();
+    const path = '/test.Test/Collect';
+    const same = (bytes: Buffer): Buffer => bytes;
+    const method = {
+      path,
+      requestStream: true,
+      responseStream: false,
+      requestDeserialize: same,
+      responseSerialize: same,
+    };
+    server.addService({ Collect: method } as unknown as ServiceDefinition, {
+      Collect: (call: ServerReadableStream<Buffer, Buffer>, reply: sendUnaryData<Buffer>) => {
+        call.resume().on('end', () => reply(null, Buffer.alloc(0)));
+      },
+    });
+    const session = await fixture.session(port);
+    const whole = prefixed(Buffer.alloc(10));
+    expect((await post(session, path, whole)).grpcStatus).toBe('0');
+    for (const cut of [3, 5, 14]) {
+      const end = await post(session, path, Buffer.concat([whole, whole.subarray(0, cut)]));
+      expect(end).toMatchObject({ grpcStatus: '13', grpcMessage: 'Received an incomplete message' });
+    }
+  });
+
+  test('sends binary metadata without padding', async () => {
+    const { server, port } = await fixture.listening();
+    const path = '/test.Test/Meta';
+    const same = (bytes: Buffer): Buffer => bytes;
+    const method = {
+      path,
+      requestStream: false,
+      responseStream: false,
+      requestDeserialize: same,
+      responseSerialize: same,
+    };
+    server.addService({ Meta: method } as unknown as ServiceDefinition, {
+      Meta: (call: ServerUnaryCall<Buffer, Buffer>, reply: sendUnaryData<Buffer>) => {
+        const metadata = new Metadata();
+        metadata.set('x-data-bin', Buffer.of(1));
+        call.sendMetadata(metadata);
+        reply(null, call.request);
+      },
+    });
+    const stream = openStream(await fixture.session(port), path);
+    const [headers] = (await once(stream.end(prefixed(Buffer.of(1))), 'response')) as [IncomingHttpHeaders];
+    expect(headers['x-data-bin']).toBe('AQ');
   });
 
   describe('while draining', () => {

@@ -6,7 +6,8 @@ import { mutate } from './mutate.js';
 import type { Random } from './random.js';
 
 const NONE = Buffer.alloc(0);
-const WINDOW_SIZES = [0, 1, 10, 1000, 65_535, 65_536, 0x7fff_fffe, 0x7fff_ffff];
+const FULL_FRAME = Buffer.alloc(16_384);
+const WINDOW_SIZES = [0, 1, 10, 1000, 65_535, 65_536, 0x7fff_0000, 0x7fff_fffe, 0x7fff_ffff];
 const SETTING_VALUES = [
   ...WINDOW_SIZES,
   100,
@@ -20,6 +21,17 @@ const SETTING_VALUES = [
 ];
 const INITIAL_WINDOW_SETTING = 4;
 const MAX_FRAME_SETTING = 5;
+/** Fields that make a request malformed (RFC 9113 sections 8.2 and 8.3), some of them where they come last only. */
+const FORBIDDEN: readonly Pair[] = [
+  ['connection', 'close'],
+  ['upgrade', 'h2c'],
+  ['te', 'gzip'],
+  ['content-length', '7'],
+  ['Capital', 'x'],
+  [':path', '/twice'],
+  [':authority', 'a b\n'],
+  ['x-space', ' x'],
+];
 const TYPES = Object.values(FRAME_TYPE);
 
 /** What one client sends: the preface and frames, as they should be or mutated. */
@@ -84,10 +96,11 @@ export class ConnectionInput {
         this.add(FRAME_TYPE.PING, random.below(2), 0, random.pick(PINGS));
         return;
       case 14:
-        this.add(FRAME_TYPE.PRIORITY, 0, this.anyStream(), this.priority());
+        this.prioritise(this.anyStream());
         return;
       default:
-        if (random.oneIn(5)) this.oddity();
+        if (random.oneIn(20)) this.flood();
+        else if (random.oneIn(5)) this.oddity();
         else this.request();
     }
   }
@@ -105,6 +118,7 @@ export class ConnectionInput {
     fields.push(['content-type', 'application/grpc'], ['te', 'trailers']);
     if (random.oneIn(10)) fields.push(['content-length', String(random.below(20))]);
     if (random.oneIn(4)) fields.push([`x-${random.below(20)}`, random.text(random.length(200))]);
+    if (random.oneIn(20)) fields.push(random.pick(FORBIDDEN));
     if (random.oneIn(20)) fields.splice(random.below(fields.length), 1);
     this.used.push(id);
     const endStream = random.oneIn(3);
@@ -115,7 +129,8 @@ export class ConnectionInput {
   private trailers(): void {
     const id = this.anyStream();
     this.open = this.open.filter((other) => other !== id);
-    this.headers(id, [['x-trailer', this.random.text(5)]], !this.random.oneIn(8));
+    const length = this.random.oneIn(10) ? 600 : 5;
+    this.headers(id, [['x-trailer', this.random.text(length)]], !this.random.oneIn(8));
   }
 
   private headers(id: number, fields: readonly Pair[], endStream: boolean): void {
@@ -133,7 +148,7 @@ export class ConnectionInput {
     }
     if (random.oneIn(6)) {
       flags |= FLAG.PRIORITY;
-      payload = Buffer.concat([this.priority(), payload]);
+      payload = Buffer.concat([this.priority(id), payload]);
     }
     this.addPadded(FRAME_TYPE.HEADERS, flags, id, payload);
     while (rest !== undefined) {
@@ -149,7 +164,7 @@ export class ConnectionInput {
     const id = this.anyStream();
     const endStream = random.oneIn(2);
     if (endStream) this.open = this.open.filter((other) => other !== id);
-    const body = random.oneIn(30) ? Buffer.alloc(16_384) : random.bytes(random.length(500));
+    const body = random.oneIn(30) ? FULL_FRAME : random.bytes(random.length(500));
     this.addPadded(FRAME_TYPE.DATA, endStream ? FLAG.END_STREAM : 0, id, body);
   }
 
@@ -185,10 +200,21 @@ export class ConnectionInput {
     return random.below(2);
   }
 
-  private priority(): Buffer {
+  private prioritise(id: number): void {
+    this.add(FRAME_TYPE.PRIORITY, 0, id, this.priority(id));
+  }
+
+  /** What stream `id` depends on, and its weight; seldom on itself. */
+  private priority(id: number): Buffer {
     const payload = this.random.bytes(5);
-    if (!this.random.oneIn(4)) payload.writeUInt32BE(0, 0);
+    if (!this.random.oneIn(4)) payload.writeUInt32BE(this.random.oneIn(8) ? id : 0, 0);
     return payload;
+  }
+
+  /** More than the windows allow, unless the handler consumes it. */
+  private flood(): void {
+    const id = this.anyStream();
+    for (let i = 0; i < 5; i++) this.add(FRAME_TYPE.DATA, 0, id, FULL_FRAME);
   }
 
   private anyStream(): number {

@@ -152,6 +152,7 @@ class Run {
     if (unconsumedBytes < 0 || unconsumedBytes > Math.max(65_535, limits.connectionWindowBytes))
       throw new Error(`${unconsumedBytes} bytes are not consumed`);
     if (sink.over) return;
+    if (connection.congested && sink.bufferedBytes === 0) throw new Error('congested, but nothing waits');
     const waiting = sink.bufferedBytes + this.handler.queuedBytes;
     if (waiting > limits.maxOutputBytes) throw new Error(`${waiting} bytes wait for the peer`);
   }

@@ -11,15 +11,29 @@ const REFUSED = [
 ];
 const HUGE_TRAILERS = [new HeaderField('grpc-status', '0'), new HeaderField('x-huge', 'h'.repeat(40_000))];
 const PREFIX = Buffer.from([0, 0, 0, 0, 4]);
+const NONE = Buffer.alloc(0);
 const BODY = Buffer.from('body');
 const LARGE_BODY = Buffer.alloc(100_000, 'x');
 const MEDIUM_BODY = Buffer.alloc(1500, 'm');
 const CANCEL = 8;
 
 /** What the handler does with a stream. */
-type Behaviour = 'unary' | 'medium' | 'large' | 'refuse' | 'reset' | 'echo' | 'never' | 'keep' | 'later';
+type Behaviour =
+  | 'unary'
+  | 'bare'
+  | 'empty'
+  | 'medium'
+  | 'large'
+  | 'refuse'
+  | 'reset'
+  | 'echo'
+  | 'never'
+  | 'keep'
+  | 'later';
 const BEHAVIOURS: readonly Behaviour[] = [
   'unary',
+  'bare',
+  'empty',
   'medium',
   'large',
   'refuse',
@@ -144,6 +158,13 @@ export class FuzzHandler implements RequestHandler {
         return;
       case 'large':
         stream.sendResponse(OK, PREFIX, LARGE_BODY, HUGE_TRAILERS);
+        return;
+      case 'bare':
+        stream.sendResponse(OK, PREFIX, BODY, []);
+        return;
+      case 'empty':
+        stream.sendHeaders(OK, false);
+        stream.sendData(NONE, true);
         return;
       case 'medium':
         stream.sendHeaders(OK, false);

@@ -16,6 +16,8 @@ export interface WeirOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Text of a policy file to serve instead of the bundled policy. */
   readonly policy?: string;
+  /** The compiled command to start instead of this checkout's. */
+  readonly main?: string;
   /** Arguments after `serve`. */
   readonly args?: readonly string[];
   /** Ports to take instead of free ones, to start again where another one was. */
@@ -46,21 +48,25 @@ export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> 
   const policyPath = options.policy === undefined ? undefined : join(folder, 'policy.yaml');
   if (policyPath !== undefined) writeFileSync(policyPath, options.policy ?? '');
   const transport = chosenTransport();
-  const started = startProcess(process.execPath, [WEIR_MAIN, 'serve', ...(options.args ?? [])], {
-    bareEnvironment: true,
-    env: {
-      GRPC_HOST: '127.0.0.1',
-      GRPC_PORT: String(grpcPort),
-      HOST: '127.0.0.1',
-      PORT: String(httpPort),
-      DEBUG_HOST: '127.0.0.1',
-      DEBUG_PORT: String(debugPort),
-      LOG_FORMAT: 'json',
-      ...(transport !== undefined && { GRPC_TRANSPORT: transport }),
-      ...(policyPath !== undefined && { CONFIG_PATH: policyPath }),
-      ...options.env,
+  const started = startProcess(
+    process.execPath,
+    [options.main ?? WEIR_MAIN, 'serve', ...(options.args ?? [])],
+    {
+      bareEnvironment: true,
+      env: {
+        GRPC_HOST: '127.0.0.1',
+        GRPC_PORT: String(grpcPort),
+        HOST: '127.0.0.1',
+        PORT: String(httpPort),
+        DEBUG_HOST: '127.0.0.1',
+        DEBUG_PORT: String(debugPort),
+        LOG_FORMAT: 'json',
+        ...(transport !== undefined && { GRPC_TRANSPORT: transport }),
+        ...(policyPath !== undefined && { CONFIG_PATH: policyPath }),
+        ...options.env,
+      },
     },
-  });
+  );
   void started.exited.then(() => rmSync(folder, { recursive: true, force: true }));
   if (options.untilHealthy !== false) {
     try {

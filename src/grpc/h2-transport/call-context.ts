@@ -74,11 +74,6 @@ export class CallContext {
     }
   }
 
-  /** The request has ended before the message at hand did. */
-  truncatedError(): GrpcError {
-    return new GrpcError(STATUS.INTERNAL, 'Received a request that ends in the middle of a message');
-  }
-
   /** What the caller is told of whatever a handler threw. */
   toGrpcError(error: unknown): GrpcError {
     if (error instanceof GrpcError) return error;

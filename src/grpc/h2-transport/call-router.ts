@@ -2,10 +2,9 @@ import type { RequestHandler, RequestHead, ServerStream } from '../../h2/request
 import { GrpcError, STATUS } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
 import { type CallState, type CallTarget, OVER } from './call-state.js';
-import type { Expiring } from './deadline-queue.js';
 import { type GrpcHead, readGrpcHead } from './grpc-head.js';
-import { isSupportedEncoding, UnsupportedEncoding } from './inflater.js';
-import { sendError, sendNotGrpc } from './responses.js';
+import { NotGrpc } from './not-grpc.js';
+import { sendError } from './responses.js';
 
 /** Makes the target of a method for one head. */
 export type Method = (head: GrpcHead) => CallTarget;
@@ -34,7 +33,7 @@ export class CallRouter implements RequestHandler {
 
   onRequest(stream: ServerStream, endStream: boolean): void {
     if (this.#context.draining) {
-      SHUTTING_DOWN.begin(stream, endStream);
+      new Refusal(readGrpcHead(stream.head), SHUTTING_DOWN).begin(stream);
       return;
     }
     const latest = this.#latest;
@@ -84,8 +83,10 @@ export class CallRouter implements RequestHandler {
       const text = `Invalid grpc-timeout value "${grpcHead.timeoutText}"`;
       return new Refusal(grpcHead, new GrpcError(STATUS.INTERNAL, text));
     }
-    if (!isSupportedEncoding(grpcHead.encoding)) {
-      return new Refusal(grpcHead, new UnsupportedEncoding(grpcHead.encoding));
+    const { encoding } = grpcHead;
+    if (encoding !== 'identity' && encoding !== 'gzip') {
+      const text = `Received message compressed with unsupported encoding "${encoding}"`;
+      return new Refusal(grpcHead, new GrpcError(STATUS.UNIMPLEMENTED, text));
     }
     return method(grpcHead);
   }
@@ -107,76 +108,5 @@ class Refusal implements CallTarget {
   }
 }
 
-/**
- * Requests that are not gRPC. They are answered when they have ended, so that the engine checks all of them, or when they take longer than a
- * request may.
- */
-class NotGrpc implements CallTarget {
-  readonly #kind: 'content type' | 'method';
-  readonly #context: CallContext;
-
-  constructor(kind: 'content type' | 'method', context: CallContext) {
-    this.#kind = kind;
-    this.#context = context;
-  }
-
-  begin(stream: ServerStream, requestEnded: boolean): void {
-    const request = new NotGrpcRequest(stream, this.#kind, this.#context);
-    if (requestEnded) request.expire();
-    else request.awaitEnd();
-  }
-}
-
-class NotGrpcRequest implements CallState, Expiring {
-  expiresMs = 0;
-  queueIndex = -1;
-  readonly #stream: ServerStream;
-  readonly #kind: 'content type' | 'method';
-  readonly #context: CallContext;
-
-  constructor(stream: ServerStream, kind: 'content type' | 'method', context: CallContext) {
-    this.#stream = stream;
-    this.#kind = kind;
-    this.#context = context;
-  }
-
-  awaitEnd(): void {
-    this.#stream.state = this;
-    this.#context.deadlines.add(this, this.#context.receiveTimeoutMs);
-  }
-
-  onData(stream: ServerStream, _chunk: Buffer, start: number, end: number, endStream: boolean): void {
-    stream.consumed(end - start);
-    if (endStream) this.expire();
-  }
-
-  onTrailers(): void {
-    this.expire();
-  }
-
-  onDrained(): void {}
-
-  onReset(): void {
-    this.#context.deadlines.remove(this);
-  }
-
-  expire(): void {
-    this.#context.deadlines.remove(this);
-    this.#stream.state = OVER;
-    sendNotGrpc(this.#stream, this.#kind);
-  }
-}
-
 /** New calls while the server drains; gRPC clients try another server. */
-const SHUTTING_DOWN: CallTarget = {
-  begin(stream) {
-    stream.state = OVER;
-    const head = readGrpcHead(stream.head);
-    if (head.notGrpc !== undefined) {
-      sendNotGrpc(stream, head.notGrpc);
-      return;
-    }
-    const error = new GrpcError(STATUS.UNAVAILABLE, 'the server is shutting down');
-    sendError(stream, head.responseHeaders, error);
-  },
-};
+const SHUTTING_DOWN = new GrpcError(STATUS.UNAVAILABLE, 'the server is shutting down');

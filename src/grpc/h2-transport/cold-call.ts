@@ -182,12 +182,12 @@ export class ColdCall implements CallState, Expiring {
         return;
       }
     }
-    this.#endOrDeliver();
+    this.#deliver();
   }
 
   onTrailers(): void {
     this.#requestEnded = true;
-    this.#endOrDeliver();
+    this.#deliver();
   }
 
   onDrained(): void {
@@ -206,11 +206,6 @@ export class ColdCall implements CallState, Expiring {
 
   #expireIn(delayMs: number): void {
     if (!this.#over && delayMs !== Number.POSITIVE_INFINITY) this.#context.deadlines.add(this, delayMs);
-  }
-
-  #endOrDeliver(): void {
-    if (this.#requestEnded && !this.#reader.empty) this.#fail(this.#context.truncatedError());
-    else this.#deliver();
   }
 
   /** Hands over what was received, one message at a time and in order, as long as the listener has room; only then is there credit for more. */
@@ -235,7 +230,11 @@ export class ColdCall implements CallState, Expiring {
     this.#delivering = false;
     if (this.#over || this.#inflating || this.#received.length > 0) return;
     if (this.#requestEnded) {
-      this.#tellEnd();
+      if (this.#method.requestStream && !this.#reader.empty) {
+        this.#fail(new GrpcError(STATUS.INTERNAL, 'Received an incomplete message'));
+      } else {
+        this.#tellEnd();
+      }
     } else if (this.#wanted) {
       const bytes = this.#uncredited;
       this.#uncredited = 0;

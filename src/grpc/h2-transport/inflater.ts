@@ -10,18 +10,6 @@ const MAX_RUNNING = 2;
 /** Takes the message, or why there is none. */
 export type Inflated = (message: Buffer | GrpcError) => void;
 
-/** A message has an encoding that we do not know; the answer says which ones we do. */
-export class UnsupportedEncoding extends GrpcError {
-  constructor(encoding: string) {
-    super(STATUS.UNIMPLEMENTED, `Received message compressed with unsupported encoding "${encoding}"`);
-  }
-}
-
-/** Whether messages with this `grpc-encoding` can be read. */
-export function isSupportedEncoding(encoding: string): boolean {
-  return encoding === 'identity' || encoding === 'gzip';
-}
-
 /** Whom a message is inflated for. */
 export interface Waiting {
   /** True when it need not be inflated any more: then nobody is told. */
@@ -44,12 +32,10 @@ export class Inflater {
     this.#maxMessageBytes = maxMessageBytes;
   }
 
-  /** `compressed` must not change until `done` is called, which may be at once, and is not when `waiting` was cancelled before. */
+  /** Other encodings than gzip know no compressed messages. `compressed` must not change until `done` is called, which may be at once, and is not when `waiting` was cancelled before. */
   inflate(encoding: string, compressed: Buffer, waiting: Waiting, done: Inflated): void {
-    if (encoding === 'identity') {
+    if (encoding !== 'gzip') {
       done(new GrpcError(STATUS.INTERNAL, 'Received a compressed message without grpc-encoding'));
-    } else if (encoding !== 'gzip') {
-      done(new UnsupportedEncoding(encoding));
     } else if (compressed.length > SYNC_INPUT_BYTES || !this.#inflateNow(compressed, done)) {
       this.#waiting.push({ compressed, waiting, done });
       this.#next();

@@ -42,9 +42,9 @@ export function toFields(metadata: Metadata | null | undefined): HeaderField[] {
   for (const [name, values] of Object.entries(metadata.toHttp2Headers())) {
     if (RESERVED.has(name) || values === undefined) continue;
     for (const value of Array.isArray(values) ? values : [values]) {
-      const text = String(value);
-      // Binary values go out without padding (gRPC over HTTP/2, Custom-Metadata).
-      fields.push(new HeaderField(name, name.endsWith('-bin') ? text.replace(/=+$/, '') : text));
+      // Base64 without padding, as gRPC over HTTP/2 asks of who sends.
+      const text = name.endsWith('-bin') ? String(value).replace(/=+$/, '') : String(value);
+      fields.push(new HeaderField(name, text));
     }
   }
   return fields;

@@ -1,7 +1,6 @@
 import { HeaderField } from '../../h2/hpack/header-field.js';
 import type { ServerStream } from '../../h2/request-handler.js';
-import type { GrpcError } from '../grpc-server.js';
-import { UnsupportedEncoding } from './inflater.js';
+import { type GrpcError, STATUS } from '../grpc-server.js';
 
 const STATUS_200 = new HeaderField(':status', '200');
 /** The encodings that requests may have. */
@@ -47,20 +46,6 @@ export function statusFields(code: number, message: string): readonly HeaderFiel
 /** Ends a call that has sent nothing yet with its status alone (Trailers-Only). */
 export function sendError(stream: ServerStream, headers: ResponseHeaders, error: GrpcError): void {
   const fields = [...headers, ...statusFields(error.code, error.message)];
-  if (error instanceof UnsupportedEncoding) fields.push(ACCEPT_ENCODING);
+  if (error.code === STATUS.UNIMPLEMENTED) fields.push(ACCEPT_ENCODING);
   stream.sendHeaders(fields, true);
-}
-
-const PLAIN_TEXT = new HeaderField('content-type', 'text/plain; charset=utf-8');
-const UNSUPPORTED_MEDIA_TYPE = [new HeaderField(':status', '415'), PLAIN_TEXT];
-const METHOD_NOT_ALLOWED = [new HeaderField(':status', '405'), PLAIN_TEXT, new HeaderField('allow', 'POST')];
-const NOT_GRPC = Buffer.from('This port speaks gRPC: POST with content-type application/grpc.\n');
-
-/** Answers what is no gRPC request: 415, or 405 for a gRPC content type that does not come by POST. */
-export function sendNotGrpc(stream: ServerStream, kind: 'content type' | 'method'): void {
-  const headers = kind === 'method' ? METHOD_NOT_ALLOWED : UNSUPPORTED_MEDIA_TYPE;
-  // RFC 9110 section 9.3.2: no content in an answer to HEAD.
-  const bodiless = stream.head.method === 'HEAD';
-  stream.sendHeaders(headers, bodiless);
-  if (!bodiless) stream.sendData(NOT_GRPC, true);
 }

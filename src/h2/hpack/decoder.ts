@@ -1,6 +1,7 @@
 import { DynamicTable, ENTRY_OVERHEAD } from './dynamic-table.js';
 import type { HeaderList } from './header-list.js';
 import { decodeHuffman, maxDecodedLength } from './huffman.js';
+import { LiteralCache } from './literal-cache.js';
 import { RecentBlocks } from './recent-blocks.js';
 import { STATIC_NAMES, STATIC_TABLE_LENGTH, STATIC_VALUES } from './static-table.js';
 
@@ -16,6 +17,7 @@ const INCREMENTAL = 0x40;
 const INCREMENTAL_MASK = 0x3f;
 const SIZE_UPDATE = 0x20;
 const SIZE_UPDATE_MASK = 0x1f;
+const NEVER_INDEXED = 0x10;
 const LITERAL_MASK = 0x0f;
 const HUFFMAN = 0x80;
 const STRING_LENGTH_MASK = 0x7f;
@@ -40,24 +42,51 @@ class DecodedHeaderList implements HeaderList {
   }
 }
 
-/** Where a string of a literal stands: in the block itself, or decoded in {@link scratch}. */
-class StringRange {
-  private inScratch = false;
+/** Strings of literals, of all decoders: connections of one proxy send the same ones. */
+const literals = new LiteralCache();
+
+/** A string of a literal: its text if it is known, else where it stands, in the block or decoded in {@link scratch}. */
+class StringLiteral {
+  /** Bytes of the text. */
+  length = 0;
+  private text: string | undefined = undefined;
+  private huffman = false;
+  /** As it was sent, in the block. */
   private start = 0;
   private end = 0;
+  private scratchStart = 0;
 
-  get length(): number {
-    return this.end - this.start;
+  setText(text: string): void {
+    this.text = text;
+    this.length = text.length;
   }
 
-  set(inScratch: boolean, start: number, end: number): void {
-    this.inScratch = inScratch;
+  setPlain(start: number, end: number): void {
+    this.text = undefined;
+    this.huffman = false;
     this.start = start;
     this.end = end;
+    this.length = end - start;
   }
 
-  toText(block: Uint8Array): string {
-    return latin1Slice.call(this.inScratch ? scratch : block, this.start, this.end);
+  setDecoded(start: number, end: number, scratchStart: number, scratchEnd: number): void {
+    this.text = undefined;
+    this.huffman = true;
+    this.start = start;
+    this.end = end;
+    this.scratchStart = scratchStart;
+    this.length = scratchEnd - scratchStart;
+  }
+
+  /** `keep`: in {@link literals}. */
+  toText(block: Uint8Array, keep: boolean): string {
+    if (this.text !== undefined) return this.text;
+    const { start, end, huffman, scratchStart } = this;
+    const text = huffman
+      ? latin1Slice.call(scratch, scratchStart, scratchStart + this.length)
+      : latin1Slice.call(block, start, end);
+    if (keep) literals.keep(block, start, end, huffman, text);
+    return text;
   }
 }
 
@@ -83,8 +112,10 @@ export class HpackDecoder {
   private fields: string[] = [];
   private size = 0;
   private tooLarge = false;
-  private readonly name = new StringRange();
-  private readonly value = new StringRange();
+  /** The field at hand is never indexed: a secret perhaps, kept out of what connections share (RFC 7541 section 7.1.3). */
+  private sensitive = false;
+  private readonly name = new StringLiteral();
+  private readonly value = new StringLiteral();
 
   /**
    * `maxTableBytes`: our SETTINGS_HEADER_TABLE_SIZE. Where it is below 4096, the peer may use 4096 until it has read our SETTINGS and
@@ -125,9 +156,10 @@ export class HpackDecoder {
       if (first >= INDEXED) {
         if (!this.readIndexed(bytes, end)) return false;
       } else if (first >= INCREMENTAL) {
+        this.sensitive = false;
         if (!this.readLiteral(bytes, end, INCREMENTAL_MASK, true)) return false;
       } else if (first < SIZE_UPDATE) {
-        // Without indexing and never indexed: the difference is for those who send the field on.
+        this.sensitive = first >= NEVER_INDEXED;
         if (!this.readLiteral(bytes, end, LITERAL_MASK, false)) return false;
       } else {
         if (this.position !== lastUpdateEnd) return this.fail('a table size update after a field');
@@ -181,8 +213,8 @@ export class HpackDecoder {
     if (this.size > this.maxListBytes) this.tooLarge = true;
     const adding = indexing && this.table.holds(fieldSize);
     if (adding || !this.tooLarge) {
-      name ??= this.name.toText(bytes);
-      const value = this.value.toText(bytes);
+      name ??= this.name.toText(bytes, !this.sensitive);
+      const value = this.value.toText(bytes, !this.sensitive);
       if (!this.tooLarge) this.fields.push(name, value);
       if (adding) this.table.add(name, value);
     }
@@ -200,10 +232,10 @@ export class HpackDecoder {
   }
 
   /**
-   * Reads a string literal (RFC 7541 section 5.2) into `range`, through {@link scratch} from `scratchStart` on where it is Huffman code. Returns
+   * Reads a string literal (RFC 7541 section 5.2) into `literal`, through {@link scratch} from `scratchStart` on where it is Huffman code. Returns
    * where the next one may be written in scratch, -1 where it fails.
    */
-  private readString(bytes: Uint8Array, end: number, range: StringRange, scratchStart: number): number {
+  private readString(bytes: Uint8Array, end: number, literal: StringLiteral, scratchStart: number): number {
     if (this.position >= end) return this.failNumber('the block ends before a string');
     const huffman = (bytes[this.position] as number) >= HUFFMAN;
     const length = this.readInteger(bytes, end, STRING_LENGTH_MASK);
@@ -212,13 +244,18 @@ export class HpackDecoder {
     const stringEnd = start + length;
     if (stringEnd > end) return this.failNumber('the block ends inside a string');
     this.position = stringEnd;
+    const known = this.sensitive ? undefined : literals.find(bytes, start, stringEnd, huffman);
+    if (known !== undefined) {
+      literal.setText(known);
+      return scratchStart;
+    }
     if (!huffman) {
-      range.set(false, start, stringEnd);
+      literal.setPlain(start, stringEnd);
       return scratchStart;
     }
     const scratchEnd = decodeHuffman(bytes, start, stringEnd, scratch, scratchStart);
     if (scratchEnd < 0) return this.failNumber('a string is no valid Huffman code');
-    range.set(true, scratchStart, scratchEnd);
+    literal.setDecoded(start, stringEnd, scratchStart, scratchEnd);
     return scratchEnd;
   }
 

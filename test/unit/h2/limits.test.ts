@@ -276,6 +276,32 @@ describe('controlBurst', () => {
   }
 
   protocolTest(
+    'a window opened octet by octet does not earn what it takes (silly windows)',
+    (peer) => {
+      peer.handler.onComplete = (stream) => answer(stream, 'x'.repeat(1000));
+      peer.greet([4, 0]).send(request(1, END_STREAM), ...times(40, () => windowUpdate(1, 1)));
+      expectCalm(peer);
+    },
+    limits,
+  );
+
+  protocolTest(
+    'messages of ours earn control frames',
+    (peer) => {
+      peer.greet().send(request(1, END_STREAM));
+      const stream = peer.handler.streams.get(1)!;
+      stream.sendHeaders(OK_HEADERS, false);
+      for (let count = 0; count < 50; count++) {
+        stream.sendData(Buffer.from('x'), false);
+        peer.flush();
+        peer.send(windowUpdate(1, 1), windowUpdate(0, 1));
+      }
+      expectServing(peer);
+    },
+    limits,
+  );
+
+  protocolTest(
     'requests earn control frames',
     (peer) => {
       peer.handler.onComplete = (stream) => answer(stream);

@@ -1,0 +1,180 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stopAllProcesses } from '../support/processes.js';
+import { repositoryRoot } from '../support/tools.js';
+import { CASES } from './load/cases.js';
+import { measureCase, type Row } from './load/measure-case.js';
+import { startTargets } from './load/targets.js';
+import { median } from './micro/measure.js';
+import { type BenchOptions, isWanted, readOptions } from './options.js';
+import { microBenches, runMicro } from './run-micro.js';
+
+const HELP = `Usage: npm run bench:compare -- <base> <branch> [micro|load] [options] [part of a case's name …]
+
+Checks out two revisions into folders of their own, builds both, runs the cases on both in turns and prints the ratio of the CPU time
+(branch / base). A ratio is marked where the rounds of the two do not overlap and it is off by more than 5 %
+(at least 3 rounds).
+Cases: those whose names hold one of the parts; without any, "one hot key" and "1,000 tenants" of load and all of micro.
+Options: --quick --rounds N --seconds N --many N --transports A,B, as in npm run bench.
+`;
+
+const USUAL_LOAD = ['one hot key', '1,000 tenants'];
+/** Fewer rounds say nothing about noise. */
+const LEAST_ROUNDS = 3;
+/** Smaller differences are not worth a word, however steady. */
+const LEAST_DIFFERENCE = 0.05;
+
+interface Checkout {
+  readonly name: string;
+  readonly folder: string;
+}
+
+interface Measured {
+  readonly rounds: number;
+  readonly value: number;
+  readonly range: readonly [number, number];
+}
+
+const say = (line: string) => process.stderr.write(`${line}\n`);
+
+function git(...args: string[]): string {
+  return execFileSync('git', args, {
+    cwd: repositoryRoot,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+/** Packages are those of this checkout: a revision with other ones needs an installation of its own to be compared. */
+function checkOut(parent: string, label: string, revision: string): Checkout {
+  const folder = join(parent, label);
+  git('worktree', 'add', '--detach', folder, revision);
+  const lock = `${revision}:package-lock.json`;
+  if (git('show', lock) !== git('show', 'HEAD:package-lock.json')) {
+    say(
+      `${revision} has another package-lock.json than this checkout; it runs with the packages of this one`,
+    );
+  }
+  symlinkSync(join(repositoryRoot, 'node_modules'), join(folder, 'node_modules'));
+  say(`building ${revision}`);
+  execFileSync(process.execPath, ['.ci/build.mjs'], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+  return { name: `${label} (${revision})`, folder };
+}
+
+function printRatio(name: string, base: Measured, branch: Measured, unit: string): void {
+  const ratio = branch.value / base.value;
+  const apart =
+    base.rounds >= LEAST_ROUNDS && (branch.range[0] > base.range[1] || branch.range[1] < base.range[0]);
+  const marked = apart && Math.abs(ratio - 1) > LEAST_DIFFERENCE;
+  const verdict = marked ? (ratio > 1 ? '  SLOWER' : '  faster') : '';
+  const text = (value: number) => value.toFixed(unit === 'ns' ? 0 : 2).padStart(10);
+  console.log(
+    `${name.padEnd(64)} ${text(base.value)} ${text(branch.value)} ${unit} ${ratio.toFixed(2).padStart(6)}${verdict}`,
+  );
+}
+
+function spread(values: readonly number[]): Measured {
+  return { rounds: values.length, value: median(values), range: [Math.min(...values), Math.max(...values)] };
+}
+
+async function compareMicro(
+  checkouts: readonly [Checkout, Checkout],
+  filters: readonly string[],
+  options: BenchOptions,
+): Promise<void> {
+  for (const bench of microBenches()) {
+    const folders = checkouts.map(({ folder }) => join(folder, 'build/test/bench'));
+    if (!folders.every((folder) => existsSync(join(folder, 'micro', `${bench}.bench.js`)))) continue;
+    const whole = filters.length === 0 || isWanted(bench, filters);
+    const found = [new Map<string, number[]>(), new Map<string, number[]>()];
+    for (let round = 0; round < options.rounds; round++) {
+      for (const [side, folder] of folders.entries()) {
+        say(`micro ${bench}: round ${round + 1} of ${options.rounds}, ${checkouts[side]?.name}`);
+        for (const { name, value, unit } of await runMicro(
+          bench,
+          whole ? [] : filters,
+          options.quick,
+          folder,
+        )) {
+          if (unit !== 'ns') continue;
+          const values = found[side]?.get(name) ?? [];
+          values.push(value);
+          found[side]?.set(name, values);
+        }
+      }
+    }
+    for (const [name, base] of found[0] as Map<string, number[]>) {
+      const branch = found[1]?.get(name);
+      if (branch !== undefined) printRatio(`${bench}: ${name}`, spread(base), spread(branch), 'ns');
+    }
+  }
+}
+
+function together(row: Row, rounds: number): Measured {
+  return { rounds, value: row.serverMicros + (row.redisMicros ?? 0), range: row.range };
+}
+
+async function compareLoad(
+  checkouts: readonly [Checkout, Checkout],
+  filters: readonly string[],
+  options: BenchOptions,
+): Promise<void> {
+  for (const bench of CASES.filter(({ name }) => isWanted(name, filters))) {
+    const targets = await startTargets(bench, {
+      transports: options.transports,
+      given: undefined,
+      checkouts,
+    });
+    try {
+      const rows = await measureCase(bench, targets.all, options, say);
+      // After the yardstick: base and branch by turns.
+      for (let at = 1; at + 1 < rows.length; at += 2) {
+        const base = rows[at] as Row;
+        const target = base.target.replace(`, ${checkouts[0].name}`, '');
+        printRatio(
+          `${bench.name}: ${target}`,
+          together(base, options.rounds),
+          together(rows[at + 1] as Row, options.rounds),
+          'µs',
+        );
+      }
+    } finally {
+      await targets.stop();
+    }
+  }
+}
+
+async function main(): Promise<void> {
+  const [base, branch, ...rest] = process.argv.slice(2);
+  if (base === undefined || branch === undefined || base.startsWith('-') || branch.startsWith('-')) {
+    process.stderr.write(HELP);
+    process.exitCode = process.argv.includes('--help') ? 0 : 2;
+    return;
+  }
+  const options = readOptions(rest);
+  if (options === undefined || options.target !== undefined) throw new Error(HELP);
+  const parent = mkdtempSync(join(tmpdir(), 'weir-compare-'));
+  try {
+    const checkouts = [checkOut(parent, 'base', base), checkOut(parent, 'branch', branch)] as const;
+    console.log(`${''.padEnd(64)} ${'base'.padStart(10)} ${'branch'.padStart(10)}     ratio`);
+    if (options.load) {
+      const filters = options.filters.length > 0 ? options.filters : USUAL_LOAD;
+      await compareLoad(checkouts, filters, options);
+    }
+    if (options.micro) await compareMicro(checkouts, options.filters, options);
+  } finally {
+    await stopAllProcesses();
+    for (const label of ['base', 'branch']) {
+      const folder = join(parent, label);
+      if (existsSync(folder)) git('worktree', 'remove', '--force', folder);
+    }
+    rmSync(parent, { recursive: true, force: true });
+  }
+}
+
+main().catch((error: Error) => {
+  process.stderr.write(`${error.stack}\n`);
+  process.exit(1);
+});

@@ -1,0 +1,78 @@
+import type { Verdict } from './policy.js';
+
+/** How a case loads its targets. */
+export type Load =
+  /** As fast as answers come. */
+  | 'saturation'
+  /** At half the rate of saturation, which is measured before. */
+  | 'half rate'
+  /** New tenants only, at half the rate of saturation: what they cost in pauses and memory. */
+  | 'arrivals';
+
+/** One line of `npm run bench -- load --list`. */
+export interface BenchCase {
+  readonly name: string;
+  readonly load: Load;
+  /** h2load where the call is always the same, else the generator of our own. */
+  readonly generator: 'h2load' | 'own';
+  readonly stores: readonly ('memory' | 'Redis')[];
+  readonly connections: number;
+  readonly streams: number;
+  readonly descriptors: number;
+  readonly rules: number;
+  /** `many`: a million, or what `--many` says. */
+  readonly tenants: number | 'many';
+  readonly verdict: Verdict;
+  readonly tls: boolean;
+  /** Through a real Envoy, which asks the target. */
+  readonly envoy: boolean;
+}
+
+const BASE: BenchCase = {
+  name: '',
+  load: 'saturation',
+  generator: 'h2load',
+  stores: ['memory', 'Redis'],
+  connections: 4,
+  streams: 16,
+  descriptors: 1,
+  rules: 10,
+  tenants: 1,
+  verdict: 'allowed',
+  tls: false,
+  envoy: false,
+};
+
+function bench(name: string, changes: Partial<BenchCase> = {}): BenchCase {
+  return { ...BASE, ...changes, name };
+}
+
+/** All cases, in the order of the tables. The first is the one that others differ from in what their names say. */
+export const CASES: readonly BenchCase[] = [
+  bench('one hot key'),
+  bench('1,000 tenants', { generator: 'own', tenants: 1000, verdict: 'kept' }),
+  bench('many tenants', { generator: 'own', tenants: 'many', verdict: 'kept' }),
+  bench('3 descriptors', { descriptors: 3 }),
+  bench('10 descriptors', { descriptors: 10 }),
+  bench('10,000 rules', { rules: 10_000 }),
+  bench('all denied', { verdict: 'denied' }),
+  bench('all denied, 1,000 tenants', { generator: 'own', tenants: 1000, verdict: 'denied' }),
+  bench('one call in flight', { connections: 1, streams: 1 }),
+  bench('1 connection', { connections: 1 }),
+  bench('100 connections', { connections: 100, streams: 4 }),
+  bench('TLS', { tls: true }),
+  bench('behind Envoy', { envoy: true, connections: 8, streams: 4 }),
+  bench('half rate, 1,000 tenants', { load: 'half rate', generator: 'own', tenants: 1000, verdict: 'kept' }),
+  bench('new tenants arrive', {
+    load: 'arrivals',
+    generator: 'own',
+    tenants: 'many',
+    verdict: 'kept',
+    stores: ['memory'],
+  }),
+];
+
+/** Whether a server that we have not configured can be measured: it decides on tenant and resource_group as it likes. */
+export function isPlain({ tls, rules, verdict }: BenchCase): boolean {
+  return !tls && rules === BASE.rules && verdict !== 'denied';
+}

@@ -1,0 +1,237 @@
+import type { Duplex } from 'node:stream';
+import { CLIENT_PREFACE, FLAG, FRAME_HEADER_BYTES, FRAME_TYPE } from '../../../src/h2/frame/frame-type.js';
+import { readUint31 } from '../../../src/h2/frame/payload.js';
+import { HpackDecoder } from '../../../src/h2/hpack/decoder.js';
+import { type CallTemplate, writeCall } from './call-template.js';
+
+const OUTPUT_BYTES = 1 << 18;
+/** What the server may send before the next WINDOW_UPDATE of ours; a million answers of any size here. */
+const RECEIVE_WINDOW = 1 << 30;
+/** Calls under way that a connection can keep apart; a power of two. */
+const MAX_CALLS = 1 << 14;
+/** The field of RateLimitResponse that must come first: overall_code, a varint. */
+const OVERALL_CODE_TAG = 0x08;
+const OVER_LIMIT = 2;
+
+export interface CallObserver {
+  /** A call has its whole answer: grpc-status 0 and a decision. `startMicros` is what {@link ClientConnection.call} was given. */
+  answered(startMicros: number, overLimit: boolean): void;
+  /** All that has come is read; what is called now goes out together. */
+  turned(connection: ClientConnection): void;
+  /** The run is spoilt: a call failed, or the connection. */
+  failed(reason: string): void;
+}
+
+/**
+ * Client side of one HTTP/2 connection that does nothing but calls of one shape: just enough of RFC 9113 for a server that behaves, and loud
+ * about any that does not. Every answer is looked into.
+ */
+export class ClientConnection {
+  private readonly socket: Duplex;
+  private readonly template: CallTemplate;
+  private readonly observer: CallObserver;
+  private readonly decoder = new HpackDecoder({ maxTableBytes: 4096, maxListBytes: 65_536 });
+  private output = Buffer.allocUnsafeSlow(OUTPUT_BYTES);
+  private written = 0;
+  private flushed = 0;
+  private rest: Buffer | undefined;
+  private nextStream = 1;
+  private sendWindow = 65_535;
+  private received = 0;
+  private maxStreams = 100;
+  private isReady = false;
+  private onReady: (() => void) | undefined;
+  private readonly streams = new Uint32Array(MAX_CALLS);
+  private readonly starts = new Float64Array(MAX_CALLS);
+  private readonly codes = new Uint8Array(MAX_CALLS);
+  /** Calls without their whole answer. */
+  inFlight = 0;
+
+  constructor(socket: Duplex, template: CallTemplate, observer: CallObserver) {
+    this.socket = socket;
+    this.template = template;
+    this.observer = observer;
+    socket.on('data', (bytes: Buffer) => this.read(bytes));
+    socket.on('error', (error) => observer.failed(error.message));
+    socket.on('end', () => observer.failed('the server ended the connection'));
+    socket.write(CLIENT_PREFACE);
+    this.writeFrame(FRAME_TYPE.SETTINGS, 0, 0, 0);
+    this.writeFrame(FRAME_TYPE.WINDOW_UPDATE, 0, 0, 4);
+    this.written = this.output.writeUInt32BE(RECEIVE_WINDOW, this.written);
+    this.flush();
+  }
+
+  /** Resolves when the server has said its settings. */
+  ready(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.isReady) resolve();
+      else this.onReady = resolve;
+    });
+  }
+
+  /** Whether one more call may be sent now. */
+  canCall(): boolean {
+    const slot = (this.nextStream >>> 1) & (MAX_CALLS - 1);
+    return (
+      this.sendWindow >= this.template.dataBytes &&
+      this.inFlight < this.maxStreams &&
+      this.streams[slot] === 0
+    );
+  }
+
+  /** Puts a call into the output; {@link flush} sends it. */
+  call(tenant: number, startMicros: number): void {
+    const streamId = this.nextStream;
+    this.nextStream += 2;
+    const slot = (streamId >>> 1) & (MAX_CALLS - 1);
+    this.streams[slot] = streamId;
+    this.starts[slot] = startMicros;
+    this.codes[slot] = 0;
+    this.inFlight++;
+    this.sendWindow -= this.template.dataBytes;
+    this.reserve(this.template.first.length);
+    this.written = writeCall(this.output, this.written, this.template, streamId, tenant);
+  }
+
+  flush(): void {
+    if (this.written === this.flushed || this.socket.destroyed) return;
+    this.socket.write(this.output.subarray(this.flushed, this.written));
+    this.flushed = this.written;
+  }
+
+  destroy(): void {
+    this.socket.removeAllListeners('end');
+    this.socket.destroy();
+  }
+
+  /** Bytes handed to the socket are never written over: the next buffer is a new one. */
+  private reserve(bytes: number): void {
+    if (this.written + bytes <= this.output.length) return;
+    this.flush();
+    this.output = Buffer.allocUnsafeSlow(OUTPUT_BYTES);
+    this.written = 0;
+    this.flushed = 0;
+  }
+
+  private writeFrame(type: number, flags: number, streamId: number, length: number): void {
+    this.reserve(FRAME_HEADER_BYTES + length);
+    const at = this.written;
+    this.output.writeUIntBE(length, at, 3);
+    this.output[at + 3] = type;
+    this.output[at + 4] = flags;
+    this.written = this.output.writeUInt32BE(streamId, at + 5);
+  }
+
+  private read(chunk: Buffer): void {
+    const bytes = this.rest === undefined ? chunk : Buffer.concat([this.rest, chunk]);
+    let at = 0;
+    while (at + FRAME_HEADER_BYTES <= bytes.length) {
+      const end = at + FRAME_HEADER_BYTES + bytes.readUIntBE(at, 3);
+      if (end > bytes.length) break;
+      this.frame(
+        bytes,
+        bytes[at + 3] as number,
+        bytes[at + 4] as number,
+        readUint31(bytes, at + 5),
+        at + FRAME_HEADER_BYTES,
+        end,
+      );
+      at = end;
+    }
+    this.rest = at === bytes.length ? undefined : bytes.subarray(at);
+    if (this.isReady) this.observer.turned(this);
+    this.flush();
+  }
+
+  private frame(
+    bytes: Buffer,
+    type: number,
+    flags: number,
+    streamId: number,
+    start: number,
+    end: number,
+  ): void {
+    switch (type) {
+      case FRAME_TYPE.DATA:
+        this.readData(bytes, flags, streamId, start, end);
+        break;
+      case FRAME_TYPE.HEADERS:
+        this.readHeaders(bytes, flags, streamId, start, end);
+        break;
+      case FRAME_TYPE.SETTINGS:
+        if ((flags & FLAG.ACK) === 0) this.readSettings(bytes, start, end);
+        break;
+      case FRAME_TYPE.WINDOW_UPDATE:
+        if (streamId === 0) this.sendWindow += readUint31(bytes, start);
+        break;
+      case FRAME_TYPE.PING:
+        if ((flags & FLAG.ACK) !== 0) break;
+        this.writeFrame(FRAME_TYPE.PING, FLAG.ACK, 0, 8);
+        this.written += bytes.copy(this.output, this.written, start, end);
+        break;
+      case FRAME_TYPE.RST_STREAM:
+        this.observer.failed(`a call was reset, code ${bytes.readUInt32BE(start)}`);
+        break;
+      case FRAME_TYPE.GOAWAY:
+        this.observer.failed(`GOAWAY, code ${bytes.readUInt32BE(start + 4)}`);
+        break;
+      case FRAME_TYPE.CONTINUATION:
+        this.observer.failed('answers with CONTINUATION are not read here');
+    }
+  }
+
+  /** RFC 9113 section 6.5.2. */
+  private readSettings(bytes: Buffer, start: number, end: number): void {
+    for (let at = start; at < end; at += 6) {
+      const value = bytes.readUInt32BE(at + 2);
+      const name = bytes.readUInt16BE(at);
+      if (name === 1 && value < 4096) this.observer.failed('the server wants a smaller header table');
+      if (name === 3) this.maxStreams = Math.min(value, MAX_CALLS);
+      if (name === 4 && value < this.template.dataBytes) this.observer.failed('no window for a call');
+    }
+    this.writeFrame(FRAME_TYPE.SETTINGS, FLAG.ACK, 0, 0);
+    this.isReady = true;
+    this.onReady?.();
+  }
+
+  private readData(bytes: Buffer, flags: number, streamId: number, start: number, end: number): void {
+    this.received += end - start;
+    if (this.received > RECEIVE_WINDOW / 2) {
+      this.writeFrame(FRAME_TYPE.WINDOW_UPDATE, 0, 0, 4);
+      this.written = this.output.writeUInt32BE(this.received, this.written);
+      this.received = 0;
+    }
+    if (end === start) return;
+    const slot = (streamId >>> 1) & (MAX_CALLS - 1);
+    if (
+      (flags & FLAG.PADDED) !== 0 ||
+      bytes[start + 5] !== OVERALL_CODE_TAG ||
+      this.streams[slot] !== streamId
+    ) {
+      this.observer.failed(`not an answer: ${bytes.toString('hex', start, end)}`);
+    } else this.codes[slot] = bytes[start + 6] as number;
+  }
+
+  private readHeaders(bytes: Buffer, flags: number, streamId: number, start: number, end: number): void {
+    if ((flags & (FLAG.PADDED | FLAG.PRIORITY)) !== 0 || (flags & FLAG.END_HEADERS) === 0) {
+      this.observer.failed('an answer with padding, priority or CONTINUATION is not read here');
+      return;
+    }
+    const list = this.decoder.decode(bytes, start, end);
+    if (list === undefined) {
+      this.observer.failed(this.decoder.failure);
+      return;
+    }
+    if ((flags & FLAG.END_STREAM) === 0) return;
+    const slot = (streamId >>> 1) & (MAX_CALLS - 1);
+    const status = list.fields.indexOf('grpc-status');
+    const code = this.codes[slot] as number;
+    if (list.fields[status + 1] !== '0' || code === 0 || this.streams[slot] !== streamId) {
+      this.observer.failed(`a call without decision: ${list.fields.join(' ')}`);
+      return;
+    }
+    this.streams[slot] = 0;
+    this.inFlight--;
+    this.observer.answered(this.starts[slot] as number, code === OVER_LIMIT);
+  }
+}

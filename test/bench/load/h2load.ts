@@ -1,0 +1,69 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
+import { toolPath } from '../../support/tools.js';
+import { endedChildrenMicros } from '../cpu.js';
+import { type LoadResult, percentiles } from './load-result.js';
+
+export interface H2loadOptions {
+  /** `127.0.0.1:8081` */
+  readonly address: string;
+  readonly tls: boolean;
+  /** An encoded RateLimitRequest to call with; undefined: GET / as a client of a proxy does. */
+  readonly message: Uint8Array | undefined;
+  readonly headers?: readonly string[];
+  readonly requests: number;
+  readonly connections: number;
+  readonly streams: number;
+}
+
+/** Length-prefixed message (gRPC over HTTP/2, "Length-Prefixed-Message"). */
+function frame(message: Uint8Array): Buffer {
+  const framed = Buffer.alloc(5 + message.length);
+  framed.writeUInt32BE(message.length, 1);
+  framed.set(message, 5);
+  return framed;
+}
+
+/** Sends the same request over and over with h2load and waits for all answers. Throws when any failed on HTTP level. */
+export async function h2load(options: H2loadOptions): Promise<LoadResult> {
+  const { requests, message } = options;
+  const connections = Math.min(options.connections, requests);
+  const folder = mkdtempSync(join(tmpdir(), 'weir-bench-'));
+  try {
+    const log = join(folder, 'log');
+    const args = ['-n', String(requests), '-c', String(connections), '-m', String(options.streams)];
+    args.push('--log-file', log);
+    for (const header of options.headers ?? []) args.push('-H', header);
+    let path = '/';
+    if (message !== undefined) {
+      writeFileSync(join(folder, 'body'), frame(message));
+      args.push('-d', join(folder, 'body'), '-H', 'content-type: application/grpc', '-H', 'te: trailers');
+      path = SHOULD_RATE_LIMIT_PATH;
+    }
+    const before = endedChildrenMicros();
+    const { stdout } = await promisify(execFile)(
+      toolPath('h2load'),
+      [...args, `${options.tls ? 'https' : 'http'}://${options.address}${path}`],
+      { maxBuffer: 1 << 24 },
+    );
+    const seconds = /finished in ([\d.]+)(m?s)/.exec(stdout);
+    const good = /status codes: (\d+) 2xx/.exec(stdout);
+    if (seconds === null || Number(good?.[1]) !== requests) {
+      throw new Error(`h2load did not get all its answers:\n${stdout}`);
+    }
+    const lines = readFileSync(log, 'utf8').trimEnd().split('\n');
+    return {
+      requests,
+      seconds: Number(seconds[1]) / (seconds[2] === 'ms' ? 1000 : 1),
+      ...percentiles(Float64Array.from(lines, (line) => Number(line.split('\t')[2]))),
+      clientMicros: endedChildrenMicros() - before,
+      overLimit: undefined,
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

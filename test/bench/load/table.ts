@@ -1,0 +1,73 @@
+import type { Row } from './measure-case.js';
+
+/** Column titles; CPU is microseconds per decision, latencies are milliseconds. */
+export const TITLES = [
+  'server µs',
+  'Redis µs',
+  'together',
+  '/ empty',
+  'decisions/s',
+  'p50 ms',
+  'p99 ms',
+  'p99.9 ms',
+  'longest ms',
+  'RSS MB',
+  'client µs',
+] as const;
+
+const NONE = '–';
+
+/** The cells of a row, in the order of {@link TITLES}. */
+export function cells(row: Row): string[] {
+  const millis = (micros: number) => (micros / 1000).toFixed(2);
+  return [
+    row.serverMicros.toFixed(1),
+    row.redisMicros?.toFixed(1) ?? NONE,
+    (row.serverMicros + (row.redisMicros ?? 0)).toFixed(1),
+    row.ratio?.toFixed(2) ?? NONE,
+    row.perSecond.toFixed(0),
+    millis(row.p50Micros),
+    millis(row.p99Micros),
+    millis(row.p999Micros),
+    millis(row.maxMicros),
+    (row.residentBytes / 1e6).toFixed(0),
+    row.clientMicros.toFixed(1),
+  ];
+}
+
+/** What a row says beside its cells, or nothing. */
+export function remark(row: Row): string {
+  return row.bytesPerTenant === undefined ? '' : `${row.bytesPerTenant.toFixed(0)} bytes per new tenant`;
+}
+
+const NAME_WIDTH = 34;
+
+export function textHeading(): string {
+  return `${''.padEnd(NAME_WIDTH)} ${TITLES.map((title) => title.padStart(11)).join('')}`;
+}
+
+/** The rows of one case, for a terminal. */
+export function textRows(rows: readonly Row[]): string {
+  const lines = rows.map((row) => {
+    const note = remark(row);
+    const text = `  ${row.target}`.padEnd(NAME_WIDTH);
+    return `${text} ${cells(row)
+      .map((cell) => cell.padStart(11))
+      .join('')}${note === '' ? '' : `  ${note}`}`;
+  });
+  return [rows[0]?.case ?? '', ...lines].join('\n');
+}
+
+/** All rows, for a page. */
+export function markdownTable(rows: readonly Row[]): string {
+  const head = ['case', 'server', ...TITLES];
+  const lines = [`| ${head.join(' | ')} |`, `|---|---|${TITLES.map(() => '--:').join('|')}|`];
+  let last = '';
+  for (const row of rows) {
+    const note = remark(row);
+    const target = note === '' ? row.target : `${row.target} (${note})`;
+    lines.push(`| ${[row.case === last ? '' : row.case, target, ...cells(row)].join(' | ')} |`);
+    last = row.case;
+  }
+  return lines.join('\n');
+}

@@ -1,0 +1,149 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CertificateAuthority } from '../../support/certificates.js';
+import { startEnvoy } from '../../support/envoy.js';
+import { freePorts } from '../../support/free-port.js';
+import { type StartedProcess, startProcess } from '../../support/processes.js';
+import { startRedis } from '../../support/redis-server.js';
+import { repositoryRoot } from '../../support/tools.js';
+import { startWeir } from '../../support/weir.js';
+import type { BenchCase } from './cases.js';
+import { policyText } from './policy.js';
+
+/** A server under load. */
+export interface BenchTarget {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  readonly pid: number;
+  readonly redisPid: number | undefined;
+  readonly tls: boolean;
+  /** Where an Envoy listens that asks this server; load goes there if it is set. */
+  readonly envoyPort: number | undefined;
+}
+
+/** A server that runs already (`--target`). */
+export interface GivenTarget {
+  readonly host: string;
+  readonly port: number;
+  readonly pid: number;
+  readonly redisPid: number | undefined;
+}
+
+/** Which servers a case is run on, beside the yardstick. */
+export interface TargetChoice {
+  /** Values of GRPC_TRANSPORT; undefined is weir's default. */
+  readonly transports: readonly (string | undefined)[];
+  readonly given: GivenTarget | undefined;
+  /** The checkouts whose weir is started, each with the name it has in the table; this one if there are none. */
+  readonly checkouts: readonly { readonly name: string; readonly folder: string }[];
+}
+
+/** Servers of one case, the yardstick first, and what ends them. */
+export interface CaseTargets {
+  readonly all: readonly BenchTarget[];
+  stop(): Promise<void>;
+}
+
+const PLAIN = { host: '127.0.0.1', redisPid: undefined, tls: false, envoyPort: undefined };
+
+/** The yardstick: an empty handler on @grpc/grpc-js, always in clear text. */
+async function startYardstick(stops: (() => Promise<unknown>)[]): Promise<BenchTarget> {
+  const started: StartedProcess = startProcess(process.execPath, [join(__dirname, '../empty-server.js')]);
+  stops.push(() => started.stop('SIGKILL'));
+  const line = await started.waitForLine(/^\d+$/);
+  return { ...PLAIN, name: 'empty grpc-js handler', pid: started.pid, port: Number(line) };
+}
+
+/** Certificate and key of a server on 127.0.0.1, as settings. */
+function tlsSettings(stops: (() => Promise<unknown>)[]): NodeJS.ProcessEnv {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-bench-tls-'));
+  stops.push(async () => rmSync(folder, { recursive: true, force: true }));
+  const { cert, key } = new CertificateAuthority().issue('IP:127.0.0.1');
+  writeFileSync(join(folder, 'cert.pem'), cert);
+  writeFileSync(join(folder, 'key.pem'), key);
+  return {
+    GRPC_SERVER_USE_TLS: 'true',
+    GRPC_SERVER_TLS_CERT: join(folder, 'cert.pem'),
+    GRPC_SERVER_TLS_KEY: join(folder, 'key.pem'),
+  };
+}
+
+async function behindEnvoy(target: BenchTarget, stops: (() => Promise<unknown>)[]): Promise<BenchTarget> {
+  const [upstreamPort = 0] = await freePorts(1);
+  const envoy = await startEnvoy({
+    file: 'test/bench/load/envoy.yaml',
+    weirPort: target.port,
+    upstreamPort,
+    changes: [['address: 127.0.0.1, port_value: 9191', `address: 127.0.0.1, port_value: ${upstreamPort}`]],
+    untilWeirServes: false,
+  });
+  stops.push(() => envoy.stop());
+  return { ...target, envoyPort: envoy.port };
+}
+
+/** One weir for each store, transport and checkout of the case. TLS is measured beside the same server in clear text. */
+async function startWeirs(
+  bench: BenchCase,
+  choice: TargetChoice,
+  stops: (() => Promise<unknown>)[],
+): Promise<BenchTarget[]> {
+  const { transports, checkouts } = choice;
+  const policy = policyText(bench.rules, bench.verdict);
+  const targets: BenchTarget[] = [];
+  const folders = checkouts.length > 0 ? checkouts : [{ name: '', folder: repositoryRoot }];
+  for (const store of bench.stores) {
+    for (const transport of transports) {
+      for (const tls of bench.tls ? [false, true] : [false]) {
+        for (const { name, folder } of folders) {
+          const env: NodeJS.ProcessEnv = { ...(tls && tlsSettings(stops)), MEMORY_MAX_BUCKETS: '4000000' };
+          if (transport !== undefined) env['GRPC_TRANSPORT'] = transport;
+          let redisPid: number | undefined;
+          if (store === 'Redis') {
+            const redis = await startRedis();
+            stops.push(() => redis.stop());
+            redisPid = redis.pid;
+            env['REDIS_URL'] = `127.0.0.1:${redis.port}`;
+          }
+          const weir = await startWeir({ policy, env, main: join(folder, 'build/src/main.js') });
+          stops.push(() => weir.stop('SIGKILL'));
+          const parts = ['weir', store, ...(transport === undefined ? [] : [transport])];
+          if (tls) parts.push('TLS');
+          if (name !== '') parts.push(name);
+          const target = {
+            name: parts.join(', '),
+            pid: weir.process.pid,
+            port: weir.grpcPort,
+            redisPid,
+            tls,
+          };
+          targets.push({ ...PLAIN, ...target });
+        }
+      }
+    }
+  }
+  return targets;
+}
+
+/** Starts what a case needs. */
+export async function startTargets(bench: BenchCase, choice: TargetChoice): Promise<CaseTargets> {
+  const stops: (() => Promise<unknown>)[] = [];
+  const stop = async () => {
+    for (const one of stops.splice(0).reverse()) await one();
+  };
+  try {
+    let all = [await startYardstick(stops)];
+    if (choice.given === undefined) all.push(...(await startWeirs(bench, choice, stops)));
+    else all.push({ ...PLAIN, ...choice.given, name: `${choice.given.host}:${choice.given.port}` });
+    if (bench.envoy) {
+      const proxied: BenchTarget[] = [];
+      for (const target of all) proxied.push(await behindEnvoy(target, stops));
+      all = proxied;
+    }
+    return { all, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}

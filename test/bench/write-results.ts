@@ -1,0 +1,80 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { repositoryRoot } from '../support/tools.js';
+import { byCase, chart } from './chart.js';
+import type { Row } from './load/measure-case.js';
+import { markdownTable } from './load/table.js';
+import type { BenchOptions } from './options.js';
+
+const FOLDER = 'test/bench/results';
+const BEGIN = '<!-- bench: printed by npm run bench -- load --write -->';
+const END = '<!-- bench end -->';
+/** What the README's table shows; the whole one lies in {@link FOLDER}. */
+const README_COLUMNS = ['server µs', 'Redis µs', '/ empty', 'decisions/s', 'p50 ms', 'p99 ms'];
+
+/** When and where: without it a figure says nothing. */
+function circumstances({ rounds, seconds, many }: BenchOptions): string {
+  const processors = cpus();
+  const model = (processors[0]?.model ?? 'unknown').replaceAll(/\s+/g, ' ').trim();
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
+    cwd: repositoryRoot,
+    encoding: 'utf8',
+  });
+  return [
+    `${new Date().toISOString().slice(0, 10)}, commit ${commit.trim()}, Node ${process.version}`,
+    `${processors.length} × ${model}, ${Math.round(totalmem() / 2 ** 30)} GB`,
+    `median of ${rounds} rounds of ${seconds} s, "many tenants" are ${many.toLocaleString('en')}`,
+  ].join('; ');
+}
+
+/** Columns of the README out of the whole table. */
+function shortTable(rows: readonly Row[]): string {
+  const lines = markdownTable(rows)
+    .split('\n')
+    .map((line) => line.slice(2, -2).split(/ ?\| ?/));
+  const kept = [0, 1, ...README_COLUMNS.map((title) => (lines[0] as string[]).indexOf(title))];
+  return lines
+    .map((line, index) =>
+      index === 1 ? markdownRule(kept.length) : `| ${kept.map((at) => line[at]).join(' | ')} |`,
+    )
+    .join('\n');
+}
+
+function markdownRule(columns: number): string {
+  return `|---|---|${'--:|'.repeat(columns - 2)}`;
+}
+
+const OFF_THE_CHART = ['one call in flight', 'half rate, 1,000 tenants', 'new tenants arrive'];
+
+/** The chart shows where the processor is busy: waiting at a low rate costs a wake-up per call and says little. */
+function chartRows(rows: readonly Row[]): Row[] {
+  return byCase(rows)
+    .filter(([first]) => !OFF_THE_CHART.includes(first?.case ?? ''))
+    .flat();
+}
+
+/** Writes chart, table and figures below {@link FOLDER}, and the part of README.md between its markers, if it has them. */
+export function writeResults(rows: readonly Row[], options: BenchOptions): void {
+  const folder = join(repositoryRoot, FOLDER);
+  const where = circumstances(options);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'chart.svg'), chart(chartRows(rows), where));
+  writeFileSync(
+    join(folder, 'table.md'),
+    `# Benchmarks\n\n${where}.\nPrinted by \`npm run bench -- load --write\`; columns are explained in [test/README.md](../../README.md).\n\n${markdownTable(rows)}\n`,
+  );
+  writeFileSync(join(folder, 'rows.json'), `${JSON.stringify({ where, rows }, undefined, 1)}\n`);
+
+  const readme = join(repositoryRoot, 'README.md');
+  const before = readFileSync(readme, 'utf8');
+  const from = before.indexOf(BEGIN);
+  const to = before.indexOf(END);
+  if (from < 0 || to < 0) {
+    process.stderr.write(`README.md has no lines ${BEGIN} and ${END}: left as it is\n`);
+    return;
+  }
+  const part = `${BEGIN}\n![CPU time per decision](${FOLDER}/chart.svg)\n\n${where}. [All figures](${FOLDER}/table.md).\n\n${shortTable(rows)}\n`;
+  writeFileSync(readme, `${before.slice(0, from)}${part}${before.slice(to)}`);
+}

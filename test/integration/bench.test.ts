@@ -1,0 +1,42 @@
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { runToEnd } from '../support/processes.js';
+import { repositoryRoot } from '../support/tools.js';
+
+const RUN = join(repositoryRoot, 'build/test/bench/run.js');
+
+/** A sign of life only: figures of a quick run are not looked at but for being there. */
+test('npm run bench measures weir beside the yardstick and prints a table', async () => {
+  const args = [RUN, 'load', '--quick', 'all denied, 1,000 tenants'];
+  const { code, stdout, stderr } = await runToEnd(process.execPath, args, { timeoutMs: 120_000 });
+  expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+  const lines = stdout.split('\n').filter((line) => line.startsWith('  '));
+  const rows = lines.map((line) => line.trim().split(/ {2,}/));
+  expect(rows.map(([target]) => target)).toEqual([
+    expect.stringContaining('server µs'),
+    'empty grpc-js handler',
+    'weir, memory',
+    'weir, Redis',
+  ]);
+  for (const [, server, redis, ...others] of rows.slice(1)) {
+    for (const figure of [server, ...others]) expect(Number(figure)).toBeGreaterThan(0);
+    expect(redis === '–' || Number(redis) > 0).toBe(true);
+  }
+});
+
+test('micro benchmarks print their figures', async () => {
+  const args = [RUN, 'micro', '--quick', 'take, 1 bucket'];
+  const { code, stdout } = await runToEnd(process.execPath, args, { timeoutMs: 60_000 });
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/memory-store\n {2}take, 1 bucket +\d+ +\d+ ns/);
+});
+
+test.each([
+  ['an unknown option', ['--rate', '5'], 'no option --rate'],
+  ['a target without its process', ['load', '--target', '127.0.0.1:8081'], '--target wants --pid too'],
+  ['a number that is none', ['--rounds', 'many'], '--rounds wants a positive number, not "many"'],
+])('%s ends the run with a sentence', async (_, args, message) => {
+  const { code, stderr } = await runToEnd(process.execPath, [RUN, ...args]);
+  expect(code).toBe(2);
+  expect(stderr).toContain(message);
+});

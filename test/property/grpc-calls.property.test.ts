@@ -1,0 +1,251 @@
+import { setImmediate } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import type {
+  ServerDuplexStream,
+  ServerWritableStream,
+  ServiceDefinition,
+  sendUnaryData,
+} from '@grpc/grpc-js';
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { GrpcServerOptions } from '../../src/grpc/grpc-server.js';
+import { CallContext } from '../../src/grpc/h2-transport/call-context.js';
+import { CallRouter } from '../../src/grpc/h2-transport/call-router.js';
+import { ColdTarget } from '../../src/grpc/h2-transport/cold-target.js';
+import { UnaryTarget, WaitingStreams } from '../../src/grpc/h2-transport/unary-target.js';
+import { FakeServerStream, grpcRequestHead, newFakeConnection } from '../support/fake-server-stream.js';
+import { FakeTimerSource } from '../support/fake-timer-source.js';
+import { prefixed } from '../support/http2-client.js';
+
+const gzipped = prefixed(gzipSync(Buffer.alloc(200_000)));
+gzipped[0] = 1;
+
+const PATHS = [
+  '/t.T/Now',
+  '/t.T/Later',
+  '/t.T/Throw',
+  '/c.C/Unary',
+  '/c.C/Server',
+  '/c.C/Client',
+  '/c.C/Bidi',
+  '/no',
+];
+const FIELDS = [
+  [],
+  ['grpc-timeout', '50m'],
+  ['grpc-encoding', 'gzip'],
+  ['grpc-timeout', 'x'],
+  ['x-a-bin', '!!'],
+];
+const BODIES = [
+  prefixed(Buffer.alloc(0)),
+  prefixed(Buffer.alloc(3000, 1)),
+  prefixed(Buffer.alloc(100)).subarray(0, 50),
+  Buffer.of(0, 255, 255, 255, 255),
+  Buffer.concat([prefixed(Buffer.of(1)), prefixed(Buffer.of(2)), prefixed(Buffer.of(3))]),
+  gzipped,
+  Buffer.of(7),
+];
+
+type Event =
+  | { readonly kind: 'open'; readonly path: string; readonly fields: string[]; readonly end: boolean }
+  | {
+      readonly kind: 'data';
+      readonly stream: number;
+      readonly body: Buffer;
+      readonly cut: number;
+      readonly end: boolean;
+    }
+  | { readonly kind: 'trailers' | 'reset' | 'drained' | 'answer' | 'fail'; readonly stream: number }
+  | { readonly kind: 'time'; readonly ms: number }
+  | { readonly kind: 'turn' };
+
+const stream = fc.nat({ max: 5 });
+const event: fc.Arbitrary<Event> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('open' as const),
+      path: fc.constantFrom(...PATHS),
+      fields: fc.constantFrom(...FIELDS),
+      end: fc.boolean(),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('data' as const),
+      stream,
+      body: fc.constantFrom(...BODIES),
+      cut: fc.nat({ max: 3100 }),
+      end: fc.boolean(),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constantFrom(
+        'trailers' as const,
+        'reset' as const,
+        'drained' as const,
+        'answer' as const,
+        'fail' as const,
+      ),
+      stream,
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('time' as const), ms: fc.constantFrom(1, 60, 100_000) }),
+  },
+  { weight: 2, arbitrary: fc.constant({ kind: 'turn' as const }) },
+);
+
+/** A router with one method of each kind, on fakes, and the streams it was given. */
+class World {
+  readonly errors: unknown[] = [];
+  readonly timers = new FakeTimerSource();
+  readonly context: CallContext;
+  readonly router: CallRouter;
+  readonly connection = newFakeConnection();
+  readonly streams: FakeServerStream[] = [];
+  readonly #requestEnded = new Set<FakeServerStream>();
+  readonly #settle: ((fail: boolean) => void)[] = [];
+
+  constructor() {
+    const options = {
+      maxReceiveMessageBytes: 100_000,
+      receiveTimeoutMs: 60_000,
+      monotonicMicros: () => this.timers.nowMs() * 1000,
+      onError: (error: unknown) => this.errors.push(error),
+    } as Partial<GrpcServerOptions> as GrpcServerOptions;
+    this.context = new CallContext(options, this.timers);
+    this.router = new CallRouter(this.context);
+    this.#addUnary();
+    this.#addCold();
+  }
+
+  /** What the engine tells the router; never of a stream whose response is complete, nor of a request after its end. */
+  play(event: Event): Promise<void> | undefined {
+    if (event.kind === 'open') this.#open(event.path, event.fields, event.end);
+    else if (event.kind === 'time') this.timers.advance(event.ms);
+    else if (event.kind === 'turn') return setImmediate();
+    else if (event.kind === 'answer' || event.kind === 'fail') this.#settle.shift()?.(event.kind === 'fail');
+    else this.#onStream(event);
+    return undefined;
+  }
+
+  /** Everything that can still happen, happens. */
+  async end(): Promise<void> {
+    for (const settle of this.#settle.splice(0)) settle(false);
+    await setImmediate();
+    for (const stream of this.streams) this.#reset(stream);
+    // Messages that are being inflated come back from the thread pool.
+    for (let turn = 0; turn < 3; turn++) await setImmediate();
+  }
+
+  #onStream(event: Extract<Event, { stream: number }>): void {
+    const stream = this.streams[event.stream];
+    if (stream === undefined || stream.ended) return;
+    if (event.kind === 'reset') this.#reset(stream);
+    else if (event.kind === 'drained') this.router.onDrained(stream);
+    else if (!this.#requestEnded.has(stream)) {
+      if (event.kind !== 'data' || event.end) this.#requestEnded.add(stream);
+      if (event.kind !== 'data') this.router.onTrailers(stream);
+      else this.router.onData(stream, event.body, 0, Math.min(event.cut, event.body.length), event.end);
+    }
+  }
+
+  #open(path: string, fields: string[], end: boolean): void {
+    const stream = new FakeServerStream(grpcRequestHead(path, ...fields), this.connection);
+    if (this.streams.length > 5) this.#reset(this.streams.shift() as FakeServerStream);
+    this.streams.push(stream);
+    if (end) this.#requestEnded.add(stream);
+    this.router.onRequest(stream, end);
+  }
+
+  #reset(stream: FakeServerStream): void {
+    if (stream.ended) return;
+    stream.ended = true;
+    this.router.onReset(stream);
+  }
+
+  #addUnary(): void {
+    const waiting = new WaitingStreams();
+    const handlers = {
+      '/t.T/Now': (message: Uint8Array) => message,
+      '/t.T/Throw': () => {
+        throw new Error('thrown');
+      },
+      '/t.T/Later': () =>
+        new Promise<Uint8Array>((resolve, reject) =>
+          this.#settle.push((fail) => (fail ? reject(new Error('failed')) : resolve(Buffer.of(1)))),
+        ),
+    };
+    for (const [path, handler] of Object.entries(handlers)) {
+      this.router.add(path, (head) => new UnaryTarget(path, handler, head, this.context, waiting));
+    }
+  }
+
+  #addCold(): void {
+    type Reply = sendUnaryData<Buffer>;
+    const later = (_call: unknown, reply: Reply): void => {
+      this.#settle.push((fail) => reply(fail ? { code: 9 } : null, Buffer.of(1)));
+    };
+    const talk = (call: ServerDuplexStream<Buffer, Buffer>): void => {
+      call.on('data', (message) => call.write(message));
+      call.on('end', () => call.end());
+      this.#settle.push((fail) => (fail ? call.emit('error', new Error('failed')) : call.end()));
+    };
+    const tell = (call: ServerWritableStream<Buffer, Buffer>): void => {
+      for (let i = 0; i < 20; i++) call.write(Buffer.alloc(i));
+      this.#settle.push(() => call.end());
+    };
+    const same = (bytes: Buffer): Buffer => bytes;
+    const kinds: [string, boolean, boolean, unknown][] = [
+      ['Unary', false, false, later],
+      ['Server', false, true, tell],
+      ['Client', true, false, later],
+      ['Bidi', true, true, talk],
+    ];
+    for (const [name, requestStream, responseStream, handler] of kinds) {
+      const path = `/c.C/${name}`;
+      const method = {
+        path,
+        requestStream,
+        responseStream,
+        requestDeserialize: same,
+        responseSerialize: same,
+      };
+      this.router.add(
+        path,
+        (head) =>
+          new ColdTarget(
+            method as unknown as ServiceDefinition[string],
+            handler as ConstructorParameters<typeof ColdTarget>[1],
+            head,
+            this.context,
+          ),
+      );
+    }
+  }
+}
+
+describe('calls under any order of events', () => {
+  test('never throw, never send after their end, and leave nothing behind', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(event, { maxLength: 40 }), async (events) => {
+        const world = new World();
+        for (const event of events) await world.play(event);
+        await world.end();
+        expect(world.context.running).toBe(0);
+        expect(world.context.deadlines.size).toBe(0);
+        expect(world.timers.waiting).toBeLessThanOrEqual(1);
+        const probe = new FakeServerStream(grpcRequestHead('/'), world.connection);
+        expect(world.context.budgetOf(probe).bytes).toBe(0);
+        for (const error of world.errors) expect(String(error)).toMatch(/thrown|failed/);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
