@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net';
-import type { OwnedConnection } from './connection-owner.js';
 import type { H2Limits } from './limits.js';
 import type { ListenAddress } from './listen.js';
 import type { RequestHandler } from './request-handler.js';
@@ -26,7 +25,7 @@ export interface H2ServerOptions {
   nowMs(): number;
   /** From 0 to below 1, for the jitter of ages. */
   random(): number;
-  /** Told of failures to accept, such as too many open files; serving goes on. */
+  /** Told of failures to accept, such as too many open files, and of mistakes of ours that cost a connection; serving goes on. */
   onError(error: unknown): void;
   /** Told, in a sentence, of each connection that does not begin as HTTP/2 or breaks its rules. */
   onBadConnection(message: string): void;
@@ -44,7 +43,7 @@ export class H2Server {
   readonly #sockets: SocketServer;
   readonly #connections = new Set<ServedConnection>();
   /** Connections with output that was made outside of their reading, flushed together at the end of the event-loop turn. */
-  #withOutput: OwnedConnection[] = [];
+  #withOutput: ServedConnection[] = [];
   #sweeping: NodeJS.Timeout | undefined;
   #closing = false;
 
@@ -115,7 +114,8 @@ export class H2Server {
     if (this.#closing) connection.closeGracefully();
   }
 
-  readonly #onOutput = (connection: OwnedConnection): void => {
+  readonly #onOutput = (connection: ServedConnection): void => {
+    // Not process.nextTick: the answers of several replies of the store that one turn reads leave together.
     if (this.#withOutput.push(connection) === 1) setImmediate(this.#flush);
   };
 

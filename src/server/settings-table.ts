@@ -143,7 +143,7 @@ const SPECS = {
     type: 'count',
     default: '256',
     max: 10_000,
-    help: 'Most buckets in one call to Redis. A request is never split.',
+    help: 'Most buckets in one call to Redis, which does nothing else meanwhile: 256 take about a millisecond. A request is never split.',
   },
   denyCacheMaxAge: {
     name: 'DENY_CACHE_MAX_AGE',

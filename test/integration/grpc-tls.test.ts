@@ -70,7 +70,7 @@ async function ask(where: string, ca: string, identity?: Issued): Promise<unknow
 const logged = (pattern: RegExp) => (): boolean =>
   server?.log().some((line) => pattern.test(String(line['msg']))) === true;
 
-describe.each(['grpc-js'])('TLS of weir serve on %s', (transport) => {
+describe.each(['h2', 'grpc-js'])('TLS of weir serve on %s', (transport) => {
   test('certificates that a secret volume swaps are served without a restart; bad ones are not', async () => {
     const volume = new SecretVolume();
     volume.swap(authority.issue(NAMES));

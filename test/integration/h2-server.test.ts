@@ -100,6 +100,18 @@ describe('H2Server', () => {
     expect(server.complaints).toEqual([]);
   });
 
+  test('a handler that throws costs its connection, and no other', async () => {
+    await start();
+    const [other, unlucky] = await Promise.all([server.session(), server.session()]);
+    const held = post(unlucky, '/hold', Buffer.alloc(0));
+    await waitFor('the call', () => server.handler.held.length === 1);
+    expect((await post(unlucky, '/throw', Buffer.alloc(0))).httpStatus).toBeUndefined();
+    expect((await held).httpStatus).toBeUndefined();
+    await waitFor('the end of its streams', () => server.handler.resets === 2);
+    expect(server.errors).toEqual([new Error('a mistake in the handler')]);
+    expect((await post(other, '/', Buffer.alloc(0))).body.toString()).toBe('ok');
+  });
+
   test('names the path for peers on a Unix domain socket', async () => {
     const folder = new TempDir();
     try {

@@ -38,13 +38,31 @@ function arbitraryItem(): fc.Arbitrary<TakeItem> {
   return fc.oneof({ arbitrary: tokens, weight: 3 }, { arbitrary: windows, weight: 1 });
 }
 
+/** Requests of one item that ask the same, so that they travel together, among others on the same few buckets. */
+const crowd = fc
+  .array(
+    fc.record({
+      items: fc.oneof(
+        { arbitrary: fc.array(arbitraryItem(), { minLength: 1, maxLength: 1 }), weight: 5 },
+        { arbitrary: fc.array(arbitraryItem(), { minLength: 2, maxLength: 3 }), weight: 1 },
+      ),
+      times: fc.integer({ min: 1, max: 7 }),
+      again: fc.boolean(),
+    }),
+    { minLength: 1, maxLength: 6 },
+  )
+  .map((groups) => {
+    const first = groups.flatMap(({ items, times }) => Array.from({ length: times }, () => items));
+    return first.concat(groups.flatMap(({ items, again }) => (again ? [items] : [])));
+  });
+
 const turn = fc.record({
   wait: fc.oneof(arbitrarySpan(AWKWARD_RATES[1]!), fc.integer({ min: 0, max: UNIT_MICROS.minute })),
   // Requests of one turn travel in one call.
-  requests: fc.array(fc.array(arbitraryItem(), { minLength: 1, maxLength: 12 }), {
-    minLength: 1,
-    maxLength: 4,
-  }),
+  requests: fc.oneof(
+    fc.array(fc.array(arbitraryItem(), { minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 4 }),
+    crowd,
+  ),
 });
 
 describe('take.lua', () => {
@@ -69,7 +87,7 @@ describe('take.lua', () => {
             expect(await Promise.all(named.map((items) => takeFrom(redis, ...items)))).toEqual(expected);
           }
         }),
-        { numRuns: 80 },
+        { numRuns: 120 },
       );
     },
     60_000,

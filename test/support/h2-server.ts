@@ -12,7 +12,7 @@ const TRAILERS = [new HeaderField('x-end', 'yes')];
 const NOTHING = Buffer.alloc(0);
 const LARGE = Buffer.alloc(65_536, 'l');
 
-/** Answers `/large` with 64 KiB, `/later` in the next turn, leaves `/hold` waiting, and anything else with `ok`. */
+/** Answers `/large` with 64 KiB, `/later` in the next turn, leaves `/hold` waiting, throws for `/throw`, says `ok` to anything else. */
 class TestHandler implements RequestHandler {
   readonly held: ServerStream[] = [];
   /** Streams that ended without their answer. */
@@ -43,6 +43,8 @@ class TestHandler implements RequestHandler {
       case '/hold':
         this.held.push(stream);
         return;
+      case '/throw':
+        throw new Error('a mistake in the handler');
       case '/later':
         setImmediate(() => answer(Buffer.from('later')));
         return;

@@ -1,7 +1,8 @@
 import { createSecureContext } from 'node:tls';
-import { Command, Redis, type RedisOptions } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
 import { CircuitBreaker } from './circuit-breaker.js';
 import type { RedisAddress } from './redis-address.js';
+import { RespPipe } from './resp-pipe.js';
 import { serverAdvice } from './server-advice.js';
 
 /** TLS settings of a Redis connection, as node:tls takes them. Certificates and keys are PEM texts. */
@@ -65,12 +66,16 @@ const MAX_REASONS = 10;
  * One connection to one Redis that keeps itself up: connects in the background, probes, reconnects for ever. It is up once
  * a probe (what calls do, a write included, so that a replica, a full Redis or missing rights do not pass) succeeded, and down when the connection is lost or the
  * circuit breaker opens; an open breaker is closed by a probe. Nothing is queued and nothing is sent twice.
+ *
+ * ioredis finds Redis, connects, logs in and connects again; once it is ready, commands and replies go over its socket through a
+ * {@link RespPipe}.
  */
 export class RedisConnection {
   private readonly options: RedisConnectionOptions;
   private readonly events: RedisConnectionEvents;
   private readonly client: Redis;
   private readonly breaker: CircuitBreaker;
+  private pipe: RespPipe | undefined;
   private readonly loggedReasons = new Set<string>();
   private lastError = '';
   private isUp = false;
@@ -117,10 +122,7 @@ export class RedisConnection {
 
   /** Sends one command. Rejects with Redis's error, or at once when the connection is lost. */
   send(name: string, args: string[]): Promise<unknown> {
-    const command = new Command(name, args, { replyEncoding: 'utf8' });
-    // Rejections arrive through command.promise; the returned promise is the same one.
-    this.client.sendCommand(command);
-    return command.promise;
+    return this.pipe?.send(name, args) ?? Promise.reject(new Error('there is no connection'));
   }
 
   /** A call was answered. */
@@ -178,8 +180,6 @@ export class RedisConnection {
       connectTimeout: CONNECT_TIMEOUT_MS,
       disconnectTimeout: 100,
       retryStrategy: () => Math.min(FIRST_RETRY_MS * 2 ** this.attempts++, LONGEST_RETRY_MS),
-      // A master that became a replica: the name may lead to the new master.
-      reconnectOnError: (error) => error.message.startsWith('READONLY'),
     };
   }
 
@@ -197,13 +197,32 @@ export class RedisConnection {
     if (this.closed) return;
     this.epoch++;
     this.unansweredProbes = 0;
+    this.takeOver();
     // Spares the first calls the detour over NOSCRIPT; who may not SCRIPT LOAD takes that detour.
     this.send('script', ['LOAD', this.options.script]).catch(ignore);
     this.probe();
   }
 
+  /** From here on ioredis waits for no reply: the socket's data are the pipe's. */
+  private takeOver(): void {
+    const { stream } = this.client;
+    stream.removeAllListeners('data');
+    this.pipe = new RespPipe(stream, {
+      broken: (error) => {
+        this.lastError = error.message;
+        stream.destroy();
+      },
+      errorReply: (error) => {
+        // A master that became a replica: the name may lead to the new master.
+        if (error.message.startsWith('READONLY')) this.client.disconnect(true);
+      },
+    });
+  }
+
   private onClose(): void {
     this.epoch++;
+    this.pipe?.end(new Error('the connection is closed'));
+    this.pipe = undefined;
     this.stopTimers();
     this.breaker.close();
     if (this.closed) return;

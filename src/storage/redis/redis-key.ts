@@ -11,8 +11,8 @@ export const DEFAULT_KEY_PREFIX = 'weir:1:';
 
 /** Hex digits of the hash tag: 64 bits, far more than the 14 bits of a Redis Cluster slot. */
 const TAG_DIGITS = 16;
-const MAX_CACHED_TAGS = 10_000;
-const tags = new Map<string, string>();
+/** Keys remembered by {@link RedisKeys}: the digest is most of the cost of a key. */
+const MAX_REMEMBERED = 10_000;
 
 /**
  * The Redis key of a bucket: prefix, hash tag, bucket key. The tag is a digest of domain and first entry, so that all
@@ -22,12 +22,36 @@ export function redisKey(item: KeyParts, prefix: string = DEFAULT_KEY_PREFIX): s
   return `${prefix}{${tagOf(item.key.slice(0, item.tagLength))}}${item.key}`;
 }
 
-function tagOf(text: string): string {
-  let tag = tags.get(text);
-  if (tag === undefined) {
-    tag = createHash('sha256').update(text).digest('hex').slice(0, TAG_DIGITS);
-    if (tags.size >= MAX_CACHED_TAGS) tags.clear();
-    tags.set(text, tag);
+/** {@link redisKey} with one prefix, remembered for buckets and tenants that are in use. */
+export class RedisKeys {
+  private readonly prefix: string;
+  private readonly keys = new Map<string, string>();
+  private readonly tags = new Map<string, string>();
+
+  constructor(prefix: string) {
+    this.prefix = prefix;
   }
-  return tag;
+
+  of({ key, tagLength }: KeyParts): string {
+    const known = this.keys.get(key);
+    if (known !== undefined) return known;
+    const named = `${this.prefix}{${this.tagOf(key.slice(0, tagLength))}}${key}`;
+    if (this.keys.size >= MAX_REMEMBERED) this.keys.clear();
+    this.keys.set(key, named);
+    return named;
+  }
+
+  private tagOf(text: string): string {
+    let tag = this.tags.get(text);
+    if (tag === undefined) {
+      tag = tagOf(text);
+      if (this.tags.size >= MAX_REMEMBERED) this.tags.clear();
+      this.tags.set(text, tag);
+    }
+    return tag;
+  }
+}
+
+function tagOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, TAG_DIGITS);
 }

@@ -13,7 +13,7 @@ import {
   type RedisTlsOptions,
   type SendCommand,
 } from './redis-connection.js';
-import { DEFAULT_KEY_PREFIX, redisKey } from './redis-key.js';
+import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
 import { TakeBatch } from './take-batch.js';
 import { loadTakeScript, type Script } from './take-script.js';
 
@@ -100,7 +100,7 @@ export class RedisStore implements BucketStore {
   private readonly timeoutMicros: number;
   private readonly maxInFlight: number;
   private readonly keysPerCall: number;
-  private readonly keyOf: (item: TakeItem) => string;
+  private readonly keys: RedisKeys;
   private readonly script: Script;
   private readonly connection: RedisConnection;
   private readonly upListeners: (() => void)[] = [];
@@ -128,8 +128,7 @@ export class RedisStore implements BucketStore {
     this.timeoutMicros = options.timeoutMicros ?? DEFAULT_TIMEOUT_MICROS;
     this.maxInFlight = options.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT;
     this.keysPerCall = options.keysPerCall ?? DEFAULT_KEYS_PER_CALL;
-    const prefix = options.keyPrefix ?? DEFAULT_KEY_PREFIX;
-    this.keyOf = (item) => redisKey(item, prefix);
+    this.keys = new RedisKeys(options.keyPrefix ?? DEFAULT_KEY_PREFIX);
     this.script = loadTakeScript();
     this.reached = new Promise((resolve) => {
       this.resolveReached = resolve;
@@ -225,8 +224,8 @@ export class RedisStore implements BucketStore {
   /** The call that the next request goes into. */
   private batchFor(items: number): TakeBatch {
     const last = this.waiting.at(-1);
-    if (last !== undefined && last.itemCount + items <= this.keysPerCall) return last;
-    const batch = new TakeBatch();
+    if (last !== undefined && last.load + items <= this.keysPerCall) return last;
+    const batch = new TakeBatch(this.keys);
     this.waiting.push(batch);
     return batch;
   }
@@ -259,12 +258,7 @@ export class RedisStore implements BucketStore {
 
   /** Runs the script on a batch. `wanted` says whether a second try is worth it. */
   private async run(batch: TakeBatch, send: SendCommand, wanted: () => boolean): Promise<unknown> {
-    const args = batch.command(
-      this.keyOf,
-      this.options.clock?.(),
-      this.seenMicros,
-      this.options.countDeniedHits ?? true,
-    );
+    const args = batch.command(this.options.clock?.(), this.seenMicros, this.options.countDeniedHits ?? true);
     args.unshift(this.script.sha1);
     try {
       return await send('evalsha', args);
@@ -279,8 +273,8 @@ export class RedisStore implements BucketStore {
   /** Takes a token of a bucket that nobody uses: all that calls need must work. */
   private async probe(send: SendCommand): Promise<void> {
     // A Redis that wants a password first breaks off at a long command, without saying so; at a short one it does.
-    await send('set', [this.keyOf(PROBE), '1', 'PX', '1000']);
-    const batch = new TakeBatch();
+    await send('set', [this.keys.of(PROBE), '1', 'PX', '1000']);
+    const batch = new TakeBatch(this.keys);
     void batch.add([PROBE], Infinity);
     batch.succeed(await this.run(batch, send, () => true));
   }

@@ -1,15 +1,34 @@
-import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
-import { TakeArguments, TakeReply } from './take-script.js';
+import type { StorageError, TakeItem, TakeOutcome, TakeResult } from '../../limiter/bucket-store.js';
+import { outcome } from '../../limiter/outcome.js';
+import type { RedisKeys } from './redis-key.js';
+import { type BucketSlot, TakeRun } from './take-run.js';
+import { Asks, encodeNumber, MAX_ENCODED } from './take-script.js';
+
+/** Work that one more request of a run is to Redis, where a bucket is 1. */
+const RUN_LOAD = 1 / 32;
+
+/** A request of several items: the indexes of their keys and asks, by turns. */
+interface Several {
+  readonly items: readonly TakeItem[];
+  readonly indexes: readonly number[];
+}
 
 interface PendingTake {
   readonly items: readonly TakeItem[];
   readonly deadlineMicros: number;
+  /** Absent for a request of several items. */
+  readonly run: TakeRun | undefined;
   resolve: ((result: TakeResult) => void) | undefined;
 }
 
-/** The requests of one script call, and the promises their callers hold. */
+/**
+ * The requests of one script call, and the promises their callers hold. Requests are decided as if in the order in which they came;
+ * equal ones on one bucket travel as a {@link TakeRun}.
+ */
 export class TakeBatch {
   itemCount = 0;
+  /** Buckets that Redis will look at, about; a bucket may be hit often for one. */
+  load = 0;
   /** When it was sent, on the clock of deadlines; 0 before. */
   sentMicros = 0;
   /** Redis's time in the answer. */
@@ -17,7 +36,16 @@ export class TakeBatch {
   /** Soonest deadline of a take that still waits, Infinity when none does. */
   soonestDeadline = Infinity;
   private readonly takes: PendingTake[] = [];
+  private readonly names: RedisKeys;
+  private readonly keys: string[] = [];
+  private readonly slots = new Map<string, BucketSlot>();
+  private readonly asks = new Asks();
+  private readonly steps: (TakeRun | Several)[] = [];
   private pending = 0;
+
+  constructor(names: RedisKeys) {
+    this.names = names;
+  }
 
   get takeCount(): number {
     return this.takes.length;
@@ -32,36 +60,52 @@ export class TakeBatch {
   add(items: readonly TakeItem[], deadlineMicros: number): Promise<TakeResult> {
     this.itemCount += items.length;
     this.pending++;
-    this.soonestDeadline = Math.min(this.soonestDeadline, deadlineMicros);
+    if (deadlineMicros < this.soonestDeadline) this.soonestDeadline = deadlineMicros;
+    const run = items.length === 1 ? this.addOne(items[0] as TakeItem) : this.addSeveral(items);
     return new Promise((resolve) => {
-      this.takes.push({ items, deadlineMicros, resolve });
+      this.takes.push({ items, deadlineMicros, run, resolve });
     });
   }
 
-  /** Arguments of the script call; see take.lua. */
-  command(
-    keyOf: (item: TakeItem) => string,
-    clock: number | undefined,
-    seenMicros: number,
-    countDeniedHits: boolean,
-  ): string[] {
-    const args = new TakeArguments();
-    for (const take of this.takes) args.add(take.items, keyOf);
-    return args.toCommand(clock, seenMicros, countDeniedHits);
+  /**
+   * What follows the script in EVALSHA: number of keys, keys, ARGV. `clock` is a test's time in microseconds, `seen` the
+   * latest time seen from this Redis. See take.lua.
+   */
+  command(clock: number | undefined, seen: number, countDeniedHits: boolean): string[] {
+    const now = clock === undefined ? '' : String(clock);
+    return [String(this.keys.length)].concat(
+      this.keys,
+      [now, String(seen), countDeniedHits ? '1' : '0', this.encodeSteps()],
+      this.asks.args,
+    );
   }
 
   /** Hands out the answer. Returns how many still waited for it. Throws an Error when it cannot be read. */
   succeed(reply: unknown): number {
-    const reader = new TakeReply(reply, this.itemCount);
-    this.nowMicros = reader.nowMicros;
+    if (!Array.isArray(reply) || reply.length !== this.replyLength() || typeof reply[0] !== 'number') {
+      throw new Error('the script answered in an unknown form');
+    }
+    const values = reply as readonly number[];
+    const nowMicros = values[0] as number;
+    this.nowMicros = nowMicros;
+    let at = 1;
     let settled = 0;
+    // The steps stand in the order of their first requests.
     for (const take of this.takes) {
-      if (take.resolve === undefined) {
-        reader.skip(take.items);
-      } else {
-        this.settle(take, reader.next(take.items));
-        settled++;
+      const { run, items } = take;
+      if (run === undefined) {
+        if (take.resolve !== undefined) {
+          settled++;
+          this.settle(take, readSeveral(items, values, at, nowMicros));
+        }
+        at += 3 * items.length;
+        continue;
       }
+      if (!run.started) at = run.start(values, at, nowMicros);
+      const result = [run.next(items[0] as TakeItem, nowMicros)];
+      if (take.resolve === undefined) continue;
+      settled++;
+      this.settle(take, result);
     }
     return settled;
   }
@@ -87,9 +131,88 @@ export class TakeBatch {
     return settled;
   }
 
+  private addOne(item: TakeItem): TakeRun {
+    const slot = this.slotOf(item);
+    const open = slot.run;
+    if (open?.accepts(item) && open.count < MAX_ENCODED) {
+      open.count++;
+      this.load += RUN_LOAD;
+      return open;
+    }
+    // How a single item weighs in its request makes no difference to the bucket.
+    const run = new TakeRun(item, slot, this.asks.indexOf(item.rate, item.hits, item.refund, 'enforce'));
+    slot.run = run;
+    this.steps.push(run);
+    slot.steps++;
+    this.load++;
+    return run;
+  }
+
+  private addSeveral(items: readonly TakeItem[]): undefined {
+    const indexes: number[] = [];
+    for (const item of items) {
+      const slot = this.slotOf(item);
+      slot.run = undefined;
+      slot.steps++;
+      indexes.push(slot.index, this.asks.indexOf(item.rate, item.hits, item.refund, item.enforcement));
+    }
+    this.steps.push({ items, indexes });
+    this.load += items.length;
+  }
+
+  private slotOf(item: TakeItem): BucketSlot {
+    let slot = this.slots.get(item.key);
+    if (slot === undefined) {
+      this.keys.push(this.names.of(item));
+      slot = { index: this.keys.length, run: undefined, steps: 0 };
+      this.slots.set(item.key, slot);
+    }
+    return slot;
+  }
+
+  private encodeSteps(): string {
+    let text = '';
+    for (const step of this.steps) {
+      if (step instanceof TakeRun) {
+        text += encodeNumber(step.slot.index) + encodeNumber(step.askIndex) + encodeNumber(step.encodedCount);
+        continue;
+      }
+      const { indexes } = step;
+      text += ZERO + encodeNumber(indexes.length / 2) + ZERO;
+      for (let i = 0; i < indexes.length; i += 2) {
+        text += encodeNumber(indexes[i] as number) + encodeNumber(indexes[i + 1] as number) + ZERO;
+      }
+    }
+    return text;
+  }
+
+  private replyLength(): number {
+    let length = 1;
+    for (const step of this.steps) {
+      length += step instanceof TakeRun ? step.replyLength : 3 * step.items.length;
+    }
+    return length;
+  }
+
   private settle(take: PendingTake, result: TakeResult): void {
     take.resolve?.(result);
     take.resolve = undefined;
     this.pending--;
   }
+}
+
+const ZERO = encodeNumber(0);
+
+function readSeveral(
+  items: readonly TakeItem[],
+  values: readonly number[],
+  from: number,
+  nowMicros: number,
+): TakeOutcome[] {
+  const outcomes = new Array<TakeOutcome>(items.length);
+  for (let i = 0, at = from; i < items.length; i++, at += 3) {
+    const [limited, whole, part] = [values[at] === 1, values[at + 1] as number, values[at + 2] as number];
+    outcomes[i] = outcome(items[i] as TakeItem, limited, whole, part, nowMicros);
+  }
+  return outcomes;
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readAsset } from '../../assets.js';
-import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
-import { outcome } from '../../limiter/outcome.js';
+import type { Enforcement } from '../../limiter/bucket-store.js';
 import { askedCarry, askedWhole, type Rate } from '../../limiter/rate.js';
 
 /** The text of take.lua and the name Redis gives it. */
@@ -16,121 +15,88 @@ export function loadTakeScript(): Script {
   return { text, sha1: createHash('sha1').update(text).digest('hex') };
 }
 
+/** Largest number that {@link encodeNumber} can write. */
+export const MAX_ENCODED = 64 ** 3 - 1;
+const FIRST_DIGIT = 48;
+const encoded: string[] = [];
+/** Numbers whose text is kept; larger ones are rare. */
+const MAX_KEPT = 4096;
+
+/** A number from 0 to {@link MAX_ENCODED} as three characters, digits to the base 64 from code 48 on. */
+export function encodeNumber(value: number): string {
+  const kept = encoded[value];
+  if (kept !== undefined) return kept;
+  const text = String.fromCharCode(
+    FIRST_DIGIT + (value >> 12),
+    FIRST_DIGIT + ((value >> 6) & 63),
+    FIRST_DIGIT + (value & 63),
+  );
+  if (value < MAX_KEPT) encoded[value] = text;
+  return text;
+}
+
 const ENFORCEMENT = { enforce: '0', observe: '1', quota: '2' } as const;
 
 /** Asks of one rate that are compared; past these an ask may be sent twice, which costs bytes only. */
 const ASKS_COMPARED = 16;
 
-/** One distinct ask of a batch; items that ask the same of buckets of one rule share it. */
+/** One distinct ask of a batch. */
 interface Ask {
+  readonly rate: Rate;
   readonly hits: number;
   readonly refund: boolean;
-  readonly enforcement: TakeItem['enforcement'];
-  readonly index: string;
+  readonly enforcement: Enforcement;
+  readonly index: number;
 }
 
-/** Collects requests into the arguments of one script call. */
-export class TakeArguments {
-  readonly keys: string[] = [];
-  private readonly indexes = new Map<string, string>();
-  private readonly rates = new Map<Rate, Ask[]>();
-  private readonly asks: string[] = [];
-  private askCount = 0;
-  private readonly requests: string[] = [];
+/** The distinct asks of a batch: what is asked of buckets of one rule is mostly the same. */
+export class Asks {
+  /** Their arguments, see take.lua. */
+  readonly args: string[] = [];
+  private count = 0;
+  private last: Ask | undefined;
+  private readonly byRate = new Map<Rate, Ask[]>();
 
-  /** Adds one request; `keyOf` gives the Redis key of an item. */
-  add(items: readonly TakeItem[], keyOf: (item: TakeItem) => string): void {
-    this.requests.push(String(items.length));
-    for (const item of items) this.requests.push(this.keyIndex(keyOf(item)), this.askIndex(item));
-  }
-
-  /**
-   * What follows the script in EVALSHA: number of keys, keys, ARGV. `clock` is a test's time in microseconds, `seen` the
-   * latest time seen from this Redis.
-   */
-  toCommand(clock: number | undefined, seen: number, countDeniedHits: boolean): string[] {
-    const count = String(this.askCount);
-    const now = clock === undefined ? '' : String(clock);
-    return [String(this.keys.length)].concat(
-      this.keys,
-      [now, String(seen), countDeniedHits ? '1' : '0', count],
-      this.asks,
-      this.requests,
-    );
-  }
-
-  private keyIndex(key: string): string {
-    let index = this.indexes.get(key);
-    if (index === undefined) {
-      this.keys.push(key);
-      index = String(this.keys.length);
-      this.indexes.set(key, index);
-    }
-    return index;
-  }
-
-  private askIndex(item: TakeItem): string {
-    const { rate, hits, refund, enforcement } = item;
-    let known = this.rates.get(rate);
+  /** Index of an ask, from 1. */
+  indexOf(rate: Rate, hits: number, refund: boolean, enforcement: Enforcement): number {
+    const { last } = this;
+    if (last !== undefined && equal(last, rate, hits, refund, enforcement)) return last.index;
+    let known = this.byRate.get(rate);
     if (known === undefined) {
       known = [];
-      this.rates.set(rate, known);
+      this.byRate.set(rate, known);
     }
+    let ask: Ask | undefined;
     for (let i = 0; i < known.length && i < ASKS_COMPARED; i++) {
-      const ask = known[i] as Ask;
-      if (ask.hits === hits && ask.refund === refund && ask.enforcement === enforcement) return ask.index;
+      const one = known[i] as Ask;
+      if (equal(one, rate, hits, refund, enforcement)) {
+        ask = one;
+        break;
+      }
     }
-    const index = String(++this.askCount);
-    known.push({ hits, refund, enforcement, index });
-    this.asks.push(refund ? '2' : hits === 0 ? '1' : '0', ENFORCEMENT[enforcement]);
+    if (ask === undefined) {
+      ask = { rate, hits, refund, enforcement, index: ++this.count };
+      known.push(ask);
+      this.write(ask);
+    }
+    this.last = ask;
+    return ask.index;
+  }
+
+  private write({ rate, hits, refund, enforcement }: Ask): void {
+    const { args } = this;
+    args.push(refund ? '2' : hits === 0 ? '1' : '0', ENFORCEMENT[enforcement]);
     if (rate.kind === 'window') {
-      this.asks.push(String(-rate.lengthMicros), String(rate.requestsPerUnit), '0', String(hits), '0');
+      args.push(String(-rate.lengthMicros), String(rate.requestsPerUnit), '0', String(hits), '0');
     } else {
       // A peek asks for one token more; giving back nothing costs nothing.
       const asked = hits === 0 && !refund ? 1 : hits;
-      this.asks.push(String(rate.q), String(rate.fillWhole), String(rate.fillCarry));
-      this.asks.push(String(askedWhole(rate, asked)), String(askedCarry(rate, asked)));
+      args.push(String(rate.q), String(rate.fillWhole), String(rate.fillCarry));
+      args.push(String(askedWhole(rate, asked)), String(askedCarry(rate, asked)));
     }
-    return index;
   }
 }
 
-/** The script's reply, read request by request in the order they were added. */
-export class TakeReply {
-  /** The time the script used, in microseconds. */
-  readonly nowMicros: number;
-  private readonly values: readonly number[];
-  private at = 1;
-
-  /** Throws an Error when `reply` is not what take.lua answers to `items` items. */
-  constructor(reply: unknown, items: number) {
-    if (!Array.isArray(reply) || reply.length !== 1 + 3 * items || typeof reply[0] !== 'number') {
-      throw new Error('the script answered in an unknown form');
-    }
-    this.values = reply as readonly number[];
-    this.nowMicros = reply[0];
-  }
-
-  /** Outcomes of the next request. */
-  next(items: readonly TakeItem[]): TakeOutcome[] {
-    const { values, nowMicros } = this;
-    const outcomes = new Array<TakeOutcome>(items.length);
-    for (let i = 0; i < items.length; i++) {
-      const at = this.at;
-      outcomes[i] = outcome(
-        items[i] as TakeItem,
-        values[at] === 1,
-        values[at + 1] as number,
-        values[at + 2] as number,
-        nowMicros,
-      );
-      this.at += 3;
-    }
-    return outcomes;
-  }
-
-  /** Passes over a request nobody waits for any more. */
-  skip(items: readonly TakeItem[]): void {
-    this.at += 3 * items.length;
-  }
+function equal(ask: Ask, rate: Rate, hits: number, refund: boolean, enforcement: Enforcement): boolean {
+  return ask.rate === rate && ask.hits === hits && ask.refund === refund && ask.enforcement === enforcement;
 }

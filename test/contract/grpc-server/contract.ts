@@ -2,6 +2,7 @@ import { describe } from '@jest/globals';
 import { describeCalls } from './calls.js';
 import { describeDrain } from './drain.js';
 import type { Transport } from './fixture.js';
+import { describeKeepAlive } from './keep-alive.js';
 import { describeLimits } from './limits.js';
 import { describeMessages } from './messages.js';
 import { describeStreams } from './streams.js';
@@ -15,6 +16,7 @@ export function runGrpcServerContract(transport: Transport): void {
     describeMessages(transport);
     describeStreams(transport);
     describeLimits(transport);
+    describeKeepAlive(transport);
     describeDrain(transport);
     describeTls(transport);
     describeUnixSockets(transport);

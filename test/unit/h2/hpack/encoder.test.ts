@@ -99,6 +99,16 @@ describe('HpackEncoder', () => {
     expect(encode(encoder, both).toString('hex')).toBe('bebf');
   });
 
+  test.each([
+    [44, 'be'],
+    [43, '000b677270632d7374617475730130'],
+  ])('in a table of %i bytes a field of 44 is sent again as %s', (tableBytes, hex) => {
+    const encoder = new HpackEncoder();
+    encoder.setPeerTableBytes(tableBytes);
+    encode(encoder, [GRPC_OK]);
+    expect(encode(encoder, [GRPC_OK]).toString('hex')).toBe(hex);
+  });
+
   test('evicts nothing to make room for another field', () => {
     const encoder = new HpackEncoder();
     const decoder = newDecoder();

@@ -1,0 +1,118 @@
+import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
+import { outcome } from '../../limiter/outcome.js';
+import { askedCarry, askedWhole, type TokenBucketRate } from '../../limiter/rate.js';
+
+/** A bucket of a call. */
+export interface BucketSlot {
+  /** Index of its key, from 1. */
+  readonly index: number;
+  /** The run that the next equal request joins; absent once anything else was asked of the bucket. */
+  run: TakeRun | undefined;
+  /** Steps that name it. */
+  steps: number;
+}
+
+/**
+ * Requests of one item each that ask the same of one bucket, with nothing else on that bucket between them. They go to the script as
+ * one step with a count. It answers with the state that the first one found and how many passed; which are the first, since a bucket
+ * that could not serve one cannot serve the next. From that {@link next} tells each one's outcome, exactly.
+ */
+export class TakeRun {
+  readonly item: TakeItem;
+  readonly slot: BucketSlot;
+  /** Index of the ask in the call, from 1. */
+  readonly askIndex: number;
+  count = 1;
+  /** Whether {@link start} was called. */
+  started = false;
+  private passing = 0;
+  /** The running state, as in Steps of decide.ts. */
+  private whole = 0;
+  private part = 0;
+  /** What one request costs on a token bucket. */
+  private costWhole = 0;
+  private costCarry = 0;
+
+  constructor(item: TakeItem, slot: BucketSlot, askIndex: number) {
+    this.item = item;
+    this.slot = slot;
+    this.askIndex = askIndex;
+  }
+
+  /** Whether a request with `item` may join, which has the key of this run. */
+  accepts({ rate, hits, refund }: TakeItem): boolean {
+    const own = this.item;
+    return own.rate === rate && own.hits === hits && !own.refund && !refund;
+  }
+
+  /** The count as take.lua wants it: 0 where nothing else of the call concerns the bucket. */
+  get encodedCount(): number {
+    return this.count === 1 && this.slot.steps === 1 ? 0 : this.count;
+  }
+
+  /** Numbers of the reply. */
+  get replyLength(): number {
+    const { rate } = this.item;
+    return (this.count > 1 ? 2 : 1) + (rate.kind === 'token_bucket' && rate.q > 1 ? 1 : 0);
+  }
+
+  /** Reads the reply to this run at `at` of `values`. Returns where the next one begins. */
+  start(values: readonly number[], at: number, nowMicros: number): number {
+    const { rate, hits, refund } = this.item;
+    this.started = true;
+    let found = values[at++] as number;
+    if (this.count > 1) {
+      this.passing = found;
+      found = values[at++] as number;
+    } else if (found < 0) {
+      found = -1 - found;
+    } else {
+      this.passing = 1;
+    }
+    if (rate.kind === 'window') {
+      this.whole = nowMicros - (nowMicros % rate.lengthMicros);
+      this.part = found;
+      return at;
+    }
+    this.whole = nowMicros + found;
+    this.part = rate.q > 1 ? (values[at++] as number) : 0;
+    if (hits > 0 || refund) {
+      this.costWhole = askedWhole(rate, hits);
+      this.costCarry = askedCarry(rate, hits);
+    }
+    return at;
+  }
+
+  /** Outcome of the next request of the run; `item` is its own. */
+  next(item: TakeItem, nowMicros: number): TakeOutcome {
+    if (this.passing === 0) return outcome(item, true, this.whole, this.part, nowMicros);
+    this.passing--;
+    const { rate, hits } = item;
+    if (rate.kind === 'window') {
+      this.part = item.refund ? Math.max(0, this.part - hits) : this.part + hits;
+    } else if (item.refund) {
+      this.giveBack(rate, nowMicros);
+    } else {
+      this.whole += this.costWhole;
+      this.part += this.costCarry;
+      if (this.part >= rate.q) {
+        this.part -= rate.q;
+        this.whole += 1;
+      }
+    }
+    return outcome(item, false, this.whole, this.part, nowMicros);
+  }
+
+  private giveBack(rate: TokenBucketRate, nowMicros: number): void {
+    this.whole -= this.costWhole;
+    this.part -= this.costCarry;
+    if (this.part < 0) {
+      this.part += rate.q;
+      this.whole -= 1;
+    }
+    if (this.whole < nowMicros) {
+      this.whole = nowMicros;
+      this.part = 0;
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { post, prefixed } from '../../support/http2-client.js';
+import { callFrame, emptyMessageFrame, FRAME } from '../../support/raw-http2.js';
+import { waitFor } from '../../support/wait-for.js';
+import { ECHO, Fixture, HOLD, type Transport } from './fixture.js';
+
+/** PINGs to connections that are silent. */
+export function describeKeepAlive(transport: Transport): void {
+  describe('keep-alive', () => {
+    let fixture: Fixture;
+    beforeEach(() => {
+      fixture = new Fixture(transport);
+    });
+    afterEach(() => fixture.cleanUp());
+
+    test('a client that answers stays', async () => {
+      const { port } = await fixture.listening({ keepAliveIntervalMs: 30, keepAliveTimeoutMs: 600_000 });
+      const session = await fixture.session(port);
+      let pings = 0;
+      session.on('ping', () => pings++);
+      await waitFor('several pings', () => pings >= 3);
+      expect((await post(session, ECHO, prefixed(Buffer.of(1)))).grpcStatus).toBe('0');
+    });
+
+    test('a client that does not is cut, and its calls count as cancelled', async () => {
+      const { port } = await fixture.listening({ keepAliveIntervalMs: 300, keepAliveTimeoutMs: 300 });
+      const raw = fixture.raw(port);
+      await raw.acknowledgeSettings();
+      raw.send(callFrame(1, HOLD));
+      raw.send(emptyMessageFrame(1));
+      const { info } = await fixture.untilHeld();
+      await raw.waitForFrame(FRAME.PING);
+      await waitFor('the cut', () => raw.closed);
+      await waitFor('the call to count as cancelled', () => info.cancelled());
+      await fixture.expectToServe(port);
+    });
+  });
+}

@@ -1,0 +1,110 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { RespPipe } from '../../../../src/storage/redis/resp-pipe.js';
+
+/** The far end of a connection. */
+class FakeStream {
+  writable = true;
+  readonly written: Buffer[] = [];
+  private listener: (chunk: Buffer) => void = () => {};
+
+  write(text: string, encoding: 'latin1' | 'utf8'): void {
+    this.written.push(Buffer.from(text, encoding));
+  }
+
+  on(_event: 'data', listener: (chunk: Buffer) => void): void {
+    this.listener = listener;
+  }
+
+  answer(wire: string): void {
+    this.listener(Buffer.from(wire));
+  }
+
+  get text(): string {
+    return Buffer.concat(this.written).toString();
+  }
+}
+
+let stream: FakeStream;
+let broken: string[];
+let errors: string[];
+let pipe: RespPipe;
+
+beforeEach(() => {
+  stream = new FakeStream();
+  broken = [];
+  errors = [];
+  pipe = new RespPipe(stream, {
+    broken: (error) => broken.push(error.message),
+    errorReply: (error) => errors.push(error.message),
+  });
+});
+
+describe('commands', () => {
+  test('of one turn are one write', async () => {
+    const first = pipe.send('get', ['a']);
+    const second = pipe.send('set', ['b', '', '22']);
+    await Promise.resolve();
+    expect(stream.written).toHaveLength(1);
+    expect(stream.text).toBe(
+      '*2\r\n$3\r\nget\r\n$1\r\na\r\n*4\r\n$3\r\nset\r\n$1\r\nb\r\n$0\r\n\r\n$2\r\n22\r\n',
+    );
+    stream.answer('$1\r\n1\r\n+OK\r\n');
+    expect(await Promise.all([first, second])).toEqual(['1', 'OK']);
+  });
+
+  test('have lengths in bytes, whatever else the turn holds', async () => {
+    void pipe.send('get', ['plain']);
+    void pipe.send('get', ['\u00e9\u20ac\u{1f600}', 'ascii']);
+    await Promise.resolve();
+    expect(stream.text).toBe(
+      '*2\r\n$3\r\nget\r\n$5\r\nplain\r\n*3\r\n$3\r\nget\r\n$9\r\n\u00e9\u20ac\u{1f600}\r\n$5\r\nascii\r\n',
+    );
+    void pipe.send('get', ['again']);
+    await Promise.resolve();
+    expect(stream.written.at(-1)?.toString()).toBe('*2\r\n$3\r\nget\r\n$5\r\nagain\r\n');
+  });
+
+  test('get the replies in the order in which they were sent', async () => {
+    const sent = ['a', 'b', 'c'].map((key) => pipe.send('get', [key]));
+    stream.answer('$1\r\n1\r\n$1');
+    stream.answer('\r\n2\r\n$1\r\n3\r\n');
+    expect(await Promise.all(sent)).toEqual(['1', '2', '3']);
+  });
+
+  test("reject with Redis's error, and the next goes on", async () => {
+    const wrong = pipe.send('get', []);
+    const right = pipe.send('get', ['a']);
+    stream.answer('-ERR wrong number of arguments\r\n*1\r\n:7\r\n');
+    await expect(wrong).rejects.toThrow('ERR wrong number of arguments');
+    expect(await right).toEqual([7]);
+    expect(errors).toEqual(['ERR wrong number of arguments']);
+  });
+});
+
+describe('the end', () => {
+  test('rejects what waits and what comes later', async () => {
+    const waiting = pipe.send('get', ['a']);
+    pipe.end(new Error('the connection is closed'));
+    await expect(waiting).rejects.toThrow('the connection is closed');
+    await expect(pipe.send('get', ['b'])).rejects.toThrow('the connection is closed');
+    expect([stream.written, broken]).toEqual([[], []]);
+  });
+
+  test('comes with a malformed reply: what follows is not read', async () => {
+    const both = [pipe.send('get', ['a']), pipe.send('get', ['b'])];
+    stream.answer('HTTP/1.1 400 Bad Request\r\n');
+    stream.answer('$1\r\n1\r\n');
+    for (const one of both) await expect(one).rejects.toThrow('malformed reply');
+    expect(broken).toEqual(['malformed reply: an unknown type']);
+  });
+
+  test('comes with a reply to nothing', () => {
+    stream.answer('+OK\r\n');
+    expect(broken).toEqual(['malformed reply: nothing was asked']);
+  });
+
+  test('of the stream rejects at once', async () => {
+    stream.writable = false;
+    await expect(pipe.send('get', ['a'])).rejects.toThrow('the connection is closed');
+  });
+});

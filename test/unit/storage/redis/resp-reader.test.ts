@@ -1,0 +1,90 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { type Reply, RespReader } from '../../../../src/storage/redis/resp-reader.js';
+
+const CASES: readonly (readonly [wire: string, replies: readonly Reply[]])[] = [
+  ['+OK\r\n', ['OK']],
+  ['+\r\n', ['']],
+  ["-ERR wrong number of arguments for 'set'\r\n", [new Error("ERR wrong number of arguments for 'set'")]],
+  [':0\r\n:-1\r\n:42\r\n', [0, -1, 42]],
+  [':9007199254740991\r\n:-9007199254740991\r\n', [9007199254740991, -9007199254740991]],
+  ['$5\r\nhello\r\n$0\r\n\r\n$-1\r\n', ['hello', '', null]],
+  ['$8\r\na\r\nb\r\n\r\n\r\n', ['a\r\nb\r\n\r\n']],
+  // Lengths are bytes: an e with an acute accent is two.
+  ['$3\r\n\u00e9!\r\n+\u20ac\r\n', ['\u00e9!', '\u20ac']],
+  ['*0\r\n*-1\r\n', [[], null]],
+  ['*3\r\n:1\r\n:22\r\n:-333\r\n+next\r\n', [[1, 22, -333], 'next']],
+  ['*4\r\n$1\r\na\r\n+b\r\n$-1\r\n-ERR c\r\n', [['a', 'b', null, new Error('ERR c')]]],
+];
+
+function read(chunks: readonly Buffer[]): Reply[] {
+  const replies: Reply[] = [];
+  const reader = new RespReader((reply) => replies.push(reply));
+  for (const chunk of chunks) reader.read(chunk);
+  return replies;
+}
+
+describe.each(CASES)('%j', (wire, expected) => {
+  const bytes = Buffer.from(wire);
+
+  test('whole', () => {
+    expect(read([bytes])).toEqual(expected);
+  });
+
+  test('byte by byte', () => {
+    expect(read(Array.from(bytes, (byte) => Buffer.of(byte)))).toEqual(expected);
+  });
+});
+
+test('all of them in one stream, cut anywhere', () => {
+  const bytes = Buffer.from(CASES.map(([wire]) => wire).join(''));
+  const expected = CASES.flatMap(([, replies]) => replies);
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: bytes.length }), { maxLength: 30 }), (cuts) => {
+      const at = [0, ...cuts.sort((a, b) => a - b), bytes.length];
+      const chunks = at.slice(1).map((end, i) => bytes.subarray(at[i], end));
+      expect(read(chunks)).toEqual(expected);
+    }),
+  );
+});
+
+test.each([
+  ['HTTP/1.1 400 Bad Request\r\n'],
+  [':\r\n'],
+  [':-\r\n'],
+  [':12a\r\n'],
+  [':12\rx'],
+  [':1234567890123456789\r\n'],
+  ['$3\r\nabcd\r\n'],
+  ['$1048577\r\n'],
+  ['$x\r\n'],
+  ['*1048577\r\n'],
+  ['*1\r\n*1\r\n:1\r\n'],
+  ['%1\r\n+a\r\n+b\r\n'],
+  [`+${'x'.repeat(70_000)}`],
+])('%j is malformed', (wire) => {
+  expect(() => read([Buffer.from(wire)])).toThrow(/^malformed reply/);
+});
+
+test('bytes that are no reply are refused or waited for, but never hang or go on', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
+      try {
+        read([Buffer.from(bytes)]);
+      } catch (error) {
+        expect((error as Error).message).toMatch(/^malformed reply/);
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('keeps no more than the element at hand', () => {
+  const replies: Reply[] = [];
+  const reader = new RespReader((reply) => replies.push(reply));
+  reader.read(Buffer.from('*3\r\n:1\r\n:2'));
+  reader.read(Buffer.from('2\r'));
+  expect(replies).toEqual([]);
+  reader.read(Buffer.from('\n:3\r\n'));
+  expect(replies).toEqual([[1, 22, 3]]);
+});
