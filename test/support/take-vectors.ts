@@ -116,6 +116,15 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     after: { a: 't1:1700000000433334:0:1' },
   },
   {
+    name: 'a carry of another limit that has parts too',
+    nowMicros: NOW,
+    before: { a: 't1:1700000000000001:6:7' },
+    // Not 1 and 6 thirds: 2 microseconds.
+    items: [takeItem('a', THREE)],
+    outcomes: [ok(1, 2)],
+    after: { a: 't1:1700000000333335:1:3' },
+  },
+  {
     name: 'a refund across a carry',
     nowMicros: NOW,
     before: { a: 't1:1700000000667000:0:3' },
