@@ -5,10 +5,6 @@ export interface OwnedConnection {
   /** Milliseconds on the owner's clock at which bytes last came. */
   readonly lastReceivedMs: number;
   /**
-   * The peer does not take what was written: stop reading from it until {@link onWritable}, as every PING and SETTINGS it sends makes more output.
-   */
-  readonly congested: boolean;
-  /**
    * The connection begins. Call it once, before {@link receive}. Our SETTINGS leave once the peer's preface is there, so that an HTTP/1 client gets a
    * readable answer; every HTTP/2 client sends its preface without waiting (RFC 9113 section 3.4).
    */
@@ -17,8 +13,6 @@ export interface OwnedConnection {
   receive(chunk: Buffer): void;
   /** Hands all output so far to the sink. Output made outside of {@link receive} is announced by {@link ConnectionEvents.onOutput}. */
   flush(): void;
-  /** The sink has room again after a write that returned false. */
-  onWritable(): void;
   /** Sends a PING for keep-alive; `onAck` of {@link ConnectionEvents} tells of its answer. */
   ping(): void;
   /**

@@ -64,7 +64,6 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   private receiving = false;
   /** The owner knows that output waits. */
   private announced = false;
-  private writable = true;
   /** Nothing is read or written any more. */
   private ended = false;
   private closing: 'no' | 'announced' | 'closed' = 'no';
@@ -102,10 +101,6 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     return this.streams.window.unconsumed;
   }
 
-  get congested(): boolean {
-    return !this.writable;
-  }
-
   start(): void {
     this.lastReceivedMs = this.nowMs();
   }
@@ -123,10 +118,6 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   flush(): void {
     this.announced = false;
     this.writeOut();
-  }
-
-  onWritable(): void {
-    this.writable = true;
   }
 
   ping(): void {
@@ -188,7 +179,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   private writeOut(): void {
     if (this.ended) return;
     const pending = this.output.take();
-    if (pending !== undefined) this.writable = this.sink.write(pending);
+    if (pending !== undefined) this.sink.write(pending);
     if (this.sink.bufferedBytes + this.streams.sender.queuedBytes > this.limits.maxOutputBytes) {
       // A GOAWAY would wait behind what the peer does not read.
       this.ended = true;

@@ -41,7 +41,7 @@ export class ServedConnection implements ConnectionEvents {
     this.#onOutput = onOutput;
     const { limits, nowMs } = options;
     this.#acceptedMs = nowMs();
-    this.#sink = new SocketSink(socket, () => this.#connection.onWritable());
+    this.#sink = new SocketSink(socket);
     this.#connection = new H2Connection(this.#sink, handler, this, { peer, limits, nowMs });
     // 'data' events: one read buffer for all sockets (`onread`) saves 2 to 6 % but can be had for accepted sockets by Node's internals only.
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));

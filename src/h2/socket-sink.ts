@@ -22,14 +22,12 @@ export class SocketSink implements ByteSink {
   #readBytes = 0;
   #ended = false;
 
-  /** `onWritable` is called when everything written has gone after a write that returned false. */
-  constructor(socket: Socket, onWritable: () => void) {
+  constructor(socket: Socket) {
     this.#socket = socket;
     socket.on('drain', () => {
       if (!this.#paused) return;
       this.#paused = false;
       if (!this.#resting) socket.resume();
-      onWritable();
     });
   }
 
@@ -58,17 +56,14 @@ export class SocketSink implements ByteSink {
     return this.#ended;
   }
 
-  write(bytes: Buffer): boolean {
-    if (this.#ended) return true;
+  write(bytes: Buffer): void {
+    if (this.#ended) return;
     const socket = this.#socket;
     socket.write(bytes);
     // The result of `write` would be false for any large write, though the system has taken it all.
-    if (socket.writableLength < PAUSE_BYTES) return true;
-    if (!this.#paused) {
-      this.#paused = true;
-      socket.pause();
-    }
-    return false;
+    if (socket.writableLength < PAUSE_BYTES || this.#paused) return;
+    this.#paused = true;
+    socket.pause();
   }
 
   end(): void {

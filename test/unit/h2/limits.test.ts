@@ -393,17 +393,6 @@ describe('maxOutputBytes', () => {
     }
     expectServing(peer);
   });
-
-  test('the connection is congested while the sink does not take what was written', () => {
-    const peer = new H2Peer().greet();
-    expect(peer.connection.congested).toBe(false);
-    peer.sink.keepsUp = false;
-    peer.send(ping());
-    expect(peer.connection.congested).toBe(true);
-    peer.sink.keepsUp = true;
-    peer.connection.onWritable();
-    expect(peer.connection.congested).toBe(false);
-  });
 });
 
 describe('bytes held back', () => {
