@@ -1,5 +1,6 @@
-// `npm test`: installs, builds, fetches the tools, runs every tier, then those that need no Envoy again on Node.js 24. Ends with
-// what was skipped and why, and `N passed, N failed` as the last line. With arguments it runs jest once with those.
+// `npm test`: installs, builds, fetches the tools, runs every tier, then what sees weir from outside again on the grpc-js
+// transport, then those that need no Envoy again on Node.js 24. Ends with what was skipped and why, and `N passed, N failed` as
+// the last line. With arguments it runs jest once with those.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,6 +12,11 @@ import { Impossible, root, say } from './shell.mjs';
 import { provideTools, TEST_TOOLS } from './tools.mjs';
 
 const ON_NODE24 = ['unit', 'property', 'contract', 'integration'];
+/** What sees weir from outside only, run once more on the other transport: decisions, bad input, health, reflection, lifecycle, Envoy. */
+const ON_GRPC_JS = [
+  'integration/(bad-input|decisions|health|lifecycle|redis-away|reflection|server-without-redis)\\.test',
+  'e2e/(api-keys|failure-mode|grpcurl|open-api|phases)\\.test',
+];
 /** Tiers that need fewer tools than all, when they are run alone. */
 const TOOLS_OF = {
   unit: [],
@@ -101,10 +107,14 @@ export async function runTests(args = []) {
     return total;
   }
   add(total, await jest(process.execPath, [], env));
+  const addAgain = (again) =>
+    add(total, { ...again, notes: again.notes.filter((note) => !total.notes.includes(note)) });
+  say(`again with GRPC_TRANSPORT=grpc-js: ${ON_GRPC_JS.join(', ')}`);
+  const blackBox = ['--selectProjects', 'integration', 'e2e', '--testPathPatterns', ...ON_GRPC_JS];
+  addAgain(await jest(process.execPath, blackBox, { ...env, WEIR_TEST_TRANSPORT: 'grpc-js' }));
   if (env.WEIR_TEST_NODE24 !== undefined && !process.version.startsWith('v24.')) {
     say(`again on Node.js 24: ${ON_NODE24.join(', ')}`);
-    const again = await jest(env.WEIR_TEST_NODE24, ['--selectProjects', ...ON_NODE24], env);
-    add(total, { ...again, notes: again.notes.filter((note) => !total.notes.includes(note)) });
+    addAgain(await jest(env.WEIR_TEST_NODE24, ['--selectProjects', ...ON_NODE24], env));
   }
   total.notes.push(...skipped);
   return total;

@@ -97,8 +97,9 @@ export interface GrpcServer {
   /** New connections get these certificates; those that are open go on. Throws an Error when they cannot be used: the old ones stay. */
   setTls(material: TlsMaterial): void;
   /**
-   * Refuses new calls with UNAVAILABLE, lets running unary calls finish, ends streams, closes idle connections at once. Resolves
-   * when no connection is left, at the latest after `graceMs`, when the rest is cut off.
+   * Takes no new connection, tells callers by GOAWAY (RFC 9113 section 6.8) which calls are still served, so that they make all others elsewhere, lets
+   * those of unary methods finish, ends streams with UNAVAILABLE, closes idle connections at once. Resolves when no connection is left, at the latest
+   * after `graceMs`, when the rest is cut off.
    */
   drain(graceMs: number): Promise<void>;
   /** Cuts every connection and stops listening. */

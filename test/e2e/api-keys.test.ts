@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { withChanges } from '../support/envoy.js';
 import { headerOf, httpRequest } from '../support/http-client.js';
-import { type Stack, startStack } from '../support/stack.js';
+import { SECURITIES, type Stack, startStack } from '../support/stack.js';
 import { repositoryRoot } from '../support/tools.js';
 
 const KEYS = { first: 'acme-key-1', second: 'acme-key-2', stranger: 'nobody-knows-this-one' };
@@ -13,37 +13,40 @@ const POLICY = withChanges(readFileSync(join(repositoryRoot, 'deploy/policies/op
   ['sha256: {}', `sha256: { "${sha256(KEYS.first)}": acme, "${sha256(KEYS.second)}": acme }`],
 ]);
 
-let stack: Stack;
-beforeAll(async () => {
-  stack = await startStack({
-    policy: POLICY,
-    envoyFile: 'deploy/envoy/envoy-api-key.yaml',
+describe.each(SECURITIES)('in %s', (security) => {
+  let stack: Stack;
+  beforeAll(async () => {
+    stack = await startStack({
+      security,
+      policy: POLICY,
+      envoyFile: 'deploy/envoy/envoy-api-key.yaml',
+    });
+  }, 60_000);
+  afterAll(() => stack?.stop());
+
+  async function remaining(key: string, path = '/open/v5/user-chats'): Promise<number> {
+    const answer = await httpRequest(stack.envoy.port, path, { headers: { 'x-api-key': key } });
+    expect(answer.status).toBe(200);
+    return Number(headerOf(answer, 'x-ratelimit-remaining'));
+  }
+
+  test('two keys of one tenant share a bucket, an unknown key has its own', async () => {
+    const started = performance.now();
+    for (let turn = 0; turn < 20; turn += 1) await remaining(turn % 2 === 0 ? KEYS.first : KEYS.second);
+    const left = await remaining(KEYS.second);
+    const came = Math.floor((performance.now() - started) / 100) + 1;
+    expect(left).toBeGreaterThanOrEqual(79);
+    expect(left).toBeLessThanOrEqual(Math.min(99, 79 + came));
+    await expect(remaining(KEYS.stranger)).resolves.toBe(99);
   });
-}, 60_000);
-afterAll(() => stack?.stop());
 
-async function remaining(key: string, path = '/open/v5/user-chats'): Promise<number> {
-  const answer = await httpRequest(stack.envoy.port, path, { headers: { 'x-api-key': key } });
-  expect(answer.status).toBe(200);
-  return Number(headerOf(answer, 'x-ratelimit-remaining'));
-}
+  test('a request without key is refused', async () => {
+    const answer = await httpRequest(stack.envoy.port, '/open/v5/user-chats');
+    expect(answer.status).toBe(401);
+  });
 
-test('two keys of one tenant share a bucket, an unknown key has its own', async () => {
-  const started = performance.now();
-  for (let turn = 0; turn < 20; turn += 1) await remaining(turn % 2 === 0 ? KEYS.first : KEYS.second);
-  const left = await remaining(KEYS.second);
-  const came = Math.floor((performance.now() - started) / 100) + 1;
-  expect(left).toBeGreaterThanOrEqual(79);
-  expect(left).toBeLessThanOrEqual(Math.min(99, 79 + came));
-  await expect(remaining(KEYS.stranger)).resolves.toBe(99);
-});
-
-test('a request without key is refused', async () => {
-  const answer = await httpRequest(stack.envoy.port, '/open/v5/user-chats');
-  expect(answer.status).toBe(401);
-});
-
-test('no key is in the log', () => {
-  const log = stack.weir.process.lines().join('\n');
-  for (const key of Object.values(KEYS)) expect(log).not.toContain(key);
+  test('no key is in the log', () => {
+    const log = stack.weir.process.lines().join('\n');
+    for (const key of Object.values(KEYS)) expect(log).not.toContain(key);
+  });
 });

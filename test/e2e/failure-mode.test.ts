@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { headersLike, httpRequest } from '../support/http-client.js';
-import { PATIENT, startStack } from '../support/stack.js';
+import { PATIENT, SECURITIES, startStack } from '../support/stack.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWeir } from '../support/weir.js';
 
 const CHATS = '/open/v5/user-chats';
 const headers = { 'x-tenant': 'acme' };
 
-describe('while weir is stopped', () => {
+describe.each(SECURITIES)('in %s, while weir is stopped', (security) => {
   test.each([
     ['false', 200],
     ['true', 503],
@@ -15,9 +15,9 @@ describe('while weir is stopped', () => {
     'failure_mode_deny: %s answers %i, and the limit is back with weir',
     async (deny, status) => {
       const changes = [...PATIENT, ['failure_mode_deny: false', `failure_mode_deny: ${deny}`]] as const;
-      const stack = await startStack({ changes });
+      const stack = await startStack({ changes, security });
       try {
-        const { envoy, weir } = stack;
+        const { envoy, weir, weirEnv } = stack;
         const get = () => httpRequest(envoy.port, CHATS, { headers });
         const limited = await get();
         expect(limited.status).toBe(200);
@@ -35,7 +35,7 @@ describe('while weir is stopped', () => {
         );
         expect((await get()).status).toBe(status);
 
-        const again = await startWeir({ ports: weir });
+        const again = await startWeir({ ports: weir, env: weirEnv });
         await waitFor(
           'Envoy to see that weir is back',
           async () => (await envoy.weirIsHealthy()) || undefined,
@@ -52,25 +52,29 @@ describe('while weir is stopped', () => {
   );
 });
 
-test('a weir that is told to stop leaves no request without a decision', async () => {
-  const stack = await startStack();
-  try {
-    const { envoy, weir } = stack;
-    await weir.stop();
-    // The drain delay of deploy/ is longer than it takes Envoy to notice: two checks, two seconds apart.
-    const draining = await startWeir({ ports: weir, env: { SHUTDOWN_DRAIN_DELAY: '5s' } });
-    await waitFor('Envoy to see weir', async () => (await envoy.weirIsHealthy()) || undefined);
-    const stopped = draining.stop();
-    await waitFor('Envoy to see that weir drains', async () => {
-      // Until then weir goes on deciding.
-      const answer = await httpRequest(envoy.port, CHATS, { headers });
-      if (!(await envoy.weirIsHealthy())) return true;
-      expect(headersLike(answer, 'x-ratelimit')).toHaveLength(3);
-      return undefined;
-    });
-    expect(draining.process.isRunning()).toBe(true);
-    await expect(stopped).resolves.toEqual({ code: 0, signal: null });
-  } finally {
-    await stack.stop();
-  }
-}, 60_000);
+test.each(SECURITIES)(
+  'a weir that is told to stop leaves no request without a decision, in %s',
+  async (security) => {
+    const stack = await startStack({ security });
+    try {
+      const { envoy, weir, weirEnv } = stack;
+      await weir.stop();
+      // The drain delay of deploy/ is longer than it takes Envoy to notice: two checks, two seconds apart.
+      const draining = await startWeir({ ports: weir, env: { ...weirEnv, SHUTDOWN_DRAIN_DELAY: '5s' } });
+      await waitFor('Envoy to see weir', async () => (await envoy.weirIsHealthy()) || undefined);
+      const stopped = draining.stop();
+      await waitFor('Envoy to see that weir drains', async () => {
+        // Until then weir goes on deciding.
+        const answer = await httpRequest(envoy.port, CHATS, { headers });
+        if (!(await envoy.weirIsHealthy())) return true;
+        expect(headersLike(answer, 'x-ratelimit')).toHaveLength(3);
+        return undefined;
+      });
+      expect(draining.process.isRunning()).toBe(true);
+      await expect(stopped).resolves.toEqual({ code: 0, signal: null });
+    } finally {
+      await stack.stop();
+    }
+  },
+  60_000,
+);

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Burst, fireBurst } from '../support/burst.js';
 import { type HttpAnswer, headerOf, headersLike, httpRequest } from '../support/http-client.js';
-import { type Stack, startStack } from '../support/stack.js';
+import { SECURITIES, type Stack, startStack } from '../support/stack.js';
 
 const CHATS = '/open/v5/user-chats';
 const PER_SECOND = 10;
@@ -29,7 +29,11 @@ function expectResetSoon(answer: HttpAnswer, before: number): void {
   expect(reset).toBeLessThanOrEqual(Math.ceil(nowSeconds() + 1 / PER_SECOND) + 1);
 }
 
-describe.each(['memory', 'redis'] as const)('through Envoy, buckets in %s', (store) => {
+const STACKS = SECURITIES.flatMap((security) =>
+  (['memory', 'redis'] as const).map((store) => ({ store, security })),
+);
+
+describe.each(STACKS)('through Envoy in $security, buckets in $store', ({ store, security }) => {
   let stack: Stack;
   let tenants = 0;
   /** A tenant that no other test has used: full buckets. */
@@ -41,7 +45,7 @@ describe.each(['memory', 'redis'] as const)('through Envoy, buckets in %s', (sto
     httpRequest(stack.envoy.port, path, { method, headers });
 
   beforeAll(async () => {
-    stack = await startStack({ store });
+    stack = await startStack({ store, security });
   }, 60_000);
   afterAll(() => stack?.stop());
 

@@ -4,36 +4,43 @@ import { describe, expect, test } from '@jest/globals';
 import { fireBurst } from '../support/burst.js';
 import { withChanges } from '../support/envoy.js';
 import { headerOf, headersLike } from '../support/http-client.js';
-import { startStack } from '../support/stack.js';
+import { SECURITIES, startStack } from '../support/stack.js';
 import { repositoryRoot } from '../support/tools.js';
 
 const POLICY = readFileSync(join(repositoryRoot, 'deploy/policies/open-api.yaml'), 'utf8');
 
 describe.each(['monitoring', 'grace_period'])('in phase %s', (phase) => {
-  test('nothing is denied, and every answer tells whether it would be', async () => {
-    const stack = await startStack({ policy: withChanges(POLICY, [['phase: active', `phase: ${phase}`]]) });
-    try {
-      const burst = await fireBurst(stack.envoy.port, '/open/v5/user-chats', 200, { 'x-tenant': 'acme' });
-      expect(burst.count(200)).toBe(200);
-      const told = burst.answers.map((answer) => headerOf(answer, 'x-ratelimit-will-be-throttled'));
-      const fits = told.filter((value) => value === 'false').length;
-      expect(fits).toBeGreaterThanOrEqual(100);
-      expect(fits).toBeLessThanOrEqual(100 + Math.floor((burst.lastAnsweredAt - burst.firstSentAt) / 100));
-      expect(told.filter((value) => value === 'true')).toHaveLength(200 - fits);
-      for (const answer of burst.answers) {
-        expect(
-          headersLike(answer, 'x-ratelimit')
-            .map(([name]) => name)
-            .sort(),
-        ).toEqual([
-          'x-ratelimit-limit',
-          'x-ratelimit-remaining',
-          'x-ratelimit-reset',
-          'x-ratelimit-will-be-throttled',
-        ]);
+  test.each(SECURITIES)(
+    'nothing is denied, and every answer tells whether it would be, in %s',
+    async (security) => {
+      const stack = await startStack({
+        security,
+        policy: withChanges(POLICY, [['phase: active', `phase: ${phase}`]]),
+      });
+      try {
+        const burst = await fireBurst(stack.envoy.port, '/open/v5/user-chats', 200, { 'x-tenant': 'acme' });
+        expect(burst.count(200)).toBe(200);
+        const told = burst.answers.map((answer) => headerOf(answer, 'x-ratelimit-will-be-throttled'));
+        const fits = told.filter((value) => value === 'false').length;
+        expect(fits).toBeGreaterThanOrEqual(100);
+        expect(fits).toBeLessThanOrEqual(100 + Math.floor((burst.lastAnsweredAt - burst.firstSentAt) / 100));
+        expect(told.filter((value) => value === 'true')).toHaveLength(200 - fits);
+        for (const answer of burst.answers) {
+          expect(
+            headersLike(answer, 'x-ratelimit')
+              .map(([name]) => name)
+              .sort(),
+          ).toEqual([
+            'x-ratelimit-limit',
+            'x-ratelimit-remaining',
+            'x-ratelimit-reset',
+            'x-ratelimit-will-be-throttled',
+          ]);
+        }
+      } finally {
+        await stack.stop();
       }
-    } finally {
-      await stack.stop();
-    }
-  }, 60_000);
+    },
+    60_000,
+  );
 });

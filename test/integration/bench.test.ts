@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { runToEnd } from '../support/processes.js';
 import { repositoryRoot } from '../support/tools.js';
+import { startWeir } from '../support/weir.js';
 
 const RUN = join(repositoryRoot, 'build/test/bench/run.js');
 
@@ -29,6 +30,19 @@ test('micro benchmarks print their figures', async () => {
   const { code, stdout } = await runToEnd(process.execPath, args, { timeoutMs: 60_000 });
   expect(code).toBe(0);
   expect(stdout).toMatch(/memory-store\n {2}take, 1 bucket +\d+ +\d+ ns/);
+});
+
+test('the load client ends with a sentence when a call is not answered with a decision', async () => {
+  const server = await startWeir();
+  const order = {
+    ...{ host: '127.0.0.1', port: server.grpcPort, tls: false, message: '', requests: 10 },
+    ...{ connections: 1, streams: 2, tenants: 1, firstTenant: 0 },
+  };
+  const file = join(repositoryRoot, 'build/test/bench/load/load-client.js');
+  const { code, stdout, stderr } = await runToEnd(process.execPath, [file, JSON.stringify(order)]);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/a call without decision: .*grpc-status 3/);
+  await server.stop();
 });
 
 test.each([

@@ -5,9 +5,11 @@ import {
   RATE_LIMIT_SERVICE,
   SHOULD_RATE_LIMIT_PATH,
 } from '../../src/codec/rls-definition.js';
-import { GrpcJsServer } from '../../src/grpc/grpc-js-server.js';
+import type { GrpcServer } from '../../src/grpc/grpc-server.js';
 import { Health } from '../../src/grpc/health.js';
 import { addReflection } from '../../src/grpc/reflection.js';
+import { createGrpcServer } from '../../src/server/grpc-transport.js';
+import { chosenTransport } from './transports.js';
 
 /** Decides one request as a test wants it; the index counts requests from 0. */
 export type Decide = (
@@ -21,13 +23,13 @@ export interface RlsServer {
   readonly health: Health;
   /** Every request, in order. */
   readonly requests: RateLimitRequest[];
-  readonly server: GrpcJsServer;
+  readonly server: GrpcServer;
 }
 
-/** A real gRPC server on 127.0.0.1 with health and reflection, whose decisions the test makes. Close `server`. */
+/** A real gRPC server on 127.0.0.1 with health and reflection, on the transport under test, whose decisions the test makes. Close `server`. */
 export async function startRlsServer(decide: Decide): Promise<RlsServer> {
   const codec = createReferenceCodec();
-  const server = new GrpcJsServer({
+  const server = createGrpcServer(chosenTransport() ?? 'h2', {
     maxReceiveMessageBytes: 4 * 1024 * 1024,
     maxConcurrentStreams: 1000,
     maxHeaderListBytes: 16_384,

@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
 import { type EnvoyServer, startEnvoy } from './envoy.js';
 import { startRedis } from './redis-server.js';
+import { mutualTlsSettings, type TlsFiles, writeTlsFiles } from './tls-files.js';
 import { startWeir, type WeirServer } from './weir.js';
 
 export interface StackOptions {
@@ -13,12 +14,20 @@ export interface StackOptions {
   readonly changes?: readonly (readonly [from: string, to: string])[];
   /** Text of a policy to serve instead of the bundled one. */
   readonly policy?: string;
+  /** How Envoy talks to weir: clear text unless told otherwise. */
+  readonly security?: Security;
 }
+
+/** Ways from Envoy to weir. With mTLS each checks the other's certificate, its name included. */
+export const SECURITIES = ['clear text', 'mTLS'] as const;
+export type Security = (typeof SECURITIES)[number];
 
 /** What a client of the API sees, and all that stands behind it, on loopback. */
 export interface Stack {
   readonly envoy: EnvoyServer;
   readonly weir: WeirServer;
+  /** Settings that weir was started with, to start another in its place. */
+  readonly weirEnv: NodeJS.ProcessEnv;
   readonly upstreamPort: number;
   stop(): Promise<void>;
 }
@@ -28,6 +37,29 @@ export interface Stack {
  * of a test, so tests wait longer than the shipped files do.
  */
 export const PATIENT: readonly (readonly [string, string])[] = [['timeout: 0.25s', 'timeout: 10s']];
+
+/** Makes the weir cluster of a bootstrap speak TLS, with a client certificate. */
+function mutualTls(files: TlsFiles): readonly [from: string, to: string] {
+  const cluster = '    - name: weir\n';
+  const context = {
+    '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext',
+    sni: 'localhost',
+    common_tls_context: {
+      // Envoy offers HTTP/2 in the handshake only when told to, and weir speaks nothing else.
+      alpn_protocols: ['h2'],
+      tls_certificates: [
+        { certificate_chain: { filename: files.clientCert }, private_key: { filename: files.clientKey } },
+      ],
+      validation_context: {
+        trusted_ca: { filename: files.ca },
+        match_typed_subject_alt_names: [{ san_type: 'DNS', matcher: { exact: 'localhost' } }],
+      },
+    },
+  };
+  // JSON is YAML.
+  const socket = JSON.stringify({ name: 'envoy.transport_sockets.tls', typed_config: context });
+  return [cluster, `${cluster}      transport_socket: ${socket}\n`];
+}
 
 const closed = (server: Server) =>
   new Promise<void>((resolve) => {
@@ -45,6 +77,13 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     const upstream = await startEchoUpstream(0);
     stops.push(() => closed(upstream.server));
     const env: NodeJS.ProcessEnv = {};
+    const changes = [...(options.changes ?? PATIENT)];
+    if (options.security === 'mTLS') {
+      const files = writeTlsFiles();
+      stops.push(async () => files.remove());
+      Object.assign(env, mutualTlsSettings(files));
+      changes.push(mutualTls(files));
+    }
     if (options.store === 'redis') {
       const redis = await startRedis();
       stops.push(() => redis.stop());
@@ -56,10 +95,10 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
       file: options.envoyFile ?? 'deploy/envoy/envoy.yaml',
       weirPort: weir.grpcPort,
       upstreamPort: upstream.port,
-      changes: options.changes ?? PATIENT,
+      changes,
     });
     stops.push(() => envoy.stop());
-    return { envoy, weir, upstreamPort: upstream.port, stop };
+    return { envoy, weir, weirEnv: env, upstreamPort: upstream.port, stop };
   } catch (error) {
     await stop();
     throw error;

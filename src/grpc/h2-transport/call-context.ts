@@ -17,8 +17,6 @@ export class CallContext {
   readonly maxMessageBytes: number;
   /** How long a unary request may take to arrive. Milliseconds. */
   readonly receiveTimeoutMs: number;
-  /** True while draining: new calls are refused. */
-  draining = false;
   /** Called when the last unary call of {@link started} is over. */
   onQuiet: (() => void) | undefined;
   readonly #budgets = new WeakMap<ServerConnection, ReceiveBudget>();

@@ -32,10 +32,6 @@ export class CallRouter implements RequestHandler {
   }
 
   onRequest(stream: ServerStream, endStream: boolean): void {
-    if (this.#context.draining) {
-      new Refusal(readGrpcHead(stream.head), SHUTTING_DOWN).begin(stream);
-      return;
-    }
     const latest = this.#latest;
     const target =
       this.#recentHeads[latest] === stream.head
@@ -107,6 +103,3 @@ class Refusal implements CallTarget {
     sendError(stream, this.#head.responseHeaders, this.#error);
   }
 }
-
-/** New calls while the server drains; gRPC clients try another server. */
-const SHUTTING_DOWN = new GrpcError(STATUS.UNAVAILABLE, 'the server is shutting down');

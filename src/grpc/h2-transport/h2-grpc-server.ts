@@ -78,11 +78,10 @@ export class H2GrpcServer implements GrpcServer {
   }
 
   /**
-   * Once no handler runs, all there is left to do is to hand over answers, for which a reading client needs no more than the linger time.
+   * Calls that cross the first GOAWAY are served: the second one tells callers which were not, and those they repeat elsewhere. Once no handler runs, all there is left to do is to hand over answers, for which a reading client needs no more than the linger time.
    */
   async #drain(graceMs: number): Promise<void> {
     const context = this.#context;
-    context.draining = true;
     this.#coldServices.endStreams();
     this.#server.closeGracefully();
     let quiet: NodeJS.Timeout | undefined;

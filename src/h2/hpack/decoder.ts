@@ -25,6 +25,7 @@ const STRING_LENGTH_MASK = 0x7f;
 /** Decoded Huffman strings of the field at hand. One for all decoders: nothing in it outlives a field. */
 let scratch = Buffer.allocUnsafeSlow(4096);
 
+/** What `toString('latin1')` of a Buffer calls in the end; it takes any Uint8Array, and spares the checks on the way. */
 const latin1Slice = (
   Buffer.prototype as unknown as { latin1Slice(this: Uint8Array, start: number, end: number): string }
 ).latin1Slice;
@@ -81,6 +82,8 @@ class StringLiteral {
   /** `keep`: in {@link literals}. */
   toText(block: Uint8Array, keep: boolean): string {
     if (this.text !== undefined) return this.text;
+    // Spares a call for each of the thousands of empty strings that a hostile block may hold.
+    if (this.length === 0) return '';
     const { start, end, huffman, scratchStart } = this;
     const text = huffman
       ? latin1Slice.call(scratch, scratchStart, scratchStart + this.length)

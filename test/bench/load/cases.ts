@@ -6,7 +6,7 @@ export type Load =
   | 'saturation'
   /** At half the rate of saturation, which is measured before. */
   | 'half rate'
-  /** New tenants only, at half the rate of saturation: what they cost in pauses and memory. */
+  /** New tenants only, at a quarter of the rate of saturation: what they cost in pauses and memory. */
   | 'arrivals';
 
 /** One line of `npm run bench -- load --list`. */

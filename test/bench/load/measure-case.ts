@@ -148,10 +148,12 @@ async function prepare(bench: BenchCase, target: BenchTarget, options: MeasureOp
     return dose(undefined, options.seconds);
   }
   const full = await run(bench, target, { ...closed, requests: Math.round(perSecond * options.seconds) });
-  const half = full.requests / full.seconds / 2;
-  if (bench.load === 'half rate') return dose(half, options.seconds * 2);
-  const arriving = Math.min(options.many, Math.round(half * ARRIVALS_SECONDS));
-  return { requests: arriving, tenants: arriving, firstTenant: 1_000_000, rate: half };
+  const saturation = full.requests / full.seconds;
+  if (bench.load === 'half rate') return dose(saturation / 2, options.seconds * 2);
+  // Slowly, so that what is waited for is the pause and not the queue behind it.
+  const rate = saturation / 4;
+  const arriving = Math.min(options.many, Math.round(rate * ARRIVALS_SECONDS));
+  return { requests: arriving, tenants: arriving, firstTenant: 1_000_000, rate };
 }
 
 /**

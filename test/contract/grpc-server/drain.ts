@@ -69,7 +69,7 @@ export function describeDrain(transport: Transport): void {
       await Promise.all(closed);
     });
 
-    test('lets a running call finish, refuses the next, then ends', async () => {
+    test('lets a running call finish, refuses new connections, then ends', async () => {
       const { server, port } = await fixture.listening();
       const client = fixture.client(port);
       const running = client.unary(HOLD, Buffer.alloc(0));
@@ -78,7 +78,6 @@ export function describeDrain(transport: Transport): void {
       const drained = server.drain(LONG).then(() => {
         ended = true;
       });
-      expect((await client.unary(ECHO, Buffer.alloc(0))).code).toBe(14);
       expect((await fixture.client(port).unary(ECHO, Buffer.alloc(0))).code).toBe(14);
       expect(ended).toBe(false);
       answer(Buffer.from('finished'));

@@ -313,14 +313,6 @@ describe('CallRouter', () => {
     });
   });
 
-  test('refuses new calls while draining', () => {
-    context.draining = true;
-    expect(call(grpcRequestHead(ECHO))).toMatchObject({
-      grpcStatus: '14',
-      grpcMessage: 'the server is shutting down',
-    });
-  });
-
   describe('what is no gRPC call', () => {
     const plain: RequestHead = { ...grpcRequestHead('/'), fields: ['content-type', 'text/plain'] };
     const text = /^This port speaks gRPC.*\n$/;
