@@ -59,7 +59,10 @@ function checkOut(parent: string, label: string, revision: string): Checkout {
   }
   symlinkSync(join(repositoryRoot, 'node_modules'), join(folder, 'node_modules'));
   say(`building ${revision}`);
-  execFileSync(process.execPath, ['.ci/build.mjs'], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync(process.execPath, ['.ci/build.mjs'], {
+    cwd: folder,
+    stdio: ['ignore', process.stderr.fd, 'inherit'],
+  });
   return { name: `${label} (${revision})`, folder };
 }
 
