@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import {
   type ServerDuplexStream,
   type ServerUnaryCall,
@@ -16,7 +17,7 @@ type AnsweringStream = ServerWritableStream<unknown, unknown> | ServerDuplexStre
 
 /**
  * Guards services that come from libraries (health, reflection): their streams can be ended from outside, do not pile up
- * answers for a caller that does not read, and what their handlers throw stays inside.
+ * answers for a caller that does not read, and what their handlers or the listeners of these throw stays inside.
  */
 export class ColdServices {
   readonly #open = new Set<AnsweringStream>();
@@ -55,11 +56,15 @@ export class ColdServices {
       callback: sendUnaryData<unknown>,
     ) => void;
     return (call: ServerUnaryCall<unknown, unknown>, callback: sendUnaryData<unknown>) => {
+      const fail = (error: unknown): void => {
+        this.#onError(error);
+        callback({ code: status.INTERNAL, details: 'internal error' });
+      };
+      guardListeners(call, fail);
       try {
         run(call, callback);
       } catch (error) {
-        this.#onError(error);
-        callback({ code: status.INTERNAL, details: 'internal error' });
+        fail(error);
       }
     };
   }
@@ -75,11 +80,15 @@ export class ColdServices {
       // grpc-js says so whenever a call is over, also after a good end.
       call.once('cancelled', () => this.#open.delete(call));
       boundUnread(call);
+      const fail = (error: unknown): void => {
+        this.#onError(error);
+        end(call, status.INTERNAL, 'internal error');
+      };
+      guardListeners(call, fail);
       try {
         run(call);
       } catch (error) {
-        this.#onError(error);
-        end(call, status.INTERNAL, 'internal error');
+        fail(error);
       }
     };
   }
@@ -87,6 +96,24 @@ export class ColdServices {
 
 function end(call: AnsweringStream, code: status, details: string): void {
   call.emit('error', { code, details });
+}
+
+/** Events come from the reading of a connection or from Node's own turns: there an exception would cost the connection, or end the process. */
+function guardListeners(call: EventEmitter, fail: (error: unknown) => void): void {
+  const emit = call.emit.bind(call);
+  let failed = false;
+  call.emit = (name: string | symbol, ...args: unknown[]): boolean => {
+    try {
+      return emit(name, ...args);
+    } catch (error) {
+      // Failing says 'error', whose listeners might throw again.
+      if (!failed) {
+        failed = true;
+        fail(error);
+      }
+      return true;
+    }
+  };
 }
 
 /** Reads no further question while answers wait, and ends a stream whose answers nobody reads. */

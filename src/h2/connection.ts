@@ -308,6 +308,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     const problem = peerSettings.read(bytes, start, end);
     if (problem !== undefined) return problem;
     streams.sender.maxFrameBytes = peerSettings.maxFrameBytes;
+    streams.sender.encoder.setPeerTableBytes(peerSettings.leastHeaderTableBytes);
     streams.sender.encoder.setPeerTableBytes(peerSettings.headerTableBytes);
     // The acknowledgement goes first: what follows it obeys the new values (section 6.5.3).
     writeSettingsAck(this.output);

@@ -101,6 +101,7 @@ export class ServedConnection implements ConnectionEvents {
   #receive(chunk: Buffer): void {
     // What comes after the end is read, so that the end arrives, and dropped.
     if (this.#sink.ended) return;
+    this.#sink.countRead(chunk.length);
     try {
       this.#connection.receive(chunk);
     } catch (error) {

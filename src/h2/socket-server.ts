@@ -113,7 +113,9 @@ export class SocketServer {
   }
 
   #onSecureConnection(socket: TLSSocket): void {
-    socket.on('error', () => {});
+    // RFC 9113 section 9.2.1: no renegotiation of TLS 1.2, which is cheap to ask for and dear to do. Node tells of it, and leaves the socket open.
+    socket.disableRenegotiation();
+    socket.on('error', () => socket.destroy());
     const peer = peerName(socket, this.#path);
     const refusal = this.#refusal(socket);
     if (refusal === undefined) {

@@ -4,6 +4,8 @@ import { LINGER_MS } from './socket-server.js';
 
 /** Bytes the operating system did not take yet at which reading stops until they are gone. */
 const PAUSE_BYTES = 65_536;
+/** Bytes read from a socket after which the others have their turn. */
+const TURN_BYTES = 65_536;
 /** How long a peer may take to read what was written before {@link SocketSink.end}. Milliseconds. */
 const END_MS = 10_000;
 
@@ -14,6 +16,10 @@ const END_MS = 10_000;
 export class SocketSink implements ByteSink {
   readonly #socket: Socket;
   #paused = false;
+  /** Not read from until the next turn of the event loop. */
+  #resting = false;
+  /** Read since the last rest. */
+  #readBytes = 0;
   #ended = false;
 
   /** `onWritable` is called when everything written has gone after a write that returned false. */
@@ -22,8 +28,24 @@ export class SocketSink implements ByteSink {
     socket.on('drain', () => {
       if (!this.#paused) return;
       this.#paused = false;
-      socket.resume();
+      if (!this.#resting) socket.resume();
       onWritable();
+    });
+  }
+
+  /**
+   * Counts bytes that came. libuv reads up to 2 MiB of one socket before it looks at another: a few callers that send all they can would keep
+   * every other one, and all timers, waiting for seconds.
+   */
+  countRead(bytes: number): void {
+    this.#readBytes += bytes;
+    if (this.#readBytes < TURN_BYTES || this.#resting) return;
+    this.#readBytes = 0;
+    this.#resting = true;
+    this.#socket.pause();
+    setImmediate(() => {
+      this.#resting = false;
+      if (!this.#paused || this.#ended) this.#socket.resume();
     });
   }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
+import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { ERROR_CODE } from '../../src/h2/error-code.js';
 import type { H2ServerOptions } from '../../src/h2/h2-server.js';
@@ -187,6 +188,32 @@ describe('readers that do not read', () => {
 });
 
 describe('streams by the thousand', () => {
+  test('a peer that sends megabytes has its turns like the others', async () => {
+    await start(limits({ maxConcurrentStreams: 1_000_000 }));
+    const { held } = server.handler;
+    const all = Buffer.concat(ids(100_000).map((id) => call(id, '/hold')));
+    // Not of this event loop: it has to send while the server reads.
+    const sender = new Worker(
+      `const { port, bytes } = require('node:worker_threads').workerData;
+       require('node:net').connect(port, '127.0.0.1').end(Buffer.from(bytes)).resume().on('error', () => {});`,
+      { eval: true, workerData: { port: server.port, bytes: Buffer.concat([PREFACE, settings(), all]) } },
+    );
+    let before = 0;
+    let most = 0;
+    await new Promise<void>((resolve) => {
+      const count = (): void => {
+        most = Math.max(most, held.length - before);
+        before = held.length;
+        if (held.length < 100_000) setImmediate(count);
+        else resolve();
+      };
+      count();
+    });
+    await sender.terminate();
+    // libuv reads up to 2 MiB of a socket at once, where so much has come.
+    expect((most * all.length) / 100_000).toBeLessThan(300_000);
+  });
+
   test('half-open streams beyond the limit are refused', async () => {
     await start(limits({ maxConcurrentStreams: 100 }));
     const { received } = greeted(Buffer.concat(ids(3000).map((id) => call(id, '/', 0))));

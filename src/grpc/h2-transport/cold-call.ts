@@ -6,7 +6,7 @@ import type { CallContext } from './call-context.js';
 import { type CallState, OVER } from './call-state.js';
 import type { Expiring } from './deadline-queue.js';
 import type { GrpcHead } from './grpc-head.js';
-import { MessageReader, PREFIX_BYTES } from './message-reader.js';
+import { MessageReader, PREFIX_BYTES, type ReceiveBudget } from './message-reader.js';
 import { toFields, toMetadata } from './metadata-fields.js';
 import { ACCEPT_ENCODING, percentEncode } from './responses.js';
 
@@ -32,6 +32,8 @@ interface ReceivedMessage {
 }
 
 const MICROS_PER_MS = 1000;
+/** Messages of a stream of requests that its handler may hold: one it has not taken yet, and one whose answer waits for the caller. */
+const HELD_MESSAGES = 2;
 
 /** A call of a service that is asked rarely, as its HTTP/2 stream: messages, metadata and status in both directions. */
 export class ColdCall implements CallState, Expiring {
@@ -45,6 +47,9 @@ export class ColdCall implements CallState, Expiring {
   readonly #head: GrpcHead;
   readonly #context: CallContext;
   readonly #reader: MessageReader;
+  readonly #budget: ReceiveBudget;
+  /** Bytes of each message that the handler may still hold. A call that goes on for long, as Watch does, would else keep them uncounted. */
+  readonly #held: number[] = [];
   readonly #received: ReceivedMessage[] = [];
   readonly #beganMicros: number;
   #listener: ColdListener | undefined;
@@ -72,7 +77,8 @@ export class ColdCall implements CallState, Expiring {
     this.#head = head;
     this.#context = context;
     this.#requestEnded = requestEnded;
-    this.#reader = new MessageReader(context.maxMessageBytes, context.budgetOf(stream));
+    this.#budget = context.budgetOf(stream);
+    this.#reader = new MessageReader(context.maxMessageBytes, this.#budget);
     this.#beganMicros = context.options.monotonicMicros();
     this.metadata = toMetadata(stream.head.fields);
     this.deadline = Date.now() + head.timeoutMicros / MICROS_PER_MS;
@@ -244,6 +250,10 @@ export class ColdCall implements CallState, Expiring {
 
   #hand(bytes: Buffer): void {
     if (this.#over) return;
+    if (!this.#hold(bytes.length)) {
+      this.#fail(this.#context.readError(this.#reader, 'no room'));
+      return;
+    }
     let message: unknown;
     try {
       message = this.#method.requestDeserialize(bytes);
@@ -253,6 +263,16 @@ export class ColdCall implements CallState, Expiring {
     }
     this.#wanted = false;
     if (this.#listener?.onMessage(message) === true) this.#wanted = true;
+  }
+
+  /** Counts a message for the handler; false when the connection holds too much already. */
+  #hold(bytes: number): boolean {
+    if (!this.#budget.take(bytes)) return false;
+    this.#held.push(bytes);
+    if (this.#method.requestStream && this.#held.length > HELD_MESSAGES) {
+      this.#budget.give(this.#held.shift() as number);
+    }
+    return true;
   }
 
   #tellEnd(): void {
@@ -272,6 +292,7 @@ export class ColdCall implements CallState, Expiring {
     this.#stream.state = OVER;
     this.#context.deadlines.remove(this);
     this.#reader.drop();
+    for (const bytes of this.#held.splice(0)) this.#budget.give(bytes);
     this.#received.length = 0;
     const listener = this.#listener;
     // Not inside of whatever the handler is doing right now.

@@ -123,6 +123,8 @@ function serveBidi(call: ColdCall, handler: Handler): void {
   const duplex = new Duplex({
     objectMode: true,
     readableHighWaterMark: 1,
+    // Answers may hold their questions.
+    writableHighWaterMark: 1,
     read: () => call.readOn(),
     write: (message, _encoding, sent) => call.sendMessage(message, sent),
     final: (done) => {

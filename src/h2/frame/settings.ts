@@ -34,21 +34,26 @@ const BAD_FRAME_SIZE = new ConnectionFailure(
 /** The settings of the peer that a server without push obeys. The defaults are those of RFC 9113 section 6.5.2. */
 export class PeerSettings {
   headerTableBytes = 4096;
+  /** The least value of {@link headerTableBytes} within the last frame. */
+  leastHeaderTableBytes = 4096;
   initialWindowBytes = INITIAL_WINDOW_BYTES;
   maxFrameBytes = MIN_MAX_FRAME_BYTES;
 
   /**
-   * Takes over the payload `bytes[start, end)` of a SETTINGS frame. When a setting comes twice in it the later one holds; what
-   * lies between has no effect that outlasts the frame (section 6.5.3: values are processed in order). Unknown ones are ignored.
+   * Takes over the payload `bytes[start, end)` of a SETTINGS frame. When a setting comes twice in it the later one holds (section 6.5.3:
+   * values are processed in order); of what lies between only a small header table outlasts the frame, by what it evicts. Unknown ones are
+   * ignored.
    */
   read(bytes: Uint8Array, start: number, end: number): ConnectionFailure | undefined {
     if ((end - start) % SETTING_BYTES !== 0) return PARTIAL;
+    this.leastHeaderTableBytes = this.headerTableBytes;
     for (let at = start; at < end; at += SETTING_BYTES) {
       const identifier = ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
       const value = readUint32(bytes, at + 2);
       switch (identifier) {
         case SETTING.HEADER_TABLE_SIZE:
           this.headerTableBytes = value;
+          this.leastHeaderTableBytes = Math.min(this.leastHeaderTableBytes, value);
           break;
         case SETTING.ENABLE_PUSH:
           if (value > 1) return BAD_PUSH;

@@ -97,6 +97,18 @@ export function describeTls(transport: Transport): void {
       expect(fixture.errors).toHaveLength(2);
     });
 
+    test('a client that renegotiates TLS 1.2 is cut (RFC 9113 section 9.2.1)', async () => {
+      const { port } = await serving();
+      const socket = secureSocket(port, { maxVersion: 'TLSv1.2' });
+      await once(socket, 'secureConnect');
+      socket.write(GREETING);
+      await once(socket, 'data');
+      const closed = closing(socket);
+      socket.renegotiate({}, () => {});
+      await closed;
+      expect(await call(port)).toEqual(ECHOED);
+    });
+
     test('an unknown issuer is the client’s to refuse; the server serves on', async () => {
       const { port } = await serving();
       expect((await call(port, undefined, clients.cert)).code).toBe(14);

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { Duplex, Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { ServiceDefinition, UntypedHandleCall } from '@grpc/grpc-js';
@@ -42,7 +43,7 @@ describe('ColdServices', () => {
       },
     });
     const answers: unknown[] = [];
-    call('Ask', {}, (...answer: unknown[]) => answers.push(answer));
+    call('Ask', new EventEmitter(), (...answer: unknown[]) => answers.push(answer));
     expect(answers).toEqual([[null, 'yes']]);
   });
 
@@ -53,10 +54,33 @@ describe('ColdServices', () => {
     };
     const { call, errors } = guarded({ Ask: fail, Watch: fail });
     const answers: unknown[] = [];
-    call('Ask', {}, (...answer: unknown[]) => answers.push(answer));
+    call('Ask', new EventEmitter(), (...answer: unknown[]) => answers.push(answer));
     expect(answers).toEqual([[{ code: 13, details: 'internal error' }]]);
     const { stream, ends } = deafWritable();
     call('Watch', stream);
+    expect(ends).toEqual([{ code: 13, details: 'internal error' }]);
+    expect(errors).toEqual([error, error]);
+  });
+
+  test('keeps what listeners of a handler throw off the wire, and inside', () => {
+    const error = new Error('secret');
+    const listen = (call: EventEmitter) => {
+      for (const event of ['data', 'cancelled', 'error']) {
+        call.on(event, () => {
+          throw error;
+        });
+      }
+    };
+    const { call, errors } = guarded({ Ask: listen, Watch: listen });
+    const emitter = new EventEmitter();
+    const answers: unknown[] = [];
+    call('Ask', emitter, (...answer: unknown[]) => answers.push(answer));
+    emitter.emit('cancelled', 'cancelled');
+    expect(answers).toEqual([[{ code: 13, details: 'internal error' }]]);
+    const { stream, ends } = deafWritable();
+    call('Watch', stream);
+    stream.emit('data', 1);
+    stream.emit('data', 2);
     expect(ends).toEqual([{ code: 13, details: 'internal error' }]);
     expect(errors).toEqual([error, error]);
   });

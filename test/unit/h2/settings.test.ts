@@ -2,6 +2,7 @@ import { describe, expect } from '@jest/globals';
 import { HeaderField } from '../../../src/h2/hpack/header-field.js';
 import {
   answer,
+  answerLines,
   END_STREAM,
   frame,
   protocolTest,
@@ -28,6 +29,18 @@ describe('SETTINGS of the peer', () => {
       expect(peer.received()).toEqual([`GOAWAY 0 ${code}`]);
     });
   }
+
+  protocolTest('a HEADER_TABLE_SIZE that falls and rises within one frame empties our table', (peer) => {
+    peer.handler.onComplete = (stream) => answer(stream);
+    peer.greet().send(request(1, END_STREAM), settings([1, 0], [1, 4096]));
+    peer.received();
+    peer.send(request(3, END_STREAM));
+    const block = Buffer.concat(peer.sink.written).subarray(9);
+    // RFC 7541 section 4.2: the smallest size and the last one are signalled, and nothing of the old table is named.
+    expect(block.subarray(0, 4).toString('hex')).toBe('203fe11f');
+    expect(block.includes('application/grpc')).toBe(true);
+    expect(peer.received()).toEqual(answerLines(3, 'ok'));
+  });
 
   protocolTest('both values of ENABLE_PUSH are allowed', (peer) => {
     peer.greet().send(settings([2, 0]), settings([2, 1]));

@@ -64,6 +64,41 @@ describe('back-pressure', () => {
   });
 });
 
+describe('turns', () => {
+  const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+  test('a socket that much was read from is not read from until the next turn', async () => {
+    sink.countRead(65_535);
+    expect(socket.isPaused()).toBe(false);
+    sink.countRead(1);
+    expect(socket.isPaused()).toBe(true);
+    await nextTurn();
+    expect(socket.isPaused()).toBe(false);
+    sink.countRead(65_535);
+    expect(socket.isPaused()).toBe(false);
+  });
+
+  test('neither the turn nor the peer alone make it go on while the other does not', async () => {
+    sink.countRead(65_536);
+    sink.write(Buffer.alloc(70_000));
+    await nextTurn();
+    expect(socket.isPaused()).toBe(true);
+    sink.countRead(65_536);
+    await socket.takeAll();
+    expect(socket.isPaused()).toBe(true);
+    await nextTurn();
+    expect(socket.isPaused()).toBe(false);
+  });
+
+  test('the end reads on', async () => {
+    sink.countRead(65_536);
+    sink.end();
+    expect(socket.isPaused()).toBe(false);
+    await nextTurn();
+    expect(socket.isPaused()).toBe(false);
+  });
+});
+
 describe('the end', () => {
   test('comes once all is written; a peer that does not close its side is cut soon after', async () => {
     sink.write(Buffer.alloc(100_000));
