@@ -178,6 +178,16 @@ describe('the end of several workers', () => {
     expect(server.log().at(-1)).toMatchObject({ msg: 'drained' });
   });
 
+  test('does not wait for the replacement of a crashed one', async () => {
+    const server = await start({ SHUTDOWN_DRAIN_DELAY: '1s' });
+    const last = (await workersOf(server)).at(-1);
+    process.kill(last?.pid as number, 'SIGKILL');
+    await waitFor('the pause before the replacement', async () => (await workersOf(server)).length === 2);
+    // The pause ends while the others drain; a worker forked then would hold the end up until it is killed.
+    expect(await server.stop()).toEqual({ code: 0, signal: null });
+    expect(server.log().at(-1)).toMatchObject({ msg: 'drained' });
+  });
+
   test('a signal to a worker is not for it to obey', async () => {
     const server = await start();
     const workers = await workersOf(server);
