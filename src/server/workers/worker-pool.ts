@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from '../../telemetry/logger.js';
 import { StartError } from '../start-error.js';
 import { AddedMetrics } from './added-metrics.js';
+import { closeLostConnections } from './lost-connections.js';
 import type { FromWorker, MetricsJson, ToWorker, WorkerHealth } from './messages.js';
 
 export interface WorkerPoolOptions {
@@ -148,6 +149,7 @@ export class WorkerPool {
     const worker = cluster.fork();
     slot.worker = worker;
     slot.startedMs = performance.now();
+    closeLostConnections(worker);
     worker.on('message', (message: FromWorker) => this.#receive(slot, worker, message));
     worker.once('exit', (code, signal) => this.#onExit(slot, signal ?? `exit code ${code}`));
     // The channel breaks when a worker is killed while it is written to; its exit says the same.
