@@ -21,7 +21,8 @@ test('the demo prints what the policy promises, and stops', async () => {
   expect(Number(ok) + Number(denied)).toBe(200);
 
   const [, , later] = rows[find('100 × GET /open/v5/user-chats, 1 s later')] ?? [];
-  expect(Number(later)).toBeGreaterThanOrEqual(9);
+  // On a busy machine some of what comes within that second is taken by the first burst already.
+  expect(Number(ok) + Number(later)).toBeGreaterThanOrEqual(109);
   const other = rows[find('1 × GET /open/v5/groups')] ?? [];
   expect(other.slice(1, 5)).toEqual(['200', '1', '1000', '999']);
   expect(stdout).toContain('Stopped.');

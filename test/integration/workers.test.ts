@@ -168,6 +168,22 @@ describe('several workers', () => {
   });
 });
 
+test('connections given to a worker that hangs are closed when it ends, so that their callers find another', async () => {
+  const server = await start();
+  const [hung] = await workersOf(server);
+  process.kill(hung?.pid as number, 'SIGSTOP');
+  const asked = clients(server, 6);
+  // Without deadlines: the calls that wait for the hung worker end only when their connection does.
+  const decided = asked.map((client) =>
+    waitFor('a decision', async () => (await client.ask('d', [descriptor(['k=hung'])])).code === STATUS.OK),
+  );
+  await Promise.any(decided);
+  process.kill(hung?.pid as number, 'SIGKILL');
+  expect(await Promise.all(decided)).toEqual(asked.map(() => true));
+  for (const client of asked) client.close();
+  await server.stop();
+});
+
 describe('the end of several workers', () => {
   test('on SIGTERM all of them drain and end, and so does the primary', async () => {
     const server = await start();
@@ -175,6 +191,16 @@ describe('the end of several workers', () => {
     expect(await server.stop()).toEqual({ code: 0, signal: null });
     await gone(pids);
     expect(server.log().filter(({ msg }) => msg === 'draining')).toHaveLength(3);
+    expect(server.log().at(-1)).toMatchObject({ msg: 'drained' });
+  });
+
+  test('does not wait for the replacement of a crashed one', async () => {
+    const server = await start({ SHUTDOWN_DRAIN_DELAY: '1s' });
+    const last = (await workersOf(server)).at(-1);
+    process.kill(last?.pid as number, 'SIGKILL');
+    await waitFor('the pause before the replacement', async () => (await workersOf(server)).length === 2);
+    // The pause ends while the others drain; a worker forked then would hold the end up until it is killed.
+    expect(await server.stop()).toEqual({ code: 0, signal: null });
     expect(server.log().at(-1)).toMatchObject({ msg: 'drained' });
   });
 

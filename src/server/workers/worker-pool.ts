@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from '../../telemetry/logger.js';
 import { StartError } from '../start-error.js';
 import { AddedMetrics } from './added-metrics.js';
+import { closeLostConnections } from './lost-connections.js';
 import type { FromWorker, MetricsJson, ToWorker, WorkerHealth } from './messages.js';
 
 export interface WorkerPoolOptions {
@@ -113,7 +114,7 @@ export class WorkerPool {
 
   /** Lets every worker drain and end; after `patienceMs` and a margin they are killed. */
   async drain(why: string, patienceMs: number): Promise<void> {
-    this.#closing = true;
+    this.#replaceNoMore();
     this.broadcast({ kind: 'drain', why });
     for (const slot of this.#slots) if (slot.health === undefined) slot.worker?.process.kill('SIGKILL');
     const timer = setTimeout(() => this.#kill(), patienceMs + EXIT_MARGIN_MS);
@@ -123,9 +124,15 @@ export class WorkerPool {
 
   /** Ends every worker at once. */
   async close(): Promise<void> {
-    this.#closing = true;
+    this.#replaceNoMore();
     this.#kill();
     await this.#ended();
+  }
+
+  /** Also those whose pause has begun: a worker forked from now on would never be told to start, nor to end. */
+  #replaceNoMore(): void {
+    this.#closing = true;
+    for (const { retry } of this.#slots) clearTimeout(retry);
   }
 
   #kill(): void {
@@ -133,9 +140,7 @@ export class WorkerPool {
   }
 
   async #ended(): Promise<void> {
-    for (const slot of this.#slots) {
-      clearTimeout(slot.retry);
-      const { worker } = slot;
+    for (const { worker } of this.#slots) {
       if (worker !== undefined) await new Promise((resolve) => worker.once('exit', resolve));
     }
   }
@@ -144,6 +149,7 @@ export class WorkerPool {
     const worker = cluster.fork();
     slot.worker = worker;
     slot.startedMs = performance.now();
+    closeLostConnections(worker);
     worker.on('message', (message: FromWorker) => this.#receive(slot, worker, message));
     worker.once('exit', (code, signal) => this.#onExit(slot, signal ?? `exit code ${code}`));
     // The channel breaks when a worker is killed while it is written to; its exit says the same.

@@ -28,6 +28,8 @@ const EVICTION_LOOKS = 64;
 
 /** The record of a key has to be looked for: records have moved. */
 const UNKNOWN = -2;
+/** Names kept in words at a time. */
+const MAX_PLACES = 16;
 
 /** Estimated bytes of one bucket: a character takes one byte or, in a key with one outside ASCII, two. */
 export function bucketBytes(key: string): number {
@@ -45,8 +47,10 @@ export class BucketTable {
   evictions = 0;
   bytes = 0;
   private readonly options: BucketTableOptions;
-  private readonly key = new KeyWords();
-  /** Record of the key loaded last, -1 if it has none. A write mostly follows the read of the same key. */
+  /** Names in words, one per place of a request: a write follows the read of the same name, and many requests name what the one before did. */
+  private readonly places: KeyWords[] = [new KeyWords()];
+  /** The name looked for last, and its record, -1 if it has none. */
+  private key = this.places[0] as KeyWords;
   private found: Slot = UNKNOWN;
   private readonly records = new BucketRecords();
   private readonly index = new KeyIndex(this.records);
@@ -60,17 +64,17 @@ export class BucketTable {
     return this.index.size;
   }
 
-  /** Loads the state stored under `key`, or none. */
-  read(key: string, bucket: RunningBucket): void {
-    const slot = this.find(key);
+  /** Loads the state stored under `key`, or none. `place` is where in a request the key stands, a hint for {@link write}. */
+  read(key: string, bucket: RunningBucket, place: number): void {
+    const slot = this.find(key, place);
     if (slot < 0) bucket.load(0, 0, 0);
     else this.records.loadState(slot, bucket);
   }
 
   /** Stores a state, or drops the bucket if it is blank. `tokenMicros` is monotonic time, not before that of the call before. */
-  write(key: string, bucket: RunningBucket, tokenMicros: number): void {
+  write(key: string, bucket: RunningBucket, place: number, tokenMicros: number): void {
     const { records, heap } = this;
-    let slot = this.find(key);
+    let slot = this.find(key, place);
     if (bucket.isBlank(tokenMicros)) {
       if (slot >= 0) this.drop(slot);
       return;
@@ -92,9 +96,18 @@ export class BucketTable {
     this.sweep(tokenMicros);
   }
 
-  private find(key: string): Slot {
-    if (this.key.load(key) || this.found === UNKNOWN) this.found = this.index.find(this.key);
+  private find(key: string, place: number): Slot {
+    const words = this.wordsAt(place % MAX_PLACES);
+    if (words.load(key) || words !== this.key || this.found === UNKNOWN) {
+      this.key = words;
+      this.found = this.index.find(words);
+    }
     return this.found;
+  }
+
+  private wordsAt(place: number): KeyWords {
+    while (this.places.length <= place) this.places.push((this.places[0] as KeyWords).another());
+    return this.places[place] as KeyWords;
   }
 
   /** When the bucket may be forgotten, on the clock of token buckets. */

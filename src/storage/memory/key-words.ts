@@ -30,6 +30,11 @@ export class KeyWords {
     this.loadNew('');
   }
 
+  /** One for another name, with the same hash. */
+  another(): KeyWords {
+    return new KeyWords(this.seed0, this.seed1);
+  }
+
   /** Takes the words of `key` in. Returns whether it is another one than before: the same again costs next to nothing. */
   load(key: string): boolean {
     if (key === this.key) return false;

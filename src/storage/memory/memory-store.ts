@@ -84,7 +84,7 @@ export class MemoryStore implements BucketStore {
   private settle(item: TakeItem, i: number, tokenMicros: number, windowMicros: number): TakeOutcome {
     const bucket = this.buckets[i] as RunningBucket;
     if (bucket.dirty || bucket.repaired) {
-      this.table.write(item.key, bucket, tokenMicros);
+      this.table.write(item.key, bucket, i, tokenMicros);
       bucket.dirty = false;
       bucket.repaired = false;
     }
@@ -102,7 +102,7 @@ export class MemoryStore implements BucketStore {
       let bucket = many ? seen.get(key) : this.earlier(items, i);
       if (bucket === undefined) {
         bucket = pool[i] ??= new RunningBucket();
-        table.read(key, bucket);
+        table.read(key, bucket, i);
         if (many) seen.set(key, bucket);
       }
       buckets[i] = bucket;

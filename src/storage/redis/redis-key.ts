@@ -13,6 +13,8 @@ export const DEFAULT_KEY_PREFIX = 'weir:1:';
 const TAG_DIGITS = 16;
 /** Keys remembered by {@link RedisKeys}: the digest is most of the cost of a key. */
 const MAX_REMEMBERED = 10_000;
+/** Longer keys are made anew each time: that of a limit override is as long as its caller's descriptor, megabytes if need be. UTF-16 units. */
+const MAX_REMEMBERED_UNITS = 512;
 
 /**
  * The Redis key of a bucket: prefix, hash tag, bucket key. The tag is a digest of domain and first entry, so that all
@@ -22,7 +24,7 @@ export function redisKey(item: KeyParts, prefix: string = DEFAULT_KEY_PREFIX): s
   return `${prefix}{${tagOf(item.key.slice(0, item.tagLength))}}${item.key}`;
 }
 
-/** {@link redisKey} with one prefix, remembered for buckets and tenants that are in use. */
+/** {@link redisKey} with one prefix, remembered for buckets and tenants that are in use. Takes 20 MB at the very most. */
 export class RedisKeys {
   private readonly prefix: string;
   private readonly keys = new Map<string, string>();
@@ -32,7 +34,10 @@ export class RedisKeys {
     this.prefix = prefix;
   }
 
-  of({ key, tagLength }: KeyParts): string {
+  of(parts: KeyParts): string {
+    const { key, tagLength } = parts;
+    // Neither is the tag, which as a part of the key would keep all of it.
+    if (key.length > MAX_REMEMBERED_UNITS) return redisKey(parts, this.prefix);
     const known = this.keys.get(key);
     if (known !== undefined) return known;
     const named = `${this.prefix}{${this.tagOf(key.slice(0, tagLength))}}${key}`;

@@ -7,8 +7,8 @@ import { Asks, encodeNumber, MAX_ENCODED } from './take-script.js';
 /** Work that one more request of a run is to Redis, where a bucket is 1. */
 const RUN_LOAD = 1 / 32;
 
-/** A request of several items: the indexes of their keys and asks, by turns. */
-interface Several {
+/** A request of several items, or a refund: the indexes of their keys and asks, by turns. */
+interface Other {
   readonly items: readonly TakeItem[];
   readonly indexes: readonly number[];
 }
@@ -16,7 +16,7 @@ interface Several {
 interface PendingTake {
   readonly items: readonly TakeItem[];
   readonly deadlineMicros: number;
-  /** Absent for a request of several items. */
+  /** Absent for a request of several items or a refund. */
   readonly run: TakeRun | undefined;
   resolve: ((result: TakeResult) => void) | undefined;
 }
@@ -40,7 +40,7 @@ export class TakeBatch {
   private readonly keys: string[] = [];
   private readonly slots = new Map<string, BucketSlot>();
   private readonly asks = new Asks();
-  private readonly steps: (TakeRun | Several)[] = [];
+  private readonly steps: (TakeRun | Other)[] = [];
   private pending = 0;
 
   constructor(names: RedisKeys) {
@@ -61,7 +61,8 @@ export class TakeBatch {
     this.itemCount += items.length;
     this.pending++;
     if (deadlineMicros < this.soonestDeadline) this.soonestDeadline = deadlineMicros;
-    const run = items.length === 1 ? this.addOne(items[0] as TakeItem) : this.addSeveral(items);
+    const first = items[0] as TakeItem;
+    const run = items.length === 1 && !first.refund ? this.addRun(first) : this.addOther(items);
     return new Promise((resolve) => {
       this.takes.push({ items, deadlineMicros, run, resolve });
     });
@@ -96,7 +97,7 @@ export class TakeBatch {
       if (run === undefined) {
         if (take.resolve !== undefined) {
           settled++;
-          this.settle(take, readSeveral(items, values, at, nowMicros));
+          this.settle(take, readOther(items, values, at, nowMicros));
         }
         at += 3 * items.length;
         continue;
@@ -131,7 +132,7 @@ export class TakeBatch {
     return settled;
   }
 
-  private addOne(item: TakeItem): TakeRun {
+  private addRun(item: TakeItem): TakeRun {
     const slot = this.slotOf(item);
     const open = slot.run;
     if (open?.accepts(item) && open.count < MAX_ENCODED) {
@@ -140,7 +141,7 @@ export class TakeBatch {
       return open;
     }
     // How a single item weighs in its request makes no difference to the bucket.
-    const run = new TakeRun(item, slot, this.asks.indexOf(item.rate, item.hits, item.refund, 'enforce'));
+    const run = new TakeRun(item, slot, this.asks.indexOf(item.rate, item.hits, false, 'enforce'));
     slot.run = run;
     this.steps.push(run);
     slot.steps++;
@@ -148,7 +149,7 @@ export class TakeBatch {
     return run;
   }
 
-  private addSeveral(items: readonly TakeItem[]): undefined {
+  private addOther(items: readonly TakeItem[]): undefined {
     const indexes: number[] = [];
     for (const item of items) {
       const slot = this.slotOf(item);
@@ -203,7 +204,7 @@ export class TakeBatch {
 
 const ZERO = encodeNumber(0);
 
-function readSeveral(
+function readOther(
   items: readonly TakeItem[],
   values: readonly number[],
   from: number,

@@ -1,6 +1,6 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { outcome } from '../../limiter/outcome.js';
-import { askedCarry, askedWhole, type TokenBucketRate } from '../../limiter/rate.js';
+import { askedCarry, askedWhole } from '../../limiter/rate.js';
 
 /** A bucket of a call. */
 export interface BucketSlot {
@@ -13,7 +13,7 @@ export interface BucketSlot {
 }
 
 /**
- * Requests of one item each that ask the same of one bucket, with nothing else on that bucket between them. They go to the script as
+ * Requests of one item each, no refunds, that ask the same of one bucket, with nothing else on that bucket between them. They go to the script as
  * one step with a count. It answers with the state that the first one found and how many passed; which are the first, since a bucket
  * that could not serve one cannot serve the next. From that {@link next} tells each one's outcome, exactly.
  */
@@ -42,7 +42,7 @@ export class TakeRun {
   /** Whether a request with `item` may join, which has the key of this run. */
   accepts({ rate, hits, refund }: TakeItem): boolean {
     const own = this.item;
-    return own.rate === rate && own.hits === hits && !own.refund && !refund;
+    return own.rate === rate && own.hits === hits && !refund;
   }
 
   /** The count as take.lua wants it: 0 where nothing else of the call concerns the bucket. */
@@ -58,7 +58,7 @@ export class TakeRun {
 
   /** Reads the reply to this run at `at` of `values`. Returns where the next one begins. */
   start(values: readonly number[], at: number, nowMicros: number): number {
-    const { rate, hits, refund } = this.item;
+    const { rate, hits } = this.item;
     this.started = true;
     let found = values[at++] as number;
     if (this.count > 1) {
@@ -76,7 +76,7 @@ export class TakeRun {
     }
     this.whole = nowMicros + found;
     this.part = rate.q > 1 ? (values[at++] as number) : 0;
-    if (hits > 0 || refund) {
+    if (hits > 0) {
       this.costWhole = askedWhole(rate, hits);
       this.costCarry = askedCarry(rate, hits);
     }
@@ -89,9 +89,7 @@ export class TakeRun {
     this.passing--;
     const { rate, hits } = item;
     if (rate.kind === 'window') {
-      this.part = item.refund ? Math.max(0, this.part - hits) : this.part + hits;
-    } else if (item.refund) {
-      this.giveBack(rate, nowMicros);
+      this.part += hits;
     } else {
       this.whole += this.costWhole;
       this.part += this.costCarry;
@@ -101,18 +99,5 @@ export class TakeRun {
       }
     }
     return outcome(item, false, this.whole, this.part, nowMicros);
-  }
-
-  private giveBack(rate: TokenBucketRate, nowMicros: number): void {
-    this.whole -= this.costWhole;
-    this.part -= this.costCarry;
-    if (this.part < 0) {
-      this.part += rate.q;
-      this.whole -= 1;
-    }
-    if (this.whole < nowMicros) {
-      this.whole = nowMicros;
-      this.part = 0;
-    }
   }
 }

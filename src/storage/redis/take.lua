@@ -14,9 +14,9 @@
 --            digit from 0 (code 48) to 63 (code 111) of a number to the base 64.
 --              key ask count   a run: `count` requests, equal and each of this one item; indexes count from 1. 0 stands for a run of one on
 --                              a bucket that no other step names
---              0 items 0       a request of several items; for each item a step `key ask 0` follows
+--              0 items 0       any other request; for each item a step `key ask 0` follows
 --         then for each ask 7 numbers:
---              what        0 take, 1 peek (hits 0), 2 refund (its runs have a count of 1)
+--              what        0 take, 1 peek (hits 0), 2 refund (never in a run)
 --              enforcement 0 enforce, 1 observe, 2 quota; a request of one item does not look at it
 --              unit        q of a token bucket's rate; minus the length in microseconds of a window
 --              fill        whole microseconds an empty bucket needs to fill; requests per unit of a window
@@ -26,7 +26,7 @@
 -- Reply   flat list of integers: the time used in microseconds, then in order
 --         for a run of one: the state found, as -1 - state if the request was limited
 --         for a longer run: how many were not limited, which are the first, then the state that the first one found
---         for each item of a request of several: 1 if limited else 0; time at which the bucket is full, carry -- or start of the
+--         for each item of another request: 1 if limited else 0; time at which the bucket is full, carry -- or start of the
 --           window, count
 --         The state found is the microseconds until a token bucket is full, followed by its carry if q > 1; the count of a window.
 --
@@ -66,15 +66,10 @@ if raw < seen and seen - raw <= MAX_STEP then now = seen end
 local countDenied = ARGV[3] == '1'
 local steps = ARGV[4]
 
-local values
-if #KEYS <= CHUNK then
-  values = call('MGET', unpack(KEYS))
-else
-  values = {}
-  for first = 1, #KEYS, CHUNK do
-    local some = call('MGET', unpack(KEYS, first, math.min(first + CHUNK - 1, #KEYS)))
-    for i = 1, #some do values[first + i - 1] = some[i] end
-  end
+local values = call('MGET', unpack(KEYS, 1, math.min(CHUNK, #KEYS)))
+for first = CHUNK + 1, #KEYS, CHUNK do
+  local more = call('MGET', unpack(KEYS, first, math.min(first + CHUNK - 1, #KEYS)))
+  for i = 1, #more do values[first + i - 1] = more[i] end
 end
 
 -- The running state of each key that was looked at, and whether it must be stored.
@@ -85,13 +80,9 @@ local storedEnds = {}
 local asks = {}
 for at = 5, #ARGV, 7 do
   asks[#asks + 1] = {
-    what = tonumber(ARGV[at]),
-    enforcement = tonumber(ARGV[at + 1]),
-    unit = tonumber(ARGV[at + 2]),
-    fill = tonumber(ARGV[at + 3]),
-    fillCarry = tonumber(ARGV[at + 4]),
-    cost = tonumber(ARGV[at + 5]),
-    costCarry = tonumber(ARGV[at + 6]),
+    what = tonumber(ARGV[at]), enforcement = tonumber(ARGV[at + 1]), unit = tonumber(ARGV[at + 2]),
+    fill = tonumber(ARGV[at + 3]), fillCarry = tonumber(ARGV[at + 4]),
+    cost = tonumber(ARGV[at + 5]), costCarry = tonumber(ARGV[at + 6]),
   }
 end
 
@@ -120,25 +111,23 @@ end
 local function load(k)
   local value = values[k]
   if value then
-    local a = match(value, '^t1:(%d+):0:1$')
-    if a then
-      a = tonumber(a)
-      unit[k], whole[k], part[k], storedEnds[k] = 1, a, 0, a
+    local form, a, b, c = match(value, '^([tw])1:(%d+):(%d+):(%d+)$')
+    a, b, c = tonumber(a), tonumber(b), tonumber(c)
+    if form == 't' then
+      unit[k], whole[k], part[k], storedEnds[k] = c, a, b, a
       return
-    end
-    local form, b, c
-    form, a, b, c = match(value, '^([tw])1:(%d+):(%d+):(%d+)$')
-    if form then
-      a, b, c = tonumber(a), tonumber(b), tonumber(c)
-      if form == 't' then
-        unit[k], whole[k], part[k], storedEnds[k] = c, a, b, a
-      else
-        unit[k], whole[k], part[k], storedEnds[k] = -c, a, b, a + c
-      end
+    elseif form == 'w' then
+      unit[k], whole[k], part[k], storedEnds[k] = -c, a, b, a + c
       return
     end
   end
   unit[k], whole[k], part[k] = 0, 0, 0
+end
+
+-- Whether more was taken than a bucket holds.
+local function overdrawn(w, c, ask)
+  local empty = now + ask.fill
+  return w > empty or (w == empty and c > ask.fillCarry)
 end
 
 -- The state of a token bucket in the terms of an ask: between full (now) and empty (now + time to fill), in parts of 1/q. The third result
@@ -152,13 +141,30 @@ local function read(k, ask)
     c = 0
   end
   if w < now then return now, 0, false end
-  local empty = now + ask.fill
-  if w > empty or (w == empty and c > ask.fillCarry) then return empty, ask.fillCarry, true end
+  if overdrawn(w, c, ask) then return now + ask.fill, ask.fillCarry, true end
   return w, c, false
+end
+
+-- A state once the hits of an ask were taken.
+local function taken(w, c, ask)
+  w, c = w + ask.cost, c + ask.costCarry
+  if c >= ask.unit then return w + 1, c - ask.unit end
+  return w, c
 end
 
 local reply = { now }
 local filled = 1
+
+-- The reply to a run of `count`.
+local function answer(count, passed, found)
+  if count > 1 then
+    reply[filled + 1], reply[filled + 2] = passed, found
+    filled = filled + 2
+  else
+    filled = filled + 1
+    reply[filled] = passed == 0 and -1 - found or found
+  end
+end
 
 -- The most frequent step by far, without the tables: one take from a token bucket that no other step names. Returns whether it was one; false
 -- leaves it to the general way.
@@ -201,84 +207,60 @@ end
 
 -- A run on a token bucket: requests of one item, so that nothing need be taken back.
 local function runTokens(k, ask, count)
-  if count == 0 then count = 1 end
-  local q, fillCarry, cost, costCarry = ask.unit, ask.fillCarry, ask.cost, ask.costCarry
-  local w, c, repaired = read(k, ask)
+  local w, c, changes = read(k, ask)
   local foundWhole, foundCarry = w, c
-  local passed, took = 0, repaired
-  if ask.what == 2 then
-    passed = 1
-    if (cost > 0 or costCarry > 0) and (w > now or c > 0) then
-      w, c = w - cost, c - costCarry
-      if c < 0 then w, c = w - 1, c + q end
-      if w < now then w, c = now, 0 end
-      took = true
-    end
-  else
-    local empty = now + ask.fill
-    local nextWhole, nextCarry = w + cost, c + costCarry
-    if nextCarry >= q then nextWhole, nextCarry = nextWhole + 1, nextCarry - q end
-    while passed < count and (nextWhole < empty or (nextWhole == empty and nextCarry <= fillCarry)) do
-      if ask.what == 1 then
-        passed = count
-        break
-      end
-      passed, took = passed + 1, true
-      w, c = nextWhole, nextCarry
-      nextWhole, nextCarry = w + cost, c + costCarry
-      if nextCarry >= q then nextWhole, nextCarry = nextWhole + 1, nextCarry - q end
+  local passed = 0
+  local nextWhole, nextCarry = taken(w, c, ask)
+  while passed < count and not overdrawn(nextWhole, nextCarry, ask) do
+    if ask.what == 1 then
+      passed = count
+    else
+      passed, changes, w, c = passed + 1, true, nextWhole, nextCarry
+      nextWhole, nextCarry = taken(w, c, ask)
     end
   end
   -- Where nothing was taken, the rounding of a mere look is forgotten.
-  if took then unit[k], whole[k], part[k], changed[k] = q, w, c, true end
-  local found = foundWhole - now
-  filled = filled + 1
-  if count > 1 then
-    reply[filled] = passed
-    filled = filled + 1
-    reply[filled] = found
-  else
-    reply[filled] = passed == 0 and -1 - found or found
-  end
-  if q > 1 then
+  if changes then unit[k], whole[k], part[k], changed[k] = ask.unit, w, c, true end
+  answer(count, passed, foundWhole - now)
+  if ask.unit > 1 then
     filled = filled + 1
     reply[filled] = foundCarry
   end
 end
 
-local function startWindow(k, ask)
+-- Start and count of the window that holds now.
+local function readWindow(k, ask)
   local start = now - now % -ask.unit
   if unit[k] ~= ask.unit or whole[k] ~= start then return start, 0 end
   return start, part[k]
 end
 
-local function runHits(k, ask, count)
-  local hits, limit = ask.cost, ask.fill
-  local start, found = startWindow(k, ask)
-  local counted, passed = found, 0
+-- The count after the hits of an ask, whether they are over the limit, and whether that changes what is stored.
+local function counted(count, ask, hits)
   if ask.what == 2 then
-    counted, passed = math.max(0, found - hits), 1
-  else
-    for _ = 1, math.max(count, 1) do
-      local limited = counted + hits > limit
-      if not limited then passed = passed + 1 end
-      if countDenied or not limited then counted = math.min(counted + hits, MAX_COUNT) end
-    end
+    local left = math.max(0, count - hits)
+    return left, false, left ~= count
   end
-  if counted ~= found or (hits > 0 and (countDenied or passed > 0) and ask.what ~= 2) then
-    unit[k], whole[k], part[k], changed[k] = ask.unit, start, counted, true
-  end
-  filled = filled + 1
-  if count > 1 then
-    reply[filled] = passed
-    filled = filled + 1
-    reply[filled] = found
-  else
-    reply[filled] = passed == 0 and -1 - found or found
-  end
+  local after = count + hits
+  local limited = after > ask.fill
+  if hits > 0 and (countDenied or not limited) then return math.min(after, MAX_COUNT), limited, true end
+  return count, limited, false
 end
 
--- Requests of several items. They apply in order on the running state; what a denied request did is taken back.
+local function runHits(k, ask, count)
+  local start, found = readWindow(k, ask)
+  local running, passed, changes = found, 0, false
+  for _ = 1, count do
+    local limited, differs
+    running, limited, differs = counted(running, ask, ask.cost)
+    if not limited then passed = passed + 1 end
+    changes = changes or differs
+  end
+  if changes then unit[k], whole[k], part[k], changed[k] = ask.unit, start, running, true end
+  answer(count, passed, found)
+end
+
+-- Other requests. Their items apply in order on the running state; what a denied request did is taken back.
 
 local dirty, savedUnit, savedWhole, savedPart = {}, {}, {}, {}
 
@@ -298,36 +280,26 @@ end
 
 local function takeTokens(k, ask)
   readTokens(k, ask)
+  local w, c = whole[k], part[k]
   if ask.what == 2 then
-    if (ask.cost == 0 and ask.costCarry == 0) or (whole[k] == now and part[k] == 0) then return false end
-    local w, c = whole[k] - ask.cost, part[k] - ask.costCarry
+    if (ask.cost == 0 and ask.costCarry == 0) or (w == now and c == 0) then return false end
+    w, c = w - ask.cost, c - ask.costCarry
     if c < 0 then w, c = w - 1, c + ask.unit end
     if w < now then w, c = now, 0 end
-    whole[k], part[k], dirty[k] = w, c, true
-    return false
+  else
+    w, c = taken(w, c, ask)
+    if overdrawn(w, c, ask) then return true end
+    if ask.what == 1 then return false end
   end
-  local w, c = whole[k] + ask.cost, part[k] + ask.costCarry
-  if c >= ask.unit then w, c = w + 1, c - ask.unit end
-  local empty = now + ask.fill
-  if w > empty or (w == empty and c > ask.fillCarry) then return true end
-  if ask.what == 0 then whole[k], part[k], dirty[k] = w, c, true end
+  whole[k], part[k], dirty[k] = w, c, true
   return false
 end
 
-local function countHits(k, ask, hits, refund)
-  whole[k], part[k] = startWindow(k, ask)
-  unit[k] = ask.unit
-  local before = part[k]
-  if refund then
-    part[k] = math.max(0, before - hits)
-    if part[k] ~= before then dirty[k] = true end
-    return false
-  end
-  local after = before + hits
-  local limited = after > ask.fill
-  if hits > 0 and (countDenied or not limited) then
-    part[k], dirty[k] = math.min(after, MAX_COUNT), true
-  end
+local function countHits(k, ask, hits)
+  local start, before = readWindow(k, ask)
+  local after, limited, changes = counted(before, ask, hits)
+  unit[k], whole[k], part[k] = ask.unit, start, after
+  if changes then dirty[k] = true end
   return limited
 end
 
@@ -348,11 +320,7 @@ local function decide(ks, items)
   for i = 1, #ks do
     local k, ask = ks[i], items[i]
     local limited
-    if ask.unit < 0 then
-      limited = countHits(k, ask, ask.cost, ask.what == 2)
-    else
-      limited = takeTokens(k, ask)
-    end
+    if ask.unit < 0 then limited = countHits(k, ask, ask.cost) else limited = takeTokens(k, ask) end
     report(slot, limited, k)
     slot = slot + 3
     if ask.enforcement == 2 then
@@ -369,8 +337,8 @@ local function decide(ks, items)
       local k, ask = ks[i], items[i]
       local limited = reply[slot] == 1
       if ask.unit < 0 then
-        local hits = (countDenied and ask.what ~= 2) and ask.cost or 0
-        countHits(k, ask, hits, false)
+        -- Refunds of a denied request change nothing; 0 hits are a look.
+        countHits(k, ask, (countDenied and ask.what ~= 2) and ask.cost or 0)
         report(slot, limited, k)
       elseif not limited then
         readTokens(k, ask)
@@ -387,14 +355,8 @@ local function decide(ks, items)
   end
 end
 
-local function step(at)
-  local a, b, c, d, e, f = byte(steps, at, at + 5)
-  return (a * 64 + b) * 64 + c - ZEROS, (d * 64 + e) * 64 + f - ZEROS
-end
-
 local at = 1
 while at <= #steps do
-  -- The text of step(), spared a call.
   local a, b, c, d, e, f, g, h, i = byte(steps, at, at + 8)
   local k, n = (a * 64 + b) * 64 + c - ZEROS, (d * 64 + e) * 64 + f - ZEROS
   at = at + 9
@@ -403,15 +365,16 @@ while at <= #steps do
     local ask = asks[n]
     if count > 0 or not takeAlone(k, ask) then
       if not unit[k] then load(k) end
-      if ask.unit > 0 then runTokens(k, ask, count) else runHits(k, ask, count) end
+      local run = ask.unit > 0 and runTokens or runHits
+      run(k, ask, count > 0 and count or 1)
     end
   else
     local ks, items = {}, {}
-    for i = 1, n do
-      local key, ask = step(at)
-      at = at + 9
-      if not unit[key] then load(key) end
-      ks[i], items[i] = key, asks[ask]
+    for item = 1, n do
+      a, b, c, d, e, f = byte(steps, at, at + 5)
+      k, at = (a * 64 + b) * 64 + c - ZEROS, at + 9
+      if not unit[k] then load(k) end
+      ks[item], items[item] = k, asks[(d * 64 + e) * 64 + f - ZEROS]
     end
     decide(ks, items)
   end
@@ -419,13 +382,9 @@ end
 
 for k in pairs(changed) do
   local u, w, c = unit[k], whole[k], part[k]
-  if u < 0 then
-    if c > 0 then
-      store(k, format(WINDOW, w, c, -u), w - u, storedEnds[k])
-    elseif values[k] then
-      call('DEL', KEYS[k])
-    end
-  elseif w > now or c > 0 then
+  if u < 0 and c > 0 then
+    store(k, format(WINDOW, w, c, -u), w - u, storedEnds[k])
+  elseif u > 0 and (w > now or c > 0) then
     store(k, u == 1 and format(WHOLE_TOKENS, w) or format(TOKENS, w, c, u), w, storedEnds[k])
   elseif values[k] then
     call('DEL', KEYS[k])

@@ -5,17 +5,21 @@ import { RedisStore } from '../../../src/storage/redis/redis-store.js';
 import { startRedis } from '../../support/redis-server.js';
 import { takeItem } from '../../support/take-items.js';
 import { cpuMicros } from '../cpu.js';
+import { FIGURE_HEADING, type Figure, formatFigure, median, QUICK } from './measure.js';
 
 /**
- * CPU microseconds per decision of the Redis store and of Redis itself, for calls of several sizes, each decision on a bucket of its own or
- * all on one. `node build/test/bench/micro/take-script.bench.js [decisions per row]`
+ * CPU microseconds per decision of the Redis store and of Redis itself: turns of several sizes, each decision on a bucket of its own or
+ * all on one. Arguments choose the cases whose names hold one of them.
  */
 const SIZES = [1, 16, 64, 256];
 /** Calls that wait for answers at the same time, as they do under load. */
 const CALLS_IN_FLIGHT = 2;
+const ROUNDS = QUICK ? 1 : 5;
+/** Redis's CPU time is told in steps of 10 ms. */
+const DECISIONS = QUICK ? 5000 : 40_000;
 const RATES = {
-  '1 µs a token': tokenBucketRate(4_000_000_000, 1_000_000, 1_000_000),
-  'a third of a second': tokenBucketRate(4_000_000, 3, 1_000_000),
+  'whole µs a token': tokenBucketRate(4_000_000_000, 1_000_000, 1_000_000),
+  'thirds of a µs': tokenBucketRate(4_000_000, 3, 1_000_000),
 };
 
 type Takes = readonly (readonly TakeItem[])[];
@@ -37,30 +41,46 @@ async function run(store: RedisStore, takes: Takes, size: number, decisions: num
   await Promise.all(Array.from({ length: CALLS_IN_FLIGHT }, turns));
 }
 
-async function main(): Promise<void> {
-  const decisions = Number(process.argv[2] ?? 60_000);
+async function measure(
+  name: string,
+  store: RedisStore,
+  pid: number,
+  takes: Takes,
+  size: number,
+): Promise<Figure[]> {
+  const weir: number[] = [];
+  const redis: number[] = [];
+  await run(store, takes, size, DECISIONS / 4);
+  for (let round = 0; round < ROUNDS; round++) {
+    const own = process.cpuUsage();
+    const theirs = cpuMicros(pid);
+    await run(store, takes, size, DECISIONS);
+    const { user, system } = process.cpuUsage(own);
+    weir.push((user + system) / DECISIONS);
+    redis.push((cpuMicros(pid) - theirs) / DECISIONS);
+  }
+  return [
+    { name: `${name}: weir`, value: median(weir), least: Math.min(...weir), unit: 'µs' },
+    { name: `${name}: Redis`, value: median(redis), least: Math.min(...redis), unit: 'µs' },
+  ];
+}
+
+async function main(filters: readonly string[], asJson: boolean): Promise<void> {
   const redis = await startRedis();
   const store = new RedisStore({ address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
   await store.reached;
-  console.log(`CPU µs per decision, Node ${process.version}`);
-  console.log('rate                 keys      takes a turn    weir   Redis   together');
-  for (const [name, rate] of Object.entries(RATES)) {
+  if (!asJson) console.log(FIGURE_HEADING);
+  for (const [rateName, rate] of Object.entries(RATES)) {
     for (const keys of [1000, 1]) {
       const takes = Array.from({ length: keys }, (_, i) => [
-        takeItem(`5:bench6:tenant8:acme${1000 + i}14:resource_group10:user-chats${name}`, rate),
+        takeItem(`5:bench6:tenant8:acme${1000 + i}14:resource_group10:user-chats${rateName}`, rate),
       ]);
       for (const size of SIZES) {
-        await run(store, takes, size, decisions / 4);
-        const own = process.cpuUsage();
-        const theirs = cpuMicros(redis.pid);
-        await run(store, takes, size, decisions);
-        const { user, system } = process.cpuUsage(own);
-        const weir = (user + system) / decisions;
-        const server = (cpuMicros(redis.pid) - theirs) / decisions;
-        const cells = [weir, server, weir + server].map((micros) => micros.toFixed(2).padStart(7));
-        console.log(
-          `${name.padEnd(20)} ${String(keys).padEnd(9)} ${String(size).padEnd(12)} ${cells.join(' ')}`,
-        );
+        const name = `${rateName}, ${keys === 1 ? 'one key' : `${keys} keys`}, ${size} a turn`;
+        if (filters.length > 0 && !filters.some((part) => name.includes(part))) continue;
+        for (const figure of await measure(name, store, redis.pid, takes, size)) {
+          console.log(asJson ? JSON.stringify(figure) : formatFigure(figure));
+        }
       }
     }
   }
@@ -68,4 +88,4 @@ async function main(): Promise<void> {
   await redis.stop();
 }
 
-void main();
+void main(process.argv.slice(2), process.env['BENCH_JSON'] === '1');

@@ -20,11 +20,11 @@ const GROUPS = ['generic', 'http2', 'hpack'];
 /** How long h2spec waits for each answer. Seconds. */
 const ANSWER_TIMEOUT_SECONDS = 5;
 
-/** All cases of the program, in its order. */
+/** All cases of the program, the strict one included, in its order. */
 export function h2specCases(program: string): H2specCase[] {
   return GROUPS.flatMap((group) => {
     let section = '';
-    return execFileSync(program, ['--dryrun', group], { encoding: 'utf8' })
+    return execFileSync(program, ['--strict', '--dryrun', group], { encoding: 'utf8' })
       .split('\n')
       .flatMap((line) => {
         section = /^ +([\d.]+)\. /.exec(line)?.[1] ?? section;
@@ -48,6 +48,7 @@ export async function runH2spec(
       program,
       [
         ...['-h', '127.0.0.1', '-p', String(port), '-o', String(ANSWER_TIMEOUT_SECONDS), '-j', report],
+        '--strict',
         ...args,
         ...GROUPS,
       ],

@@ -1,0 +1,26 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, test } from '@jest/globals';
+import { RedisKeys, redisKey } from '../../../../src/storage/redis/redis-key.js';
+
+const PREFIX = 'weir:1:';
+
+test('remembered keys are those made anew, whatever their length', () => {
+  const keys = new RedisKeys(PREFIX);
+  for (const length of [1, 400, 512, 513, 5000]) {
+    const parts = { key: `1:d${'ü'.repeat(length)}`, tagLength: 4 };
+    expect([keys.of(parts), keys.of(parts)]).toEqual([redisKey(parts), redisKey(parts)]);
+  }
+});
+
+test('keys as long as a caller likes are not remembered', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const keys = new RedisKeys(PREFIX);
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  for (let i = 0; i < 500; i++) keys.of({ key: `${i}`.padEnd(100_000, 'x'), tagLength: 50 });
+  collect();
+  // Remembered, they or their tags would take 50 MB.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000);
+});
