@@ -62,6 +62,7 @@ export const CASES: readonly BenchCase[] = [
   bench('100 connections', { connections: 100, streams: 4 }),
   bench('TLS', { tls: true }),
   bench('behind Envoy', { envoy: true, connections: 8, streams: 4 }),
+  bench('half rate', { load: 'half rate' }),
   bench('half rate, 1,000 tenants', { load: 'half rate', generator: 'own', tenants: 1000, verdict: 'kept' }),
   bench('new tenants arrive', {
     load: 'arrivals',

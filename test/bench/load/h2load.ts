@@ -18,6 +18,8 @@ export interface H2loadOptions {
   readonly requests: number;
   readonly connections: number;
   readonly streams: number;
+  /** Requests a second; undefined: as fast as answers come. */
+  readonly rate: number | undefined;
 }
 
 /** Length-prefixed message (gRPC over HTTP/2, "Length-Prefixed-Message"). */
@@ -37,6 +39,7 @@ export async function h2load(options: H2loadOptions): Promise<LoadResult> {
     const log = join(folder, 'log');
     const args = ['-n', String(requests), '-c', String(connections), '-m', String(options.streams)];
     args.push('--log-file', log);
+    if (options.rate !== undefined) args.push('--rps', String(Math.max(1, options.rate / connections)));
     for (const header of options.headers ?? []) args.push('-H', header);
     let path = '/';
     if (message !== undefined) {

@@ -64,7 +64,7 @@ function send(bench: BenchCase, target: BenchTarget, dose: Dose): Promise<LoadRe
     const encoded = Buffer.from(message).toString('base64');
     return runLoadClient({ host, port, tls, message: encoded, connections, streams, ...dose });
   }
-  const common = { requests: dose.requests, connections, streams };
+  const common = { requests: dose.requests, connections, streams, rate: dose.rate };
   if (target.envoyPort !== undefined) {
     const headers = [`x-tenant: ${TENANT}`];
     return h2load({
