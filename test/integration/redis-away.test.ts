@@ -172,6 +172,20 @@ describe('while calls run', () => {
 });
 
 describe('deadlines and bounds', () => {
+  test('a request of thousands of buckets may keep Redis busy for longer than others, and is no sign of a hung one', async () => {
+    const large = await reached({ timeoutMicros: 10_000_000 });
+    const small = await reached({ timeoutMicros: 10_000_000 });
+    redis.pause();
+    const items = Array.from({ length: 10_000 }, (_, i) => takeItem(`k${i}`, HUNDRED));
+    const decided = large.take(items, Infinity);
+    const failed = hit(small);
+    await waitFor('the silence to be noticed', () => !small.connected);
+    expect(large.connected).toBe(true);
+    redis.resume();
+    expect(reason(await decided)).toBe('decided');
+    expect(reason(await failed)).not.toBe('timeout');
+  });
+
   test('each take ends by its own deadline, and the tokens of a late answer stay taken', async () => {
     const store = await reached({ timeoutMicros: 2_000_000, breakerFailures: 1000 });
     await hit(store);

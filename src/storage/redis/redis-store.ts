@@ -64,6 +64,8 @@ export const DEFAULT_BREAKER_FAILURES = 5;
  * about Redis, they may be shorter than the way to it.
  */
 const SILENCE_MICROS = 400_000;
+/** What one item may take Redis on top of that: a request of thousands of descriptors is one call, and no sign of a hung Redis. */
+const SILENCE_MICROS_PER_ITEM = 50;
 /** Longest that closing waits for answers, milliseconds. */
 const CLOSE_WAIT_MS = 500;
 /** The probe's bucket fills in a second, so its key does not stay. */
@@ -379,7 +381,8 @@ export class RedisStore implements BucketStore {
     const [oldest] = this.sent;
     if (oldest === undefined || !this.connection.up) return;
     const quiet = this.monotonicMicros() - Math.max(oldest.sentMicros, this.answeredMicros);
-    if (quiet >= SILENCE_MICROS) this.connection.noteSilence(quiet);
-    else this.watchSilence(SILENCE_MICROS - quiet);
+    const patience = SILENCE_MICROS + oldest.itemCount * SILENCE_MICROS_PER_ITEM;
+    if (quiet >= patience) this.connection.noteSilence(quiet);
+    else this.watchSilence(patience - quiet);
   }
 }
