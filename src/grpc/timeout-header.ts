@@ -1,11 +1,9 @@
-/** Milliseconds per unit of `grpc-timeout` (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md). */
+/** Milliseconds per unit of `grpc-timeout`, those below a millisecond aside (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md). */
 const UNIT_MS: Readonly<Record<string, number>> = {
   H: 3_600_000,
   M: 60_000,
   S: 1000,
   m: 1,
-  u: 0.001,
-  n: 0.000_001,
 };
 
 /** Longest delay of a Node timer, 24.8 days. */
@@ -19,12 +17,10 @@ const MAX_TIMER_MS = 2_147_483_647;
  * for the units below it, and everything else, malformed headers included, as it came.
  */
 export function normaliseTimeout(header: string): string | undefined {
-  const match = /^(\d{1,8})([HMSmun])$/.exec(header);
-  if (match === null) return header;
-  const unit = match[2] as string;
-  const milliseconds = Number(match[1]) * (UNIT_MS[unit] as number);
-  if (milliseconds > MAX_TIMER_MS) return undefined;
-  return unit === 'u' || unit === 'n' ? `${Math.ceil(milliseconds)}m` : header;
+  const micros = timeoutMicros(header);
+  if (Number.isNaN(micros)) return header;
+  if (micros === Number.POSITIVE_INFINITY) return undefined;
+  return header.endsWith('u') || header.endsWith('n') ? `${Math.ceil(micros / 1000)}m` : header;
 }
 
 /**

@@ -1,14 +1,12 @@
-/** What a connection's owner (the server that accepted its socket) does with it. Implemented by connection.ts. */
+/**
+ * What a connection's owner (the server that accepted its socket) does with it. Implemented by connection.ts. Our SETTINGS leave once the peer's
+ * preface is there, so that an HTTP/1 client gets a readable answer; every HTTP/2 client sends its preface without waiting (RFC 9113 section 3.4).
+ */
 export interface OwnedConnection {
   /** Streams that are open or half-closed. */
   readonly openStreams: number;
   /** Milliseconds on the owner's clock at which bytes last came. */
   readonly lastReceivedMs: number;
-  /**
-   * The connection begins. Call it once, before {@link receive}. Our SETTINGS leave once the peer's preface is there, so that an HTTP/1 client gets a
-   * readable answer; every HTTP/2 client sends its preface without waiting (RFC 9113 section 3.4).
-   */
-  start(): void;
   /** Takes bytes of the peer, cut anywhere. They are read or copied before it returns. Answers given meanwhile leave in one write at its end. */
   receive(chunk: Buffer): void;
   /** Hands all output so far to the sink. Output made outside of {@link receive} is announced by {@link ConnectionEvents.onOutput}. */

@@ -101,10 +101,6 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     return this.streams.window.unconsumed;
   }
 
-  start(): void {
-    this.lastReceivedMs = this.nowMs();
-  }
-
   receive(chunk: Buffer): void {
     if (this.ended) return;
     this.lastReceivedMs = this.nowMs();

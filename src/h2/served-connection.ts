@@ -51,7 +51,6 @@ export class ServedConnection implements ConnectionEvents {
       this.#sink.end();
     });
     socket.once('close', () => this.#lose());
-    this.#connection.start();
   }
 
   closeGracefully(): void {

@@ -1,4 +1,7 @@
+import type { PolicySet } from '../config/policy.js';
+import type { Clock } from '../limiter/clock.js';
 import { createLogger, type Logger } from '../telemetry/logger.js';
+import { domainsOf } from './endpoints.js';
 import type { Settings } from './settings-table.js';
 
 /** The log as the settings say. `worker` stands in every line of a worker process. */
@@ -9,4 +12,15 @@ export function createServerLogger(settings: Settings, terminal: boolean, worker
     colour: terminal,
     worker,
   });
+}
+
+/** The line that ends a start: `process` is what this process is, `policies` are in force. */
+export function logServing(
+  log: Logger,
+  process: Readonly<Record<string, string | number>>,
+  policies: PolicySet,
+  clock: Clock,
+): void {
+  const domains = domainsOf(policies, clock).map(({ domain, phase }) => `${domain} (${phase})`);
+  log.info({ ...process, policy: policies.version, domains }, 'weir serves');
 }

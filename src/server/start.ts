@@ -1,10 +1,10 @@
 import { systemClock } from '../limiter/clock.js';
 import { Closers } from './closers.js';
-import { domainsOf, type HealthDetail, policyDetail } from './endpoints.js';
+import { type HealthDetail, policyDetail } from './endpoints.js';
 import { openGrpcService } from './grpc-service.js';
 import { openHttpFront } from './http-front.js';
 import { openPolicies } from './policies.js';
-import { createServerLogger } from './server-logger.js';
+import { createServerLogger, logServing } from './server-logger.js';
 import type { Settings } from './settings-table.js';
 import { openTlsFiles } from './tls-files.js';
 import { openPrimary } from './workers/primary.js';
@@ -72,17 +72,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
     closers,
   );
   const grpc = await service.listen();
-  log.info(
-    {
-      version,
-      grpc,
-      ...front,
-      store: service.storeName,
-      policy: policies.current().version,
-      domains: domainsOf(policies.current(), clock).map(({ domain, phase }) => `${domain} (${phase})`),
-    },
-    'weir serves',
-  );
+  logServing(log, { version, grpc, ...front, store: service.storeName }, policies.current(), clock);
   return {
     reload: () => policies.reload('signal'),
     async drain(why) {

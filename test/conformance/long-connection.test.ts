@@ -131,7 +131,6 @@ test('a connection keeps nothing of the streams it served, whatever became of th
     );
   };
 
-  connection.start();
   connection.receive(Buffer.concat([CLIENT_PREFACE, frame(FRAME_TYPE.SETTINGS, 0, 0, NONE)]));
   // What is remembered of resets is bounded and full after this many.
   for (let round = 0; round < DEFAULT_LIMITS.maxRememberedResets; round++) serve(round);

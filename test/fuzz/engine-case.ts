@@ -98,7 +98,6 @@ class Run {
       limits,
       nowMs: () => this.nowMs,
     });
-    this.connection.start();
   }
 
   /** Chunks in order, nothing in between. */

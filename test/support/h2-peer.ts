@@ -161,7 +161,6 @@ export class H2Peer {
       limits: { ...DEFAULT_LIMITS, ...limits },
       nowMs: () => this.nowMs,
     });
-    this.connection.start();
   }
 
   /** Preface and SETTINGS, and ours acknowledged; what came back is forgotten. */

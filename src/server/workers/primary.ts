@@ -4,10 +4,10 @@ import { removeStaleSocket } from '../../h2/listen.js';
 import { MAX_TIMER_MS, systemClock } from '../../limiter/clock.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import type { Closers } from '../closers.js';
-import { domainsOf, type HealthDetail, policyDetail } from '../endpoints.js';
+import { type HealthDetail, policyDetail } from '../endpoints.js';
 import { openHttpFront } from '../http-front.js';
 import { openPolicies } from '../policies.js';
-import { createServerLogger } from '../server-logger.js';
+import { createServerLogger, logServing } from '../server-logger.js';
 import type { Settings } from '../settings-table.js';
 import type { RunningServer, StartContext } from '../start.js';
 import { StartError } from '../start-error.js';
@@ -124,18 +124,8 @@ export async function openPrimary(
   // Workers listen through this process, which would hold on to the failure that the file of a killed process gives the first of them.
   if (settings.grpcUds !== '') await removeStaleSocket(settings.grpcUds);
   const grpc = await pool.start();
-  log.info(
-    {
-      version,
-      grpc,
-      ...front,
-      store: detail().store,
-      workers: settings.workers,
-      policy: policies.current().version,
-      domains: domainsOf(policies.current(), clock).map(({ domain, phase }) => `${domain} (${phase})`),
-    },
-    'weir serves',
-  );
+  const { workers } = settings;
+  logServing(log, { version, grpc, ...front, store: detail().store, workers }, policies.current(), clock);
   return {
     reload: () => policies.reload('signal'),
     async drain(why) {
