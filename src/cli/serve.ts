@@ -1,4 +1,5 @@
 import { readSettings } from '../server/settings.js';
+import { inertSettings } from '../server/settings-check.js';
 import { SETTINGS } from '../server/settings-table.js';
 import { startServer } from '../server/start.js';
 import { StartError } from '../server/start-error.js';
@@ -40,6 +41,7 @@ export async function runServe(args: readonly string[], io: Io): Promise<number>
     version: version(),
     terminal: io.terminal,
     entry: io.entry,
+    notes: inertSettings(read.given),
   }).catch((error: unknown) => {
     if (error instanceof StartError) return error;
     throw error;

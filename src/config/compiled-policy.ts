@@ -12,6 +12,7 @@ class PolicyMatch implements Match {
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
   readonly entries: readonly Entry[];
+  readonly statName: string;
 
   constructor(
     rule: Rule | undefined,
@@ -26,6 +27,7 @@ class PolicyMatch implements Match {
     this.phase = at.phase;
     this.onStoreFailure = at.onStoreFailure;
     this.entries = entries;
+    this.statName = rule?.statName ?? '';
   }
 }
 

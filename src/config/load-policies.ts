@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type ConfigProblem, WHOLE_FILE } from './config-problem.js';
-import type { DomainPolicy, PolicySet } from './policy.js';
+import type { DomainPolicy, DomainStatus, PolicySet } from './policy.js';
 import { type ParsedPolicy, parsePolicy } from './policy-file.js';
 import { MAX_FILE_BYTES } from './yaml-document.js';
 
@@ -11,6 +11,8 @@ export interface LoadedPolicies {
   /** Domains of the good files; all of them only if `errors` is empty. */
   readonly policySet: PolicySet;
   readonly errors: readonly ConfigProblem[];
+  /** Every domain that a file names, sorted by name. */
+  readonly domains: readonly DomainStatus[];
   readonly warnings: readonly ConfigProblem[];
   /** Every file that was read or should have been: policies and key tables, as named by the user or found. */
   readonly files: readonly string[];
@@ -74,6 +76,7 @@ export function loadPolicies(paths: readonly string[]): LoadedPolicies {
   }
   return {
     policySet: { domains, version: versionOf(contents) },
+    domains: [...domains.values()].map(({ domain, file }) => ({ domain, files: [file], state: 'ok' })),
     errors,
     warnings,
     files: [...new Set(files)],

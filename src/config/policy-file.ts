@@ -205,6 +205,8 @@ class PolicyReader {
             quotaMode,
             replaces: limit.replaces.map((name) => name.value),
             onStoreFailure,
+            metadata: undefined,
+            statName: '',
           };
     if (rule !== undefined) this.rules.push(rule);
     if (limit !== undefined) this.replaced.push(...limit.replaces);

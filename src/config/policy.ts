@@ -18,6 +18,8 @@ export interface Match {
   readonly onStoreFailure: StoreFailurePolicy;
   /** The entries after `derive`; the same array when nothing was derived. Never hold a raw API key of a derive table. */
   readonly entries: readonly Entry[];
+  /** {@link Rule.statName}, with this request's values where they enter it, those of credentials redacted; '' without a rule. */
+  readonly statName: string;
 }
 
 /** A domain's compiled, immutable policy. */
@@ -43,4 +45,13 @@ export interface PolicySet {
   readonly domains: ReadonlyMap<string, DomainPolicy>;
   /** First 12 hex digits of the SHA-256 over all files read, names and contents: tells replicas apart. */
   readonly version: string;
+}
+
+/** How one domain stands: what `/rlconfig?format=json`, `/healthcheck?detail` and metrics show beside the policies in force. */
+export interface DomainStatus {
+  readonly domain: string;
+  /** The files, or xDS resources, that name the domain, sorted. */
+  readonly files: readonly string[];
+  /** `ok`: as the files say. `kept`: they are bad, and the last good version is in force. `absent`: they are bad, and there was none. */
+  readonly state: 'ok' | 'kept' | 'absent';
 }

@@ -36,6 +36,13 @@ export interface TakeOutcome {
    * full). Otherwise: until one more whole token is there, 0 for a full bucket. A window: until it ends.
    */
   readonly waitMicros: number;
+  /**
+   * What {@link remaining} leaves open for metrics: hits counted in the window once this item was applied, over its limit, too; tokens
+   * that are gone from a bucket.
+   */
+  readonly used: number;
+  /** Whether the store was not asked: a denial that was remembered. */
+  readonly cached: boolean;
 }
 
 /** Why a store could not decide. Expected, so stores return it; the message goes to the log, never to the wire. */

@@ -3,7 +3,7 @@ import { costCarry, costWhole, type TokenBucketRate, type WindowRate } from './r
 
 /**
  * Turns what was decided about `item` into what is reported: `whole` and `part` as in Steps of decide.ts, `nowMicros` the
- * clock it was decided on.
+ * clock it was decided on. `cached`: see TakeOutcome.
  */
 export function outcome(
   item: TakeItem,
@@ -11,11 +11,12 @@ export function outcome(
   whole: number,
   part: number,
   nowMicros: number,
+  cached = false,
 ): TakeOutcome {
   const rate = item.rate;
   return rate.kind === 'window'
-    ? windowOutcome(rate, limited, whole, part, nowMicros)
-    : tokenOutcome(rate, item.hits, limited, whole, part, nowMicros);
+    ? windowOutcome(rate, limited, whole, part, nowMicros, cached)
+    : tokenOutcome(rate, item.hits, limited, whole, part, nowMicros, cached);
 }
 
 function windowOutcome(
@@ -24,11 +25,14 @@ function windowOutcome(
   start: number,
   count: number,
   nowMicros: number,
+  cached: boolean,
 ): TakeOutcome {
   return {
     limited,
     remaining: limited ? 0 : Math.max(0, rate.requestsPerUnit - count),
     waitMicros: Math.max(0, start + rate.lengthMicros - nowMicros),
+    used: count,
+    cached,
   };
 }
 
@@ -39,6 +43,7 @@ function tokenOutcome(
   fullAt: number,
   carry: number,
   nowMicros: number,
+  cached: boolean,
 ): TakeOutcome {
   // What is there, as the time it took to fill: fill - (T - now).
   let roomWhole = rate.fillWhole - (fullAt - nowMicros);
@@ -53,7 +58,13 @@ function tokenOutcome(
     : Math.min(remaining + 1, rate.maxTokens);
   let waitMicros = costWhole(rate, asked) - roomWhole;
   if (costCarry(rate, asked) > roomCarry) waitMicros += 1;
-  return { limited, remaining, waitMicros: Math.max(0, waitMicros) };
+  return {
+    limited,
+    remaining,
+    waitMicros: Math.max(0, waitMicros),
+    used: rate.maxTokens - remaining,
+    cached,
+  };
 }
 
 /** floor((whole + carry / q) * q / p), exact. */

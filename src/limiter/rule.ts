@@ -54,4 +54,11 @@ export interface Rule {
   /** Names of rules that do not apply to a request that this rule matches. */
   readonly replaces: readonly string[];
   readonly onStoreFailure: StoreFailurePolicy;
+  /** The node's `metadata`, a JSON object; undefined when it has none. */
+  readonly metadata: Readonly<Record<string, unknown>> | undefined;
+  /**
+   * Name of the rule in the reference's statistics, domain first: `mongo_cps.database_users`. '' where values of the request enter it
+   * (`detailed_metric`, `value_to_metric`): then Match.statName tells it.
+   */
+  readonly statName: string;
 }

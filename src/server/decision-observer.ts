@@ -11,6 +11,9 @@ export function decisionObserver(metrics: Metrics, log: Logger): DecisionObserve
     unmatched: (domain, entries) => metrics.unmatched(domain, entries),
     decided: (domain, rule, overLimit, wouldBeThrottled) =>
       metrics.decided(domain, rule, overLimit, wouldBeThrottled),
+    counted: () => {},
+    globalShadow: () => {},
+    failed: () => {},
     storeError: (reason) => metrics.storeError(reason),
     storeFailed: (policy) => metrics.storeFailed(policy),
     logsDecisions: () => logsDecisions,

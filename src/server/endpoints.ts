@@ -26,6 +26,7 @@ export interface HealthDetail {
 }
 
 interface PolicyDetail {
+  /** `none` while no policy was ever good. */
   readonly version: string;
   readonly domains: readonly { readonly domain: string; readonly phase: string }[];
   /** `ok`, or `error` while an older policy is in force because the one on disk is bad. */
@@ -37,7 +38,7 @@ interface PolicyDetail {
 export function policyDetail(policies: Policies, clock: Clock): PolicyDetail {
   const errors = policies.errors();
   return {
-    version: policies.current().version,
+    version: policies.current()?.version ?? 'none',
     domains: domainsOf(policies.current(), clock),
     lastReload: errors.length === 0 ? 'ok' : 'error',
     errors,
@@ -46,11 +47,11 @@ export function policyDetail(policies: Policies, clock: Clock): PolicyDetail {
 
 /** Domains and the phase each file has now. */
 export function domainsOf(
-  policies: PolicySet,
+  policies: PolicySet | undefined,
   clock: Clock,
 ): readonly { readonly domain: string; readonly phase: string }[] {
   const wallMicros = clock.wallMicros();
-  return [...policies.domains.values()].map(({ domain, phase }) => ({
+  return [...(policies?.domains.values() ?? [])].map(({ domain, phase }) => ({
     domain,
     phase: phaseAt(phase, wallMicros),
   }));
@@ -85,12 +86,15 @@ export function publicEndpoints(source: {
 }
 
 /** Endpoints on DEBUG_PORT. */
-export function debugEndpoints(policies: () => PolicySet, clock: Clock): readonly HttpEndpoint[] {
+export function debugEndpoints(policies: () => PolicySet | undefined, clock: Clock): readonly HttpEndpoint[] {
   const endpoints: HttpEndpoint[] = [
     {
       path: '/rlconfig',
       help: 'the policies in force, as a tree',
-      answer: () => text(200, dump(policies(), clock.wallMicros())),
+      answer: () => {
+        const inForce = policies();
+        return text(200, inForce === undefined ? '' : dump(inForce, clock.wallMicros()));
+      },
     },
   ];
   const list: HttpEndpoint = {

@@ -31,8 +31,8 @@ import { openStore } from './store.js';
 
 /** The policies that decisions are made by, whoever loads them. */
 export interface PolicySource {
-  /** The snapshot in force. */
-  current(): PolicySet;
+  /** The snapshot in force; undefined while there never was one (FORCE_START_WITHOUT_INITIAL_CONFIG). */
+  current(): PolicySet | undefined;
   /** Told after each reload, also of files that are bad, so that the old policy stays. */
   onReload(listener: () => void): void;
 }
@@ -83,8 +83,8 @@ function zeroIsNever(micros: number): number {
 }
 
 /** Whether some rule answers `error` while the store is away. */
-function needsStore(policies: PolicySet): boolean {
-  for (const policy of policies.domains.values()) {
+function needsStore(policies: PolicySet | undefined): boolean {
+  for (const policy of policies?.domains.values() ?? []) {
     if (policy.rules.some((rule) => rule.onStoreFailure === 'error')) return true;
   }
   return false;
@@ -141,7 +141,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     memoryStats: () => store.memoryStats(),
     denyCacheStats: () => store.denyCacheStats(),
   });
-  metrics.policyInForce(policies.current().version);
+  metrics.policyInForce(policies.current()?.version ?? 'none');
 
   const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
   const conditions: ServingConditions = {
@@ -168,7 +168,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   store.onAnswer((micros) => metrics.storeAnswered(micros));
   policies.onReload(() => {
     store.reloaded();
-    metrics.policyInForce(policies.current().version);
+    metrics.policyInForce(policies.current()?.version ?? 'none');
     serving.update({ needsStore: needsStore(policies.current()) });
   });
 

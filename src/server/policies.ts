@@ -2,6 +2,7 @@ import { assetPath } from '../assets.js';
 import { type ConfigProblem, formatProblem } from '../config/config-problem.js';
 import { FilePolicyProvider, type ReloadOutcome, type ReloadReason } from '../config/file-policy-provider.js';
 import { loadPolicies } from '../config/load-policies.js';
+import type { DomainStatus } from '../config/policy.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { PolicySource } from './grpc-service.js';
 import type { Settings } from './settings-table.js';
@@ -13,6 +14,8 @@ export interface Policies extends PolicySource {
   onReload(listener: (success: boolean) => void): void;
   /** What is wrong with the files on disk while an older policy is in force; empty when nothing is. */
   errors(): readonly ConfigProblem[];
+  /** How each domain stands, sorted by name. */
+  domains(): readonly DomainStatus[];
   reload(reason: ReloadReason): void;
   close(): void;
 }
@@ -40,8 +43,8 @@ function logOutcome(log: Logger, outcome: ReloadOutcome): void {
   }
 }
 
-/** Loads the policies and follows them. Throws {@link StartError} with every error when they are bad. */
-export function openPolicies(settings: Settings, log: Logger): Policies {
+/** Loads the policies and follows them. Rejects with {@link StartError} and every error when they are bad. */
+export async function openPolicies(settings: Settings, log: Logger): Promise<Policies> {
   const path = settings.configPath === '' ? assetPath(BUNDLED_POLICY) : settings.configPath;
   const initial = loadPolicies([path]);
   if (initial.errors.length > 0) {
@@ -54,6 +57,7 @@ export function openPolicies(settings: Settings, log: Logger): Policies {
   for (const warning of initial.warnings) log.warn(formatProblem(warning));
   const provider = new FilePolicyProvider([path], initial);
   let errors: readonly ConfigProblem[] = [];
+  const { domains } = initial;
   provider.onReload((outcome) => {
     errors = outcome.errors;
     logOutcome(log, outcome);
@@ -62,6 +66,7 @@ export function openPolicies(settings: Settings, log: Logger): Policies {
   return {
     current: () => provider.current,
     errors: () => errors.slice(0, MAX_SHOWN),
+    domains: () => domains,
     reload: (reason) => {
       provider.reload(reason);
     },

@@ -18,9 +18,9 @@ export function createServerLogger(settings: Settings, terminal: boolean, worker
 export function logServing(
   log: Logger,
   process: Readonly<Record<string, string | number>>,
-  policies: PolicySet,
+  policies: PolicySet | undefined,
   clock: Clock,
 ): void {
   const domains = domainsOf(policies, clock).map(({ domain, phase }) => `${domain} (${phase})`);
-  log.info({ ...process, policy: policies.version, domains }, 'weir serves');
+  log.info({ ...process, policy: policies?.version ?? 'none', domains }, 'weir serves');
 }

@@ -1,6 +1,6 @@
 import { parseGoDuration } from '../config/go-duration.js';
 import { LOG_LEVELS } from '../telemetry/logger.js';
-import type { SettingType, SettingTypes } from './settings-table.js';
+import type { SettingType, SettingTypes } from './settings/spec.js';
 
 /** A value, or the sentence that says what would be one. */
 export type Parsed<T> =
@@ -44,6 +44,16 @@ function parseDuration(text: string): number | undefined {
   return Number((nanos + 999n) / 1000n);
 }
 
+/** One of a few words, written exactly so. */
+function choice<T extends string>(...words: readonly T[]): (text: string) => Parsed<T> {
+  return (text) => {
+    const word = words.find((candidate) => candidate === text);
+    return word === undefined
+      ? bad(`one of ${words.filter((candidate) => candidate !== '').join(', ')}`)
+      : good(word);
+  };
+}
+
 const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Parsed<SettingTypes[T]> } = {
   string: (text) => good(text),
   port: (text) => {
@@ -54,6 +64,15 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
     const value = wholeNumber(text, 1, max);
     return value === undefined ? bad(`a whole number from 1 to ${max}`) : good(value);
   },
+  integer: (text, max = Number.MAX_SAFE_INTEGER) => {
+    const value = wholeNumber(text, 0, max);
+    return value === undefined ? bad(`a whole number from 0 to ${max}`) : good(value);
+  },
+  optional_integer: (text, max) => (text === '' ? good(undefined) : parsers.integer(text, max)),
+  number: (text, max = Number.MAX_SAFE_INTEGER) => {
+    const value = /^\+?(\d+\.?\d*|\.\d+)$/.test(text) ? Number(text) : Number.NaN;
+    return value >= 0 && value <= max ? good(value) : bad(`a number from 0 to ${max}`);
+  },
   boolean: (text) => {
     const value = BOOLEANS[text];
     return value === undefined
@@ -63,6 +82,17 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   duration: (text) => {
     const value = parseDuration(text);
     return value === undefined ? bad('a duration such as 150ms, 2s or 1h30m') : good(value);
+  },
+  optional_duration: (text) => (text === '' ? good(undefined) : parsers.duration(text)),
+  string_list: (text) => good(text === '' ? [] : text.split(',').map((item) => item.trim())),
+  string_map: (text) => {
+    const map = new Map<string, string>();
+    for (const pair of text === '' ? [] : text.split(',')) {
+      const match = /^([^:=]+)[:=](.*)$/s.exec(pair.trim());
+      if (match === null) return bad('a list such as name:value,name:value');
+      map.set((match[1] as string).trim(), (match[2] as string).trim());
+    }
+    return good(map);
   },
   log_level: (text) => {
     const level = text.toLowerCase();
@@ -81,6 +111,11 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
     text === 'round-robin' || text === 'kernel' || text === 'reuse-port'
       ? good(text)
       : bad('one of round-robin, kernel, reuse-port'),
+  config_type: choice('FILE', 'GRPC_XDS_SOTW'),
+  backend_type: choice('', 'redis', 'memcache'),
+  redis_socket_type: choice('', 'tcp', 'unix'),
+  redis_type: (text) => choice('single', 'cluster', 'sentinel')(text.toLowerCase()),
+  pool_on_empty: (text) => choice('WAIT', 'CREATE', 'ERROR')(text.toUpperCase()),
   codec: (text) => {
     const codec = text.toLowerCase();
     return codec === 'fast' || codec === 'reference' ? good(codec) : bad('one of fast, reference');

@@ -1,3 +1,4 @@
+import { type GivenSettings, refusedSettings } from './settings-check.js';
 import { SETTINGS, type Setting, type Settings } from './settings-table.js';
 import { parseValue } from './settings-values.js';
 
@@ -5,12 +6,13 @@ import { parseValue } from './settings-values.js';
 export type Flags = Readonly<Record<string, string | undefined>>;
 
 export type SettingsResult =
-  | { readonly ok: true; readonly settings: Settings }
+  | { readonly ok: true; readonly settings: Settings; readonly given: GivenSettings }
   | { readonly ok: false; readonly errors: readonly string[] };
 
 /**
  * Reads every setting from flags, environment and defaults. A variable that is set to nothing counts as unset: compose files and Helm
- * charts pass empty strings for what nobody filled in. Unknown variables are ignored; every bad value is reported.
+ * charts pass empty strings for what nobody filled in. Unknown variables are ignored; every bad value is reported. Good values that
+ * cannot be served together are errors, too (settings-check.ts).
  */
 export function readSettings(
   environment: Readonly<Record<string, string | undefined>>,
@@ -18,8 +20,10 @@ export function readSettings(
 ): SettingsResult {
   const errors: string[] = [];
   const values: Record<string, unknown> = {};
+  const given = new Set<string>();
   for (const setting of SETTINGS) {
-    const { text, source } = lookUp(setting, environment, flags);
+    const { text, source, isGiven } = lookUp(setting, environment, flags);
+    if (isGiven) given.add(setting.name);
     const parsed = parseValue(setting.type, text, setting.max);
     if (parsed.ok) values[setting.key] = parsed.value;
     else
@@ -28,17 +32,20 @@ export function readSettings(
       );
   }
   if (errors.length > 0) return { ok: false, errors };
-  return { ok: true, settings: values as Settings };
+  const settings = values as Settings;
+  const refused = refusedSettings(settings, given);
+  return refused.length > 0 ? { ok: false, errors: refused } : { ok: true, settings, given };
 }
 
 function lookUp(
   setting: Setting,
   environment: Readonly<Record<string, string | undefined>>,
   flags: Flags,
-): { text: string; source: string } {
+): { readonly text: string; readonly source: string; readonly isGiven: boolean } {
   const flag = flags[setting.name];
-  if (flag !== undefined) return { text: flag, source: setting.flag };
+  if (flag !== undefined) return { text: flag, source: setting.flag, isGiven: true };
   const variable = environment[setting.name];
-  if (variable !== undefined && variable !== '') return { text: variable, source: setting.name };
-  return { text: setting.default, source: setting.name };
+  if (variable !== undefined && variable !== '')
+    return { text: variable, source: setting.name, isGiven: true };
+  return { text: setting.default, source: setting.name, isGiven: false };
 }

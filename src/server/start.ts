@@ -16,6 +16,8 @@ export interface StartContext {
   readonly terminal: boolean;
   /** The script this process runs, for worker processes. */
   readonly entry: string;
+  /** Worth a line in the log: settings that change nothing. */
+  readonly notes: readonly string[];
 }
 
 export interface RunningServer {
@@ -42,7 +44,8 @@ export async function startServer(settings: Settings, context: StartContext): Pr
 async function open(settings: Settings, context: StartContext, closers: Closers): Promise<RunningServer> {
   const clock = systemClock;
   const log = createServerLogger(settings, context.terminal);
-  const policies = openPolicies(settings, log);
+  for (const note of context.notes) log.warn(note);
+  const policies = await openPolicies(settings, log);
   closers.add(async () => policies.close());
   const tls = openTlsFiles(settings, log);
   closers.add(async () => tls?.close());

@@ -1,3 +1,4 @@
+import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
 import type { Entry, StoreFailurePolicy } from '../limiter/rule.js';
 
 /** One line of the decision log; see README, "Logging". */
@@ -25,6 +26,22 @@ export interface DecisionObserver {
    * mode let it pass.
    */
   decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void;
+  /**
+   * The same descriptor, for the reference's counters. `stat` is Match.statName, or for a limit override the name the reference gives
+   * it, which callers choose (`fromCaller`): such series are bounded apart. `outcome` is undefined where nothing decided. Unlimited and
+   * replaced rules count nothing. `shadowed`: the rule's `shadow_mode` let it pass.
+   */
+  counted(
+    stat: string,
+    fromCaller: boolean,
+    take: TakeItem,
+    outcome: TakeOutcome | undefined,
+    shadowed: boolean,
+  ): void;
+  /** SHADOW_MODE let a request pass that would be OVER_LIMIT. */
+  globalShadow(): void;
+  /** A request got no decision, for its own fault or for want of a policy (`service`), or for the store's (`redis`). */
+  failed(cause: 'service' | 'redis'): void;
   /** The store could not decide a request; `reason` is StorageError's. */
   storeError(reason: string): void;
   /** Then `policy` answered for one of its rules. */

@@ -3,7 +3,13 @@ import type { DecisionObserver } from './decision-observer.js';
 import { type Decision, type PlannedTake, takesOf } from './plan.js';
 
 /** `deny` cannot know more than that the caller should come back a little later. */
-const DENY_OUTCOME: TakeOutcome = { limited: true, remaining: 0, waitMicros: 1_000_000 };
+const DENY_OUTCOME: TakeOutcome = {
+  limited: true,
+  remaining: 0,
+  waitMicros: 1_000_000,
+  used: 0,
+  cached: false,
+};
 
 /** Whether rules in force that answer `deny` deny the request: one of them, or all of its quotas. */
 function isDenied(takes: readonly PlannedTake[]): boolean {

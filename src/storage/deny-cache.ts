@@ -121,7 +121,7 @@ export class DenyCache implements BucketStore {
     const outcomes = new Array<TakeOutcome>(items.length);
     for (let i = 0; i < items.length; i++) {
       const { fullAtMicros, carry } = found[i] as Denial;
-      outcomes[i] = outcome(items[i] as TakeItem, true, fullAtMicros, carry, nowMicros);
+      outcomes[i] = outcome(items[i] as TakeItem, true, fullAtMicros, carry, nowMicros, true);
     }
     return outcomes;
   }

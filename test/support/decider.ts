@@ -22,6 +22,13 @@ export class RecordingObserver implements DecisionObserver {
   decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void {
     this.told.push(`${domain} ${rule} ${overLimit ? 'OVER_LIMIT' : 'OK'}${wouldBeThrottled ? ' would' : ''}`);
   }
+  counted(): void {}
+  globalShadow(): void {
+    this.told.push('global shadow');
+  }
+  failed(cause: string): void {
+    this.told.push(`failed for ${cause}`);
+  }
   storeError(reason: string): void {
     this.told.push(`store ${reason}`);
   }

@@ -2,6 +2,9 @@ import type { TakeItem, TakeOutcome } from '../../src/limiter/bucket-store.js';
 import { tokenBucketRate, windowRate } from '../../src/limiter/rate.js';
 import { HUNDRED, takeItem } from './take-items.js';
 
+/** What is written down of an outcome. */
+export type Told = Pick<TakeOutcome, 'limited' | 'remaining' | 'waitMicros'>;
+
 /** One decision written down: what is stored before, what is asked, what is answered and stored after. */
 export interface TakeVector {
   readonly name: string;
@@ -10,7 +13,7 @@ export interface TakeVector {
   /** By key, in the form of take.lua's values. */
   readonly before: Readonly<Record<string, string>>;
   readonly items: readonly TakeItem[];
-  readonly outcomes: readonly TakeOutcome[];
+  readonly outcomes: readonly Told[];
   readonly after: Readonly<Record<string, string>>;
 }
 
@@ -20,12 +23,12 @@ const HUGE = tokenBucketRate(0xffff_ffff, 0xffff_fffb, 86_400_000_000);
 const MINUTE = windowRate('minute', 5);
 /** Start of the minute that NOW is in: 20 s before it. */
 const START = 1_699_999_980_000_000;
-const ok = (remaining: number, waitMicros: number): TakeOutcome => ({
+const ok = (remaining: number, waitMicros: number): Told => ({
   limited: false,
   remaining,
   waitMicros,
 });
-const over = (remaining: number, waitMicros: number): TakeOutcome => ({
+const over = (remaining: number, waitMicros: number): Told => ({
   limited: true,
   remaining,
   waitMicros,

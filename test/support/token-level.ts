@@ -1,5 +1,5 @@
-import type { TakeOutcome } from '../../src/limiter/bucket-store.js';
 import type { TokenBucketRate } from '../../src/limiter/rate.js';
+import type { Told } from './take-vectors.js';
 
 /**
  * A token bucket the plain way, to hold the exact arithmetic against: a level that rises, in big integers. A token is
@@ -22,7 +22,7 @@ export class TokenLevel {
     this.at = nowMicros;
   }
 
-  take(hits: number, refund: boolean, nowMicros: number): TakeOutcome {
+  take(hits: number, refund: boolean, nowMicros: number): Told {
     this.set(this.level + BigInt(nowMicros - this.at) * this.perMicro);
     this.at = nowMicros;
     const asked = BigInt(hits) * this.token;
@@ -42,7 +42,7 @@ export class TokenLevel {
     this.level = level > this.full ? this.full : level;
   }
 
-  private outcome(limited: boolean, until: bigint): TakeOutcome {
+  private outcome(limited: boolean, until: bigint): Told {
     const missing = until - this.level;
     return {
       limited,

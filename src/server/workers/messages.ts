@@ -13,7 +13,7 @@ export type ToWorker =
       readonly settings: Settings;
       readonly version: string;
       readonly terminal: boolean;
-      readonly policies: TransferredPolicies;
+      readonly policies: TransferredPolicies | undefined;
       readonly tls: TlsOptions | undefined;
     }
   | { readonly kind: 'tls'; readonly material: TlsMaterial }

@@ -1,5 +1,6 @@
 import { Counter, Gauge } from 'prom-client';
-import { toTransfer } from '../../config/policy-transfer.js';
+import type { PolicySet } from '../../config/policy.js';
+import { type TransferredPolicies, toTransfer } from '../../config/policy-transfer.js';
 import { removeStaleSocket } from '../../h2/listen.js';
 import { MAX_TIMER_MS, systemClock } from '../../limiter/clock.js';
 import { Metrics } from '../../telemetry/metrics.js';
@@ -51,7 +52,8 @@ export async function openPrimary(
   const clock = systemClock;
   const { version, terminal } = context;
   const log = createServerLogger(settings, terminal);
-  const policies = openPolicies(settings, log);
+  for (const note of context.notes) log.warn(note);
+  const policies = await openPolicies(settings, log);
   closers.add(async () => policies.close());
   const tls = openTlsFiles(settings, log);
   closers.add(async () => tls?.close());
@@ -61,7 +63,7 @@ export async function openPrimary(
     version,
     memoryStats: () => NO_BUCKETS,
   });
-  metrics.policyInForce(policies.current().version);
+  metrics.policyInForce(policies.current()?.version ?? 'none');
   // The workers know about Redis; the smallest of all values is shown.
   metrics.storeUp(true);
 
@@ -76,7 +78,7 @@ export async function openPrimary(
       settings,
       version,
       terminal,
-      policies: toTransfer(policies.current()),
+      policies: transferOf(policies.current()),
       tls: tlsInForce,
     }),
   });
@@ -87,8 +89,8 @@ export async function openPrimary(
     metrics.reloaded(success);
     if (policies.current() === inForce) return;
     inForce = policies.current();
-    metrics.policyInForce(inForce.version);
-    pool.broadcast({ kind: 'policies', policies: toTransfer(inForce) });
+    metrics.policyInForce(inForce?.version ?? 'none');
+    if (inForce !== undefined) pool.broadcast({ kind: 'policies', policies: toTransfer(inForce) });
   });
 
   tls?.follow((material) => {
@@ -136,6 +138,10 @@ export async function openPrimary(
       log.info('drained');
     },
   };
+}
+
+function transferOf(policies: PolicySet | undefined): TransferredPolicies | undefined {
+  return policies === undefined ? undefined : toTransfer(policies);
 }
 
 function addPoolMetrics(metrics: Metrics, pool: WorkerPool): void {

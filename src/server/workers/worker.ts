@@ -13,14 +13,14 @@ type StartMessage = Extract<ToWorker, { kind: 'start' }>;
 
 /** Policies as the primary hands them down. */
 class ReceivedPolicies implements PolicySource {
-  #current: PolicySet;
+  #current: PolicySet | undefined;
   readonly #listeners: (() => void)[] = [];
 
-  constructor(transferred: TransferredPolicies) {
-    this.#current = fromTransfer(transferred);
+  constructor(transferred: TransferredPolicies | undefined) {
+    this.#current = transferred === undefined ? undefined : fromTransfer(transferred);
   }
 
-  current(): PolicySet {
+  current(): PolicySet | undefined {
     return this.#current;
   }
 

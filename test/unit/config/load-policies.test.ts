@@ -39,7 +39,7 @@ test('a mounted ConfigMap', () => {
 
 test('an empty directory: no domains, no error', () => {
   const loaded = loadPolicies([dir.path]);
-  expect(loaded).toEqual({ policySet: NO_POLICIES, errors: [], warnings: [], files: [] });
+  expect(loaded).toEqual({ policySet: NO_POLICIES, domains: [], errors: [], warnings: [], files: [] });
 });
 
 test('several paths, each file once', () => {

@@ -1,0 +1,68 @@
+import type { SettingSpec } from './spec.js';
+
+/** What requests are answered. */
+export const ANSWER_SETTINGS = {
+  shadowMode: {
+    name: 'SHADOW_MODE',
+    type: 'boolean',
+    default: 'false',
+    help: 'Never answer OVER_LIMIT overall; statuses and metrics tell what would be.',
+    reference: { default: 'false' },
+  },
+  quotaMode: {
+    name: 'QUOTA_MODE',
+    type: 'boolean',
+    default: 'false',
+    help: 'Treat every rule as if it had `quota_mode`.',
+    reference: { default: 'false' },
+  },
+  responseDynamicMetadata: {
+    name: 'RESPONSE_DYNAMIC_METADATA',
+    type: 'boolean',
+    default: 'false',
+    help: 'Answer with dynamic metadata: domain, descriptors, hits and the `metadata` of rules that passed.',
+    reference: { default: 'false' },
+  },
+  limitHeaders: {
+    name: 'LIMIT_RESPONSE_HEADERS_ENABLED',
+    type: 'boolean',
+    default: 'false',
+    help: 'Add the three headers below, in files that do not say `response_headers`.',
+    reference: { default: 'false' },
+  },
+  limitHeader: {
+    name: 'LIMIT_LIMIT_HEADER',
+    type: 'string',
+    default: 'RateLimit-Limit',
+    help: 'Header for the limit.',
+    reference: { default: 'RateLimit-Limit' },
+  },
+  remainingHeader: {
+    name: 'LIMIT_REMAINING_HEADER',
+    type: 'string',
+    default: 'RateLimit-Remaining',
+    help: 'Header for what is left.',
+    reference: { default: 'RateLimit-Remaining' },
+  },
+  resetHeader: {
+    name: 'LIMIT_RESET_HEADER',
+    type: 'string',
+    default: 'RateLimit-Reset',
+    help: 'Header for the seconds until the window ends, or one more token is there.',
+    reference: { default: 'RateLimit-Reset' },
+  },
+  nearLimitRatio: {
+    name: 'NEAR_LIMIT_RATIO',
+    type: 'number',
+    default: '0.8',
+    help: 'Share of a limit past which hits count as near_limit.',
+    reference: { default: '0.8' },
+  },
+  maxDescriptors: {
+    name: 'MAX_DESCRIPTORS',
+    type: 'count',
+    default: '10000',
+    max: 50_000,
+    help: 'Most descriptors in one request; more get INVALID_ARGUMENT.',
+  },
+} as const satisfies Readonly<Record<string, SettingSpec>>;

@@ -1,0 +1,180 @@
+import type { SettingSpec } from './spec.js';
+
+/** HTTP/2 settings and lengths of protobuf messages end here. */
+const MAX_UINT32 = 0xffff_ffff;
+const MAX_INT32 = 0x7fff_ffff;
+
+/** Ports, connections and their TLS, and the end of a process. */
+export const LISTEN_SETTINGS = {
+  grpcHost: {
+    name: 'GRPC_HOST',
+    type: 'string',
+    default: '127.0.0.1',
+    help: 'Address for gRPC. `0.0.0.0` or `::` for all.',
+    reference: { default: '0.0.0.0', differs: 'The container image binds 0.0.0.0, as there.' },
+  },
+  grpcPort: {
+    name: 'GRPC_PORT',
+    type: 'port',
+    default: '8081',
+    help: 'Port for gRPC; 0 takes a free one.',
+    reference: { default: '8081' },
+  },
+  grpcUds: {
+    name: 'GRPC_UDS',
+    type: 'string',
+    default: '',
+    help: 'Path of a Unix domain socket for gRPC, in the place of GRPC_HOST and GRPC_PORT.',
+    reference: { default: '' },
+  },
+  host: {
+    name: 'HOST',
+    type: 'string',
+    default: '127.0.0.1',
+    help: 'Address for `/healthcheck`, `/json` and `/metrics`.',
+    reference: { default: '0.0.0.0', differs: 'The container image binds 0.0.0.0, as there.' },
+  },
+  port: {
+    name: 'PORT',
+    type: 'port',
+    default: '8080',
+    help: 'Port for `/healthcheck`, `/json` and `/metrics`; 0 takes a free one.',
+    reference: { default: '8080' },
+  },
+  debugHost: {
+    name: 'DEBUG_HOST',
+    type: 'string',
+    default: '127.0.0.1',
+    help: 'Address for the debug endpoints, which show the policy. Keep it on loopback.',
+    reference: {
+      default: '0.0.0.0',
+      differs: 'The debug port shows the policy: loopback, in the container image, too.',
+    },
+  },
+  debugPort: {
+    name: 'DEBUG_PORT',
+    type: 'port',
+    default: '6070',
+    help: 'Port for the debug endpoints; 0 takes a free one.',
+    reference: { default: '6070' },
+  },
+  grpcMaxMessageBytes: {
+    name: 'GRPC_MAX_MESSAGE_BYTES',
+    type: 'count',
+    default: '4194304',
+    max: MAX_INT32,
+    help: 'Largest request message; a larger one gets RESOURCE_EXHAUSTED.',
+  },
+  grpcMaxStreams: {
+    name: 'GRPC_MAX_CONCURRENT_STREAMS',
+    type: 'count',
+    default: '1024',
+    max: MAX_UINT32,
+    help: 'Most calls at once on one connection. Envoy opens another connection past it.',
+  },
+  grpcMaxHeaderBytes: {
+    name: 'GRPC_MAX_HEADER_BYTES',
+    type: 'count',
+    default: '16384',
+    max: MAX_UINT32,
+    help: 'Largest header list of a call.',
+  },
+  grpcMaxConnectionAge: {
+    name: 'GRPC_MAX_CONNECTION_AGE',
+    type: 'duration',
+    default: '24h',
+    help: 'Age at which a connection gets a GOAWAY, so that callers spread over replicas again; 0 for never.',
+    reference: { default: '24h' },
+  },
+  grpcMaxConnectionAgeGrace: {
+    name: 'GRPC_MAX_CONNECTION_AGE_GRACE',
+    type: 'duration',
+    default: '1h',
+    help: 'How long calls on such a connection may still run; 0 for as long as they like.',
+    reference: { default: '1h' },
+  },
+  grpcKeepAliveInterval: {
+    name: 'GRPC_KEEP_ALIVE_INTERVAL',
+    type: 'duration',
+    default: '1m',
+    help: 'A connection silent for this long is sent a PING; 0 for never.',
+  },
+  grpcKeepAliveTimeout: {
+    name: 'GRPC_KEEP_ALIVE_TIMEOUT',
+    type: 'duration',
+    default: '20s',
+    help: 'A connection that does not answer that PING for this long is cut; 0 for never.',
+  },
+  grpcServerUseTls: {
+    name: 'GRPC_SERVER_USE_TLS',
+    type: 'boolean',
+    default: 'false',
+    help: 'Serve gRPC over TLS.',
+    reference: { default: 'false' },
+  },
+  grpcServerTlsCert: {
+    name: 'GRPC_SERVER_TLS_CERT',
+    type: 'string',
+    default: '',
+    help: 'File with the certificate of the gRPC port and its chain (PEM). This and the next two are followed as they change.',
+    reference: { default: '' },
+  },
+  grpcServerTlsKey: {
+    name: 'GRPC_SERVER_TLS_KEY',
+    type: 'string',
+    default: '',
+    help: 'File with the key of GRPC_SERVER_TLS_CERT (PEM).',
+    reference: { default: '' },
+  },
+  grpcClientTlsCaCert: {
+    name: 'GRPC_CLIENT_TLS_CACERT',
+    type: 'string',
+    default: '',
+    help: 'File with the issuers of client certificates (PEM). Set: every client must show one (mTLS).',
+    reference: { default: '' },
+  },
+  grpcClientTlsSan: {
+    name: 'GRPC_CLIENT_TLS_SAN',
+    type: 'string',
+    default: '',
+    help: "Alternative name that the client's certificate must hold: a DNS name, an IP address, or a URI such as a SPIFFE id.",
+    reference: { default: '' },
+  },
+  grpcTransport: {
+    name: 'GRPC_TRANSPORT',
+    type: 'grpc_transport',
+    default: 'h2',
+    help: "`h2`: weir's own HTTP/2. `grpc-js`: that of Node.js and @grpc/grpc-js.",
+  },
+  rlsCodec: {
+    name: 'RLS_CODEC',
+    type: 'codec',
+    default: 'fast',
+    help: 'Who reads requests and writes answers: `fast`, the codec written for them, or `reference`, @grpc/proto-loader.',
+  },
+  workers: {
+    name: 'WORKERS',
+    type: 'count',
+    default: '1',
+    max: 256,
+    help: 'Processes that decide, on one gRPC port; more than 1 needs Redis. One per core at most.',
+  },
+  workerScheduling: {
+    name: 'WORKER_SCHEDULING',
+    type: 'worker_scheduling',
+    default: 'round-robin',
+    help: 'How connections come to workers: `round-robin`, `kernel` (one listener for all) or `reuse-port` (Node.js 22.12).',
+  },
+  shutdownDrainDelay: {
+    name: 'SHUTDOWN_DRAIN_DELAY',
+    type: 'duration',
+    default: '0s',
+    help: 'After SIGTERM or SIGINT, how long to go on serving while health says NOT_SERVING. Longer than your health check interval.',
+  },
+  shutdownGrace: {
+    name: 'SHUTDOWN_GRACE',
+    type: 'duration',
+    default: '10s',
+    help: 'After that, how long running calls may take to finish.',
+  },
+} as const satisfies Readonly<Record<string, SettingSpec>>;

@@ -1,0 +1,117 @@
+import type { SettingSpec } from './spec.js';
+
+/** The second Redis, for windows of one second. */
+export const PER_SECOND_SETTINGS = {
+  perSecond: {
+    name: 'REDIS_PERSECOND',
+    type: 'boolean',
+    default: 'false',
+    help: 'Keep windows of one second in a Redis of their own.',
+    reference: { default: 'false' },
+  },
+  perSecondUrl: {
+    name: 'REDIS_PERSECOND_URL',
+    type: 'string',
+    default: '/var/run/nutcracker/ratelimitpersecond.sock',
+    help: 'That Redis; as REDIS_URL.',
+    secret: true,
+    reference: { default: '/var/run/nutcracker/ratelimitpersecond.sock' },
+  },
+  perSecondAuth: {
+    name: 'REDIS_PERSECOND_AUTH',
+    type: 'string',
+    default: '',
+    help: 'Its password, or `user:password`.',
+    secret: true,
+    reference: { default: '' },
+  },
+  perSecondAuthFile: {
+    name: 'REDIS_PERSECOND_AUTH_FILE',
+    type: 'string',
+    default: '',
+    help: 'File that holds what REDIS_PERSECOND_AUTH would.',
+  },
+  perSecondTimeout: {
+    name: 'REDIS_PERSECOND_TIMEOUT',
+    type: 'optional_duration',
+    default: '',
+    help: 'Longest a decision may wait for it; REDIS_TIMEOUT when unset.',
+    reference: { default: '10s' },
+  },
+  perSecondSocketType: {
+    name: 'REDIS_PERSECOND_SOCKET_TYPE',
+    type: 'redis_socket_type',
+    default: '',
+    help: '`tcp` or `unix`. Unset: what REDIS_PERSECOND_URL looks like.',
+    reference: { default: 'unix' },
+  },
+  perSecondType: {
+    name: 'REDIS_PERSECOND_TYPE',
+    type: 'redis_type',
+    default: 'SINGLE',
+    help: '`SINGLE`. `CLUSTER` and `SENTINEL` are refused for now.',
+    reference: { default: 'SINGLE' },
+  },
+  perSecondTls: {
+    name: 'REDIS_PERSECOND_TLS',
+    type: 'boolean',
+    default: 'false',
+    help: 'Speak TLS with that Redis, as a `rediss://` URL does.',
+    reference: { default: 'false' },
+  },
+  perSecondPoolSize: {
+    name: 'REDIS_PERSECOND_POOL_SIZE',
+    type: 'integer',
+    default: '10',
+    help: 'Connections of a pool.',
+    reference: {
+      default: '10',
+      inert: 'weir sends all calls of a moment over one connection; there is no pool.',
+    },
+  },
+  perSecondPoolOnEmpty: {
+    name: 'REDIS_PERSECOND_POOL_ON_EMPTY_BEHAVIOR',
+    type: 'pool_on_empty',
+    default: 'WAIT',
+    help: '`WAIT`; `CREATE` and `ERROR` end the start, as there.',
+    reference: {
+      default: 'WAIT',
+      inert: 'weir sends all calls of a moment over one connection; there is no pool.',
+    },
+  },
+  perSecondPipelineWindow: {
+    name: 'REDIS_PERSECOND_PIPELINE_WINDOW',
+    type: 'duration',
+    default: '0s',
+    help: 'How long commands are collected.',
+    reference: {
+      default: '0',
+      inert: 'weir sends all decisions of one event-loop turn in one call, always.',
+    },
+  },
+  perSecondPipelineLimit: {
+    name: 'REDIS_PERSECOND_PIPELINE_LIMIT',
+    type: 'integer',
+    default: '0',
+    help: 'Most commands collected.',
+    reference: {
+      default: '0',
+      inert: 'weir sends all decisions of one event-loop turn in one call, always.',
+    },
+  },
+  perSecondClusterParallelism: {
+    name: 'REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM',
+    type: 'integer',
+    default: '1',
+    help: 'Shards asked at once.',
+    reference: { default: '1', inert: 'It is about REDIS_TYPE=cluster, which weir does not have yet.' },
+  },
+  perSecondSentinelAuth: {
+    name: 'REDIS_PERSECOND_SENTINEL_AUTH',
+    type: 'string',
+    default: '',
+    help: 'Password of the sentinels.',
+    secret: true,
+    reference: { default: '', inert: 'It is about REDIS_TYPE=sentinel, which weir does not have yet.' },
+  },
+} as const satisfies Readonly<Record<string, SettingSpec>>;

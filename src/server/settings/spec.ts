@@ -1,0 +1,58 @@
+/** How a value is written; see settings-values.ts for the exact grammar. */
+export interface SettingTypes {
+  string: string;
+  port: number;
+  /** Whole number, at least 1. */
+  count: number;
+  /** Whole number, at least 0. */
+  integer: number;
+  /** Whole number, at least 0; undefined when unset. */
+  optional_integer: number | undefined;
+  /** Number from 0, with a fraction if need be. */
+  number: number;
+  boolean: boolean;
+  /** Go syntax (`150ms`, `1h30m`); microseconds once read. */
+  duration: number;
+  /** The same; undefined when unset. */
+  optional_duration: number | undefined;
+  /** `a,b`. */
+  string_list: readonly string[];
+  /** `name:value,name:value`, in the order written. */
+  string_map: ReadonlyMap<string, string>;
+  log_level: 'panic' | 'fatal' | 'error' | 'warn' | 'warning' | 'info' | 'debug' | 'trace';
+  log_format: 'auto' | 'json' | 'text';
+  worker_scheduling: 'round-robin' | 'kernel' | 'reuse-port';
+  grpc_transport: 'h2' | 'grpc-js';
+  codec: 'fast' | 'reference';
+  config_type: 'FILE' | 'GRPC_XDS_SOTW';
+  backend_type: '' | 'redis' | 'memcache';
+  redis_socket_type: '' | 'tcp' | 'unix';
+  redis_type: 'single' | 'cluster' | 'sentinel';
+  pool_on_empty: 'WAIT' | 'CREATE' | 'ERROR';
+}
+export type SettingType = keyof SettingTypes;
+
+/** What envoyproxy/ratelimit, the reference, knows of a variable. */
+export interface ReferenceSetting {
+  /** Its default, as written there. */
+  readonly default: string;
+  /** What differs here besides the default, a sentence. */
+  readonly differs?: string;
+  /** Why it changes nothing here, a sentence: said at start when the variable is set. */
+  readonly inert?: string;
+}
+
+export interface SettingSpec {
+  /** Name of the environment variable. */
+  readonly name: string;
+  readonly type: SettingType;
+  /** As it would be written; '' means unset. */
+  readonly default: string;
+  readonly help: string;
+  /** Largest value of a number. */
+  readonly max?: number;
+  /** Keep the value out of logs and messages. */
+  readonly secret?: true;
+  /** Absent: the variable is weir's own. */
+  readonly reference?: ReferenceSetting;
+}
