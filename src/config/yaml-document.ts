@@ -20,6 +20,8 @@ export interface YamlScalar {
 export interface YamlField {
   readonly key: string;
   readonly keyAt: Position;
+  /** The key is unquoted: may stand for a number, a boolean or null where that counts, as in metadata. */
+  readonly keyPlain?: boolean;
   /** 0-based place in the mapping as written: names the field where its key may not be shown. */
   readonly index: number;
   /** Whether messages may show the key. */
@@ -275,7 +277,7 @@ class Converter {
         const name = shown ? `the key "${key.text}"` : 'this key';
         this.report(key.at, childPath, `${name} stands twice in one mapping; remove one of the two`);
       } else {
-        fields.set(key.text, { key: key.text, keyAt: key.at, index, shown, value });
+        fields.set(key.text, { key: key.text, keyAt: key.at, keyPlain: key.plain, index, shown, value });
       }
     });
     for (const merge of merges) this.merge(merge, fields, path);
