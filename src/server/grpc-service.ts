@@ -21,6 +21,7 @@ import { type Clock, MAX_TIMER_MS } from '../limiter/clock.js';
 import { Refusal, ShouldRateLimit } from '../service/should-rate-limit.js';
 import type { Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
+import { answerOptions } from './answer-options.js';
 import type { Closers } from './closers.js';
 import { decisionObserver } from './decision-observer.js';
 import { createGrpcServer } from './grpc-transport.js';
@@ -181,6 +182,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     observer: decisionObserver(metrics, log),
     storeTimeoutMicros: settings.redisTimeout,
     maxDescriptors: settings.maxDescriptors,
+    answers: answerOptions(settings),
   });
   const grpc = createGrpcServer(settings.grpcTransport, {
     tls: options.tls?.options,
