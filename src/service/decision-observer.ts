@@ -17,8 +17,8 @@ export interface DecisionLine {
 
 /** What telemetry is told of decisions. Called on the hot path: implementations only count, unless the log asks for more. */
 export interface DecisionObserver {
-  /** A request named a domain that no policy has. */
-  unknownDomain(domain: string): void;
+  /** A request of so many descriptors named a domain that no policy has. */
+  unknownDomain(domain: string, descriptors: number): void;
   /** A descriptor matched no rule. */
   unmatched(domain: string, entries: readonly Entry[]): void;
   /**

@@ -111,7 +111,7 @@ export class ShouldRateLimit {
     if (policySet === undefined) return NO_CONFIGURATION;
     const policy = policySet.domains.get(request.domain);
     if (policy === undefined) {
-      observer.unknownDomain(request.domain);
+      observer.unknownDomain(request.domain, count);
       if (observer.logsDecisions()) this.#logUnknownDomain(request, startMicros);
       return answerWithoutLimits(count);
     }
