@@ -132,7 +132,7 @@ class PlainYamlReader {
         value = this.readInline(valueStart, context, key, index, shown);
         this.nextLine();
       }
-      fields.set(key, { key, keyAt, index, shown, value });
+      fields.set(key, { key, keyAt, keyPlain: true, index, shown, value });
     }
     if (this.indent > indent || fields.size === 0) throw BEYOND;
     return { kind: 'map', fields, at };
@@ -227,7 +227,7 @@ class PlainYamlReader {
         const item = this.readFlowItem(this.skipSpaces(colon + 1), () =>
           this.below(context, key, index, shown),
         );
-        fields.set(key, { key, keyAt: this.position(at), index, shown, value: item.value });
+        fields.set(key, { key, keyAt: this.position(at), keyPlain: true, index, shown, value: item.value });
         at = this.skipSpaces(item.end);
         if (this.text.charCodeAt(at) === CLOSE_BRACE) break;
         at = this.expectComma(at);

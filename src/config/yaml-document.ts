@@ -256,7 +256,7 @@ class Converter {
         const name = shown ? `the key "${key.text}"` : 'this key';
         this.report(key.at, childPath, `${name} stands twice in one mapping; remove one of the two`);
       } else {
-        fields.set(key.text, { key: key.text, keyAt: key.at, index, shown, value });
+        fields.set(key.text, { key: key.text, keyAt: key.at, keyPlain: key.plain, index, shown, value });
       }
     });
     for (const merge of merges) this.merge(merge, fields, path);

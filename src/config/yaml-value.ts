@@ -18,6 +18,8 @@ export interface YamlScalar {
 export interface YamlField {
   readonly key: string;
   readonly keyAt: Position;
+  /** The key is unquoted: may stand for a number, a boolean or null where that counts, as in metadata. */
+  readonly keyPlain?: boolean;
   /** 0-based place in the mapping as written: names the field where its key may not be shown. */
   readonly index: number;
   /** Whether messages may show the key. */
