@@ -6,6 +6,7 @@ import { openHttpFront } from './http-front.js';
 import { openPolicies } from './policies.js';
 import { createServerLogger, logServing } from './server-logger.js';
 import type { Settings } from './settings-table.js';
+import type { StartError } from './start-error.js';
 import { openTlsFiles } from './tls-files.js';
 import { openPrimary } from './workers/primary.js';
 
@@ -23,6 +24,8 @@ export interface StartContext {
 export interface RunningServer {
   /** Reloads the policy now; the outcome goes to log, metrics and `/healthcheck?detail`. */
   reload(): void;
+  /** Resolves if it cannot go on; it must be drained then. */
+  readonly failed: Promise<StartError>;
   /** NOT_SERVING, drain delay, running calls, exit: resolves when nothing is left to do. `why` goes to the log. */
   drain(why: string): Promise<void>;
 }
@@ -52,6 +55,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   const { version } = context;
   const service = openGrpcService({ settings, version, policies, tls, clock, log }, closers);
   policies.onReload((success) => service.metrics.reloaded(success));
+  const failed = new Promise<StartError>((resolve) => service.onGivenUp(resolve));
   const startedMicros = clock.monotonicMicros();
   const detail = (): HealthDetail => ({
     ...(service.serving.reason === undefined
@@ -78,6 +82,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   logServing(log, { version, grpc, ...front, store: service.storeName }, policies.current(), clock);
   return {
     reload: () => policies.reload('signal'),
+    failed,
     async drain(why) {
       await service.drain(why);
       await closers.close();
