@@ -27,7 +27,7 @@ import { decisionObserver } from './decision-observer.js';
 import { createGrpcServer } from './grpc-transport.js';
 import { Serving, type ServingConditions } from './serving.js';
 import type { Settings } from './settings-table.js';
-import { listenError } from './start-error.js';
+import { listenError, type StartError } from './start-error.js';
 import { openStore } from './store.js';
 
 /** The policies that decisions are made by, whoever loads them. */
@@ -66,6 +66,8 @@ export interface GrpcService {
   storeUp(): boolean;
   /** `listener` runs whenever `serving` or `storeUp` may have changed. */
   onHealth(listener: () => void): void;
+  /** `listener` runs when weir must end: Redis was not reached in time after the start. */
+  onGivenUp(listener: (error: StartError) => void): void;
   /** Opens the port; resolves with its address as `host:port`, rejects with {@link StartError}. */
   listen(): Promise<string>;
   /** NOT_SERVING, drain delay, running calls; resolves when no call is left. `why` goes to the log. */
@@ -210,7 +212,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     local: store.local,
     policies: () => policies.current(),
     observer: decisionObserver(metrics, log),
-    storeTimeoutMicros: settings.redisTimeout,
+    storeTimeoutMicros: store.timeoutMicros,
     maxDescriptors: settings.maxDescriptors,
     answers: answerOptions(settings),
   });
@@ -237,6 +239,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     storeName: store.name,
     storeUp: () => store.up(),
     onHealth: (listener) => healthListeners.push(listener),
+    onGivenUp: (listener) => store.onGivenUp(listener),
     async listen() {
       const { address, name, variables } = listenAddress(settings);
       const port = await grpc.listen(address).catch((error: unknown) => {

@@ -68,12 +68,17 @@ export async function openPrimary(
   // The workers know about Redis; the smallest of all values is shown.
   metrics.storeUp(true);
 
+  let giveUp: (error: StartError) => void = () => {};
+  const failed = new Promise<StartError>((resolve) => {
+    giveUp = resolve;
+  });
   let draining = false;
   const pool = new WorkerPool({
     count: settings.workers,
     entry: context.entry,
     scheduling: settings.workerScheduling,
     log,
+    onGivenUp: (error) => giveUp(error),
     start: () => ({
       kind: 'start',
       settings,
@@ -131,6 +136,7 @@ export async function openPrimary(
   logServing(log, { version, grpc, ...front, store: detail().store, workers }, policies.current(), clock);
   return {
     reload: () => policies.reload('signal'),
+    failed,
     async drain(why) {
       draining = true;
       const patience = (settings.shutdownDrainDelay + settings.shutdownGrace) / 1000;
