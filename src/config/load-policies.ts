@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { type ConfigProblem, WHOLE_FILE } from './config-problem.js';
 import type { DomainPolicy, DomainStatus, PolicySet } from './policy.js';
 import { type ParsedPolicy, parsePolicy } from './policy-file.js';
-import { MAX_FILE_BYTES } from './yaml-document.js';
+import { expandPaths, messageOf, type PolicyPlace, readRegularFile } from './policy-paths.js';
 
 /** What the files of a configuration gave. */
 export interface LoadedPolicies {
@@ -27,11 +26,10 @@ interface FileContent {
 }
 
 /**
- * Loads policy files. Each path is a file, or a directory whose files ending in `.yaml` or `.yml` are taken, sorted by name;
- * directories in it and names that begin with a dot are left out (Kubernetes keeps `..data` there), as are files that a
- * policy names as `sha256_file`. Reads only; never throws: everything wrong is in `errors`.
+ * Loads policy files from the places named; files that a policy names as `sha256_file` are left out. Reads only; never throws:
+ * everything wrong is in `errors`.
  */
-export function loadPolicies(paths: readonly string[]): LoadedPolicies {
+export function loadPolicies(paths: readonly PolicyPlace[]): LoadedPolicies {
   const errors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
   const contents: FileContent[] = [];
@@ -43,7 +41,7 @@ export function loadPolicies(paths: readonly string[]): LoadedPolicies {
     return bytes;
   };
   const parsed: { readonly file: string; readonly listed: boolean; readonly result: ParsedPolicy }[] = [];
-  for (const { file, listed } of expandPaths(paths, errors)) {
+  for (const { file, listed } of expandPaths(paths, errors, warnings)) {
     try {
       parsed.push({ file, listed, result: parsePolicy(file, read(file), read) });
     } catch (error) {
@@ -97,58 +95,6 @@ function addDomain(result: ParsedPolicy, domains: Map<string, DomainPolicy>, err
     path: 'domain',
     message: `the domain "${policy.domain}" is already defined in ${other.file}; a domain has one file`,
   });
-}
-
-/** The policy files that the paths name, each once. */
-function expandPaths(
-  paths: readonly string[],
-  errors: ConfigProblem[],
-): readonly { readonly file: string; readonly listed: boolean }[] {
-  const found = new Map<string, { readonly file: string; readonly listed: boolean }>();
-  const add = (file: string, listed: boolean): void => {
-    if (!found.has(resolve(file))) found.set(resolve(file), { file, listed });
-  };
-  for (const path of paths) {
-    try {
-      if (!statSync(path).isDirectory()) add(path, false);
-      else for (const name of policyNames(path)) add(join(path, name), true);
-    } catch (error) {
-      errors.push({ file: path, ...WHOLE_FILE, path: '', message: messageOf(error) });
-    }
-  }
-  return [...found.values()];
-}
-
-/** Names of the policy files in a directory, sorted by code units so that every machine agrees. */
-export function policyNames(directory: string): readonly string[] {
-  return readdirSync(directory)
-    .filter((name) => /\.ya?ml$/.test(name) && !name.startsWith('.'))
-    .filter((name) => statSync(join(directory, name), { throwIfNoEntry: false })?.isDirectory() !== true)
-    .sort();
-}
-
-/** Reads a file, but no pipe or device, which could block for ever, and nothing too large to be a policy. */
-function readRegularFile(file: string): Uint8Array {
-  let stats: ReturnType<typeof statSync>;
-  try {
-    stats = statSync(file);
-    if (stats.isFile() && stats.size <= MAX_FILE_BYTES) return readFileSync(file);
-  } catch (error) {
-    throw new Error(messageOf(error, file));
-  }
-  if (!stats.isFile()) throw new Error(`"${file}" is not a regular file; name a file`);
-  throw new Error(
-    `"${file}" has ${stats.size} bytes, the most is ${MAX_FILE_BYTES}; split it into several files`,
-  );
-}
-
-/** A sentence for what the file system said. */
-function messageOf(error: unknown, file?: string): string {
-  const { code, path, message } = error as NodeJS.ErrnoException;
-  const name = file ?? path;
-  if (code === 'ENOENT') return `"${name}" does not exist; check the path`;
-  if (code === 'EACCES') return `"${name}" cannot be read (permission denied); check its owner and mode`;
-  return code === undefined ? message : `"${name}" cannot be read (${code}); check the path`;
 }
 
 /** First 12 hex digits of the SHA-256 over names (without directories, which differ from host to host) and contents. */

@@ -108,8 +108,22 @@ function noteRefusal(result: Uint8Array | Refusal, metrics: Metrics): Uint8Array
   return result;
 }
 
-/** The gRPC face of the service: refusals become statuses. */
-function unaryHandler(service: ShouldRateLimit, metrics: Metrics): UnaryHandler {
+/** Names of the rules in statistics that no request has a part in. */
+function* ruleStatNames(policies: PolicySet | undefined): Generator<string> {
+  for (const { rules } of policies?.domains.values() ?? []) {
+    for (const { statName } of rules) if (statName !== '') yield statName;
+  }
+}
+
+/** The gRPC face of the service: refusals become statuses; every call is counted and timed. */
+function unaryHandler(service: ShouldRateLimit, metrics: Metrics, clock: Clock): UnaryHandler {
+  const calls = metrics.reference.durations('ShouldRateLimit');
+  const { requestSeconds } = metrics;
+  const ended = (startMicros: number): void => {
+    const micros = clock.monotonicMicros() - startMicros;
+    requestSeconds.observe(micros / 1e6);
+    calls.ended(micros);
+  };
   const finish = (result: Uint8Array | Refusal): Uint8Array => {
     if (!(result instanceof Refusal)) return result;
     const code = result.kind === 'bad_request' ? STATUS.INVALID_ARGUMENT : STATUS.UNAVAILABLE;
@@ -117,8 +131,17 @@ function unaryHandler(service: ShouldRateLimit, metrics: Metrics): UnaryHandler 
     throw new GrpcError(code, result.message);
   };
   return (message, call) => {
+    const startMicros = clock.monotonicMicros();
+    calls.began();
     const result = service.handle(message, call.deadlineMicros);
-    return result instanceof Promise ? result.then(finish) : finish(result);
+    if (result instanceof Promise) {
+      return result.then((late) => {
+        ended(startMicros);
+        return finish(late);
+      });
+    }
+    ended(startMicros);
+    return finish(result);
   };
 }
 
@@ -158,8 +181,15 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     version: options.version,
     memoryStats: () => store.memoryStats(),
     denyCacheStats: () => store.denyCacheStats(),
+    nearLimitRatio: settings.nearLimitRatio,
+    deniedHitsCount: !settings.stopIncrementWhenOver,
   });
-  metrics.policyInForce(policies.current()?.version ?? 'none');
+  const tellPolicies = (): void => {
+    const current = policies.current();
+    metrics.policyInForce(current?.version ?? 'none');
+    metrics.reference.rulesAre(() => ruleStatNames(current));
+  };
+  tellPolicies();
 
   const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
   const conditions: ServingConditions = {
@@ -188,7 +218,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   store.onAnswer((micros) => metrics.storeAnswered(micros));
   policies.onReload(() => {
     store.reloaded();
-    metrics.policyInForce(policies.current()?.version ?? 'none');
+    tellPolicies();
     const current = policies.current();
     serving.update({ needsStore: needsStore(current), hasDomain: hasDomain(current) });
   });
@@ -217,7 +247,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     onError: (error) => log.error({ err: error }, 'unexpected error'),
     onBadConnection: badConnections(log, clock),
   });
-  grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics));
+  grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock));
   health.addTo(grpc);
   addReflection(grpc, loadReflectionDefinition());
 
