@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { PostCalls } from './post-calls.js';
+import { PostCalls, type PostLimits } from './post-calls.js';
 
 /** What an endpoint answers. */
 export interface HttpAnswer {
@@ -39,9 +39,13 @@ export interface HttpOptions {
   readonly endpoints: readonly HttpEndpoint[];
   /** Answers where no endpoint is; by default with a list of those there are. */
   readonly notFound?: (path: string) => HttpAnswer;
+  /** Default: POST_LIMITS. */
+  readonly postLimits?: PostLimits;
   readonly onError: (error: unknown) => void;
 }
 
+/** A caller who takes longer to send a request gets 408: slow ones must not hold what is bounded. */
+const REQUEST_TIMEOUT_MS = 30_000;
 const NO_BODY = Buffer.alloc(0);
 /** The answer to a request whose body is not read to its end. */
 const CLOSE = { connection: 'close' };
@@ -59,12 +63,13 @@ export function json(status: number, value: unknown): HttpAnswer {
 
 /** One HTTP port: finds the endpoint of a request and runs it. */
 class HttpPort {
-  readonly posts = new PostCalls();
+  readonly posts: PostCalls;
   readonly #endpoints: ReadonlyMap<string, HttpEndpoint>;
   readonly #options: HttpOptions;
 
   constructor(options: HttpOptions) {
     this.#options = options;
+    this.posts = new PostCalls(options.postLimits);
     this.#endpoints = new Map(options.endpoints.map((endpoint) => [endpoint.path, endpoint]));
   }
 
@@ -134,7 +139,7 @@ function send(request: IncomingMessage, response: ServerResponse, answer: HttpAn
  */
 export function listenHttp(host: string, port: number, options: HttpOptions): Promise<HttpListener> {
   const httpPort = new HttpPort(options);
-  const server = createServer((request, response) => {
+  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
     void httpPort.answer(request, response).then((answer) => send(request, response, answer));
   });
   return new Promise((resolve, reject) => {

@@ -3,22 +3,31 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 /** Why a request has no body to answer. */
 export type NoBody = 'draining' | 'busy' | 'too large' | 'gone';
 
-/** Most POST requests at once on one port; further ones are refused. */
-const MAX_CALLS = 1024;
-/** Most bytes of bodies kept at once, or one whole body if that is more. */
-const MAX_HELD_BYTES = 64 * 1024 * 1024;
+/** What POST requests of one port may take together; further ones are refused. */
+export interface PostLimits {
+  readonly maxCalls: number;
+  /** Bytes of bodies kept at once; a single one may be longer. */
+  readonly maxHeldBytes: number;
+}
+
+export const POST_LIMITS: PostLimits = { maxCalls: 1024, maxHeldBytes: 64 * 1024 * 1024 };
 
 /** Reads the bodies of POST requests: bounds what they hold in memory, and knows which are not answered yet. */
 export class PostCalls {
+  readonly #limits: PostLimits;
   #running = 0;
   #heldBytes = 0;
   #draining = false;
   #onIdle: (() => void) | undefined;
 
+  constructor(limits: PostLimits = POST_LIMITS) {
+    this.#limits = limits;
+  }
+
   /** The body of `request`, which counts as running until `response` is sent or lost. */
   async read(request: IncomingMessage, response: ServerResponse, maxBytes: number): Promise<Buffer | NoBody> {
     if (this.#draining) return 'draining';
-    if (this.#running >= MAX_CALLS) return 'busy';
+    if (this.#running >= this.#limits.maxCalls) return 'busy';
     // Node.js knows the length of the body, or that it comes in chunks.
     const length = Number(request.headers['content-length'] ?? 0);
     if (length > maxBytes) return 'too large';
@@ -33,11 +42,12 @@ export class PostCalls {
     return new Promise((resolve) => {
       const onData = (chunk: Buffer): void => {
         const ofOthers = this.#heldBytes - size;
+        const held = this.#heldBytes + chunk.length;
         if (size + chunk.length > maxBytes) stop('too large');
-        else if (ofOthers > 0 && this.#heldBytes + chunk.length > MAX_HELD_BYTES) stop('busy');
+        else if (ofOthers > 0 && held > this.#limits.maxHeldBytes) stop('busy');
         else {
           size += chunk.length;
-          this.#heldBytes += chunk.length;
+          this.#heldBytes = held;
           chunks.push(chunk);
         }
       };

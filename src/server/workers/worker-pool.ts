@@ -70,7 +70,7 @@ export class WorkerPool {
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
-    this.#decisions = new ForwardedDecisions(options.decisionTimeoutMs);
+    this.#decisions = new ForwardedDecisions({ longestMs: options.decisionTimeoutMs });
     this.#slots = Array.from({ length: options.count }, () => ({
       worker: undefined,
       told: false,
