@@ -25,6 +25,7 @@ import { answerOptions } from './answer-options.js';
 import type { Closers } from './closers.js';
 import { decisionObserver } from './decision-observer.js';
 import { createGrpcServer } from './grpc-transport.js';
+import type { Decide } from './json-endpoint.js';
 import { Serving, type ServingConditions } from './serving.js';
 import type { Settings } from './settings-table.js';
 import { listenError, type StartError } from './start-error.js';
@@ -70,8 +71,13 @@ export interface GrpcService {
   onGivenUp(listener: (error: StartError) => void): void;
   /** Opens the port; resolves with its address as `host:port`, rejects with {@link StartError}. */
   listen(): Promise<string>;
-  /** NOT_SERVING, drain delay, running calls; resolves when no call is left. `why` goes to the log. */
-  drain(why: string): Promise<void>;
+  /** Decides for callers that do not come by gRPC. */
+  readonly decide: Decide;
+  /**
+   * NOT_SERVING, drain delay, running calls; resolves when no call is left. `why` goes to the log. `beside` waits for calls that do not
+   * come by gRPC.
+   */
+  drain(why: string, beside: (graceMs: number) => Promise<void>): Promise<void>;
 }
 
 const MICROS_PER_MS = 1000;
@@ -93,6 +99,17 @@ function needsStore(policies: PolicySet | undefined): boolean {
   return false;
 }
 
+function hasDomain(policies: PolicySet | undefined): boolean {
+  return policies !== undefined && policies.domains.size > 0;
+}
+
+function noteRefusal(result: Uint8Array | Refusal, metrics: Metrics): Uint8Array | Refusal {
+  if (result instanceof Refusal) {
+    metrics.refused(result.kind === 'bad_request' ? 'INVALID_ARGUMENT' : 'UNAVAILABLE');
+  }
+  return result;
+}
+
 /** Names of the rules in statistics that no request has a part in. */
 function* ruleStatNames(policies: PolicySet | undefined): Generator<string> {
   for (const { rules } of policies?.domains.values() ?? []) {
@@ -112,7 +129,7 @@ function unaryHandler(service: ShouldRateLimit, metrics: Metrics, clock: Clock):
   const finish = (result: Uint8Array | Refusal): Uint8Array => {
     if (!(result instanceof Refusal)) return result;
     const code = result.kind === 'bad_request' ? STATUS.INVALID_ARGUMENT : STATUS.UNAVAILABLE;
-    metrics.refused(result.kind === 'bad_request' ? 'INVALID_ARGUMENT' : 'UNAVAILABLE');
+    noteRefusal(result, metrics);
     throw new GrpcError(code, result.message);
   };
   return (message, call) => {
@@ -183,6 +200,8 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     storeReached: store.up(),
     needsStore: needsStore(policies.current()),
     followsStore: settings.redisHealthFollows,
+    needsDomain: settings.healthyWithConfig,
+    hasDomain: hasDomain(policies.current()),
   };
   const healthListeners: (() => void)[] = [];
   const tellHealth = (): void => {
@@ -202,7 +221,8 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   policies.onReload(() => {
     store.reloaded();
     tellPolicies();
-    serving.update({ needsStore: needsStore(policies.current()) });
+    const current = policies.current();
+    serving.update({ needsStore: needsStore(current), hasDomain: hasDomain(current) });
   });
 
   const service = new ShouldRateLimit({
@@ -249,13 +269,18 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
       options.tls?.follow((material) => grpc.setTls(material));
       return name(port);
     },
-    async drain(why) {
+    decide(message, patienceMicros) {
+      const result = service.handle(message, clock.monotonicMicros() + patienceMicros);
+      if (result instanceof Promise) return result.then((late) => noteRefusal(late, metrics));
+      return noteRefusal(result, metrics);
+    },
+    async drain(why, beside) {
       const delayMs = timerMs(settings.shutdownDrainDelay);
       const graceMs = timerMs(settings.shutdownGrace);
       log.info({ why, delayMs, graceMs }, 'draining');
       serving.update({ draining: true });
       if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
-      await grpc.drain(graceMs);
+      await Promise.all([grpc.drain(graceMs), beside(graceMs)]);
     },
   };
 }

@@ -77,17 +77,19 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
       policies,
       metricsText: () => service.metrics.registry.metrics(),
       detail,
+      decide: service.decide,
       onError: (error) => log.error({ err: error }, 'unexpected error'),
     },
     closers,
   );
   const grpc = await service.listen();
-  logServing(log, { version, grpc, ...front, store: service.storeName }, policies.current(), clock);
+  const { http, debug } = front;
+  logServing(log, { version, grpc, http, debug, store: service.storeName }, policies.current(), clock);
   return {
     reload: () => policies.reload('signal'),
     failed,
     async drain(why) {
-      await service.drain(why);
+      await service.drain(why, front.drain);
       await closers.close();
       log.info('drained');
     },
