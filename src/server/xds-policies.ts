@@ -11,7 +11,7 @@ import type { Logger } from '../telemetry/logger.js';
 import type { Policies } from './policies.js';
 import type { Settings } from './settings-table.js';
 import { StartError, StartStopped } from './start-error.js';
-import { xdsCredentials, xdsServerName } from './xds-credentials.js';
+import { XdsCredentials, xdsServerName } from './xds-credentials.js';
 
 /** gRPC's own default. */
 const DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
@@ -187,6 +187,7 @@ function rejection(errors: readonly ConfigProblem[]): string {
 
 function addressOf(settings: Settings, log: Logger): AdsAddress {
   const { xdsServerUrl, xdsUseTls, xdsTlsCert, xdsTlsKey, xdsTlsCaCert, xdsTlsSan } = settings;
+  const credentials = new XdsCredentials(settings);
   const refused: string[] = [];
   if ((xdsTlsCert === '') !== (xdsTlsKey === '')) {
     refused.push(
@@ -200,11 +201,11 @@ function addressOf(settings: Settings, log: Logger): AdsAddress {
     );
   }
   attempt(refused, 'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: ', () => toMetadata(settings.xdsHeaders));
-  if (refused.length === 0) attempt(refused, '', () => xdsCredentials(settings));
+  if (refused.length === 0) attempt(refused, '', () => credentials.get());
   if (refused.length > 0) throw new StartError(refused);
   return {
     target: xdsServerUrl,
-    credentials: () => xdsCredentials(settings),
+    credentials: () => credentials.get(),
     serverName: xdsServerName(settings),
     headers: settings.xdsHeaders,
     connectTimeoutMs: timerMs(settings.xdsRetryInterval),
