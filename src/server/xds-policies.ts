@@ -93,7 +93,7 @@ class XdsPolicies implements Policies {
       update: (update) => this.#update(update),
       connected: () => this.#onConnected(),
       lost: (reason, pauseMs) => this.#onLost(reason, pauseMs),
-      failed: (error) => log.error({ err: error }, 'unexpected error'),
+      failed: (error) => this.#onFailed(error),
       ignored: (typeUrl) => log.warn({ server: this.#server, typeUrl }, 'resources that were not asked for'),
     });
   }
@@ -167,6 +167,11 @@ class XdsPolicies implements Policies {
       { version, policy, errors: errors.length },
       'configuration rejected; the one in force stays',
     );
+  }
+
+  #onFailed(error: unknown): void {
+    this.#log.error({ err: error }, 'unexpected error');
+    for (const listener of this.#listeners) listener(false);
   }
 
   #onConnected(): void {
