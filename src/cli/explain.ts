@@ -54,6 +54,7 @@ export async function runExplain(args: readonly string[], io: Io): Promise<numbe
   if (parsed.values.json === true) io.out(toJson(explanation, redis));
   else {
     io.out(renderExplanation(explanation, wallMicros));
+    if (explanation.statName !== '') io.out(`statistics: ${explanation.statName}\n`);
     if (redis !== undefined) io.out(`Redis key:  ${redis}\n`);
   }
   return explanation.rule === undefined ? EXIT.FAILED : EXIT.OK;

@@ -23,6 +23,15 @@ const COMMANDS: readonly CommandHelp[] = [
   },
 ];
 
+/** Commands for those who come from envoyproxy/ratelimit. */
+const REFERENCE_COMMANDS: readonly CommandHelp[] = [
+  {
+    usage: 'ratelimit-client -domain <domain> -descriptors key=value,…',
+    summary: 'its client, with its flags',
+  },
+  { usage: 'ratelimit-config-check -config_dir <directory>', summary: 'its check of policy files' },
+];
+
 function columns(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([left]) => left.length));
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}\n`).join('');
@@ -35,6 +44,9 @@ export function mainHelp(): string {
 Usage: weir <command> [options]
 
 ${columns(COMMANDS.map(({ usage, summary }) => [usage, summary]))}
+Coming from envoyproxy/ratelimit:
+
+${columns(REFERENCE_COMMANDS.map(({ usage, summary }) => [usage, summary]))}
   weir <command> --help  more on one command
   weir --version         the version
 
@@ -63,7 +75,7 @@ function wrap(paragraph: string, width: number, indent: string): string {
 export function serveHelp(): string {
   const settings = SETTINGS.map(({ name, flag, type, default: value, help }) => {
     const shown = value === '' ? 'unset' : value;
-    return `  ${flag} <${type.replace('_', ' ')}>  ${name}, default ${shown}\n${wrap(help, 90, '      ')}`;
+    return `  ${flag} <${type.replaceAll('_', ' ')}>  ${name}, default ${shown}\n${wrap(help, 90, '      ')}`;
   });
   return `Usage: weir serve [--<setting> <value>]
 
@@ -73,10 +85,14 @@ SIGHUP reloads the policy. Settings are environment variables; a flag of the sam
 ${settings.join('')}`;
 }
 
-export const CHECK_CONFIG_HELP = `Usage: weir check-config <path>…
+export const CHECK_CONFIG_HELP = `Usage: weir check-config [--merge-domains] <path>…
 
 Checks policy files, or directories of them, and prints every error with file, line, column and the place in the document.
-Nothing else happens. Exit code 0 when all are good (warnings allowed), 1 when any is bad.
+Nothing else happens.
+
+  --merge-domains  merge files with one domain, as a server with MERGE_DOMAIN_CONFIG=true does
+
+Exit code 0 when all are good (warnings allowed), 1 when any is bad.
 `;
 
 export const EXPLAIN_HELP = `Usage: weir explain <path> --domain <domain> key=value…

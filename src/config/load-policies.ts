@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { type ConfigProblem, type ProblemList, WHOLE_FILE } from './config-problem.js';
 import type { DomainStatus, PolicySet } from './policy.js';
+import { expandPaths, messageOf, type PolicyPlace, readRegularFile } from './policy-paths.js';
 import { openDocument, openFile, unreadable } from './policy-source.js';
 import { tableNames } from './read-derive.js';
 import {
@@ -14,7 +14,7 @@ import {
   type SettledDomains,
   settleDomains,
 } from './settle-domains.js';
-import { MAX_FILE_BYTES, type YamlValue } from './yaml-document.js';
+import type { YamlValue } from './yaml-document.js';
 
 export type { LoadMemory, LoadOptions, PreviousPolicies } from './settle-domains.js';
 
@@ -44,19 +44,19 @@ export function isRefusedAtStart(loaded: LoadedPolicies): boolean {
 }
 
 /**
- * Loads policy files. Each path is a file, or a directory whose files ending in `.yaml` or `.yml` are taken, sorted by name;
- * directories in it and names that begin with a dot are left out (Kubernetes keeps `..data` there), as are files that a
- * policy names as `sha256_file`. Reads only; never throws: everything wrong is in `errors`. A bad domain stays as `previous`, the
- * latest load of the same paths, has it; without one it is absent. The other domains do not suffer.
+ * Loads policy files from the places named; files that a policy names as `sha256_file` are left out. Reads only; never throws:
+ * everything wrong is in `errors`. A bad domain stays as `previous`, the latest load of the same places, has it; without one it is
+ * absent. The other domains do not suffer.
  */
 export function loadPolicies(
-  paths: readonly string[],
+  places: readonly PolicyPlace[],
   options: LoadOptions = {},
   previous: PreviousPolicies = NOTHING_BEFORE,
 ): LoadedPolicies {
   const reader = new FileReader();
   const pathErrors: ConfigProblem[] = [];
-  const found = expandPaths(paths, pathErrors);
+  const warnings: ConfigProblem[] = [];
+  const found = expandPaths(places, pathErrors, warnings);
   const opened = found.map(({ file, listed }) => ({ listed, ...openPolicyFile(file, reader) }));
   // A key table often lies in the policies' directory: it is no policy then, and what was said about it as one is dropped.
   const tables = new Set(
@@ -64,7 +64,6 @@ export function loadPolicies(
       source === undefined ? [] : tableNames(source.root).map((file) => resolve(file)),
     ),
   );
-  const warnings: ConfigProblem[] = [];
   const sources = opened.filter(({ file, listed, opened: { isKeyTable } }) => {
     if (!listed) return true;
     if (tables.has(resolve(file))) return false;
@@ -169,63 +168,13 @@ function openPolicyFile(file: string, reader: FileReader): LoadedSource {
   return { file, opened: openFile(file, bytes), digest: reader.digestOf(file) };
 }
 
-/** The files of the load before that lie at or below `paths`. */
+/** The files of the load before that lie at or below `paths`, or beside them, as `config.yaml` does beside `config`. */
 function filesBelow(paths: readonly string[], memory: LoadMemory): readonly string[] {
   const below = (file: string): boolean =>
-    paths.some((path) => file === path || file.startsWith(path.endsWith('/') ? path : `${path}/`));
+    paths.some(
+      (path) => file === path || ['/', '.'].some((next) => file.startsWith(path.replace(/\/$/, '') + next)),
+    );
   return [...memory.domainOf.keys()].filter(below);
-}
-
-/** The policy files that the paths name, each once. */
-function expandPaths(
-  paths: readonly string[],
-  errors: ConfigProblem[],
-): readonly { readonly file: string; readonly listed: boolean }[] {
-  const found = new Map<string, { readonly file: string; readonly listed: boolean }>();
-  const add = (file: string, listed: boolean): void => {
-    if (!found.has(resolve(file))) found.set(resolve(file), { file, listed });
-  };
-  for (const path of paths) {
-    try {
-      if (!statSync(path).isDirectory()) add(path, false);
-      else for (const name of policyNames(path)) add(join(path, name), true);
-    } catch (error) {
-      errors.push({ file: path, ...WHOLE_FILE, path: '', message: messageOf(error) });
-    }
-  }
-  return [...found.values()];
-}
-
-/** Names of the policy files in a directory, sorted by code units so that every machine agrees. */
-export function policyNames(directory: string): readonly string[] {
-  return readdirSync(directory)
-    .filter((name) => /\.ya?ml$/.test(name) && !name.startsWith('.'))
-    .filter((name) => statSync(join(directory, name), { throwIfNoEntry: false })?.isDirectory() !== true)
-    .sort();
-}
-
-/** Reads a file, but no pipe or device, which could block for ever, and nothing too large to be a policy. */
-function readRegularFile(file: string): Uint8Array {
-  let stats: ReturnType<typeof statSync>;
-  try {
-    stats = statSync(file);
-    if (stats.isFile() && stats.size <= MAX_FILE_BYTES) return readFileSync(file);
-  } catch (error) {
-    throw new Error(messageOf(error, file));
-  }
-  if (!stats.isFile()) throw new Error(`"${file}" is not a regular file; name a file`);
-  throw new Error(
-    `"${file}" has ${stats.size} bytes, the most is ${MAX_FILE_BYTES}; split it into several files`,
-  );
-}
-
-/** A sentence for what the file system said. */
-function messageOf(error: unknown, file?: string): string {
-  const { code, path, message } = error as NodeJS.ErrnoException;
-  const name = file ?? path;
-  if (code === 'ENOENT') return `"${name}" does not exist; check the path`;
-  if (code === 'EACCES') return `"${name}" cannot be read (permission denied); check its owner and mode`;
-  return code === undefined ? message : `"${name}" cannot be read (${code}); check the path`;
 }
 
 function sha256(content: string | Uint8Array): string {

@@ -13,7 +13,7 @@ export interface Steps {
 }
 
 /** Hits of a window saturate here. */
-const MAX_COUNT = Number.MAX_SAFE_INTEGER;
+export const MAX_COUNT = Number.MAX_SAFE_INTEGER;
 
 /**
  * Decides one request by the rules of BucketStore: changes `buckets`, freshly loaded, and fills `steps`. `buckets` may be

@@ -21,6 +21,7 @@ import { type Clock, MAX_TIMER_MS } from '../limiter/clock.js';
 import { Refusal, ShouldRateLimit } from '../service/should-rate-limit.js';
 import type { Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
+import { answerOptions } from './answer-options.js';
 import type { Closers } from './closers.js';
 import { decisionObserver } from './decision-observer.js';
 import { createGrpcServer } from './grpc-transport.js';
@@ -90,8 +91,22 @@ function needsStore(policies: PolicySet | undefined): boolean {
   return false;
 }
 
-/** The gRPC face of the service: refusals become statuses. */
-function unaryHandler(service: ShouldRateLimit, metrics: Metrics): UnaryHandler {
+/** Names of the rules in statistics that no request has a part in. */
+function* ruleStatNames(policies: PolicySet | undefined): Generator<string> {
+  for (const { rules } of policies?.domains.values() ?? []) {
+    for (const { statName } of rules) if (statName !== '') yield statName;
+  }
+}
+
+/** The gRPC face of the service: refusals become statuses; every call is counted and timed. */
+function unaryHandler(service: ShouldRateLimit, metrics: Metrics, clock: Clock): UnaryHandler {
+  const calls = metrics.reference.durations('ShouldRateLimit');
+  const { requestSeconds } = metrics;
+  const ended = (startMicros: number): void => {
+    const micros = clock.monotonicMicros() - startMicros;
+    requestSeconds.observe(micros / 1e6);
+    calls.ended(micros);
+  };
   const finish = (result: Uint8Array | Refusal): Uint8Array => {
     if (!(result instanceof Refusal)) return result;
     const code = result.kind === 'bad_request' ? STATUS.INVALID_ARGUMENT : STATUS.UNAVAILABLE;
@@ -99,8 +114,17 @@ function unaryHandler(service: ShouldRateLimit, metrics: Metrics): UnaryHandler 
     throw new GrpcError(code, result.message);
   };
   return (message, call) => {
+    const startMicros = clock.monotonicMicros();
+    calls.began();
     const result = service.handle(message, call.deadlineMicros);
-    return result instanceof Promise ? result.then(finish) : finish(result);
+    if (result instanceof Promise) {
+      return result.then((late) => {
+        ended(startMicros);
+        return finish(late);
+      });
+    }
+    ended(startMicros);
+    return finish(result);
   };
 }
 
@@ -140,8 +164,15 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     version: options.version,
     memoryStats: () => store.memoryStats(),
     denyCacheStats: () => store.denyCacheStats(),
+    nearLimitRatio: settings.nearLimitRatio,
+    deniedHitsCount: !settings.stopIncrementWhenOver,
   });
-  metrics.policyInForce(policies.current()?.version ?? 'none');
+  const tellPolicies = (): void => {
+    const current = policies.current();
+    metrics.policyInForce(current?.version ?? 'none');
+    metrics.reference.rulesAre(() => ruleStatNames(current));
+  };
+  tellPolicies();
 
   const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
   const conditions: ServingConditions = {
@@ -168,7 +199,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   store.onAnswer((micros) => metrics.storeAnswered(micros));
   policies.onReload(() => {
     store.reloaded();
-    metrics.policyInForce(policies.current()?.version ?? 'none');
+    tellPolicies();
     serving.update({ needsStore: needsStore(policies.current()) });
   });
 
@@ -181,6 +212,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     observer: decisionObserver(metrics, log),
     storeTimeoutMicros: settings.redisTimeout,
     maxDescriptors: settings.maxDescriptors,
+    answers: answerOptions(settings),
   });
   const grpc = createGrpcServer(settings.grpcTransport, {
     tls: options.tls?.options,
@@ -195,7 +227,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     onError: (error) => log.error({ err: error }, 'unexpected error'),
     onBadConnection: badConnections(log, clock),
   });
-  grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics));
+  grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock));
   health.addTo(grpc);
   addReflection(grpc, loadReflectionDefinition());
 

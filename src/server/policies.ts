@@ -5,6 +5,7 @@ import { loadPolicies } from '../config/load-policies.js';
 import type { DomainStatus } from '../config/policy.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { PolicySource } from './grpc-service.js';
+import { BUNDLED_POLICY } from './policy-place.js';
 import type { Settings } from './settings-table.js';
 import { StartError } from './start-error.js';
 
@@ -19,9 +20,6 @@ export interface Policies extends PolicySource {
   reload(reason: ReloadReason): void;
   close(): void;
 }
-
-/** The policy that is served when CONFIG_PATH is unset. */
-export const BUNDLED_POLICY = 'deploy/policies/open-api.yaml';
 
 /** Most errors of a reload that are shown one by one; weir check-config prints all. */
 const MAX_SHOWN = 20;

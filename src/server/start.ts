@@ -4,6 +4,7 @@ import { type HealthDetail, policyDetail } from './endpoints.js';
 import { openGrpcService } from './grpc-service.js';
 import { openHttpFront } from './http-front.js';
 import { openPolicies } from './policies.js';
+import { measurePolicies } from './policy-metrics.js';
 import { createServerLogger, logServing } from './server-logger.js';
 import type { Settings } from './settings-table.js';
 import { openTlsFiles } from './tls-files.js';
@@ -51,7 +52,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   closers.add(async () => tls?.close());
   const { version } = context;
   const service = openGrpcService({ settings, version, policies, tls, clock, log }, closers);
-  policies.onReload((success) => service.metrics.reloaded(success));
+  measurePolicies(service.metrics, policies);
   const startedMicros = clock.monotonicMicros();
   const detail = (): HealthDetail => ({
     ...(service.serving.reason === undefined

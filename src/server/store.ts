@@ -1,15 +1,21 @@
 import { readFileSync } from 'node:fs';
 import type { BucketStore } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
-import { DenyCache } from '../storage/deny-cache.js';
+import { DenyCache, type LocalCacheStats } from '../storage/deny-cache.js';
 import { MemoryStore } from '../storage/memory/memory-store.js';
 import { parseRedisUrl, type RedisAddress } from '../storage/redis/redis-address.js';
-import type { RedisTlsOptions } from '../storage/redis/redis-connection.js';
-import { RedisStore, type RedisStoreOptions } from '../storage/redis/redis-store.js';
+import type { ConnectionCounts, RedisTlsOptions } from '../storage/redis/redis-connection.js';
+import { RedisStore } from '../storage/redis/redis-store.js';
+import type { RedisStoreOptions } from '../storage/redis/redis-store-options.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { DenyCacheStats, MemoryStats } from '../telemetry/metrics.js';
 import type { Settings } from './settings-table.js';
 import { StartError } from './start-error.js';
+
+/** Connections to one Redis; named as in the reference's statistics. */
+export interface PoolStats extends ConnectionCounts {
+  readonly name: 'redis_pool' | 'redis_per_second_pool';
+}
 
 /** Where this process keeps its buckets, and what it knows of that. */
 export interface Store {
@@ -23,6 +29,10 @@ export interface Store {
   memoryStats(): MemoryStats;
   /** Zeros where there is no deny cache. */
   denyCacheStats(): DenyCacheStats;
+  /** Undefined where denials are not kept. */
+  localCacheStats(): LocalCacheStats | undefined;
+  /** One for each Redis; none in memory. */
+  pools(): readonly PoolStats[];
   /** The policy may be another one: forgets what was learnt under the old one. */
   reloaded(): void;
   onChange(listener: (up: boolean) => void): void;
@@ -55,6 +65,8 @@ export function openStore(settings: Settings, clock: Clock, log: Logger): Store 
       up: () => true,
       memoryStats: () => memory,
       denyCacheStats: () => NO_DENY_CACHE,
+      localCacheStats: () => undefined,
+      pools: () => [],
       reloaded: () => {},
       onChange: () => {},
       onAnswer: () => {},
@@ -117,6 +129,8 @@ function redisStore(settings: Settings, clock: Clock, log: Logger): Store {
     up: () => redis.connected,
     memoryStats: () => memory,
     denyCacheStats: () => denials ?? NO_DENY_CACHE,
+    localCacheStats: () => denials?.stats,
+    pools: () => [{ name: 'redis_pool', ...redis.connections }],
     reloaded: () => denials?.clear(),
     onChange: (listener) => onChange.push(listener),
     onAnswer: (listener) => onAnswer.push(listener),

@@ -20,6 +20,22 @@ export interface DenyCacheOptions {
   readonly monotonicMicros: () => number;
 }
 
+/** Counts since start, but for `entryCount`; names and meaning as in the reference's local cache. */
+export interface LocalCacheStats {
+  /** Denials kept now, some of which may be over. */
+  readonly entryCount: number;
+  /** Looks at one bucket that found a denial, or none. */
+  readonly hitCount: number;
+  readonly missCount: number;
+  readonly lookupCount: number;
+  /** Denials that were over before they were dropped. */
+  readonly expiredCount: number;
+  /** Denials dropped to make room. */
+  readonly evacuateCount: number;
+  /** Denials that took the place of another of the same bucket. */
+  readonly overwriteCount: number;
+}
+
 /** What is known of a bucket that did not hold what was asked. Times are those of the local monotonic clock. */
 interface Denial {
   /** The object, not its numbers: a reload makes new ones, so that what was learnt before it answers nothing. */
@@ -50,6 +66,11 @@ interface Denial {
 export class DenyCache implements BucketStore {
   /** Requests answered from here since start. */
   answers = 0;
+  private hits = 0;
+  private misses = 0;
+  private expired = 0;
+  private evacuated = 0;
+  private overwritten = 0;
   private readonly store: BucketStore;
   private readonly maxAgeMicros: number;
   private readonly maxYoung: number;
@@ -70,6 +91,20 @@ export class DenyCache implements BucketStore {
   /** Denials kept, some of which may be over. */
   get entries(): number {
     return this.young.size + this.old.size;
+  }
+
+  /** See {@link LocalCacheStats}. */
+  get stats(): LocalCacheStats {
+    const { hits, misses } = this;
+    return {
+      entryCount: this.entries,
+      hitCount: hits,
+      missCount: misses,
+      lookupCount: hits + misses,
+      expiredCount: this.expired,
+      evacuateCount: this.evacuated,
+      overwriteCount: this.overwritten,
+    };
   }
 
   take(items: readonly TakeItem[], deadlineMicros: number): TakeResult | Promise<TakeResult> {
@@ -113,8 +148,10 @@ export class DenyCache implements BucketStore {
         denial.untilMicros <= nowMicros ||
         Math.max(item.hits, 1) < denial.hits
       ) {
+        this.misses++;
         return undefined;
       }
+      this.hits++;
       found[i] = denial;
     }
     this.answers++;
@@ -150,11 +187,13 @@ export class DenyCache implements BucketStore {
     const nowMicros = this.monotonicMicros();
     if (denial.untilMicros <= nowMicros) return;
     if (this.young.size >= this.maxYoung || nowMicros >= this.turnAtMicros) {
+      if (nowMicros >= this.turnAtMicros) this.expired += this.old.size;
+      else this.evacuated += this.old.size;
       this.old = this.young;
       this.young = new Map();
       this.turnAtMicros = nowMicros + this.maxAgeMicros;
     }
-    this.old.delete(key);
+    if (this.old.delete(key) || this.young.has(key)) this.overwritten++;
     this.young.set(key, denial);
   }
 

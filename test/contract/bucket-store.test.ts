@@ -233,6 +233,31 @@ describe.each(benches)('BucketStore in $name', (bench) => {
     ]);
   });
 
+  test('tells what was counted, also in requests that travel together', async () => {
+    const hit = takeItem('w', PER_MINUTE, { hits: 2 });
+    const used = async (countDeniedHits: boolean) => {
+      await bench.reset();
+      const store = await bench.open({ countDeniedHits });
+      const all = await Promise.all(Array.from({ length: 4 }, () => takeFrom(store, hit)));
+      return all.map(([outcome]) => [outcome?.limited, outcome?.used]);
+    };
+    expect(await used(true)).toEqual([
+      [false, 2],
+      [false, 4],
+      [true, 6],
+      [true, 8],
+    ]);
+    expect(await used(false)).toEqual([
+      [false, 2],
+      [false, 4],
+      [true, 4],
+      [true, 4],
+    ]);
+    const store = await bench.open();
+    const tokens = await takeFrom(store, takeItem('a', HUNDRED, { hits: 30 }));
+    expect(tokens).toMatchObject([{ remaining: 70, used: 30, cached: false }]);
+  });
+
   test('counts saturate, refunds end at 0', async () => {
     const store = await bench.open();
     const huge = takeItem('w', PER_MINUTE, { hits: Number.MAX_SAFE_INTEGER });

@@ -31,7 +31,7 @@ test.each(TAKE_VECTORS)('decide: $name', ({ nowMicros, before, items, outcomes, 
   });
   const steps: Steps = { limited: [], whole: [], part: [] };
   const denied = decide(items, buckets, nowMicros, nowMicros, countDeniedHits ?? true, steps);
-  expect(denied).toBe(outcomes.some(({ limited }) => limited));
+  expect(denied).toBe(outcomes.some(({ limited }, i) => limited && items[i]!.enforcement === 'enforce'));
   const found = items.map((item, i) =>
     outcome(item, steps.limited[i]!, steps.whole[i]!, steps.part[i]!, nowMicros),
   );

@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { Redis } from 'ioredis';
 import { StorageError } from '../../src/limiter/bucket-store.js';
 import { parseRedisUrl } from '../../src/storage/redis/redis-address.js';
-import { RedisStore, type RedisStoreOptions } from '../../src/storage/redis/redis-store.js';
+import { RedisStore } from '../../src/storage/redis/redis-store.js';
+import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
 import { freePorts } from '../support/free-port.js';
 import { type RedisServer, startRedis } from '../support/redis-server.js';
 import { HUNDRED, takeItem } from '../support/take-items.js';

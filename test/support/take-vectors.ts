@@ -3,7 +3,7 @@ import { tokenBucketRate, windowRate } from '../../src/limiter/rate.js';
 import { HUNDRED, takeItem } from './take-items.js';
 
 /** What is written down of an outcome. */
-export type Told = Pick<TakeOutcome, 'limited' | 'remaining' | 'waitMicros'>;
+export type Told = Pick<TakeOutcome, 'limited' | 'remaining' | 'waitMicros' | 'used'>;
 
 /** One decision written down: what is stored before, what is asked, what is answered and stored after. */
 export interface TakeVector {
@@ -23,15 +23,17 @@ const HUGE = tokenBucketRate(0xffff_ffff, 0xffff_fffb, 86_400_000_000);
 const MINUTE = windowRate('minute', 5);
 /** Start of the minute that NOW is in: 20 s before it. */
 const START = 1_699_999_980_000_000;
-const ok = (remaining: number, waitMicros: number): Told => ({
+const ok = (remaining: number, waitMicros: number, used: number): Told => ({
   limited: false,
   remaining,
   waitMicros,
+  used,
 });
-const over = (remaining: number, waitMicros: number): Told => ({
+const over = (remaining: number, waitMicros: number, used: number): Told => ({
   limited: true,
   remaining,
   waitMicros,
+  used,
 });
 
 /** Run by both texts of the arithmetic, TypeScript and Lua. */
@@ -41,7 +43,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     nowMicros: NOW,
     before: {},
     items: [takeItem('a', HUNDRED)],
-    outcomes: [ok(99, 100_000)],
+    outcomes: [ok(99, 100_000, 1)],
     after: { a: 't1:1700000000100000:0:1' },
   },
   {
@@ -49,7 +51,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     nowMicros: NOW,
     before: { a: 't1:1700000009900000:0:1' },
     items: [takeItem('a', HUNDRED)],
-    outcomes: [ok(0, 100_000)],
+    outcomes: [ok(0, 100_000, 100)],
     after: { a: 't1:1700000010000000:0:1' },
   },
   {
@@ -57,7 +59,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     nowMicros: NOW,
     before: { a: 't1:1700000009900001:0:1' },
     items: [takeItem('a', HUNDRED)],
-    outcomes: [over(0, 1)],
+    outcomes: [over(0, 1, 100)],
     after: { a: 't1:1700000009900001:0:1' },
   },
   {
@@ -65,7 +67,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     nowMicros: NOW,
     before: { a: 't1:1700000000666667:0:3' },
     items: [takeItem('a', THREE)],
-    outcomes: [over(0, 1)],
+    outcomes: [over(0, 1, 3)],
     after: { a: 't1:1700000000666667:0:3' },
   },
   {
@@ -74,7 +76,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     before: { a: 't1:1700000000333333:2:3' },
     items: [takeItem('a', THREE)],
     // 333,333 2/3 + 333,333 1/3: what is left of the second lacks a third of a microsecond of a token.
-    outcomes: [ok(0, 1)],
+    outcomes: [ok(0, 1, 3)],
     after: { a: 't1:1700000000666667:0:3' },
   },
   {
@@ -82,7 +84,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     nowMicros: NOW,
     before: { a: 't1:1700000000000000:1:3' },
     items: [takeItem('a', THREE, { hits: 0 })],
-    outcomes: [ok(2, 1)],
+    outcomes: [ok(2, 1, 1)],
     after: { a: 't1:1700000000000000:1:3' },
   },
   {
@@ -90,7 +92,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     nowMicros: NOW,
     before: { a: 't1:1600000000000000:1:3' },
     items: [takeItem('a', THREE, { hits: 3 })],
-    outcomes: [ok(0, 333_334)],
+    outcomes: [ok(0, 333_334, 3)],
     after: { a: 't1:1700000001000000:0:3' },
   },
   {
@@ -99,7 +101,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     before: {},
     items: [takeItem('a', HUGE, { hits: 4_294_967_290 })],
     // 4,294,967,290 x 86,400,000,000 / 4,294,967,291 = 86,399,999,979 and a carry of 3,794,313,111.
-    outcomes: [ok(5, 21)],
+    outcomes: [ok(5, 21, 4_294_967_290)],
     after: { a: 't1:1700086399999979:3794313111:4294967291' },
   },
   {
@@ -107,7 +109,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     nowMicros: NOW,
     before: { a: 't1:1800000000000000:0:1' },
     items: [takeItem('a', HUNDRED)],
-    outcomes: [over(0, 100_000)],
+    outcomes: [over(0, 100_000, 100)],
     after: { a: 't1:1700000010000000:0:1' },
   },
   {
@@ -115,7 +117,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     nowMicros: NOW,
     before: { a: 't1:1700000000333333:1:3' },
     items: [takeItem('a', HUNDRED)],
-    outcomes: [ok(95, 33_334)],
+    outcomes: [ok(95, 33_334, 5)],
     after: { a: 't1:1700000000433334:0:1' },
   },
   {
@@ -124,7 +126,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     before: { a: 't1:1700000000000001:6:7' },
     // Not 1 and 6 thirds: 2 microseconds.
     items: [takeItem('a', THREE)],
-    outcomes: [ok(1, 2)],
+    outcomes: [ok(1, 2, 2)],
     after: { a: 't1:1700000000333335:1:3' },
   },
   {
@@ -132,7 +134,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     nowMicros: NOW,
     before: { a: 't1:1700000000667000:0:3' },
     items: [takeItem('a', THREE, { refund: true })],
-    outcomes: [ok(1, 334)],
+    outcomes: [ok(1, 334, 2)],
     after: { a: 't1:1700000000333666:2:3' },
   },
   {
@@ -140,7 +142,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     nowMicros: NOW,
     before: { a: 't1:1700000000333333:1:3' },
     items: [takeItem('a', THREE, { refund: true })],
-    outcomes: [ok(3, 0)],
+    outcomes: [ok(3, 0, 0)],
     after: {},
   },
   {
@@ -154,7 +156,13 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
       takeItem('w', MINUTE),
       takeItem('c', HUNDRED, { refund: true }),
     ],
-    outcomes: [ok(50, 100_000), ok(0, 40_000_000), over(0, 100_000), over(0, 40_000_000), ok(100, 0)],
+    outcomes: [
+      ok(50, 100_000, 50),
+      ok(0, 40_000_000, 5),
+      over(0, 100_000, 100),
+      over(0, 40_000_000, 6),
+      ok(100, 0, 0),
+    ],
     after: { a: 't1:1700000005000000:0:1', b: 't1:1700000010000000:0:1', w: `w1:${START}:6:60000000` },
   },
   {
@@ -163,7 +171,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     countDeniedHits: false,
     before: { w: `w1:${START}:4:60000000`, x: `w1:${START}:1:60000000` },
     items: [takeItem('x', MINUTE), takeItem('w', MINUTE, { hits: 2 })],
-    outcomes: [ok(4, 40_000_000), over(0, 40_000_000)],
+    outcomes: [ok(4, 40_000_000, 1), over(0, 40_000_000, 4)],
     after: { w: `w1:${START}:4:60000000`, x: `w1:${START}:1:60000000` },
   },
   {
@@ -171,7 +179,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     nowMicros: NOW,
     before: { w: `w1:${START - 60_000_000}:5:60000000` },
     items: [takeItem('w', MINUTE)],
-    outcomes: [ok(4, 40_000_000)],
+    outcomes: [ok(4, 40_000_000, 1)],
     after: { w: `w1:${START}:1:60000000` },
   },
   {
@@ -179,7 +187,24 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     nowMicros: NOW,
     before: { w: `w1:${START}:9007199254740990:60000000` },
     items: [takeItem('w', MINUTE, { hits: 5 })],
-    outcomes: [over(0, 40_000_000)],
+    outcomes: [over(0, 40_000_000, 9_007_199_254_740_991)],
     after: { w: `w1:${START}:9007199254740991:60000000` },
+  },
+  {
+    name: 'a window over its limit, watched only: what is counted is told',
+    nowMicros: NOW,
+    before: { w: `w1:${START}:5:60000000` },
+    items: [takeItem('w', MINUTE, { hits: 3, enforcement: 'observe' })],
+    outcomes: [over(0, 40_000_000, 8)],
+    after: { w: `w1:${START}:8:60000000` },
+  },
+  {
+    name: 'a window over its limit, denied hits not counted',
+    nowMicros: NOW,
+    countDeniedHits: false,
+    before: { w: `w1:${START}:4:60000000` },
+    items: [takeItem('w', MINUTE, { hits: 3 })],
+    outcomes: [over(0, 40_000_000, 4)],
+    after: { w: `w1:${START}:4:60000000` },
   },
 ];

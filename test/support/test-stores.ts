@@ -7,7 +7,8 @@ import {
 } from '../../src/limiter/bucket-store.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { parseRedisUrl } from '../../src/storage/redis/redis-address.js';
-import { RedisStore, type RedisStoreOptions } from '../../src/storage/redis/redis-store.js';
+import { RedisStore } from '../../src/storage/redis/redis-store.js';
+import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
 import { FakeClock } from './fake-clock.js';
 import { type RedisServer, startRedis } from './redis-server.js';
 import { toolPath } from './tools.js';

@@ -44,9 +44,11 @@ export class TokenLevel {
 
   private outcome(limited: boolean, until: bigint): Told {
     const missing = until - this.level;
+    const remaining = this.level / this.token;
     return {
       limited,
-      remaining: Number(this.level / this.token),
+      remaining: Number(remaining),
+      used: Number(this.maxTokens - remaining),
       waitMicros: Number((missing + this.perMicro - 1n) / this.perMicro),
     };
   }

@@ -8,6 +8,7 @@ import type { Closers } from '../closers.js';
 import { type HealthDetail, policyDetail } from '../endpoints.js';
 import { openHttpFront } from '../http-front.js';
 import { openPolicies } from '../policies.js';
+import { measurePolicies } from '../policy-metrics.js';
 import { createServerLogger, logServing } from '../server-logger.js';
 import type { Settings } from '../settings-table.js';
 import type { RunningServer, StartContext } from '../start.js';
@@ -85,8 +86,8 @@ export async function openPrimary(
   closers.add(() => pool.close());
   addPoolMetrics(metrics, pool);
   let inForce = policies.current();
-  policies.onReload((success) => {
-    metrics.reloaded(success);
+  measurePolicies(metrics, policies);
+  policies.onReload(() => {
     if (policies.current() === inForce) return;
     inForce = policies.current();
     metrics.policyInForce(inForce?.version ?? 'none');

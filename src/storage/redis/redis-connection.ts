@@ -35,6 +35,14 @@ export interface RedisConnectionOptions {
   readonly log: RedisLog;
 }
 
+/** Connections by what became of them. */
+export interface ConnectionCounts {
+  readonly active: number;
+  /** Since start, those that are closed included. */
+  readonly opened: number;
+  readonly closed: number;
+}
+
 /** What the connection tells its owner. */
 export interface RedisConnectionEvents {
   /** Calls may be made. */
@@ -88,6 +96,9 @@ export class RedisConnection {
   private attempts = 0;
   /** Counts connections, so that answers of an earlier one are known as such. */
   private epoch = 0;
+  /** Connections that were made, login included. */
+  private openedCount = 0;
+  private connected = false;
   private probes = 0;
   private unansweredProbes = 0;
   private probeTimer: NodeJS.Timeout | undefined;
@@ -118,6 +129,12 @@ export class RedisConnection {
   /** Why calls may not be made now. */
   get downReason(): 'breaker_open' | 'disconnected' {
     return this.breaker.open ? 'breaker_open' : 'disconnected';
+  }
+
+  /** Connections since start, logged in; at most one is open. */
+  get connections(): ConnectionCounts {
+    const active = this.connected ? 1 : 0;
+    return { active, opened: this.openedCount, closed: this.openedCount - active };
   }
 
   /** Sends one command. Rejects with Redis's error, or at once when the connection is lost. */
@@ -196,6 +213,8 @@ export class RedisConnection {
     clearTimeout(this.handshakeTimer);
     if (this.closed) return;
     this.epoch++;
+    this.openedCount++;
+    this.connected = true;
     this.unansweredProbes = 0;
     this.takeOver();
     // Spares the first calls the detour over NOSCRIPT; who may not SCRIPT LOAD takes that detour.
@@ -221,6 +240,7 @@ export class RedisConnection {
 
   private onClose(): void {
     this.epoch++;
+    this.connected = false;
     this.pipe?.end(new Error('the connection is closed'));
     this.pipe = undefined;
     this.stopTimers();

@@ -6,58 +6,18 @@ import {
 } from '../../limiter/bucket-store.js';
 import { MAX_TIMER_MS, systemClock } from '../../limiter/clock.js';
 import { tokenBucketRate } from '../../limiter/rate.js';
-import type { RedisAddress } from './redis-address.js';
-import {
-  RedisConnection,
-  type RedisLog,
-  type RedisTlsOptions,
-  type SendCommand,
-} from './redis-connection.js';
+import { type ConnectionCounts, RedisConnection, type SendCommand } from './redis-connection.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
+import {
+  DEFAULT_BREAKER_FAILURES,
+  DEFAULT_KEYS_PER_CALL,
+  DEFAULT_MAX_IN_FLIGHT,
+  DEFAULT_TIMEOUT_MICROS,
+  type RedisStoreCounters,
+  type RedisStoreOptions,
+} from './redis-store-options.js';
 import { TakeBatch } from './take-batch.js';
 import { loadTakeScript, type Script } from './take-script.js';
-
-/** Settings of {@link RedisStore}. */
-export interface RedisStoreOptions {
-  readonly address: RedisAddress;
-  /** Used when `address.tls`. */
-  readonly tls?: RedisTlsOptions;
-  /** Longest wait for an answer, in microseconds (REDIS_TIMEOUT); default 2 s. A request's own deadline may be sooner. */
-  readonly timeoutMicros?: number;
-  /** Whether windows count the hits of denied requests; default true. */
-  readonly countDeniedHits?: boolean;
-  /** Items decided at a time, past which takes are refused as overloaded; default 20,000. */
-  readonly maxInFlight?: number;
-  /** Most keys of one call, unless a single request has more; default 256. */
-  readonly keysPerCall?: number;
-  /** Failures in a row that open the circuit breaker; default 5. */
-  readonly breakerFailures?: number;
-  /** Default `weir:1:`. */
-  readonly keyPrefix?: string;
-  readonly log?: RedisLog;
-  /** Told about every call: microseconds until its answer or failure, items in it, and what went wrong. */
-  readonly observeCall?: (micros: number, items: number, failure: StorageError['reason'] | undefined) => void;
-  /** Clock of deadlines, in microseconds; default the machine's. */
-  readonly monotonicMicros?: () => number;
-  /** For tests: the time of buckets, in microseconds, in place of Redis's own. */
-  readonly clock?: () => number;
-}
-
-/** Counts since start. */
-export interface RedisStoreCounters {
-  /** Script calls sent. */
-  calls: number;
-  /** Requests in them. */
-  takes: number;
-  items: number;
-  /** Takes that ended with an error, by reason. */
-  readonly failures: Record<StorageError['reason'], number>;
-}
-
-export const DEFAULT_TIMEOUT_MICROS = 2_000_000;
-export const DEFAULT_MAX_IN_FLIGHT = 20_000;
-export const DEFAULT_KEYS_PER_CALL = 256;
-export const DEFAULT_BREAKER_FAILURES = 5;
 
 /**
  * Redis counts as hung when something was asked this long ago and nothing at all was answered since. Deadlines of callers say nothing
@@ -102,6 +62,7 @@ export class RedisStore implements BucketStore {
   private readonly timeoutMicros: number;
   private readonly maxInFlight: number;
   private readonly keysPerCall: number;
+  private readonly countDeniedHits: boolean;
   private readonly keys: RedisKeys;
   private readonly script: Script;
   private readonly connection: RedisConnection;
@@ -130,6 +91,7 @@ export class RedisStore implements BucketStore {
     this.timeoutMicros = options.timeoutMicros ?? DEFAULT_TIMEOUT_MICROS;
     this.maxInFlight = options.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT;
     this.keysPerCall = options.keysPerCall ?? DEFAULT_KEYS_PER_CALL;
+    this.countDeniedHits = options.countDeniedHits ?? true;
     this.keys = new RedisKeys(options.keyPrefix ?? DEFAULT_KEY_PREFIX);
     this.script = loadTakeScript();
     this.reached = new Promise((resolve) => {
@@ -167,6 +129,11 @@ export class RedisStore implements BucketStore {
   /** Items sent to Redis, or about to be, and not yet answered. */
   get inFlight(): number {
     return this.itemsInFlight;
+  }
+
+  /** Connections made and closed so far. */
+  get connections(): ConnectionCounts {
+    return this.connection.connections;
   }
 
   /** `listener` runs whenever Redis comes (back) up. */
@@ -227,7 +194,7 @@ export class RedisStore implements BucketStore {
   private batchFor(items: number): TakeBatch {
     const last = this.waiting.at(-1);
     if (last !== undefined && last.load + items <= this.keysPerCall) return last;
-    const batch = new TakeBatch(this.keys);
+    const batch = new TakeBatch(this.keys, this.countDeniedHits);
     this.waiting.push(batch);
     return batch;
   }
@@ -260,7 +227,7 @@ export class RedisStore implements BucketStore {
 
   /** Runs the script on a batch. `wanted` says whether a second try is worth it. */
   private async run(batch: TakeBatch, send: SendCommand, wanted: () => boolean): Promise<unknown> {
-    const args = batch.command(this.options.clock?.(), this.seenMicros, this.options.countDeniedHits ?? true);
+    const args = batch.command(this.options.clock?.(), this.seenMicros);
     args.unshift(this.script.sha1);
     try {
       return await send('evalsha', args);
@@ -276,7 +243,7 @@ export class RedisStore implements BucketStore {
   private async probe(send: SendCommand): Promise<void> {
     // A Redis that wants a password first breaks off at a long command, without saying so; at a short one it does.
     await send('set', [this.keys.of(PROBE), '1', 'PX', '1000']);
-    const batch = new TakeBatch(this.keys);
+    const batch = new TakeBatch(this.keys, this.countDeniedHits);
     void batch.add([PROBE], Infinity);
     batch.succeed(await this.run(batch, send, () => true));
   }

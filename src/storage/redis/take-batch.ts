@@ -41,10 +41,13 @@ export class TakeBatch {
   private readonly slots = new Map<string, BucketSlot>();
   private readonly asks = new Asks();
   private readonly steps: (TakeRun | Other)[] = [];
+  private readonly countDeniedHits: boolean;
   private pending = 0;
 
-  constructor(names: RedisKeys) {
+  /** `countDeniedHits`: whether windows count the hits of denied requests. */
+  constructor(names: RedisKeys, countDeniedHits: boolean) {
     this.names = names;
+    this.countDeniedHits = countDeniedHits;
   }
 
   get takeCount(): number {
@@ -72,11 +75,11 @@ export class TakeBatch {
    * What follows the script in EVALSHA: number of keys, keys, ARGV. `clock` is a test's time in microseconds, `seen` the
    * latest time seen from this Redis. See take.lua.
    */
-  command(clock: number | undefined, seen: number, countDeniedHits: boolean): string[] {
+  command(clock: number | undefined, seen: number): string[] {
     const now = clock === undefined ? '' : String(clock);
     return [String(this.keys.length)].concat(
       this.keys,
-      [now, String(seen), countDeniedHits ? '1' : '0', this.encodeSteps()],
+      [now, String(seen), this.countDeniedHits ? '1' : '0', this.encodeSteps()],
       this.asks.args,
     );
   }
@@ -141,7 +144,8 @@ export class TakeBatch {
       return open;
     }
     // How a single item weighs in its request makes no difference to the bucket.
-    const run = new TakeRun(item, slot, this.asks.indexOf(item.rate, item.hits, false, 'enforce'));
+    const ask = this.asks.indexOf(item.rate, item.hits, false, 'enforce');
+    const run = new TakeRun(item, slot, ask, this.countDeniedHits);
     slot.run = run;
     this.steps.push(run);
     slot.steps++;

@@ -1,4 +1,5 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
+import { MAX_COUNT } from '../../limiter/decide.js';
 import { outcome } from '../../limiter/outcome.js';
 import { askedCarry, askedWhole } from '../../limiter/rate.js';
 
@@ -33,8 +34,12 @@ export class TakeRun {
   private costWhole = 0;
   private costCarry = 0;
 
-  constructor(item: TakeItem, slot: BucketSlot, askIndex: number) {
+  /** Whether windows count the hits of those that do not pass. */
+  private readonly countDeniedHits: boolean;
+
+  constructor(item: TakeItem, slot: BucketSlot, askIndex: number, countDeniedHits: boolean) {
     this.item = item;
+    this.countDeniedHits = countDeniedHits;
     this.slot = slot;
     this.askIndex = askIndex;
   }
@@ -85,9 +90,12 @@ export class TakeRun {
 
   /** Outcome of the next request of the run; `item` is its own. */
   next(item: TakeItem, nowMicros: number): TakeOutcome {
-    if (this.passing === 0) return outcome(item, true, this.whole, this.part, nowMicros);
-    this.passing--;
     const { rate, hits } = item;
+    if (this.passing === 0) {
+      if (rate.kind === 'window' && this.countDeniedHits) this.part = Math.min(this.part + hits, MAX_COUNT);
+      return outcome(item, true, this.whole, this.part, nowMicros);
+    }
+    this.passing--;
     if (rate.kind === 'window') {
       this.part += hits;
     } else {

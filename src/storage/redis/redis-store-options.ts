@@ -1,0 +1,45 @@
+import type { StorageError } from '../../limiter/bucket-store.js';
+import type { RedisAddress } from './redis-address.js';
+import type { RedisLog, RedisTlsOptions } from './redis-connection.js';
+
+/** Settings of RedisStore. */
+export interface RedisStoreOptions {
+  readonly address: RedisAddress;
+  /** Used when `address.tls`. */
+  readonly tls?: RedisTlsOptions;
+  /** Longest wait for an answer, in microseconds (REDIS_TIMEOUT); default 2 s. A request's own deadline may be sooner. */
+  readonly timeoutMicros?: number;
+  /** Whether windows count the hits of denied requests; default true. */
+  readonly countDeniedHits?: boolean;
+  /** Items decided at a time, past which takes are refused as overloaded; default 20,000. */
+  readonly maxInFlight?: number;
+  /** Most keys of one call, unless a single request has more; default 256. */
+  readonly keysPerCall?: number;
+  /** Failures in a row that open the circuit breaker; default 5. */
+  readonly breakerFailures?: number;
+  /** Default `weir:1:`. */
+  readonly keyPrefix?: string;
+  readonly log?: RedisLog;
+  /** Told about every call: microseconds until its answer or failure, items in it, and what went wrong. */
+  readonly observeCall?: (micros: number, items: number, failure: StorageError['reason'] | undefined) => void;
+  /** Clock of deadlines, in microseconds; default the machine's. */
+  readonly monotonicMicros?: () => number;
+  /** For tests: the time of buckets, in microseconds, in place of Redis's own. */
+  readonly clock?: () => number;
+}
+
+/** Counts since start. */
+export interface RedisStoreCounters {
+  /** Script calls sent. */
+  calls: number;
+  /** Requests in them. */
+  takes: number;
+  items: number;
+  /** Takes that ended with an error, by reason. */
+  readonly failures: Record<StorageError['reason'], number>;
+}
+
+export const DEFAULT_TIMEOUT_MICROS = 2_000_000;
+export const DEFAULT_MAX_IN_FLIGHT = 20_000;
+export const DEFAULT_KEYS_PER_CALL = 256;
+export const DEFAULT_BREAKER_FAILURES = 5;
