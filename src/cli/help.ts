@@ -97,11 +97,12 @@ Exit code 0 when all are good (warnings allowed), 1 when any is bad.
 
 export const EXPLAIN_HELP = `Usage: weir explain <path> --domain <domain> key=value…
 
-Says what a descriptor meets in a policy: what \`derive\` made of it, which node matched and why, which rule holds, its phase, and
-the bucket's key. Values of API keys are never shown.
+Says what a descriptor meets in a policy: what \`derive\` made of it, which node matched and why, which rule holds, its phase, its
+name in the statistics, and the bucket's key. Values of API keys are never shown.
 
   --domain <domain>  required when the policy holds more than one
   --json             the same for machines
+  --merge-domains    merge files with one domain, as a server with MERGE_DOMAIN_CONFIG=true does
 
 Exit code 0 when a rule applies, 1 when none does or the policy is bad.
 `;
