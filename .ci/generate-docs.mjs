@@ -12,7 +12,7 @@ const readme = join(root, 'README.md');
 const cell = (text) => text.replaceAll('|', '\\|');
 const rows = SETTINGS.map(
   ({ name, type, default: value, help }) =>
-    `| \`${name}\` | ${type.replace('_', ' ')} | ${value === '' ? '–' : `\`${value}\``} | ${cell(help)} |`,
+    `| \`${name}\` | ${type.replaceAll('_', ' ')} | ${value === '' ? '–' : `\`${value}\``} | ${cell(help)} |`,
 );
 const table = ['| variable | type | default | meaning |', '|---|---|---|---|', ...rows].join('\n');
 

@@ -23,6 +23,15 @@ const COMMANDS: readonly CommandHelp[] = [
   },
 ];
 
+/** Commands for those who come from envoyproxy/ratelimit. */
+const REFERENCE_COMMANDS: readonly CommandHelp[] = [
+  {
+    usage: 'ratelimit-client -domain <domain> -descriptors key=value,…',
+    summary: 'its client, with its flags',
+  },
+  { usage: 'ratelimit-config-check -config_dir <directory>', summary: 'its check of policy files' },
+];
+
 function columns(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([left]) => left.length));
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}\n`).join('');
@@ -35,6 +44,9 @@ export function mainHelp(): string {
 Usage: weir <command> [options]
 
 ${columns(COMMANDS.map(({ usage, summary }) => [usage, summary]))}
+Coming from envoyproxy/ratelimit:
+
+${columns(REFERENCE_COMMANDS.map(({ usage, summary }) => [usage, summary]))}
   weir <command> --help  more on one command
   weir --version         the version
 
@@ -63,7 +75,7 @@ function wrap(paragraph: string, width: number, indent: string): string {
 export function serveHelp(): string {
   const settings = SETTINGS.map(({ name, flag, type, default: value, help }) => {
     const shown = value === '' ? 'unset' : value;
-    return `  ${flag} <${type.replace('_', ' ')}>  ${name}, default ${shown}\n${wrap(help, 90, '      ')}`;
+    return `  ${flag} <${type.replaceAll('_', ' ')}>  ${name}, default ${shown}\n${wrap(help, 90, '      ')}`;
   });
   return `Usage: weir serve [--<setting> <value>]
 

@@ -1,6 +1,7 @@
 import { CHECK_HELP } from './check-options.js';
 import { CHECK_CONFIG_HELP, EXPLAIN_HELP, HEALTH_HELP, mainHelp, serveHelp } from './help.js';
 import { EXIT, type Io } from './io.js';
+import { RATELIMIT_CLIENT_HELP, RATELIMIT_CONFIG_CHECK_HELP } from './ratelimit-flags.js';
 import { version } from './version.js';
 
 interface Command {
@@ -26,6 +27,14 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   health: {
     run: async (args, io) => (await import('./health.js')).runHealth(args, io),
     help: () => HEALTH_HELP,
+  },
+  'ratelimit-client': {
+    run: async (args, io) => (await import('./ratelimit-client.js')).runRatelimitClient(args, io),
+    help: () => RATELIMIT_CLIENT_HELP,
+  },
+  'ratelimit-config-check': {
+    run: async (args, io) => (await import('./ratelimit-config-check.js')).runRatelimitConfigCheck(args, io),
+    help: () => RATELIMIT_CONFIG_CHECK_HELP,
   },
 };
 

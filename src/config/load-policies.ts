@@ -1,162 +1,180 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { type ConfigProblem, WHOLE_FILE } from './config-problem.js';
-import type { DomainPolicy, DomainStatus, PolicySet } from './policy.js';
-import { type ParsedPolicy, parsePolicy } from './policy-file.js';
-import { MAX_FILE_BYTES } from './yaml-document.js';
+import { resolve } from 'node:path';
+import { type ConfigProblem, type ProblemList, WHOLE_FILE } from './config-problem.js';
+import type { DomainStatus, PolicySet } from './policy.js';
+import { expandPaths, messageOf, type PolicyPlace, readRegularFile } from './policy-paths.js';
+import { openDocument, openFile, unreadable } from './policy-source.js';
+import { tableNames } from './read-derive.js';
+import {
+  type LoadedSource,
+  type LoadMemory,
+  type LoadOptions,
+  NOTHING_BEFORE,
+  type PreviousPolicies,
+  type SettledDomains,
+  settleDomains,
+} from './settle-domains.js';
+import type { YamlValue } from './yaml-document.js';
 
-/** What the files of a configuration gave. */
+export type { LoadMemory, LoadOptions, PreviousPolicies } from './settle-domains.js';
+
+/** What the files, or resources, of a configuration gave. */
 export interface LoadedPolicies {
-  /** Domains of the good files; all of them only if `errors` is empty. */
+  /** To be in force: of every good domain what it says now, of every bad one what it said when it was good. */
   readonly policySet: PolicySet;
   readonly errors: readonly ConfigProblem[];
-  /** Every domain that a file names, sorted by name. */
+  /** Every domain that a file names, or last named, sorted by name. */
   readonly domains: readonly DomainStatus[];
   readonly warnings: readonly ConfigProblem[];
   /** Every file that was read or should have been: policies and key tables, as named by the user or found. */
   readonly files: readonly string[];
+  /** For the next load. */
+  readonly memory: LoadMemory;
 }
 
 /** A configuration without any domain, as an empty directory gives it. */
-export const NO_POLICIES: PolicySet = { domains: new Map(), version: versionOf([]) };
+export const NO_POLICIES: PolicySet = NOTHING_BEFORE.policySet;
 
-interface FileContent {
-  readonly file: string;
-  readonly bytes: Uint8Array;
+/**
+ * Whether a start must be refused: something is wrong, and no domain is good. An empty directory is fine, and so is a bad domain
+ * beside a good one.
+ */
+export function isRefusedAtStart(loaded: LoadedPolicies): boolean {
+  return loaded.errors.length > 0 && loaded.policySet.domains.size === 0;
 }
 
 /**
- * Loads policy files. Each path is a file, or a directory whose files ending in `.yaml` or `.yml` are taken, sorted by name;
- * directories in it and names that begin with a dot are left out (Kubernetes keeps `..data` there), as are files that a
- * policy names as `sha256_file`. Reads only; never throws: everything wrong is in `errors`.
+ * Loads policy files from the places named; files that a policy names as `sha256_file` are left out. Reads only; never throws:
+ * everything wrong is in `errors`. A bad domain stays as `previous`, the latest load of the same places, has it; without one it is
+ * absent. The other domains do not suffer.
  */
-export function loadPolicies(paths: readonly string[]): LoadedPolicies {
-  const errors: ConfigProblem[] = [];
+export function loadPolicies(
+  places: readonly PolicyPlace[],
+  options: LoadOptions = {},
+  previous: PreviousPolicies = NOTHING_BEFORE,
+): LoadedPolicies {
+  const reader = new FileReader();
+  const pathErrors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
-  const contents: FileContent[] = [];
-  const files: string[] = [];
-  const read = (file: string): Uint8Array => {
-    files.push(file);
-    const bytes = readRegularFile(file);
-    contents.push({ file, bytes });
-    return bytes;
-  };
-  const parsed: { readonly file: string; readonly listed: boolean; readonly result: ParsedPolicy }[] = [];
-  for (const { file, listed } of expandPaths(paths, errors)) {
-    try {
-      parsed.push({ file, listed, result: parsePolicy(file, read(file), read) });
-    } catch (error) {
-      errors.push({ file, ...WHOLE_FILE, path: '', message: messageOf(error) });
-    }
-  }
+  const found = expandPaths(places, pathErrors, warnings);
+  const opened = found.map(({ file, listed }) => ({ listed, ...openPolicyFile(file, reader) }));
   // A key table often lies in the policies' directory: it is no policy then, and what was said about it as one is dropped.
   const tables = new Set(
-    parsed.flatMap(({ result }) => result.tableFiles.map((table) => resolve(table.file))),
+    opened.flatMap(({ opened: { source } }) =>
+      source === undefined ? [] : tableNames(source.root).map((file) => resolve(file)),
+    ),
   );
-  const domains = new Map<string, DomainPolicy>();
-  const reported = new Set<string>();
-  for (const { file, listed, result } of parsed) {
-    if (listed && tables.has(resolve(file))) continue;
-    if (listed && result.isKeyTable) {
-      // Named by no policy that could be read: the error, if there is one, is that policy's.
-      const message = 'the file is a key table that no policy names; name it as "sha256_file" or remove it';
-      warnings.push({ file, ...WHOLE_FILE, path: '', message });
-      continue;
-    }
-    errors.push(...result.problems.errors);
-    warnings.push(...result.problems.warnings);
-    for (const table of result.tableFiles) {
-      if (reported.has(table.file)) continue;
-      reported.add(table.file);
-      errors.push(...table.errors);
-      warnings.push(...table.warnings);
-    }
-    addDomain(result, domains, errors);
-  }
-  return {
-    policySet: { domains, version: versionOf(contents) },
-    domains: [...domains.values()].map(({ domain, file }) => ({ domain, files: [file], state: 'ok' })),
-    errors,
-    warnings,
-    files: [...new Set(files)],
-  };
-}
-
-function addDomain(result: ParsedPolicy, domains: Map<string, DomainPolicy>, errors: ConfigProblem[]): void {
-  const { policy } = result;
-  if (policy === undefined) return;
-  const other = domains.get(policy.domain);
-  if (other === undefined) {
-    domains.set(policy.domain, policy);
-    return;
-  }
-  errors.push({
-    file: policy.file,
-    ...(result.domainAt ?? WHOLE_FILE),
-    path: 'domain',
-    message: `the domain "${policy.domain}" is already defined in ${other.file}; a domain has one file`,
+  const sources = opened.filter(({ file, listed, opened: { isKeyTable } }) => {
+    if (!listed) return true;
+    if (tables.has(resolve(file))) return false;
+    if (!isKeyTable) return true;
+    // Named by no policy that could be read: the error, if there is one, is that policy's.
+    const message = 'the file is a key table that no policy names; name it as "sha256_file" or remove it';
+    warnings.push({ file, ...WHOLE_FILE, path: '', message });
+    return false;
   });
+  const lost = filesBelow(
+    pathErrors.map(({ file }) => file),
+    previous.memory,
+  );
+  const readFile = (file: string): Uint8Array => reader.read(file);
+  const tableDigest = (file: string): string => reader.digestOf(file);
+  const settled = settleDomains(sources, lost, { ...options, readFile, tableDigest }, previous);
+  return loadedOf(settled, sources, { errors: pathErrors, warnings }, reader.files);
 }
 
-/** The policy files that the paths name, each once. */
-function expandPaths(
-  paths: readonly string[],
-  errors: ConfigProblem[],
-): readonly { readonly file: string; readonly listed: boolean }[] {
-  const found = new Map<string, { readonly file: string; readonly listed: boolean }>();
-  const add = (file: string, listed: boolean): void => {
-    if (!found.has(resolve(file))) found.set(resolve(file), { file, listed });
+/**
+ * Compiles documents that were parsed elsewhere, such as xDS resources, with the very checks of files. `name` stands where a file's
+ * name does. They name no other files: `sha256_file` is an error.
+ */
+export function loadDocuments(
+  documents: readonly { readonly name: string; readonly document: YamlValue }[],
+  options: LoadOptions = {},
+  previous: PreviousPolicies = NOTHING_BEFORE,
+): LoadedPolicies {
+  const sources = documents.map(
+    ({ name, document }): LoadedSource => ({
+      file: name,
+      opened: openDocument(name, document),
+      digest: sha256(JSON.stringify(canonical(document))),
+    }),
+  );
+  const readFile = (file: string): never => {
+    throw new Error(`"${file}" is not read, as the policy is no file; write the table under "sha256"`);
   };
-  for (const path of paths) {
-    try {
-      if (!statSync(path).isDirectory()) add(path, false);
-      else for (const name of policyNames(path)) add(join(path, name), true);
-    } catch (error) {
-      errors.push({ file: path, ...WHOLE_FILE, path: '', message: messageOf(error) });
-    }
-  }
-  return [...found.values()];
+  const settled = settleDomains(sources, [], { ...options, readFile, tableDigest: () => '' }, previous);
+  const names = sources.map(({ file }) => file);
+  return loadedOf(settled, sources, { errors: [], warnings: [] }, names);
 }
 
-/** Names of the policy files in a directory, sorted by code units so that every machine agrees. */
-export function policyNames(directory: string): readonly string[] {
-  return readdirSync(directory)
-    .filter((name) => /\.ya?ml$/.test(name) && !name.startsWith('.'))
-    .filter((name) => statSync(join(directory, name), { throwIfNoEntry: false })?.isDirectory() !== true)
-    .sort();
+function loadedOf(
+  settled: SettledDomains,
+  sources: readonly LoadedSource[],
+  first: { readonly errors: readonly ConfigProblem[]; readonly warnings: readonly ConfigProblem[] },
+  files: readonly string[],
+): LoadedPolicies {
+  const lists: readonly ProblemList[] = [
+    ...sources.map(({ opened }) => opened.problems),
+    ...settled.tableFiles,
+  ];
+  return {
+    policySet: settled.policySet,
+    domains: settled.domains,
+    errors: [...first.errors, ...lists.flatMap(({ errors }) => errors)],
+    warnings: [...first.warnings, ...lists.flatMap(({ warnings }) => warnings)],
+    files: [...new Set(files)],
+    memory: settled.memory,
+  };
 }
 
-/** Reads a file, but no pipe or device, which could block for ever, and nothing too large to be a policy. */
-function readRegularFile(file: string): Uint8Array {
-  let stats: ReturnType<typeof statSync>;
-  try {
-    stats = statSync(file);
-    if (stats.isFile() && stats.size <= MAX_FILE_BYTES) return readFileSync(file);
-  } catch (error) {
-    throw new Error(messageOf(error, file));
-  }
-  if (!stats.isFile()) throw new Error(`"${file}" is not a regular file; name a file`);
-  throw new Error(
-    `"${file}" has ${stats.size} bytes, the most is ${MAX_FILE_BYTES}; split it into several files`,
+/** A document without positions, which say nothing about its meaning. */
+function canonical(value: YamlValue): unknown {
+  if (value.kind === 'scalar') return [value.plain, value.text];
+  if (value.kind === 'list') return value.items.map(canonical);
+  return Object.fromEntries(
+    [...value.fields.values()].map((field) => [field.key, [field.keyPlain === true, canonical(field.value)]]),
   );
 }
 
-/** A sentence for what the file system said. */
-function messageOf(error: unknown, file?: string): string {
-  const { code, path, message } = error as NodeJS.ErrnoException;
-  const name = file ?? path;
-  if (code === 'ENOENT') return `"${name}" does not exist; check the path`;
-  if (code === 'EACCES') return `"${name}" cannot be read (permission denied); check its owner and mode`;
-  return code === undefined ? message : `"${name}" cannot be read (${code}); check the path`;
+/** Reads each file once for one load. */
+class FileReader {
+  readonly files: string[] = [];
+  private readonly contents = new Map<string, Uint8Array>();
+
+  /** Throws an Error with a sentence when the file cannot be read. */
+  read(file: string): Uint8Array {
+    this.files.push(file);
+    const known = this.contents.get(file);
+    if (known !== undefined) return known;
+    const bytes = readRegularFile(file);
+    this.contents.set(file, bytes);
+    return bytes;
+  }
+
+  /** Digest of a file that was read; '' of one that could not be. */
+  digestOf(file: string): string {
+    const bytes = this.contents.get(file);
+    return bytes === undefined ? '' : sha256(bytes);
+  }
 }
 
-/** First 12 hex digits of the SHA-256 over names (without directories, which differ from host to host) and contents. */
-function versionOf(contents: readonly FileContent[]): string {
-  const hash = createHash('sha256');
-  for (const { file, bytes } of contents) {
-    const name = file.slice(file.lastIndexOf('/') + 1);
-    hash.update(`${Buffer.byteLength(name)}:${name}${bytes.length}:`).update(bytes);
+function openPolicyFile(file: string, reader: FileReader): LoadedSource {
+  let bytes: Uint8Array;
+  try {
+    bytes = reader.read(file);
+  } catch (error) {
+    return { file, opened: unreadable(file, messageOf(error)), digest: '' };
   }
-  return hash.digest('hex').slice(0, 12);
+  return { file, opened: openFile(file, bytes), digest: reader.digestOf(file) };
+}
+
+/** The files of the load before that lie at or below `paths`. */
+function filesBelow(paths: readonly string[], memory: LoadMemory): readonly string[] {
+  const below = (file: string): boolean =>
+    paths.some((path) => file === path || file.startsWith(path.endsWith('/') ? path : `${path}/`));
+  return [...memory.domainOf.keys()].filter(below);
+}
+
+function sha256(content: string | Uint8Array): string {
+  return createHash('sha256').update(content).digest('hex');
 }

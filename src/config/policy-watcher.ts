@@ -1,6 +1,6 @@
 import { type FSWatcher, statSync, watch } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { policyNames } from './load-policies.js';
+import { policyNames } from './policy-paths.js';
 
 interface WatchedDirectory {
   /** Device and inode: another directory under the same name needs another watcher. */

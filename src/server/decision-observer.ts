@@ -4,16 +4,18 @@ import type { Metrics } from '../telemetry/metrics.js';
 
 /** Counts decisions in `metrics` and, at level debug, writes each to the log. */
 export function decisionObserver(metrics: Metrics, log: Logger): DecisionObserver {
+  const { reference } = metrics;
   // The level is a setting: it never changes.
   const logsDecisions = log.isLevelEnabled('debug');
   return {
-    unknownDomain: (domain) => metrics.unknownDomain(domain),
+    unknownDomain: (domain, descriptors) => metrics.unknownDomain(domain, descriptors),
     unmatched: (domain, entries) => metrics.unmatched(domain, entries),
     decided: (domain, rule, overLimit, wouldBeThrottled) =>
       metrics.decided(domain, rule, overLimit, wouldBeThrottled),
-    counted: () => {},
-    globalShadow: () => {},
-    failed: () => {},
+    counted: (stat, fromCaller, take, outcome, shadowed) =>
+      reference.counted(stat, fromCaller, take, outcome, shadowed),
+    globalShadow: () => reference.globalShadow(),
+    failed: (cause) => reference.failed(cause),
     storeError: (reason) => metrics.storeError(reason),
     storeFailed: (policy) => metrics.storeFailed(policy),
     logsDecisions: () => logsDecisions,

@@ -21,9 +21,11 @@ import { type Clock, MAX_TIMER_MS } from '../limiter/clock.js';
 import { Refusal, ShouldRateLimit } from '../service/should-rate-limit.js';
 import type { Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
+import { answerOptions } from './answer-options.js';
 import type { Closers } from './closers.js';
 import { decisionObserver } from './decision-observer.js';
 import { createGrpcServer } from './grpc-transport.js';
+import type { Decide } from './json-endpoint.js';
 import { Serving, type ServingConditions } from './serving.js';
 import type { Settings } from './settings-table.js';
 import { listenError, type StartError } from './start-error.js';
@@ -69,8 +71,13 @@ export interface GrpcService {
   onGivenUp(listener: (error: StartError) => void): void;
   /** Opens the port; resolves with its address as `host:port`, rejects with {@link StartError}. */
   listen(): Promise<string>;
-  /** NOT_SERVING, drain delay, running calls; resolves when no call is left. `why` goes to the log. */
-  drain(why: string): Promise<void>;
+  /** Decides for callers that do not come by gRPC. */
+  readonly decide: Decide;
+  /**
+   * NOT_SERVING, drain delay, running calls; resolves when no call is left. `why` goes to the log. `beside` waits for calls that do not
+   * come by gRPC.
+   */
+  drain(why: string, beside: (graceMs: number) => Promise<void>): Promise<void>;
 }
 
 const MICROS_PER_MS = 1000;
@@ -92,17 +99,51 @@ function needsStore(policies: PolicySet | undefined): boolean {
   return false;
 }
 
-/** The gRPC face of the service: refusals become statuses. */
-function unaryHandler(service: ShouldRateLimit, metrics: Metrics): UnaryHandler {
+function hasDomain(policies: PolicySet | undefined): boolean {
+  return policies !== undefined && policies.domains.size > 0;
+}
+
+function noteRefusal(result: Uint8Array | Refusal, metrics: Metrics): Uint8Array | Refusal {
+  if (result instanceof Refusal) {
+    metrics.refused(result.kind === 'bad_request' ? 'INVALID_ARGUMENT' : 'UNAVAILABLE');
+  }
+  return result;
+}
+
+/** Names of the rules in statistics that no request has a part in. */
+function* ruleStatNames(policies: PolicySet | undefined): Generator<string> {
+  for (const { rules } of policies?.domains.values() ?? []) {
+    for (const { statName } of rules) if (statName !== '') yield statName;
+  }
+}
+
+/** The gRPC face of the service: refusals become statuses; every call is counted and timed. */
+function unaryHandler(service: ShouldRateLimit, metrics: Metrics, clock: Clock): UnaryHandler {
+  const calls = metrics.reference.durations('ShouldRateLimit');
+  const { requestSeconds } = metrics;
+  const ended = (startMicros: number): void => {
+    const micros = clock.monotonicMicros() - startMicros;
+    requestSeconds.observe(micros / 1e6);
+    calls.ended(micros);
+  };
   const finish = (result: Uint8Array | Refusal): Uint8Array => {
     if (!(result instanceof Refusal)) return result;
     const code = result.kind === 'bad_request' ? STATUS.INVALID_ARGUMENT : STATUS.UNAVAILABLE;
-    metrics.refused(result.kind === 'bad_request' ? 'INVALID_ARGUMENT' : 'UNAVAILABLE');
+    noteRefusal(result, metrics);
     throw new GrpcError(code, result.message);
   };
   return (message, call) => {
+    const startMicros = clock.monotonicMicros();
+    calls.began();
     const result = service.handle(message, call.deadlineMicros);
-    return result instanceof Promise ? result.then(finish) : finish(result);
+    if (result instanceof Promise) {
+      return result.then((late) => {
+        ended(startMicros);
+        return finish(late);
+      });
+    }
+    ended(startMicros);
+    return finish(result);
   };
 }
 
@@ -142,8 +183,15 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     version: options.version,
     memoryStats: () => store.memoryStats(),
     denyCacheStats: () => store.denyCacheStats(),
+    nearLimitRatio: settings.nearLimitRatio,
+    deniedHitsCount: !settings.stopIncrementWhenOver,
   });
-  metrics.policyInForce(policies.current()?.version ?? 'none');
+  const tellPolicies = (): void => {
+    const current = policies.current();
+    metrics.policyInForce(current?.version ?? 'none');
+    metrics.reference.rulesAre(() => ruleStatNames(current));
+  };
+  tellPolicies();
 
   const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
   const conditions: ServingConditions = {
@@ -152,6 +200,8 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     storeReached: store.up(),
     needsStore: needsStore(policies.current()),
     followsStore: settings.redisHealthFollows,
+    needsDomain: settings.healthyWithConfig,
+    hasDomain: hasDomain(policies.current()),
   };
   const healthListeners: (() => void)[] = [];
   const tellHealth = (): void => {
@@ -170,8 +220,9 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   store.onAnswer((micros) => metrics.storeAnswered(micros));
   policies.onReload(() => {
     store.reloaded();
-    metrics.policyInForce(policies.current()?.version ?? 'none');
-    serving.update({ needsStore: needsStore(policies.current()) });
+    tellPolicies();
+    const current = policies.current();
+    serving.update({ needsStore: needsStore(current), hasDomain: hasDomain(current) });
   });
 
   const service = new ShouldRateLimit({
@@ -183,6 +234,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     observer: decisionObserver(metrics, log),
     storeTimeoutMicros: store.timeoutMicros,
     maxDescriptors: settings.maxDescriptors,
+    answers: answerOptions(settings),
   });
   const grpc = createGrpcServer(settings.grpcTransport, {
     tls: options.tls?.options,
@@ -197,7 +249,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     onError: (error) => log.error({ err: error }, 'unexpected error'),
     onBadConnection: badConnections(log, clock),
   });
-  grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics));
+  grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock));
   health.addTo(grpc);
   addReflection(grpc, loadReflectionDefinition());
 
@@ -217,13 +269,18 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
       options.tls?.follow((material) => grpc.setTls(material));
       return name(port);
     },
-    async drain(why) {
+    decide(message, patienceMicros) {
+      const result = service.handle(message, clock.monotonicMicros() + patienceMicros);
+      if (result instanceof Promise) return result.then((late) => noteRefusal(late, metrics));
+      return noteRefusal(result, metrics);
+    },
+    async drain(why, beside) {
       const delayMs = timerMs(settings.shutdownDrainDelay);
       const graceMs = timerMs(settings.shutdownGrace);
       log.info({ why, delayMs, graceMs }, 'draining');
       serving.update({ draining: true });
       if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
-      await grpc.drain(graceMs);
+      await Promise.all([grpc.drain(graceMs), beside(graceMs)]);
     },
   };
 }

@@ -5,8 +5,10 @@ import { loadPolicies } from '../config/load-policies.js';
 import type { DomainStatus } from '../config/policy.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { PolicySource } from './grpc-service.js';
+import { BUNDLED_POLICY } from './policy-place.js';
 import type { Settings } from './settings-table.js';
-import { StartError } from './start-error.js';
+import { StartError, type StartStopped } from './start-error.js';
+import { openXdsPolicies } from './xds-policies.js';
 
 /** The policies of this process, followed as their files change. */
 export interface Policies extends PolicySource {
@@ -19,9 +21,6 @@ export interface Policies extends PolicySource {
   reload(reason: ReloadReason): void;
   close(): void;
 }
-
-/** The policy that is served when CONFIG_PATH is unset. */
-export const BUNDLED_POLICY = 'deploy/policies/open-api.yaml';
 
 /** Most errors of a reload that are shown one by one; weir check-config prints all. */
 const MAX_SHOWN = 20;
@@ -43,8 +42,16 @@ function logOutcome(log: Logger, outcome: ReloadOutcome): void {
   }
 }
 
-/** Loads the policies and follows them. Rejects with {@link StartError} and every error when they are bad. */
-export async function openPolicies(settings: Settings, log: Logger): Promise<Policies> {
+/**
+ * Loads the policies and follows them. Rejects with {@link StartError} and every error when they are bad, with {@link StartStopped} when
+ * `stopping` comes first.
+ */
+export async function openPolicies(
+  settings: Settings,
+  log: Logger,
+  stopping: AbortSignal,
+): Promise<Policies> {
+  if (settings.configType === 'GRPC_XDS_SOTW') return openXdsPolicies(settings, log, stopping);
   const path = settings.configPath === '' ? assetPath(BUNDLED_POLICY) : settings.configPath;
   const initial = loadPolicies([path]);
   if (initial.errors.length > 0) {

@@ -4,12 +4,16 @@ import {
   type DescriptorStatus,
   type HeaderValue,
   LIMIT_UNIT,
+  type RateLimitRequest,
   type RateLimitResponse,
 } from '../codec/messages.js';
-import type { ResponseHeaders } from '../config/policy.js';
+import type { DomainPolicy, PolicySet, ResponseHeaders } from '../config/policy.js';
 import type { TakeOutcome } from '../limiter/bucket-store.js';
 import { MAX_UINT32, type Rate, reportedLimit, reportedUnit } from '../limiter/rate.js';
-import type { Decision, PlannedTake } from './plan.js';
+import type { AnswerOptions } from './answer-options.js';
+import { dynamicMetadata } from './dynamic-metadata.js';
+import { limitHeadersOf } from './limit-headers.js';
+import { type Decision, isPassingQuota, type PlannedTake } from './plan.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 const NO_HEADERS: readonly HeaderValue[] = [];
@@ -41,7 +45,7 @@ function currentLimit(take: PlannedTake): CurrentLimit {
 }
 
 /** What denies this request. */
-interface Denial {
+export interface Denial {
   /** An enforced bucket is over. */
   readonly enforce: boolean;
   /** Quota buckets are in force, and every one of them is over. */
@@ -50,19 +54,25 @@ interface Denial {
   readonly quotaWere: boolean;
 }
 
-function denialOf(decisions: readonly Decision[]): Denial {
+/** What denies, or but for SHADOW_MODE would. */
+export function denialOf(decisions: readonly Decision[], quotaMode: boolean): Denial {
   let enforce = false;
   let enforcedQuotas = 0;
   let enforcedQuotasOver = 0;
   let quotas = 0;
   let quotasOver = 0;
   for (let i = 0; i < decisions.length; i++) {
-    const { take, outcome } = decisions[i] as Decision;
+    const decision = decisions[i] as Decision;
+    const { take, outcome } = decision;
+    if (isPassingQuota(decision, quotaMode)) {
+      enforcedQuotas++;
+      if (take === undefined) quotas++;
+    }
     if (take === undefined) continue;
     // A bucket that `on_store_failure: allow` answered for is not over.
     const over = outcome?.limited === true;
-    if (take.enforcement === 'enforce' && over) enforce = true;
-    if (take.enforcement === 'quota') {
+    if (take.weight === 'enforce' && over) enforce = true;
+    if (take.weight === 'quota') {
       enforcedQuotas++;
       if (over) enforcedQuotasOver++;
     }
@@ -79,15 +89,13 @@ function denialOf(decisions: readonly Decision[]): Denial {
 }
 
 function denies(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boolean {
-  return (
-    outcome.limited && (take.enforcement === 'enforce' || (take.enforcement === 'quota' && denial.quota))
-  );
+  return outcome.limited && (take.weight === 'enforce' || (take.weight === 'quota' && denial.quota));
 }
 
 function statusOf({ take, outcome, unlimited }: Decision): DescriptorStatus {
   if (take === undefined || outcome === undefined) return statusWithoutLimit(unlimited);
   return {
-    code: outcome.limited && take.enforcement !== 'observe' ? CODE.OVER_LIMIT : CODE.OK,
+    code: outcome.limited && take.weight !== 'observe' ? CODE.OVER_LIMIT : CODE.OK,
     currentLimit: currentLimit(take),
     limitRemaining: Math.min(outcome.remaining, MAX_UINT32),
     durationUntilResetSeconds: Math.ceil(outcome.waitMicros / MICROS_PER_SECOND),
@@ -109,14 +117,14 @@ function wouldDeny(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boo
 }
 
 /** How strongly a decision speaks for being the one that headers describe: denying, would be denying, fits. */
-function weight(take: PlannedTake, outcome: TakeOutcome, denial: Denial): number {
+function rank(take: PlannedTake, outcome: TakeOutcome, denial: Denial): number {
   if (denies(take, outcome, denial)) return 2;
   return wouldDeny(take, outcome, denial) ? 1 : 0;
 }
 
-/** Of two outcomes of one weight: the denying one that passes last, else the one with the fewest tokens left; the first of equals. */
-function tellsMore(one: TakeOutcome, than: TakeOutcome, itsWeight: number): boolean {
-  return itsWeight > 0 ? one.waitMicros > than.waitMicros : one.remaining < than.remaining;
+/** Of two outcomes of one rank: the denying one that passes last, else the one with the fewest tokens left; the first of equals. */
+function tellsMore(one: TakeOutcome, than: TakeOutcome, itsRank: number): boolean {
+  return itsRank > 0 ? one.waitMicros > than.waitMicros : one.remaining < than.remaining;
 }
 
 /** The headers of DESIGN section 6 for one request. `wallMicros` is the time of the answer. */
@@ -124,32 +132,33 @@ function headersOf(
   decisions: readonly Decision[],
   denial: Denial,
   wanted: ResponseHeaders,
+  shadowMode: boolean,
   wallMicros: number,
 ): readonly HeaderValue[] {
   let take: PlannedTake | undefined;
   let outcome: TakeOutcome | undefined;
-  let itsWeight = -1;
-  let observed = false;
+  let itsRank = -1;
+  let observed = shadowMode;
   let wouldBeThrottled = false;
   for (let i = 0; i < decisions.length; i++) {
     const { take: oneTake, outcome: one } = decisions[i] as Decision;
     if (oneTake === undefined || one === undefined) continue;
-    if (oneTake.enforcement === 'observe') observed = true;
-    const oneWeight = weight(oneTake, one, denial);
+    if (oneTake.weight === 'observe') observed = true;
+    const oneRank = rank(oneTake, one, denial);
     // What denies would deny as well.
-    if (oneWeight > 0) wouldBeThrottled = true;
+    if (oneRank > 0) wouldBeThrottled = true;
     if (
       outcome === undefined ||
-      oneWeight > itsWeight ||
-      (oneWeight === itsWeight && tellsMore(one, outcome, itsWeight))
+      oneRank > itsRank ||
+      (oneRank === itsRank && tellsMore(one, outcome, itsRank))
     ) {
       take = oneTake;
       outcome = one;
-      itsWeight = oneWeight;
+      itsRank = oneRank;
     }
   }
   if (take === undefined || outcome === undefined) return NO_HEADERS;
-  const denied = denial.enforce || denial.quota;
+  const denied = (denial.enforce || denial.quota) && !shadowMode;
   const headers: HeaderValue[] = wanted.xRateLimit
     ? [
         { key: 'x-ratelimit-limit', value: String(reportedLimit(take.rate)) },
@@ -179,36 +188,69 @@ function secondText(second: number): string {
   return latestSecondText;
 }
 
-/** Builds the response from what was decided; one status per descriptor, in order. */
-export function answer(
+function responseHeaders(
+  policy: DomainPolicy,
   decisions: readonly Decision[],
-  wanted: ResponseHeaders | undefined,
+  statuses: readonly DescriptorStatus[],
+  denial: Denial,
+  options: AnswerOptions,
+  wallMicros: number,
+): readonly HeaderValue[] {
+  const wanted = policy.responseHeaders;
+  if (wanted === undefined) {
+    return options.limitHeaders === undefined
+      ? NO_HEADERS
+      : limitHeadersOf(decisions, statuses, options.limitHeaders);
+  }
+  if (!(wanted.xRateLimit || wanted.retryAfter)) return NO_HEADERS;
+  return headersOf(decisions, denial, wanted, options.shadowMode, wallMicros);
+}
+
+/** Builds the response from what was decided; one status per descriptor, in order. `wallMicros` is the time of the answer. */
+export function answer(
+  request: RateLimitRequest,
+  policy: DomainPolicy,
+  decisions: readonly Decision[],
+  denial: Denial,
+  options: AnswerOptions,
   wallMicros: number,
 ): RateLimitResponse {
-  const denial = denialOf(decisions);
   const statuses = new Array<DescriptorStatus>(decisions.length);
   for (let i = 0; i < decisions.length; i++) statuses[i] = statusOf(decisions[i] as Decision);
   return {
-    overallCode: denial.enforce || denial.quota ? CODE.OVER_LIMIT : CODE.OK,
+    overallCode: (denial.enforce || denial.quota) && !options.shadowMode ? CODE.OVER_LIMIT : CODE.OK,
     statuses,
-    responseHeadersToAdd:
-      wanted === undefined || !(wanted.xRateLimit || wanted.retryAfter)
-        ? NO_HEADERS
-        : headersOf(decisions, denial, wanted, wallMicros),
+    responseHeadersToAdd: responseHeaders(policy, decisions, statuses, denial, options, wallMicros),
     requestHeadersToAdd: NO_HEADERS,
     rawBody: undefined,
-    dynamicMetadata: undefined,
+    dynamicMetadata: options.dynamicMetadata
+      ? dynamicMetadata(request, decisions, statuses, policy.secretKeys)
+      : undefined,
   };
 }
 
-/** The answer where no limit can apply: every descriptor OK, no headers. */
-export function answerWithoutLimits(descriptors: number): RateLimitResponse {
+/** The answer to a request of a domain without policy: every descriptor OK, no headers. */
+export function answerWithoutLimits(
+  request: RateLimitRequest,
+  policies: PolicySet,
+  options: AnswerOptions,
+): RateLimitResponse {
+  const statuses = request.descriptors.map(() => STATUS_WITHOUT_LIMIT);
   return {
     overallCode: CODE.OK,
-    statuses: Array.from({ length: descriptors }, () => STATUS_WITHOUT_LIMIT),
+    statuses,
     responseHeadersToAdd: NO_HEADERS,
     requestHeadersToAdd: NO_HEADERS,
     rawBody: undefined,
-    dynamicMetadata: undefined,
+    dynamicMetadata: options.dynamicMetadata
+      ? dynamicMetadata(request, [], statuses, secretKeysOf(policies))
+      : undefined,
   };
+}
+
+/** What any policy takes for a secret. */
+export function secretKeysOf(policies: PolicySet): ReadonlySet<string> {
+  const all = new Set<string>();
+  for (const policy of policies.domains.values()) for (const key of policy.secretKeys) all.add(key);
+  return all;
 }

@@ -17,8 +17,8 @@ export interface DecisionLine {
 
 /** What telemetry is told of decisions. Called on the hot path: implementations only count, unless the log asks for more. */
 export interface DecisionObserver {
-  /** A request named a domain that no policy has. */
-  unknownDomain(domain: string): void;
+  /** A request named a domain that no policy has, in so many descriptors. */
+  unknownDomain(domain: string, descriptors: number): void;
   /** A descriptor matched no rule. */
   unmatched(domain: string, entries: readonly Entry[]): void;
   /**
@@ -29,7 +29,7 @@ export interface DecisionObserver {
   /**
    * The same descriptor, for the reference's counters. `stat` is Match.statName, or for a limit override the name the reference gives
    * it, which callers choose (`fromCaller`): such series are bounded apart. `outcome` is undefined where nothing decided. Unlimited and
-   * replaced rules count nothing. `shadowed`: the rule's `shadow_mode` let it pass.
+   * replaced rules count nothing. `shadowed`: it did not fit, but `shadow_mode` or the phase let it pass.
    */
   counted(
     stat: string,

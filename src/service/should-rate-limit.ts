@@ -10,8 +10,10 @@ import { redactEntries } from '../config/redact.js';
 import type { BucketStore, TakeOutcome, TakeResult } from '../limiter/bucket-store.js';
 import { StorageError } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
-import { answer, answerWithoutLimits } from './answer.js';
+import { answer, answerWithoutLimits, denialOf, secretKeysOf } from './answer.js';
+import { type AnswerOptions, PLAIN_ANSWERS } from './answer-options.js';
 import type { DecisionObserver } from './decision-observer.js';
+import { overrideStat } from './override-stat.js';
 import { type Decision, findBadDescriptor, plan, takesOf } from './plan.js';
 import { decideWithoutStore } from './store-failure.js';
 
@@ -45,6 +47,8 @@ export interface ShouldRateLimitOptions {
   readonly storeTimeoutMicros: number;
   /** More descriptors than this in one request are refused: one request is one atomic step of the store. */
   readonly maxDescriptors: number;
+  /** What holds for every answer; {@link PLAIN_ANSWERS} when absent. */
+  readonly answers?: AnswerOptions;
 }
 
 const NO_OUTCOMES: readonly TakeOutcome[] = [];
@@ -67,11 +71,13 @@ function wayBackMicros(patienceMicros: number): number {
  */
 export class ShouldRateLimit {
   readonly #options: ShouldRateLimitOptions;
+  readonly #answers: AnswerOptions;
   /** Whether buckets live in memory: then no deadline is ever near, and no clock is read for it. */
   readonly #answersAtOnce: boolean;
 
   constructor(options: ShouldRateLimitOptions) {
     this.#options = options;
+    this.#answers = options.answers ?? PLAIN_ANSWERS;
     this.#answersAtOnce = options.store === options.local;
   }
 
@@ -104,33 +110,41 @@ export class ShouldRateLimit {
     deadlineMicros: number,
   ): RateLimitResponse | Refusal | Promise<RateLimitResponse | Refusal> {
     const { policies, observer, maxDescriptors, store, clock } = this.#options;
-    if (request.domain === '') return NO_DOMAIN;
+    if (request.domain === '') return this.#refuse(NO_DOMAIN);
     const count = request.descriptors.length;
-    if (count === 0) return NO_DESCRIPTORS;
+    if (count === 0) return this.#refuse(NO_DESCRIPTORS);
     const policySet = policies();
-    if (policySet === undefined) return NO_CONFIGURATION;
+    if (policySet === undefined) return this.#refuse(NO_CONFIGURATION);
     const policy = policySet.domains.get(request.domain);
     if (policy === undefined) {
-      observer.unknownDomain(request.domain);
-      if (observer.logsDecisions()) this.#logUnknownDomain(request, startMicros);
-      return answerWithoutLimits(count);
+      observer.unknownDomain(request.domain, count);
+      if (observer.logsDecisions()) this.#logUnknownDomain(request, policySet, startMicros);
+      return answerWithoutLimits(request, policySet, this.#answers);
     }
     if (count > maxDescriptors) {
       const message = `rate limit descriptor list holds ${count} descriptors, more than the ${maxDescriptors} that are allowed`;
-      return new Refusal('bad_request', message);
+      return this.#refuse(new Refusal('bad_request', message));
     }
     const bad = findBadDescriptor(request.descriptors);
-    if (bad !== undefined) return new Refusal('bad_request', bad.message);
+    if (bad !== undefined) return this.#refuse(new Refusal('bad_request', bad.message));
 
     const wallMicros = clock.wallMicros();
-    const decisions = plan(policy, request, wallMicros);
+    const decisions = plan(policy, request, wallMicros, this.#answers);
     const takes = takesOf(decisions);
-    if (takes.length === 0) return this.#finish(policy, decisions, NO_OUTCOMES, startMicros, wallMicros);
+    if (takes.length === 0)
+      return this.#finish(request, policy, decisions, NO_OUTCOMES, startMicros, wallMicros);
     const result = store.take(takes, this.#storeDeadline(startMicros, deadlineMicros));
     if (result instanceof Promise) {
-      return result.then((late) => this.#finish(policy, decisions, late, startMicros, clock.wallMicros()));
+      return result.then((late) =>
+        this.#finish(request, policy, decisions, late, startMicros, clock.wallMicros()),
+      );
     }
-    return this.#finish(policy, decisions, result, startMicros, wallMicros);
+    return this.#finish(request, policy, decisions, result, startMicros, wallMicros);
+  }
+
+  #refuse(refusal: Refusal): Refusal {
+    this.#options.observer.failed('service');
+    return refusal;
   }
 
   /** The smaller of the caller's patience, less the way back, and the store's timeout. */
@@ -142,6 +156,7 @@ export class ShouldRateLimit {
   }
 
   #finish(
+    request: RateLimitRequest,
     policy: DomainPolicy,
     decisions: readonly Decision[],
     result: TakeResult,
@@ -151,11 +166,18 @@ export class ShouldRateLimit {
     const { observer, local } = this.#options;
     if (result instanceof StorageError) {
       observer.storeError(result.reason);
-      if (!decideWithoutStore(decisions, local, observer)) return STORE_UNAVAILABLE;
+      if (!decideWithoutStore(decisions, local, observer)) {
+        observer.failed('redis');
+        for (const decision of decisions) this.#count(policy, decision);
+        return STORE_UNAVAILABLE;
+      }
     } else {
       fillIn(decisions, result);
     }
-    const response = answer(decisions, policy.responseHeaders, wallMicros);
+    const { shadowMode, quotaMode } = this.#answers;
+    const denial = denialOf(decisions, quotaMode);
+    if (shadowMode && (denial.enforce || denial.quota)) observer.globalShadow();
+    const response = answer(request, policy, decisions, denial, this.#answers, wallMicros);
     this.#observe(policy, decisions, response, startMicros);
     return response;
   }
@@ -169,7 +191,9 @@ export class ShouldRateLimit {
     const { observer, clock } = this.#options;
     const logs = observer.logsDecisions();
     for (let index = 0; index < decisions.length; index++) {
-      const { match, take, outcome } = decisions[index] as Decision;
+      const decision = decisions[index] as Decision;
+      const { match, take, outcome } = decision;
+      this.#count(policy, decision);
       // A quota that is over beside one that is not says OVER_LIMIT of itself, but lets the request pass.
       const overLimit =
         response.overallCode === CODE.OVER_LIMIT && response.statuses[index]?.code === CODE.OVER_LIMIT;
@@ -189,12 +213,17 @@ export class ShouldRateLimit {
     }
   }
 
-  #logUnknownDomain(request: RateLimitRequest, startMicros: number): void {
-    const { observer, clock, policies } = this.#options;
-    const secretKeys = new Set<string>();
-    for (const policy of policies()?.domains.values() ?? []) {
-      for (const key of policy.secretKeys) secretKeys.add(key);
-    }
+  /** For the reference's counters. */
+  #count(policy: DomainPolicy, { match, take, outcome }: Decision): void {
+    if (take === undefined) return;
+    const stat = take.override ? overrideStat(policy, match.entries) : match.statName;
+    const shadowed = outcome?.limited === true && take.weight === 'observe';
+    this.#options.observer.counted(stat, take.override, take, outcome, shadowed);
+  }
+
+  #logUnknownDomain(request: RateLimitRequest, policies: PolicySet, startMicros: number): void {
+    const { observer, clock } = this.#options;
+    const secretKeys = secretKeysOf(policies);
     for (const { entries } of request.descriptors) {
       observer.logDecision({
         domain: request.domain,

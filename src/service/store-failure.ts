@@ -2,14 +2,11 @@ import type { BucketStore, TakeOutcome } from '../limiter/bucket-store.js';
 import type { DecisionObserver } from './decision-observer.js';
 import { type Decision, type PlannedTake, takesOf } from './plan.js';
 
-/** `deny` cannot know more than that the caller should come back a little later. */
-const DENY_OUTCOME: TakeOutcome = {
-  limited: true,
-  remaining: 0,
-  waitMicros: 1_000_000,
-  used: 0,
-  cached: false,
-};
+/** `deny` cannot know more than that the caller should come back a little later. Its hits count as those past a used up limit. */
+function denyOutcome({ rate, hits }: PlannedTake): TakeOutcome {
+  const used = rate.kind === 'window' ? rate.requestsPerUnit + hits : rate.maxTokens;
+  return { limited: true, remaining: 0, waitMicros: 1_000_000, used, cached: false };
+}
 
 /** Whether rules in force that answer `deny` deny the request: one of them, or all of its quotas. */
 function isDenied(takes: readonly PlannedTake[]): boolean {
@@ -45,9 +42,9 @@ export function decideWithoutStore(
   }
   let nextLocal = 0;
   for (const decision of decisions) {
-    const policy = decision.take?.onStoreFailure;
-    if (policy === 'deny') decision.outcome = DENY_OUTCOME;
-    else if (policy === 'local') decision.outcome = localOutcomes[nextLocal++];
+    const { take } = decision;
+    if (take?.onStoreFailure === 'deny') decision.outcome = denyOutcome(take);
+    else if (take?.onStoreFailure === 'local') decision.outcome = localOutcomes[nextLocal++];
   }
   return true;
 }

@@ -1,9 +1,18 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client';
 import type { Entry, StoreFailurePolicy } from '../limiter/rule.js';
 import { BoundedCounters, SeriesLimit } from './bounded-counters.js';
+import { DurationHistogram } from './duration-histogram.js';
+import { FamilyRegistry } from './family-registry.js';
+import { ReferenceStats } from './reference/reference-stats.js';
 
 /** Buckets of `weir_store_duration_seconds`: a local Redis answers below a millisecond, REDIS_TIMEOUT is two seconds. */
 const STORE_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1, 2.5];
+
+/** Buckets of `weir_request_duration_seconds`: 5 µs to 2.5 s. */
+const REQUEST_SECONDS = [
+  0.000005, 0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1,
+  0.25, 0.5, 1, 2.5,
+];
 
 /** Longest caller-chosen label value that is kept; a longer one counts as `other`. */
 const MAX_LABEL_LENGTH = 200;
@@ -32,6 +41,10 @@ export interface MetricsOptions {
   readonly memoryStats: () => MemoryStats;
   /** Absent where no requests are decided. */
   readonly denyCacheStats?: () => DenyCacheStats;
+  /** NEAR_LIMIT_RATIO; 0.8 when absent. */
+  readonly nearLimitRatio?: number;
+  /** Whether windows count the hits of denied requests; they do when absent. */
+  readonly deniedHitsCount?: boolean;
 }
 
 const OK = 0;
@@ -43,7 +56,16 @@ const WOULD_BE_THROTTLED = 2;
  * decision costs two map look-ups.
  */
 export class Metrics {
-  readonly registry = new Registry();
+  readonly registry = new FamilyRegistry();
+  /** The same events as the reference counts them. */
+  readonly reference: ReferenceStats;
+  /** How long callers of ShouldRateLimit waited. */
+  readonly requestSeconds = new DurationHistogram(
+    'weir_request_duration_seconds',
+    'Time from a whole request to its answer, refusals included.',
+    REQUEST_SECONDS,
+  );
+  readonly #limits: readonly SeriesLimit[];
   readonly #byRule: SeriesLimit;
   readonly #byCaller: SeriesLimit;
   readonly #decisions: BoundedCounters;
@@ -68,6 +90,13 @@ export class Metrics {
     this.#decisions = new BoundedCounters(this.#byRule, 3);
     this.#unmatched = new BoundedCounters(this.#byCaller, 1);
     this.#unknownDomains = new BoundedCounters(this.#byCaller, 1);
+    // And two of their own for the reference's names, which are more than one for a rule.
+    const byRule = new SeriesLimit(options.maxSeries);
+    const byCaller = new SeriesLimit(options.maxSeries);
+    this.#limits = [this.#byRule, this.#byCaller, byRule, byCaller];
+    const { nearLimitRatio = 0.8, deniedHitsCount = true } = options;
+    this.reference = new ReferenceStats({ byRule, byCaller, nearLimitRatio, deniedHitsCount });
+    this.registry.addFamily(this.requestSeconds);
     collectDefaultMetrics({ register: this.registry });
     this.#exposeCounts();
     this.#exposeMemory(options.memoryStats);
@@ -138,7 +167,8 @@ export class Metrics {
     values[0] = (values[0] as number) + 1;
   }
 
-  unknownDomain(domain: string): void {
+  unknownDomain(domain: string, descriptors: number): void {
+    this.reference.unknownDomain(domain, descriptors);
     const values = this.#unknownDomains.series(domain.length > MAX_LABEL_LENGTH ? 'other' : domain, '');
     values[0] = (values[0] as number) + 1;
   }
@@ -166,9 +196,29 @@ export class Metrics {
     this.#refused.inc({ code });
   }
 
+  /** The first load ended; {@link reloaded} tells of those after it. */
+  loaded(success: boolean): void {
+    this.#reloadOk.set(success ? 1 : 0);
+    this.reference.configLoaded(success);
+  }
+
+  /** `states` is asked how each domain stands whenever metrics are. */
+  domainStates(states: () => readonly { readonly domain: string; readonly state: string }[]): void {
+    new Gauge({
+      name: 'weir_domain_state',
+      help: '1 for each domain with its state: ok (as the files say), kept (bad now, the last good version is in force), absent (bad, not in force).',
+      labelNames: ['domain', 'state'],
+      registers: [this.registry],
+      collect() {
+        this.reset();
+        for (const { domain, state } of states()) this.set({ domain, state }, 1);
+      },
+    });
+  }
+
   reloaded(success: boolean): void {
     this.#reloads.inc({ result: success ? 'success' : 'error' });
-    this.#reloadOk.set(success ? 1 : 0);
+    this.loaded(success);
   }
 
   /** Names the policy in force, which `weir_info` shows. */
@@ -182,7 +232,7 @@ export class Metrics {
     const decisions = this.#decisions;
     const unmatched = this.#unmatched;
     const unknownDomains = this.#unknownDomains;
-    const limits = [this.#byRule, this.#byCaller];
+    const limits = this.#limits;
     const registers = [this.registry];
     new Counter({
       name: 'weir_decisions_total',

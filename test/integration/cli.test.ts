@@ -25,7 +25,15 @@ describe('weir', () => {
     const main = await weir('--help');
     expect(main).toMatchObject({ code: 0, stderr: '' });
     expect(main.stdout).toMatch('Exit codes');
-    for (const command of ['serve', 'check-config', 'explain', 'check', 'health']) {
+    for (const command of [
+      'serve',
+      'check-config',
+      'explain',
+      'check',
+      'health',
+      'ratelimit-client',
+      'ratelimit-config-check',
+    ]) {
       expect(main.stdout).toMatch(`  ${command}`);
       const own = await weir(command, '--help');
       expect(own).toMatchObject({ code: 0, stderr: '' });

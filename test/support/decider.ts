@@ -1,16 +1,29 @@
 import type { Descriptor, RateLimitResponse } from '../../src/codec/messages.js';
 import { createReferenceCodec } from '../../src/codec/reference-codec.js';
-import type { BucketStore } from '../../src/limiter/bucket-store.js';
+import type { DomainPolicy } from '../../src/config/policy.js';
+import type { BucketStore, TakeItem, TakeOutcome } from '../../src/limiter/bucket-store.js';
+import { type AnswerOptions, PLAIN_ANSWERS } from '../../src/service/answer-options.js';
 import type { DecisionLine, DecisionObserver } from '../../src/service/decision-observer.js';
 import { Refusal, ShouldRateLimit } from '../../src/service/should-rate-limit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { FakeClock } from './fake-clock.js';
 import { entries, policyOf } from './policies.js';
 
-/** Notes everything it is told, as one word a call. */
+/** What the reference's counters were told of one descriptor; `used` is undefined where nothing decided. */
+export interface Counted {
+  readonly stat: string;
+  readonly fromCaller: boolean;
+  readonly hits: number;
+  readonly used: number | undefined;
+  readonly limited: boolean;
+  readonly shadowed: boolean;
+}
+
+/** Notes everything it is told, as one word a call; what is counted in {@link counts}. */
 export class RecordingObserver implements DecisionObserver {
   readonly told: string[] = [];
   readonly lines: DecisionLine[] = [];
+  readonly counts: Counted[] = [];
   debug = false;
 
   unknownDomain(domain: string): void {
@@ -22,7 +35,18 @@ export class RecordingObserver implements DecisionObserver {
   decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void {
     this.told.push(`${domain} ${rule} ${overLimit ? 'OVER_LIMIT' : 'OK'}${wouldBeThrottled ? ' would' : ''}`);
   }
-  counted(): void {}
+  counted(
+    stat: string,
+    fromCaller: boolean,
+    take: TakeItem,
+    outcome: TakeOutcome | undefined,
+    shadowed: boolean,
+  ): void {
+    const { hits } = take;
+    const used = outcome?.used;
+    const limited = outcome?.limited ?? false;
+    this.counts.push({ stat, fromCaller, hits, used, limited, shadowed });
+  }
   globalShadow(): void {
     this.told.push('global shadow');
   }
@@ -47,6 +71,7 @@ export interface DeciderOptions {
   readonly store?: BucketStore;
   readonly maxDescriptors?: number;
   readonly loaded?: boolean;
+  readonly answers?: Partial<AnswerOptions>;
 }
 
 /** The service on a policy given as text, with a clock that stands still, buckets in memory, and no transport. */
@@ -55,8 +80,11 @@ export class Decider {
   readonly observer = new RecordingObserver();
   readonly service: ShouldRateLimit;
 
-  constructor(policy: string, { store, maxDescriptors = 10_000, loaded = true }: DeciderOptions = {}) {
-    const compiled = policyOf(policy);
+  constructor(
+    policy: string | DomainPolicy,
+    { store, maxDescriptors = 10_000, loaded = true, answers }: DeciderOptions = {},
+  ) {
+    const compiled = typeof policy === 'string' ? policyOf(policy) : policy;
     const memory = new MemoryStore({ clock: this.clock });
     const policySet = { domains: new Map([[compiled.domain, compiled]]), version: 'test' };
     this.service = new ShouldRateLimit({
@@ -68,6 +96,7 @@ export class Decider {
       observer: this.observer,
       storeTimeoutMicros: 2_000_000,
       maxDescriptors,
+      answers: { ...PLAIN_ANSWERS, ...answers },
     });
   }
 

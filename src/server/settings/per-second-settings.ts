@@ -104,7 +104,7 @@ export const PER_SECOND_SETTINGS = {
     type: 'integer',
     default: '1',
     help: 'Shards asked at once.',
-    reference: { default: '1', inert: 'It is about REDIS_TYPE=cluster, which weir does not have yet.' },
+    reference: { default: '1', inert: 'it is about REDIS_TYPE=cluster, which weir does not have yet.' },
   },
   perSecondSentinelAuth: {
     name: 'REDIS_PERSECOND_SENTINEL_AUTH',
@@ -112,6 +112,6 @@ export const PER_SECOND_SETTINGS = {
     default: '',
     help: 'Password of the sentinels.',
     secret: true,
-    reference: { default: '', inert: 'It is about REDIS_TYPE=sentinel, which weir does not have yet.' },
+    reference: { default: '', inert: 'it is about REDIS_TYPE=sentinel, which weir does not have yet.' },
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

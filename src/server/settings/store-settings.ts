@@ -97,7 +97,7 @@ export const STORE_SETTINGS = {
     type: 'integer',
     default: '1',
     help: 'Shards asked at once.',
-    reference: { default: '1', inert: 'It is about REDIS_TYPE=cluster, which weir does not have yet.' },
+    reference: { default: '1', inert: 'it is about REDIS_TYPE=cluster, which weir does not have yet.' },
   },
   redisSentinelAuth: {
     name: 'REDIS_SENTINEL_AUTH',
@@ -105,7 +105,7 @@ export const STORE_SETTINGS = {
     default: '',
     help: 'Password of the sentinels.',
     secret: true,
-    reference: { default: '', inert: 'It is about REDIS_TYPE=sentinel, which weir does not have yet.' },
+    reference: { default: '', inert: 'it is about REDIS_TYPE=sentinel, which weir does not have yet.' },
   },
   redisTlsCaCert: {
     name: 'REDIS_TLS_CACERT',
@@ -225,7 +225,7 @@ export const STORE_SETTINGS = {
     help: 'Spread of the expiry of keys.',
     reference: {
       default: '300',
-      inert: 'Keys expire when their bucket is full or their window ends, which spreads them.',
+      inert: 'keys expire when their bucket is full or their window ends, which spreads them.',
     },
   },
   memoryMaxBuckets: {

@@ -24,6 +24,8 @@ export interface BenchCase {
   readonly tenants: number | 'many';
   readonly verdict: Verdict;
   readonly tls: boolean;
+  /** Beside the token bucket a fixed window, also with every sink of metrics on. */
+  readonly windows: boolean;
   /** Through a real Envoy, which asks the target. */
   readonly envoy: boolean;
 }
@@ -40,6 +42,7 @@ const BASE: BenchCase = {
   tenants: 1,
   verdict: 'allowed',
   tls: false,
+  windows: false,
   envoy: false,
 };
 
@@ -61,6 +64,7 @@ export const CASES: readonly BenchCase[] = [
   bench('1 connection', { connections: 1 }),
   bench('100 connections', { connections: 100, streams: 4 }),
   bench('TLS', { tls: true }),
+  bench('windows', { windows: true }),
   bench('behind Envoy', { envoy: true, connections: 8, streams: 4 }),
   bench('half rate', { load: 'half rate' }),
   bench('half rate, 1,000 tenants', { load: 'half rate', generator: 'own', tenants: 1000, verdict: 'kept' }),
@@ -74,6 +78,6 @@ export const CASES: readonly BenchCase[] = [
 ];
 
 /** Whether a server that we have not configured can be measured: it decides on tenant and resource_group as it likes. */
-export function isPlain({ tls, rules, verdict }: BenchCase): boolean {
-  return !tls && rules === BASE.rules && verdict !== 'denied';
+export function isPlain({ tls, windows, rules, verdict }: BenchCase): boolean {
+  return !tls && !windows && rules === BASE.rules && verdict !== 'denied';
 }

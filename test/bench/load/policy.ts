@@ -16,15 +16,20 @@ const BUCKETS: Readonly<Record<Verdict, string>> = {
   denied: '{ max_tokens: 1, fill_interval: 1h }',
 };
 
+/** What limits, and whether metrics are also sent to statsd and mapped for Prometheus. */
+export type Limit = 'token bucket' | 'window' | 'window, all sinks';
+
 /** Two levels: any tenant, then one of `rules` resource groups. */
-export function policyText(rules: number, verdict: Verdict): string {
+export function policyText(rules: number, verdict: Verdict, limit: Limit = 'token bucket'): string {
+  const rate =
+    limit === 'token bucket'
+      ? `token_bucket: ${BUCKETS[verdict]}`
+      : `unit: hour, requests_per_unit: ${verdict === 'denied' ? 1 : 4_000_000_000}`;
   const lines = ['domain: bench', 'response_headers: [x-ratelimit]', 'descriptors:', '  - key: tenant'];
   lines.push('    descriptors:');
   for (let rule = 0; rule < rules; rule++) {
     const name = groupName(rule);
-    lines.push(
-      `      - { key: resource_group, value: ${name}, rate_limit: { name: ${name}, token_bucket: ${BUCKETS[verdict]} } }`,
-    );
+    lines.push(`      - { key: resource_group, value: ${name}, rate_limit: { name: ${name}, ${rate} } }`);
   }
   return `${lines.join('\n')}\n`;
 }

@@ -9,7 +9,8 @@ import { startRedis } from '../../support/redis-server.js';
 import { repositoryRoot } from '../../support/tools.js';
 import { startWeir } from '../../support/weir.js';
 import type { BenchCase } from './cases.js';
-import { policyText } from './policy.js';
+import { type Limit, policyText } from './policy.js';
+import { sinkSettings } from './sinks.js';
 
 /** A server under load. */
 export interface BenchTarget {
@@ -83,44 +84,64 @@ async function behindEnvoy(target: BenchTarget, stops: (() => Promise<unknown>)[
   return { ...target, envoyPort: envoy.port };
 }
 
-/** One weir for each store, transport and checkout of the case. TLS is measured beside the same server in clear text. */
+/** What one weir of a case is like. */
+interface Variant {
+  readonly store: 'memory' | 'Redis';
+  readonly transport: string | undefined;
+  readonly tls: boolean;
+  readonly limit: Limit;
+}
+
+/** TLS is measured beside the same server in clear text, windows beside token buckets. */
+function variantsOf(bench: BenchCase, transports: TargetChoice['transports']): Variant[] {
+  const limits: readonly Limit[] = bench.windows
+    ? ['token bucket', 'window', 'window, all sinks']
+    : ['token bucket'];
+  return bench.stores.flatMap((store) =>
+    transports.flatMap((transport) =>
+      (bench.tls ? [false, true] : [false]).flatMap((tls) =>
+        limits.map((limit) => ({ store, transport, tls, limit })),
+      ),
+    ),
+  );
+}
+
+/** One weir for each variant and checkout of the case. */
 async function startWeirs(
   bench: BenchCase,
   choice: TargetChoice,
   stops: (() => Promise<unknown>)[],
 ): Promise<BenchTarget[]> {
   const { transports, checkouts } = choice;
-  const policy = policyText(bench.rules, bench.verdict);
   const targets: BenchTarget[] = [];
   const folders = checkouts.length > 0 ? checkouts : [{ name: '', folder: repositoryRoot }];
-  for (const store of bench.stores) {
-    for (const transport of transports) {
-      for (const tls of bench.tls ? [false, true] : [false]) {
-        for (const { name, folder } of folders) {
-          const env: NodeJS.ProcessEnv = { ...(tls && tlsSettings(stops)), MEMORY_MAX_BUCKETS: '4000000' };
-          if (transport !== undefined) env['GRPC_TRANSPORT'] = transport;
-          let redisPid: number | undefined;
-          if (store === 'Redis') {
-            const redis = await startRedis();
-            stops.push(() => redis.stop());
-            redisPid = redis.pid;
-            env['REDIS_URL'] = `127.0.0.1:${redis.port}`;
-          }
-          const weir = await startWeir({ policy, env, main: join(folder, 'build/src/main.js') });
-          stops.push(() => weir.stop('SIGKILL'));
-          const parts = ['weir', store, ...(transport === undefined ? [] : [transport])];
-          if (tls) parts.push('TLS');
-          if (name !== '') parts.push(name);
-          const target = {
-            name: parts.join(', '),
-            pid: weir.process.pid,
-            port: weir.grpcPort,
-            redisPid,
-            tls,
-          };
-          targets.push({ ...PLAIN, ...target });
-        }
+  for (const { store, transport, tls, limit } of variantsOf(bench, transports)) {
+    for (const { name, folder } of folders) {
+      const env: NodeJS.ProcessEnv = { ...(tls && tlsSettings(stops)), MEMORY_MAX_BUCKETS: '4000000' };
+      if (transport !== undefined) env['GRPC_TRANSPORT'] = transport;
+      if (limit === 'window, all sinks') Object.assign(env, await sinkSettings(stops));
+      let redisPid: number | undefined;
+      if (store === 'Redis') {
+        const redis = await startRedis();
+        stops.push(() => redis.stop());
+        redisPid = redis.pid;
+        env['REDIS_URL'] = `127.0.0.1:${redis.port}`;
       }
+      const policy = policyText(bench.rules, bench.verdict, limit);
+      const weir = await startWeir({ policy, env, main: join(folder, 'build/src/main.js') });
+      stops.push(() => weir.stop('SIGKILL'));
+      const parts = ['weir', store, ...(transport === undefined ? [] : [transport])];
+      if (tls) parts.push('TLS');
+      if (bench.windows) parts.push(limit);
+      if (name !== '') parts.push(name);
+      targets.push({
+        ...PLAIN,
+        name: parts.join(', '),
+        pid: weir.process.pid,
+        port: weir.grpcPort,
+        redisPid,
+        tls,
+      });
     }
   }
   return targets;

@@ -2,13 +2,14 @@
  * No container engine is needed, and none is used: the steps of the Dockerfile run in temporary folders, one for each stage, in their order
  * and with nothing else of the repository in reach. What is not held here is the base image itself.
  */
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { commandOf, environmentOf, parseDockerfile, type Stage } from '../../support/dockerfile.js';
 import { freePorts } from '../../support/free-port.js';
 import { httpRequest } from '../../support/http-client.js';
+import { imagePrograms, relocatePrograms } from '../../support/image-programs.js';
 import { runToEnd, startProcess } from '../../support/processes.js';
 import { optionalToolPath, repositoryRoot } from '../../support/tools.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -41,7 +42,7 @@ function copy(stage: Stage, rest: string): void {
       throw new Error(`.dockerignore keeps ${source} from the builder`);
     }
     const path = origin === undefined ? join(repositoryRoot, source) : inside(origin, source);
-    const to = target.endsWith('/') ? join(inside(stage, target), source) : inside(stage, target);
+    const to = target.endsWith('/') ? join(inside(stage, target), basename(source)) : inside(stage, target);
     mkdirSync(dirname(to), { recursive: true });
     cpSync(path, to, { recursive: true, verbatimSymlinks: true });
   }
@@ -49,7 +50,7 @@ function copy(stage: Stage, rest: string): void {
 
 // Node.js 24 as in the image, where it is here.
 const node = optionalToolPath('node24') ?? process.execPath;
-const PATH = [dirname(node), process.env['PATH']].join(delimiter);
+const PATH = [inside(image, '/bin'), dirname(node), process.env['PATH']].join(delimiter);
 
 async function build(stage: Stage): Promise<void> {
   mkdirSync(inside(stage, '.'), { recursive: true });
@@ -69,6 +70,7 @@ async function build(stage: Stage): Promise<void> {
 describe('the image', () => {
   beforeAll(async () => {
     for (const stage of stages) await build(stage);
+    relocatePrograms(inside(image, '/bin'), inside(image, '/weir'));
   }, 2 * STEP_TIMEOUT_MS);
 
   test('is made of two stages on an exact Node.js 24', () => {
@@ -94,6 +96,25 @@ describe('the image', () => {
     for (const path of ['src', 'build/test', 'node_modules/typescript', 'node_modules/jest']) {
       expect([path, existsSync(inside(image, path))]).toEqual([path, false]);
     }
+  });
+
+  test('has the programs of the reference in /bin', async () => {
+    const run = (name: string, ...args: string[]) =>
+      runToEnd(inside(image, join('/bin', name)), args, { cwd: top, env: { PATH }, bareEnvironment: true });
+    for (const name of imagePrograms())
+      expect(statSync(inside(image, join('/bin', name))).mode & 0o111).toBe(0o111);
+    expect((await run('weir', '--version')).stdout).toMatch(/^weir \d/);
+    expect((await run('ratelimit', '--help')).stdout).toContain('Usage: weir serve');
+    expect((await run('ratelimit_client', '-help')).stdout).toContain('Usage: weir ratelimit-client');
+    expect((await run('ratelimit_config_check', '-help')).stdout).toContain(
+      'Usage: weir ratelimit-config-check',
+    );
+    // A container's command is one of weir, or a program's path.
+    expect((await run('weir-entrypoint', 'check-config', '--help')).stdout).toContain(
+      'Usage: weir check-config',
+    );
+    const client = await run('weir-entrypoint', inside(image, '/bin/ratelimit_client'), '-help');
+    expect(client.stdout).toContain('Usage: weir ratelimit-client');
   });
 
   test('serves, and its health check tells a running server from none', async () => {

@@ -1,0 +1,68 @@
+/** A flag of a Go program: its name without dashes, and what `-help` says of it. */
+export interface GoFlag {
+  readonly name: string;
+  readonly help: string;
+  /** True: `-x` alone means true, and a value comes only as `-x=value`. */
+  readonly boolean?: true;
+}
+
+export type GoFlags =
+  | {
+      readonly kind: 'run';
+      /** Values by flag, in the order given. A boolean is `true` or `false`. */
+      readonly values: ReadonlyMap<string, readonly string[]>;
+      /** What follows the flags. */
+      readonly rest: readonly string[];
+    }
+  | { readonly kind: 'help' }
+  | { readonly kind: 'usage'; readonly message: string };
+
+const TRUE = ['1', 't', 'T', 'true', 'TRUE', 'True'];
+const FALSE = ['0', 'f', 'F', 'false', 'FALSE', 'False'];
+
+/**
+ * Reads arguments as Go's package `flag` does (pkg.go.dev/flag, "Command line flag syntax"): one dash or two, `-x value` or `-x=value`, a
+ * boolean without a value; flags end at the first argument that is none, or after `--`.
+ */
+export function readGoFlags(args: readonly string[], flags: readonly GoFlag[]): GoFlags {
+  const values = new Map<string, string[]>();
+  let i = 0;
+  for (; i < args.length; i++) {
+    const word = args[i] as string;
+    if (word === '--') {
+      i++;
+      break;
+    }
+    const [, name, given] = /^--?([^-=][^=]*)(?:=(.*))?$/s.exec(word) ?? [];
+    if (name === undefined) {
+      if (word === '-' || !word.startsWith('-')) break;
+      return usage(`${JSON.stringify(word)} is no flag`);
+    }
+    const flag = flags.find((one) => one.name === name);
+    if (flag === undefined) {
+      if (name === 'help' || name === 'h') return { kind: 'help' };
+      return usage(`there is no flag -${name}`);
+    }
+    let value = given;
+    if (flag.boolean) {
+      value = readBoolean(value ?? 'true');
+      if (value === undefined) return usage(`-${name} is true or false, not ${JSON.stringify(given)}`);
+    } else if (value === undefined) {
+      value = args[++i];
+      if (value === undefined) return usage(`-${name} needs a value`);
+    }
+    const list = values.get(name);
+    if (list === undefined) values.set(name, [value]);
+    else list.push(value);
+  }
+  return { kind: 'run', values, rest: args.slice(i) };
+}
+
+function readBoolean(text: string): string | undefined {
+  if (TRUE.includes(text)) return 'true';
+  return FALSE.includes(text) ? 'false' : undefined;
+}
+
+function usage(message: string): GoFlags {
+  return { kind: 'usage', message };
+}

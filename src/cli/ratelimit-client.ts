@@ -1,0 +1,135 @@
+import { type ChannelCredentials, Client, type ServiceError, status } from '@grpc/grpc-js';
+import type { Descriptor, RateLimitResponse } from '../codec/messages.js';
+import { createReferenceCodec } from '../codec/reference-codec.js';
+import { SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
+import { readEntry } from './arguments.js';
+import { channelCredentials } from './channel.js';
+import { type GoFlags, readGoFlags } from './go-flags.js';
+import { EXIT, type Io } from './io.js';
+import { RATELIMIT_CLIENT_FLAGS as FLAGS, RATELIMIT_CLIENT_HELP } from './ratelimit-flags.js';
+import { responseText } from './response-text.js';
+
+const COMMAND = 'weir ratelimit-client';
+
+/** No call takes longer; the original waits for ever where nothing answers. Milliseconds. */
+const TIMEOUT_MS = 30_000;
+
+interface Call {
+  readonly address: string;
+  readonly domain: string;
+  readonly descriptors: readonly Descriptor[];
+}
+
+/** `weir ratelimit-client`: one call, its answer in protobuf's text format. */
+export async function runRatelimitClient(args: readonly string[], io: Io): Promise<number> {
+  const flags = readGoFlags(args, FLAGS);
+  if (flags.kind === 'help') {
+    io.out(RATELIMIT_CLIENT_HELP);
+    return EXIT.OK;
+  }
+  const call = flags.kind === 'run' ? callOf(flags) : flags.message;
+  if (typeof call === 'string' || flags.kind !== 'run') {
+    io.err(`${COMMAND}: ${call}; see ${COMMAND} -help\n`);
+    return EXIT.USAGE;
+  }
+  if (flags.rest.length > 0)
+    io.err(`${COMMAND}: ${JSON.stringify(flags.rest[0])} is no flag: it and what follows are left out\n`);
+  for (const { name } of FLAGS) io.out(`Flag: --${name}=${JSON.stringify(shown(flags, name, call))}\n`);
+  let credentials: ChannelCredentials;
+  try {
+    credentials = channelCredentials({
+      tls: last(flags, 'grpc-use-tls') === 'true',
+      ca: last(flags, 'grpc-server-ca-file'),
+      cert: last(flags, 'grpc-cert-file'),
+      key: last(flags, 'grpc-key-file'),
+    });
+  } catch (error) {
+    io.out(`error connecting: ${(error as Error).message}\n`);
+    return EXIT.FAILED;
+  }
+  try {
+    io.out(`response: ${responseText(await ask(call, credentials))}\n`);
+    return EXIT.OK;
+  } catch (error) {
+    const { code, details } = error as ServiceError;
+    io.out(`request error: rpc error: code = ${goName(code)} desc = ${details}\n`);
+    return EXIT.FAILED;
+  }
+}
+
+type Given = Extract<GoFlags, { kind: 'run' }>;
+
+/** Of a flag given twice the last counts, as in Go; an empty value is none. */
+function last({ values }: Given, name: string): string | undefined {
+  return values.get(name)?.at(-1) || undefined;
+}
+
+function callOf(flags: Given): Call | string {
+  if (last(flags, 'oltp-protocol') !== undefined) {
+    return '-oltp-protocol: weir has no tracing yet; leave the flag out';
+  }
+  if ((last(flags, 'grpc-cert-file') === undefined) !== (last(flags, 'grpc-key-file') === undefined)) {
+    return '-grpc-cert-file and -grpc-key-file go together';
+  }
+  const descriptors: Descriptor[] = [];
+  for (const text of flags.values.get('descriptors') ?? []) {
+    const entries = text
+      .split(',')
+      .map((pair) => (pair.split('=').length === 2 ? readEntry(pair) : undefined));
+    if (!entries.every((entry) => entry !== undefined)) {
+      return '-descriptors: write key=value,key=value, each with one "="';
+    }
+    descriptors.push({ entries, limit: undefined, hitsAddend: undefined, isNegativeHits: false });
+  }
+  return {
+    address: last(flags, 'dial_string') ?? 'localhost:8081',
+    domain: last(flags, 'domain') ?? '',
+    descriptors,
+  };
+}
+
+function shown(flags: Given, name: string, call: Call): string {
+  switch (name) {
+    case 'descriptors':
+      return call.descriptors
+        .map(
+          ({ entries }) => `[${entries.map(({ key, value }) => ` <key=${key}, value=${value}> `).join('')}] `,
+        )
+        .join('');
+    case 'dial_string':
+      return call.address;
+    case 'grpc-use-tls':
+      return last(flags, name) ?? 'false';
+    default:
+      return last(flags, name) ?? '';
+  }
+}
+
+function ask(call: Call, credentials: ChannelCredentials): Promise<RateLimitResponse> {
+  const codec = createReferenceCodec();
+  const client = new Client(call.address, credentials, { 'grpc.enable_http_proxy': 0 });
+  const request = Buffer.from(
+    codec.encodeRequest({ domain: call.domain, descriptors: call.descriptors, hitsAddend: 1 }),
+  );
+  return new Promise<RateLimitResponse>((resolve, reject) => {
+    client.makeUnaryRequest(
+      SHOULD_RATE_LIMIT_PATH,
+      (message: Buffer) => message,
+      (bytes: Buffer) => codec.decodeResponse(bytes),
+      request,
+      { deadline: Date.now() + TIMEOUT_MS },
+      (error, answer) => {
+        if (answer === undefined) reject(error);
+        else resolve(answer);
+      },
+    );
+  }).finally(() => client.close());
+}
+
+/** `DEADLINE_EXCEEDED` as Go writes it, `DeadlineExceeded`. */
+function goName(code: number): string {
+  const words = (status[code] ?? `CODE_${code}`).toLowerCase().split('_');
+  return code === status.OK
+    ? 'OK'
+    : words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('');
+}

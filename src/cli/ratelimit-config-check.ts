@@ -1,0 +1,43 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { formatProblem } from '../config/config-problem.js';
+import { loadPolicies } from '../config/load-policies.js';
+import { readGoFlags } from './go-flags.js';
+import { EXIT, type Io } from './io.js';
+import { RATELIMIT_CONFIG_CHECK_FLAGS as FLAGS, RATELIMIT_CONFIG_CHECK_HELP } from './ratelimit-flags.js';
+
+const COMMAND = 'weir ratelimit-config-check';
+
+/** `weir ratelimit-config-check`: everything on standard output, where the original has it. */
+export async function runRatelimitConfigCheck(args: readonly string[], io: Io): Promise<number> {
+  const flags = readGoFlags(args, FLAGS);
+  if (flags.kind === 'help') {
+    io.out(RATELIMIT_CONFIG_CHECK_HELP);
+    return EXIT.OK;
+  }
+  const directory = flags.kind === 'run' ? flags.values.get('config_dir')?.at(-1) : undefined;
+  if (flags.kind === 'usage' || directory === undefined) {
+    const message = flags.kind === 'usage' ? flags.message : 'name the directory with -config_dir';
+    io.err(`${COMMAND}: ${message}; see ${COMMAND} -help\n`);
+    return EXIT.USAGE;
+  }
+  io.out(`checking rate limit configs...\nloading config directory: ${directory}\n`);
+  let files: readonly string[];
+  try {
+    files = readdirSync(directory)
+      // Kubernetes keeps the real files of a ConfigMap in `..data`; those beside it lead there.
+      .filter((name) => !name.startsWith('..'))
+      .sort()
+      .map((name) => join(directory, name));
+  } catch (error) {
+    io.out(`error opening directory ${directory}: ${(error as Error).message}\n`);
+    return EXIT.FAILED;
+  }
+  for (const file of files) io.out(`opening config file: ${file}\n`);
+  const { errors, warnings } = loadPolicies(files);
+  for (const warning of warnings) io.out(`warning: ${formatProblem(warning)}\n`);
+  for (const error of errors) io.out(`error loading rate limit configs: ${formatProblem(error)}\n`);
+  if (errors.length > 0) return EXIT.FAILED;
+  io.out('all rate limit configs ok\n');
+  return EXIT.OK;
+}

@@ -1,0 +1,40 @@
+import type { GoFlag } from './go-flags.js';
+
+function lines(flags: readonly GoFlag[]): string {
+  return flags.map(({ name, help }) => `  -${name.padEnd(20)} ${help}\n`).join('');
+}
+
+/** The flags of envoyproxy/ratelimit's client, in the order in which it prints them. */
+export const RATELIMIT_CLIENT_FLAGS: readonly GoFlag[] = [
+  { name: 'descriptors', help: 'one descriptor, key=value,key=value…; once for each' },
+  { name: 'dial_string', help: 'address of the server (default localhost:8081)' },
+  { name: 'domain', help: 'domain of the policy' },
+  { name: 'grpc-cert-file', help: 'file with the client certificate (PEM)' },
+  { name: 'grpc-key-file', help: 'file with its key (PEM)' },
+  { name: 'grpc-server-ca-file', help: 'file with the issuers of the server certificate (PEM)' },
+  { name: 'grpc-use-tls', help: 'speak TLS', boolean: true },
+  { name: 'oltp-protocol', help: 'refused: weir has no tracing' },
+];
+
+export const RATELIMIT_CLIENT_HELP = `Usage: weir ratelimit-client -domain <domain> -descriptors key=value,… [-descriptors …]
+
+The client of envoyproxy/ratelimit, for scripts made for it: the same flags, the same line of an answer. In the image it is also
+/bin/ratelimit_client. weir check shows more, and makes more than one call.
+
+${lines(RATELIMIT_CLIENT_FLAGS)}
+Exit code: 0 when the call was answered, OVER_LIMIT included; 1 when it failed; 2 for wrong arguments.
+`;
+
+/** Those of its configuration check. */
+export const RATELIMIT_CONFIG_CHECK_FLAGS: readonly GoFlag[] = [
+  { name: 'config_dir', help: 'directory of the policy files; each file in it is read, of any name' },
+];
+
+export const RATELIMIT_CONFIG_CHECK_HELP = `Usage: weir ratelimit-config-check -config_dir <directory>
+
+The configuration check of envoyproxy/ratelimit, for pipelines made for it: the same flags, the same lines, and every error
+instead of the first. In the image it is also /bin/ratelimit_config_check.
+
+${lines(RATELIMIT_CONFIG_CHECK_FLAGS)}
+Exit code: 0 when all files are good, 1 when any is bad or the directory cannot be read, 2 for wrong arguments.
+`;

@@ -1,0 +1,39 @@
+import { join } from 'node:path';
+import { assetPath } from '../assets.js';
+import type { PolicyPlace } from '../config/policy-paths.js';
+import type { Settings } from './settings-table.js';
+
+/** The policy that is served when no variable says where policies are. */
+export const BUNDLED_POLICY = 'deploy/policies/open-api.yaml';
+
+/** What the reference takes for RUNTIME_ROOT and RUNTIME_APPDIRECTORY where they are unset. */
+const REFERENCE_ROOT = '/srv/runtime_data/current';
+const REFERENCE_APP_DIRECTORY = 'config';
+
+/** Where the settings say that policies are: CONFIG_PATH, or the reference's layout if any of its variables is set, or the bundled policy. */
+export function policyPlace(
+  settings: Pick<
+    Settings,
+    | 'configPath'
+    | 'runtimeRoot'
+    | 'runtimeSubdirectory'
+    | 'runtimeAppDirectory'
+    | 'runtimeWatchRoot'
+    | 'runtimeIgnoreDotFiles'
+  >,
+): PolicyPlace {
+  const {
+    runtimeRoot: root,
+    runtimeSubdirectory: subdirectory,
+    runtimeAppDirectory: appDirectory,
+  } = settings;
+  if (root === '' && subdirectory === '' && appDirectory === '') {
+    return settings.configPath === '' ? assetPath(BUNDLED_POLICY) : settings.configPath;
+  }
+  return {
+    directory: join(root || REFERENCE_ROOT, subdirectory, appDirectory || REFERENCE_APP_DIRECTORY),
+    setting: 'RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY',
+    beside: settings.runtimeWatchRoot,
+    ignoreDotFiles: settings.runtimeIgnoreDotFiles,
+  };
+}

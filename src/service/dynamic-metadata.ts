@@ -1,0 +1,82 @@
+import {
+  CODE,
+  type Descriptor,
+  type DescriptorStatus,
+  type RateLimitOverride,
+  type RateLimitRequest,
+} from '../codec/messages.js';
+import { redactEntries } from '../config/redact.js';
+import type { Decision } from './plan.js';
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** envoy.type.v3.RateLimitUnit by number. */
+const UNIT_NAMES: readonly string[] = ['UNKNOWN', 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR'];
+
+/** An override as protobuf's text format on one line; fields of value 0 are left out, enum values without a name are numbers. */
+function overrideText({ requestsPerUnit, unit }: RateLimitOverride): string {
+  const fields: string[] = [];
+  if (requestsPerUnit !== 0) fields.push(`requests_per_unit:${requestsPerUnit}`);
+  if (unit !== 0) fields.push(`unit:${UNIT_NAMES[unit] ?? unit | 0}`);
+  return fields.join(' ');
+}
+
+function descriptorObject(descriptor: Descriptor, secretKeys: ReadonlySet<string>): JsonObject {
+  const entries = redactEntries(descriptor.entries, secretKeys);
+  return {
+    entries: entries.map(({ key, value }) => `${key}=${value}`),
+    ...(descriptor.limit !== undefined && { limit: overrideText(descriptor.limit) }),
+    ...(descriptor.hitsAddend !== undefined && { hitsAddend: descriptor.hitsAddend }),
+  };
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What `first` says, and what only `second` says; objects that both have are merged so, too. Changes neither. */
+function merged(first: JsonObject, second: JsonObject): JsonObject {
+  // Without a prototype, so that a key named `__proto__` is a key.
+  const result: Record<string, unknown> = Object.assign(Object.create(null), first);
+  for (const [key, value] of Object.entries(second)) {
+    const known = result[key];
+    if (known === undefined) result[key] = value;
+    else if (isObject(known) && isObject(value)) result[key] = merged(known, value);
+  }
+  return result;
+}
+
+/** The merged `metadata` of the rules that let their descriptors pass. */
+function passedMetadata(
+  decisions: readonly Decision[],
+  statuses: readonly DescriptorStatus[],
+): JsonObject | undefined {
+  let all: JsonObject | undefined;
+  for (let i = 0; i < decisions.length; i++) {
+    const { match, take } = decisions[i] as Decision;
+    if (take === undefined || take.override || statuses[i]?.code === CODE.OVER_LIMIT) continue;
+    const metadata = match.rule?.metadata;
+    if (metadata === undefined) continue;
+    all = all === undefined ? metadata : merged(all, metadata);
+  }
+  return all === undefined || Object.keys(all).length === 0 ? undefined : all;
+}
+
+/**
+ * The dynamic metadata of RESPONSE_DYNAMIC_METADATA: the request as it came, values of credentials redacted, and the metadata of rules that
+ * passed. Members as in envoyproxy/ratelimit (ratelimitToMetadata). `decisions` is empty where no policy concerns the request.
+ */
+export function dynamicMetadata(
+  request: RateLimitRequest,
+  decisions: readonly Decision[],
+  statuses: readonly DescriptorStatus[],
+  secretKeys: ReadonlySet<string>,
+): JsonObject {
+  const metadata = passedMetadata(decisions, statuses);
+  return {
+    domain: request.domain,
+    descriptors: request.descriptors.map((descriptor) => descriptorObject(descriptor, secretKeys)),
+    ...(request.hitsAddend !== 0 && { hitsAddend: request.hitsAddend }),
+    ...(metadata !== undefined && { metadata }),
+  };
+}

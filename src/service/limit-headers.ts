@@ -1,0 +1,41 @@
+import { CODE, type DescriptorStatus, type HeaderValue } from '../codec/messages.js';
+import { MAX_UINT32 } from '../limiter/rate.js';
+import type { LimitHeaderNames } from './answer-options.js';
+import type { Decision } from './plan.js';
+
+/** Of all statuses with a limit the one with the least left, the first of equals; but a denying one beats it, the last of those. */
+function described(
+  decisions: readonly Decision[],
+  statuses: readonly DescriptorStatus[],
+): DescriptorStatus | undefined {
+  let chosen: DescriptorStatus | undefined;
+  let least = MAX_UINT32;
+  for (let i = 0; i < statuses.length; i++) {
+    const status = statuses[i] as DescriptorStatus;
+    if (status.currentLimit === undefined) continue;
+    const overLimit = status.code === CODE.OVER_LIMIT && (decisions[i] as Decision).take?.quota === false;
+    if (overLimit || status.limitRemaining < least) {
+      chosen = status;
+      least = overLimit ? 0 : status.limitRemaining;
+    }
+  }
+  return chosen;
+}
+
+/**
+ * The headers of LIMIT_RESPONSE_HEADERS_ENABLED, bare integers that describe one descriptor, chosen as the reference chooses
+ * (envoyproxy/ratelimit, src/service/ratelimit.go); none where no limit applied.
+ */
+export function limitHeadersOf(
+  decisions: readonly Decision[],
+  statuses: readonly DescriptorStatus[],
+  names: LimitHeaderNames,
+): readonly HeaderValue[] {
+  const status = described(decisions, statuses);
+  if (status?.currentLimit === undefined) return [];
+  return [
+    { key: names.limit, value: String(status.currentLimit.requestsPerUnit) },
+    { key: names.remaining, value: String(status.limitRemaining) },
+    { key: names.reset, value: String(status.durationUntilResetSeconds ?? 0) },
+  ];
+}

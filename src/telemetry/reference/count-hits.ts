@@ -1,0 +1,97 @@
+import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
+import { MAX_UINT32, reportedLimit } from '../../limiter/rate.js';
+import { counted } from './stat-series.js';
+
+/** What the reference counts for a rule, in the order of a series' values. */
+export const RULE_COUNTERS = [
+  'total_hits',
+  'over_limit',
+  'near_limit',
+  'within_limit',
+  'over_limit_with_local_cache',
+  'shadow_mode',
+  'total_negative_hits',
+] as const;
+
+const TOTAL = 0;
+const OVER = 1;
+const NEAR = 2;
+const WITHIN = 3;
+const CACHED = 4;
+const SHADOW = 5;
+const NEGATIVE = 6;
+
+/** How hits become counts. */
+export interface CountingRules {
+  /** NEAR_LIMIT_RATIO. */
+  readonly nearLimitRatio: number;
+  /** Whether a window counts the hits of a request that is denied (not STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT). */
+  readonly deniedHitsCount: boolean;
+}
+
+/**
+ * A request adds at most 2^32−1 to a counter: the reference wraps, and one hostile hits_addend of 2^64−1 would make every figure of a rule
+ * meaningless for good.
+ */
+function add(values: number[], at: number, hits: number): void {
+  if (hits <= 0) return;
+  values[at] = counted(values[at] as number, Math.min(hits, MAX_UINT32));
+}
+
+/** Hits up to which a limit is not near, in the reference's 32 bit floating point. */
+function nearThreshold(limit: number, ratio: number): number {
+  return Math.floor(Math.fround(Math.fround(limit) * Math.fround(ratio)));
+}
+
+/**
+ * Counts one decided descriptor into the `values` of its rule, as the reference does for a window. A token bucket is counted by the same
+ * rules: its limit is `max_tokens`, its count the tokens that are gone. Refunds, which the reference's version of this arithmetic does not
+ * know, count only as `total_negative_hits`.
+ */
+export function countHits(
+  values: number[],
+  rules: CountingRules,
+  take: TakeItem,
+  outcome: TakeOutcome | undefined,
+  shadowed: boolean,
+): void {
+  const { hits } = take;
+  if (take.refund) {
+    add(values, NEGATIVE, hits);
+    return;
+  }
+  add(values, TOTAL, hits);
+  if (outcome === undefined) return;
+  if (outcome.limited) {
+    const over = countOver(values, rules, take, outcome);
+    if (shadowed) add(values, SHADOW, over);
+    return;
+  }
+  const near = nearThreshold(reportedLimit(take.rate), rules.nearLimitRatio);
+  const after = outcome.used;
+  // Hits of a request that is denied for another descriptor's sake may not be in it.
+  const before = Math.max(0, after - hits);
+  if (after > near) add(values, NEAR, before >= near ? hits : after - near);
+  add(values, WITHIN, hits);
+}
+
+/** Returns how many of the hits were over the limit: those that fitted before the limit was reached are not. */
+function countOver(values: number[], rules: CountingRules, take: TakeItem, outcome: TakeOutcome): number {
+  const { hits, rate } = take;
+  if (outcome.cached) {
+    add(values, OVER, hits);
+    add(values, CACHED, hits);
+    return hits;
+  }
+  const limit = reportedLimit(rate);
+  const isIn = rate.kind === 'window' && rules.deniedHitsCount;
+  const before = isIn ? Math.max(0, outcome.used - hits) : outcome.used;
+  const after = before + hits;
+  if (before >= limit || after <= limit) {
+    add(values, OVER, hits);
+    return hits;
+  }
+  add(values, OVER, after - limit);
+  add(values, NEAR, limit - Math.max(nearThreshold(limit, rules.nearLimitRatio), before));
+  return after - limit;
+}

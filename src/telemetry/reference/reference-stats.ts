@@ -1,0 +1,205 @@
+import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
+import type { SeriesLimit } from '../bounded-counters.js';
+import { type CountingRules, countHits, RULE_COUNTERS } from './count-hits.js';
+import { DurationStats } from './duration-stats.js';
+import { sanitiseStatName } from './stat-name.js';
+import { counted, StatSeries } from './stat-series.js';
+
+const RULES = 'ratelimit.service.rate_limit.';
+
+/** Longest name that callers may choose; a longer one counts as `other`. */
+const MAX_CALLER_NAME = 512;
+
+/** Name of what no series is left for: as a domain and, for rules, as its key, so that mappings of names to labels find both. */
+const OTHER_RULE = 'other.other';
+const OTHER_DOMAIN = 'other';
+
+/** The counters of `ratelimit.service`, in the order of their values. */
+const SERVICE_COUNTERS = [
+  'config_load_success',
+  'config_load_error',
+  'global_shadow_mode',
+  'call.should_rate_limit.redis_error',
+  'call.should_rate_limit.service_error',
+] as const;
+
+/** Connections of one Redis, since the start but for `active`. */
+export interface PoolStats {
+  readonly active: number;
+  readonly total: number;
+  readonly localClose: number;
+}
+
+/** Numbers that are read when somebody asks for them. */
+export interface ReferenceSources {
+  /** By the reference's name of the pool: `redis_pool`, `redis_per_second_pool`. */
+  pools(): ReadonlyMap<string, PoolStats>;
+  /** Gauges of `ratelimit.localcache` by name; undefined without such a cache. */
+  localCache(): Readonly<Record<string, number>> | undefined;
+}
+
+export interface ReferenceStatsOptions extends CountingRules {
+  /** Series by rule. */
+  readonly byRule: SeriesLimit;
+  /** Series by names that callers choose: limit overrides, values in names, unknown domains. */
+  readonly byCaller: SeriesLimit;
+}
+
+/**
+ * The statistics of the reference, under its names. A decision costs one look-up by name and a few additions. Counters come into being when
+ * they first count, as there, and never go.
+ */
+export class ReferenceStats {
+  readonly #options: ReferenceStatsOptions;
+  readonly #rules = new Map<string, StatSeries>();
+  readonly #domains = new Map<string, StatSeries>();
+  readonly #service = new StatSeries('ratelimit.service.', SERVICE_COUNTERS);
+  readonly #durations = new Map<string, DurationStats>();
+  readonly #pools = new Map<string, StatSeries>();
+  /** Every series that counted since sinks were last told. */
+  #changed: StatSeries[] = [];
+  #otherRule: StatSeries | undefined;
+  #otherDomain: StatSeries | undefined;
+  #ruleNames: ReadonlySet<string> | (() => Iterable<string>) = new Set();
+  #sources: ReferenceSources | undefined;
+
+  constructor(options: ReferenceStatsOptions) {
+    this.#options = options;
+  }
+
+  /** Says which names are rules' own; any other name is a caller's making. `names` is asked when the answer is first needed. */
+  rulesAre(names: () => Iterable<string>): void {
+    this.#ruleNames = names;
+  }
+
+  /** Says where pools and cache are. */
+  readFrom(sources: ReferenceSources): void {
+    this.#sources = sources;
+  }
+
+  /** A descriptor was decided; see DecisionObserver.counted. */
+  counted(
+    stat: string,
+    fromCaller: boolean,
+    take: TakeItem,
+    outcome: TakeOutcome | undefined,
+    shadowed: boolean,
+  ): void {
+    const series = this.#rules.get(stat) ?? this.#addRule(stat, fromCaller);
+    if (!series.changed) this.#note(series);
+    countHits(series.values, this.#options, take, outcome, shadowed);
+  }
+
+  /** A request of so many descriptors named a domain that no policy has. */
+  unknownDomain(domain: string, descriptors: number): void {
+    this.#count(this.#domains.get(domain) ?? this.#addDomain(domain), 0, descriptors);
+  }
+
+  configLoaded(success: boolean): void {
+    this.#count(this.#service, success ? 0 : 1, 1);
+  }
+
+  globalShadow(): void {
+    this.#count(this.#service, 2, 1);
+  }
+
+  failed(cause: 'service' | 'redis'): void {
+    this.#count(this.#service, cause === 'redis' ? 3 : 4, 1);
+  }
+
+  /** Calls of a gRPC method. */
+  durations(method: string): DurationStats {
+    let durations = this.#durations.get(method);
+    if (durations === undefined) {
+      durations = new DurationStats(method);
+      this.#durations.set(method, durations);
+    }
+    return durations;
+  }
+
+  allDurations(): Iterable<DurationStats> {
+    return this.#durations.values();
+  }
+
+  /** Every series, those of pools as they are now. */
+  *series(): Generator<StatSeries> {
+    yield this.#service;
+    for (const { calls } of this.#durations.values()) yield calls;
+    yield* this.#readPools();
+    yield* this.#rules.values();
+    if (this.#otherRule !== undefined) yield this.#otherRule;
+    yield* this.#domains.values();
+    if (this.#otherDomain !== undefined) yield this.#otherDomain;
+  }
+
+  /** The series that may have counted since the last time, each to be asked for its deltas. */
+  takeChanged(): readonly StatSeries[] {
+    const changed = this.#changed;
+    this.#changed = [];
+    for (const { calls } of this.#durations.values()) changed.push(calls);
+    changed.push(...this.#readPools());
+    return changed;
+  }
+
+  /** What goes up and down, as it is now. */
+  gauges(): readonly (readonly [name: string, value: number])[] {
+    const gauges: [string, number][] = [];
+    for (const [pool, { active }] of this.#sources?.pools() ?? []) {
+      gauges.push([`ratelimit.${pool}.cx_active`, active]);
+    }
+    for (const [name, value] of Object.entries(this.#sources?.localCache() ?? {})) {
+      gauges.push([`ratelimit.localcache.${name}`, value]);
+    }
+    return gauges;
+  }
+
+  #readPools(): Iterable<StatSeries> {
+    for (const [pool, { total, localClose }] of this.#sources?.pools() ?? []) {
+      let series = this.#pools.get(pool);
+      if (series === undefined) {
+        series = new StatSeries(`ratelimit.${pool}.`, ['cx_total', 'cx_local_close']);
+        this.#pools.set(pool, series);
+      }
+      series.values[0] = total;
+      series.values[1] = localClose;
+    }
+    return this.#pools.values();
+  }
+
+  #count(series: StatSeries, at: number, more: number): void {
+    if (!series.changed) this.#note(series);
+    series.values[at] = counted(series.values[at] as number, more);
+  }
+
+  #note(series: StatSeries): void {
+    series.changed = true;
+    this.#changed.push(series);
+  }
+
+  #addRule(stat: string, fromCaller: boolean): StatSeries {
+    const isRule = !fromCaller && this.#isRule(stat);
+    const { byRule, byCaller } = this.#options;
+    if (!(isRule || stat.length <= MAX_CALLER_NAME) || !(isRule ? byRule : byCaller).take()) {
+      this.#otherRule ??= new StatSeries(`${RULES}${OTHER_RULE}.`, RULE_COUNTERS);
+      return this.#otherRule;
+    }
+    const series = new StatSeries(`${RULES}${sanitiseStatName(stat)}.`, RULE_COUNTERS);
+    this.#rules.set(stat, series);
+    return series;
+  }
+
+  #addDomain(domain: string): StatSeries {
+    if (domain.length > MAX_CALLER_NAME || !this.#options.byCaller.take()) {
+      this.#otherDomain ??= new StatSeries(`${RULES}${OTHER_DOMAIN}.`, ['domain_not_found']);
+      return this.#otherDomain;
+    }
+    const series = new StatSeries(`${RULES}${sanitiseStatName(domain)}.`, ['domain_not_found']);
+    this.#domains.set(domain, series);
+    return series;
+  }
+
+  #isRule(stat: string): boolean {
+    if (typeof this.#ruleNames === 'function') this.#ruleNames = new Set(this.#ruleNames());
+    return this.#ruleNames.has(stat);
+  }
+}

@@ -1,0 +1,167 @@
+/* The programs of envoyproxy/ratelimit as scripts call them: flags, output, exit codes. */
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { CertificateAuthority } from '../support/certificates.js';
+import { freePorts } from '../support/free-port.js';
+import { standInPrograms } from '../support/image-programs.js';
+import { runToEnd } from '../support/processes.js';
+import { startWeir } from '../support/weir.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'weir-ratelimit-commands-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const bin = standInPrograms(folder);
+const run = (name: string, ...args: string[]) => runToEnd(join(bin, name), args, { cwd: folder });
+
+const POLICY = `
+domain: mongo_cps
+descriptors:
+  - key: database
+    value: users
+    rate_limit: { unit: day, requests_per_unit: 2 }
+`;
+
+describe('/bin/ratelimit_client', () => {
+  test('prints its flags and the answer on one line', async () => {
+    const server = await startWeir({ policy: POLICY });
+    const args = [`-dial_string=127.0.0.1:${server.grpcPort}`, '--domain', 'mongo_cps'];
+    const ask = () =>
+      run('ratelimit_client', ...args, '-descriptors', 'database=users', '-descriptors', 'a=b,c=');
+    const { code, stdout, stderr } = await ask();
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout.split('\n')).toEqual([
+      'Flag: --descriptors="[ <key=database, value=users> ] [ <key=a, value=b>  <key=c, value=> ] "',
+      `Flag: --dial_string="127.0.0.1:${server.grpcPort}"`,
+      'Flag: --domain="mongo_cps"',
+      'Flag: --grpc-cert-file=""',
+      'Flag: --grpc-key-file=""',
+      'Flag: --grpc-server-ca-file=""',
+      'Flag: --grpc-use-tls="false"',
+      'Flag: --oltp-protocol=""',
+      expect.stringMatching(
+        /^response: overall_code:OK statuses:\{code:OK current_limit:\{requests_per_unit:2 unit:DAY\} limit_remaining:1 duration_until_reset:\{seconds:\d+\}\} statuses:\{code:OK\}$/,
+      ),
+      '',
+    ]);
+    await ask();
+    expect(await ask()).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('overall_code:OVER_LIMIT'),
+    });
+    await server.stop();
+  });
+
+  test('speaks TLS with a certificate of its own', async () => {
+    const authority = new CertificateAuthority();
+    const files = { ca: authority.cert, ...authority.issue('IP:127.0.0.1,DNS:localhost') };
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, `${name}.pem`), text);
+    const server = await startWeir({
+      policy: POLICY,
+      env: {
+        GRPC_SERVER_USE_TLS: 'true',
+        GRPC_SERVER_TLS_CERT: join(folder, 'cert.pem'),
+        GRPC_SERVER_TLS_KEY: join(folder, 'key.pem'),
+        GRPC_CLIENT_TLS_CACERT: join(folder, 'ca.pem'),
+      },
+    });
+    const args = [
+      '-dial_string',
+      `localhost:${server.grpcPort}`,
+      '-domain=mongo_cps',
+      '-descriptors=database=users',
+    ];
+    const tls = ['-grpc-use-tls', '-grpc-server-ca-file', 'ca.pem'];
+    const own = ['-grpc-cert-file', 'cert.pem', '-grpc-key-file', 'key.pem'];
+    expect(await run('ratelimit_client', ...args, ...tls, ...own)).toMatchObject({ code: 0 });
+    expect(await run('ratelimit_client', ...args, ...tls)).toMatchObject({ code: 1 });
+    await server.stop();
+  });
+
+  test('says why a call failed, in the words of gRPC', async () => {
+    const server = await startWeir({ policy: POLICY });
+    const [nobody = 0] = await freePorts(1);
+    const ask = (port: number) =>
+      run('ratelimit_client', '-dial_string', `127.0.0.1:${port}`, '-domain', 'd');
+    const refused = await ask(server.grpcPort);
+    expect(refused.code).toBe(1);
+    expect(refused.stdout).toMatch(
+      /^request error: rpc error: code = InvalidArgument desc = .*descriptor list/m,
+    );
+    const unreachable = await ask(nobody);
+    expect(unreachable.code).toBe(1);
+    expect(unreachable.stdout).toMatch(/^request error: rpc error: code = Unavailable desc = /m);
+    await server.stop();
+  });
+
+  test.each([
+    [['-descriptors', 'a'], '-descriptors: write key=value'],
+    [['-descriptors', 'a=b=c'], '-descriptors: write key=value'],
+    [['-oltp-protocol', 'grpc'], 'weir has no tracing yet'],
+    [['-grpc-cert-file', 'cert.pem'], 'go together'],
+    [['-hits', '1'], 'there is no flag -hits'],
+  ])('%j makes no sense: exit 2', async (args, message) => {
+    const { code, stdout, stderr } = await run('ratelimit_client', ...args);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain(message);
+  });
+});
+
+describe('/bin/ratelimit_config_check', () => {
+  const directory = (name: string, files: Record<string, string>) => {
+    mkdirSync(join(folder, name));
+    for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, name, file), text);
+    return name;
+  };
+
+  test('reads each file of the directory, of any name', async () => {
+    const good = directory('good', { mongo: POLICY, 'other.conf': 'domain: other\ndescriptors: []\n' });
+    expect(await run('ratelimit_config_check', '-config_dir', good)).toEqual({
+      code: 0,
+      signal: null,
+      stdout: [
+        'checking rate limit configs...',
+        'loading config directory: good',
+        'opening config file: good/mongo',
+        'opening config file: good/other.conf',
+        'all rate limit configs ok\n',
+      ].join('\n'),
+      stderr: '',
+    });
+  });
+
+  test('reads a mounted ConfigMap once', async () => {
+    const data = directory('configmap', {});
+    directory('configmap/..2026', { 'config.yaml': POLICY });
+    symlinkSync('..2026', join(folder, data, '..data'));
+    symlinkSync('..data/config.yaml', join(folder, data, 'config.yaml'));
+    const { code, stdout } = await run('ratelimit_config_check', '--config_dir=configmap');
+    expect(stdout).toContain('all rate limit configs ok');
+    expect(code).toBe(0);
+  });
+
+  test('prints every error of every file', async () => {
+    const bad = directory('bad', {
+      'a.yaml':
+        'domain: a\ndescriptors:\n  - key: k\n    rate_limit: { unit: fortnight, requests_per_unit: 1 }\n  - value: v\n',
+      'b.yaml': 'domain: [',
+    });
+    const { code, stdout } = await run('ratelimit_config_check', '-config_dir', bad);
+    expect(code).toBe(1);
+    const errors = stdout.split('\n').filter((line) => line.startsWith('error loading rate limit configs: '));
+    expect(errors.map((line) => /bad\/[ab]\.yaml:\d+/.exec(line)?.[0])).toEqual(
+      expect.arrayContaining(['bad/a.yaml:4', 'bad/a.yaml:5', expect.stringContaining('bad/b.yaml:')]),
+    );
+    expect(stdout).not.toContain('all rate limit configs ok');
+  });
+
+  test('a directory that is not there is exit 1, no directory exit 2', async () => {
+    const { code, stdout } = await run('ratelimit_config_check', '-config_dir', 'nowhere');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^error opening directory nowhere: ENOENT/m);
+    expect(await run('ratelimit_config_check')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('-config_dir'),
+    });
+  });
+});

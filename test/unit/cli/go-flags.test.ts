@@ -1,0 +1,40 @@
+import { describe, expect, test } from '@jest/globals';
+import { readGoFlags } from '../../../src/cli/go-flags.js';
+
+const FLAGS = [
+  { name: 'domain', help: '' },
+  { name: 'descriptors', help: '' },
+  { name: 'grpc-use-tls', help: '', boolean: true },
+] as const;
+const read = (...args: string[]) => {
+  const flags = readGoFlags(args, FLAGS);
+  return flags.kind === 'run' ? { ...Object.fromEntries(flags.values), rest: flags.rest } : flags;
+};
+
+describe('flags as Go reads them', () => {
+  test.each([
+    [['-domain', 'd'], { domain: ['d'], rest: [] }],
+    [['--domain', 'd'], { domain: ['d'], rest: [] }],
+    [['-domain=d'], { domain: ['d'], rest: [] }],
+    [['--domain=a=b'], { domain: ['a=b'], rest: [] }],
+    [['-domain='], { domain: [''], rest: [] }],
+    [['-domain', '-x'], { domain: ['-x'], rest: [] }],
+    [['-descriptors', 'a=b', '-descriptors=c=d'], { descriptors: ['a=b', 'c=d'], rest: [] }],
+    [['-grpc-use-tls', '-domain', 'd'], { 'grpc-use-tls': ['true'], domain: ['d'], rest: [] }],
+    [['-grpc-use-tls=F'], { 'grpc-use-tls': ['false'], rest: [] }],
+    [['-grpc-use-tls', 'false'], { 'grpc-use-tls': ['true'], rest: ['false'] }],
+    [['word', '-domain', 'd'], { rest: ['word', '-domain', 'd'] }],
+    [['-domain', 'd', '--', '-x'], { domain: ['d'], rest: ['-x'] }],
+    [['-'], { rest: ['-'] }],
+    [['-help'], { kind: 'help' }],
+    [['--h'], { kind: 'help' }],
+  ])('%j', (args, expected) => expect(read(...args)).toEqual(expected));
+
+  test.each([
+    [['-domains', 'd'], 'there is no flag -domains'],
+    [['-domain'], '-domain needs a value'],
+    [['---domain'], '"---domain" is no flag'],
+    [['-=d'], '"-=d" is no flag'],
+    [['-grpc-use-tls=yes'], '-grpc-use-tls is true or false, not "yes"'],
+  ])('%j makes no sense', (args, message) => expect(read(...args)).toEqual({ kind: 'usage', message }));
+});

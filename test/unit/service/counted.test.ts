@@ -1,0 +1,128 @@
+import { describe, expect, test } from '@jest/globals';
+import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
+import { Decider, type DeciderOptions, descriptor } from '../../support/decider.js';
+import { policyOf } from '../../support/policies.js';
+import { withRuleExtras } from '../../support/rule-extras.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - { key: window, rate_limit: { unit: minute, requests_per_unit: 2 } }
+  - { key: shadow, shadow_mode: true, rate_limit: { unit: minute, requests_per_unit: 0 } }
+  - { key: watched, phase: monitoring, rate_limit: { unit: minute, requests_per_unit: 0 } }
+  - { key: free, rate_limit: { unlimited: true } }
+  - { key: replaced, rate_limit: { name: replaced, unit: minute, requests_per_unit: 1 } }
+  - { key: replacing, rate_limit: { replaces: [{ name: replaced }], unit: minute, requests_per_unit: 1 } }
+  - { key: deny, rate_limit: { on_store_failure: deny, unit: minute, requests_per_unit: 7 } }
+  - { key: allow, rate_limit: { on_store_failure: allow, unit: minute, requests_per_unit: 7 } }
+  - { key: local, rate_limit: { on_store_failure: local, unit: minute, requests_per_unit: 7 } }
+`;
+
+class AwayStore implements BucketStore {
+  take(): StorageError {
+    return new StorageError('disconnected', 'away');
+  }
+  async close(): Promise<void> {}
+}
+
+function decider(options: DeciderOptions = {}): Decider {
+  const policy = policyOf(POLICY);
+  const names = policy.rules.map(({ path }) => [path, { statName: `d.${path}` }] as const);
+  return new Decider(withRuleExtras(policy, Object.fromEntries(names)), options);
+}
+
+const one = (key: string) => descriptor([`${key}=x`]);
+const GOOD = { fromCaller: false, limited: false, shadowed: false };
+
+describe('what the counters of the reference are told', () => {
+  test('each descriptor with a limit, with hits and what is then used', () => {
+    const on = decider();
+    on.answer([one('window'), descriptor(['window=x'], { hitsAddend: 3 }), one('nothing')]);
+    expect(on.observer.counts).toEqual([
+      { ...GOOD, stat: 'd.window', hits: 1, used: 1 },
+      { ...GOOD, stat: 'd.window', hits: 3, used: 4, limited: true },
+    ]);
+  });
+
+  test('not unlimited and replaced rules, nor descriptors without a rule', () => {
+    const on = decider();
+    on.answer([one('free'), one('replaced'), one('nothing'), one('replacing')]);
+    expect(on.observer.counts.map(({ stat }) => stat)).toEqual(['d.replacing']);
+  });
+
+  test('what shadow_mode or the phase lets pass', () => {
+    const on = decider();
+    on.answer([one('shadow'), one('watched')]);
+    expect(on.observer.counts).toMatchObject([
+      { stat: 'd.shadow', limited: true, shadowed: true },
+      { stat: 'd.watched', limited: true, shadowed: true },
+    ]);
+  });
+
+  test('not as shadowed what SHADOW_MODE lets pass', () => {
+    const on = decider({ answers: { shadowMode: true } });
+    on.answer([one('window')], 3);
+    expect(on.observer.counts).toMatchObject([{ limited: true, shadowed: false }]);
+  });
+
+  test('overrides under a name made of their entries, credentials redacted', () => {
+    const on = decider();
+    const limit = { requestsPerUnit: 1, unit: 1 };
+    on.answer([
+      descriptor(['window=x', 'b', 'c=1.2'], { limit }),
+      descriptor(['api_key=sekret', 'b=c'], { limit }),
+    ]);
+    expect(on.observer.counts).toMatchObject([
+      { stat: 'd.window_x.b.c_1.2', fromCaller: true, used: 1 },
+      { stat: expect.stringMatching(/^d\.api_key_\[redacted sha256:[0-9a-f]{8}\]\.b_c$/), fromCaller: true },
+    ]);
+  });
+
+  test('while the store is away: hits without an outcome where nothing decided, and whose fault it was', () => {
+    const on = decider({ store: new AwayStore() });
+    on.ask([one('window'), one('allow')], 2);
+    expect(on.observer.counts).toEqual([
+      { ...GOOD, stat: 'd.window', hits: 2, used: undefined },
+      { ...GOOD, stat: 'd.allow', hits: 2, used: undefined },
+    ]);
+    expect(on.observer.told).toContain('failed for redis');
+  });
+
+  test('while the store is away: what the rules answer', () => {
+    const on = decider({ store: new AwayStore() });
+    on.answer([one('allow'), one('local')], 2);
+    on.answer([one('deny')], 2);
+    expect(on.observer.counts).toEqual([
+      { ...GOOD, stat: 'd.allow', hits: 2, used: undefined },
+      { ...GOOD, stat: 'd.local', hits: 2, used: 2 },
+      { ...GOOD, stat: 'd.deny', hits: 2, used: 9, limited: true },
+    ]);
+    expect(on.observer.told).not.toContain('failed for redis');
+  });
+});
+
+describe('requests without a decision', () => {
+  test.each([
+    ['no domain', (on: Decider) => on.ask([one('window')], 0, '')],
+    ['no descriptors', (on: Decider) => on.ask([])],
+    ['an entry without key', (on: Decider) => on.ask([descriptor(['=x'])])],
+    ['a bad unit', (on: Decider) => on.ask([descriptor(['a'], { limit: { requestsPerUnit: 1, unit: 9 } })])],
+  ])('%s counts as the fault of the request', (_name, ask) => {
+    const on = decider();
+    ask(on);
+    expect(on.observer.told).toEqual(['failed for service']);
+    expect(on.observer.counts).toEqual([]);
+  });
+
+  test('no configuration counts so, too', () => {
+    const on = decider({ loaded: false });
+    on.ask([one('window')]);
+    expect(on.observer.told).toEqual(['failed for service']);
+  });
+
+  test('an unknown domain gets an answer', () => {
+    const on = decider();
+    on.answer([one('window')], 0, 'other');
+    expect(on.observer.told).toEqual(['unknown other']);
+  });
+});

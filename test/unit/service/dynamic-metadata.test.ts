@@ -1,0 +1,126 @@
+import { describe, expect, test } from '@jest/globals';
+import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { createWireCodec } from '../../../src/codec/wire-codec.js';
+import { Decider, descriptor } from '../../support/decider.js';
+import { policyOf } from '../../support/policies.js';
+import { withRuleExtras } from '../../support/rule-extras.js';
+
+const POLICY = `
+domain: d
+derive:
+  - { entry: tenant, from: [token], sha256: {} }
+descriptors:
+  - { key: a, rate_limit: { unit: minute, requests_per_unit: 1 } }
+  - { key: b, rate_limit: { unit: minute, requests_per_unit: 1 } }
+  - { key: c, rate_limit: { unit: minute, requests_per_unit: 1 } }
+  - { key: shadow, shadow_mode: true, rate_limit: { unit: minute, requests_per_unit: 0 } }
+  - { key: free, rate_limit: { unlimited: true } }
+`;
+const METADATA = {
+  a: { owner: 'team-a', labels: { tier: 'gold', deep: { x: 1 } }, list: [1] },
+  b: { owner: 'team-b', labels: { tier: 'silver', zone: 'eu', deep: { y: 2 } }, list: [2, 3], extra: null },
+  c: { labels: 'a text', ['__proto__']: { polluted: true } },
+  shadow: { owner: 'shadow' },
+  free: { owner: 'free' },
+};
+
+function decider(): Decider {
+  const extras = Object.fromEntries(
+    Object.entries(METADATA).map(([path, metadata]) => [path, { metadata: structuredClone(metadata) }]),
+  );
+  return new Decider(withRuleExtras(policyOf(POLICY), extras), { answers: { dynamicMetadata: true } });
+}
+
+const one = (key: string) => descriptor([`${key}=x`]);
+const metadataOf = (on: Decider, ...keys: string[]) => on.answer(keys.map(one)).dynamicMetadata?.['metadata'];
+
+describe('RESPONSE_DYNAMIC_METADATA', () => {
+  test('is off by default', () => {
+    expect(new Decider(POLICY).answer([one('a')]).dynamicMetadata).toBeUndefined();
+  });
+
+  test('tells domain, descriptors and hits', () => {
+    const { dynamicMetadata } = decider().answer(
+      [
+        descriptor(['nothing=v', 'empty=']),
+        descriptor(['nothing=v'], { limit: { requestsPerUnit: 5, unit: 1 }, hitsAddend: 0 }),
+        descriptor([]),
+      ],
+      3,
+    );
+    expect(dynamicMetadata).toEqual({
+      domain: 'd',
+      descriptors: [
+        { entries: ['nothing=v', 'empty='] },
+        { entries: ['nothing=v'], limit: 'requests_per_unit:5 unit:SECOND', hitsAddend: 0 },
+        { entries: [] },
+      ],
+      hitsAddend: 3,
+    });
+  });
+
+  test.each([
+    [0, 6, 'unit:YEAR'],
+    [7, 7, 'requests_per_unit:7 unit:7'],
+  ])('an override of %p with unit %p is %p', (requestsPerUnit, unit, limit) => {
+    const { dynamicMetadata } = decider().answer([descriptor(['n=v'], { limit: { requestsPerUnit, unit } })]);
+    expect(dynamicMetadata).toMatchObject({ descriptors: [{ limit }] });
+  });
+
+  test('tells of an unknown domain, too, whatever unit an override names', () => {
+    const limit = (unit: number) => descriptor(['n=v'], { limit: { requestsPerUnit: 0, unit } });
+    expect(decider().answer([limit(0), limit(99), limit(-1)], 0, 'other').dynamicMetadata).toEqual({
+      domain: 'other',
+      descriptors: ['', 'unit:99', 'unit:-1'].map((text) => ({ entries: ['n=v'], limit: text })),
+    });
+  });
+
+  test('values of credentials are redacted', () => {
+    const secrets = descriptor(['token=sekret', 'Authorization=Bearer sekret', 'n=v']);
+    for (const domain of ['d', 'other']) {
+      const { dynamicMetadata } = decider().answer([secrets], 0, domain);
+      expect(JSON.stringify(dynamicMetadata)).not.toMatch('sekret');
+      expect(JSON.stringify(dynamicMetadata)).toMatch(/token=\[redacted .*n=v/);
+    }
+  });
+
+  test('merges the metadata of rules that passed: the first wins, objects are merged', () => {
+    expect(metadataOf(decider(), 'a', 'b')).toEqual({
+      owner: 'team-a',
+      labels: { tier: 'gold', deep: { x: 1, y: 2 }, zone: 'eu' },
+      list: [1],
+      extra: null,
+    });
+    expect(metadataOf(decider(), 'b', 'a')).toMatchObject({ owner: 'team-b', labels: { tier: 'silver' } });
+    expect(metadataOf(decider(), 'c', 'a')).toMatchObject({ labels: 'a text', owner: 'team-a' });
+  });
+
+  test('one answer never changes a later one', () => {
+    const on = decider();
+    on.answer([one('a'), one('b'), one('c')]);
+    on.clock.stepWall(60_000_000);
+    expect(metadataOf(on, 'a')).toEqual(METADATA.a);
+    on.clock.stepWall(60_000_000);
+    expect(metadataOf(on, 'b')).toEqual(METADATA.b);
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+  });
+
+  test('leaves out what is over, unlimited or overridden; a shadow rule that is over passes', () => {
+    const on = decider();
+    on.answer([one('a')]);
+    expect(metadataOf(on, 'a', 'free')).toBeUndefined();
+    expect(metadataOf(on, 'a', 'b')).toEqual(METADATA.b);
+    expect(metadataOf(on, 'shadow')).toEqual({ owner: 'shadow' });
+    const override = descriptor(['a=x'], { limit: { requestsPerUnit: 5, unit: 1 } });
+    expect(on.answer([override]).dynamicMetadata).not.toHaveProperty('metadata');
+  });
+
+  test('goes over the wire in both codecs', () => {
+    const response = decider().answer([one('a'), one('b'), one('c')]);
+    const reference = createReferenceCodec();
+    for (const codec of [createWireCodec(), reference]) {
+      const decoded = reference.decodeResponse(codec.encodeResponse(response));
+      expect(JSON.stringify(decoded.dynamicMetadata)).toBe(JSON.stringify(response.dynamicMetadata));
+    }
+  });
+});

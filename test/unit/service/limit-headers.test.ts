@@ -1,0 +1,92 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Descriptor } from '../../../src/codec/messages.js';
+import { Decider, descriptor } from '../../support/decider.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - { key: five, rate_limit: { unit: minute, requests_per_unit: 5 } }
+  - { key: nine, rate_limit: { unit: hour, requests_per_unit: 9 } }
+  - { key: one, rate_limit: { unit: minute, requests_per_unit: 1 } }
+  - { key: one-a-day, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: quota, quota_mode: true, rate_limit: { unit: hour, requests_per_unit: 1 } }
+  - { key: bucket, rate_limit: { token_bucket: { max_tokens: 3, fill_interval: 7s } } }
+  - { key: free, rate_limit: { unlimited: true } }
+`;
+
+const one = (key: string) => descriptor([`${key}=x`]);
+const many = (key: string, hitsAddend: number) => descriptor([`${key}=x`], { hitsAddend });
+
+function decider(policy = POLICY): Decider {
+  const limitHeaders = { limit: 'RateLimit-Limit', remaining: 'RateLimit-Remaining', reset: 'X-Reset' };
+  return new Decider(policy, { answers: { limitHeaders } });
+}
+
+/** The three values, the names checked. */
+function shown(on: Decider, ...descriptors: Descriptor[]): string {
+  const { responseHeadersToAdd: headers } = on.answer(descriptors);
+  if (headers.length > 0) {
+    expect(headers.map(({ key }) => key)).toEqual(['RateLimit-Limit', 'RateLimit-Remaining', 'X-Reset']);
+  }
+  return headers.map(({ value }) => value).join(' ');
+}
+
+describe('LIMIT_RESPONSE_HEADERS_ENABLED', () => {
+  // The clock stands 20 s after a full minute, 13 min 20 s after a full hour.
+  test('limit, remaining and seconds to the end of the window, as bare integers', () => {
+    expect(shown(decider(), one('five'))).toBe('5 4 40');
+    expect(shown(decider(), one('nine'))).toBe('9 8 2800');
+  });
+
+  test('of a token bucket the seconds until one more token is there, or this request would pass', () => {
+    const on = decider();
+    expect(shown(on, one('bucket'))).toBe('3 2 7');
+    expect(shown(on, many('bucket', 3))).toBe('3 2 7');
+    expect(shown(decider(), many('bucket', 0))).toBe('3 3 0');
+  });
+
+  test('describe the descriptor with the least left, the first of equals', () => {
+    expect(shown(decider(), one('nine'), one('five'))).toBe('5 4 40');
+    expect(shown(decider(), one('five'), many('nine', 5))).toBe('5 4 40');
+    expect(shown(decider(), many('nine', 5), one('five'))).toBe('9 4 2800');
+  });
+
+  test('a denying descriptor comes before all that fit, the last of several', () => {
+    const on = decider();
+    shown(on, one('one'), one('one-a-day'));
+    expect(shown(on, one('one'), many('five', 5))).toBe('1 0 40');
+    expect(shown(on, one('one'), one('one-a-day'), one('nine'))).toMatch(/^1 0 \d{4,5}$/);
+    expect(shown(on, one('one-a-day'), one('one'))).toBe('1 0 40');
+  });
+
+  test('a quota that is over counts as what is left of it', () => {
+    const on = decider();
+    shown(on, one('quota'));
+    expect(shown(on, one('five'), one('quota'))).toBe('1 0 2800');
+    shown(on, one('one'));
+    expect(shown(on, one('quota'), one('one'))).toBe('1 0 40');
+    expect(shown(on, one('one'), one('quota'))).toBe('1 0 40');
+  });
+
+  test('there are none where no limit applies', () => {
+    const on = decider();
+    expect(shown(on, one('nothing'), one('free'), descriptor([]))).toBe('');
+    expect(on.answer([one('five')], 0, 'other').responseHeadersToAdd).toEqual([]);
+  });
+
+  test.each(['[]', '[x-ratelimit]'])('response_headers: %s of a file beats them', (wanted) => {
+    const on = decider(POLICY.replace('domain: d', `domain: d\nresponse_headers: ${wanted}`));
+    const names = on.answer([one('five')]).responseHeadersToAdd.map(({ key }) => key);
+    expect(names.filter((name) => !name.startsWith('x-ratelimit'))).toEqual([]);
+    expect(names).toHaveLength(wanted === '[]' ? 0 : 3);
+  });
+
+  test('in global shadow mode describe what would deny', () => {
+    const on = new Decider(POLICY, {
+      answers: { shadowMode: true, limitHeaders: { limit: 'l', remaining: 'r', reset: 's' } },
+    });
+    on.answer([one('one')]);
+    const values = on.answer([one('one'), one('five')]).responseHeadersToAdd.map(({ value }) => value);
+    expect(values).toEqual(['1', '0', '40']);
+  });
+});

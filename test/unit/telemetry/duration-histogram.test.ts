@@ -1,0 +1,35 @@
+import { expect, test } from '@jest/globals';
+import { DurationHistogram } from '../../../src/telemetry/duration-histogram.js';
+import { FamilyRegistry } from '../../../src/telemetry/family-registry.js';
+
+test('a histogram counts into the bucket whose end is not below, and shows sums from below', async () => {
+  const histogram = new DurationHistogram('h', 'help', [0.1, 1]);
+  for (const seconds of [0.05, 0.1, 0.5, 3]) histogram.observe(seconds);
+  const registry = new FamilyRegistry();
+  registry.addFamily(histogram);
+  expect(await registry.metrics()).toBe(
+    [
+      '# HELP h help',
+      '# TYPE h histogram',
+      'h_bucket{le="0.1"} 2',
+      'h_bucket{le="1"} 3',
+      'h_bucket{le="+Inf"} 4',
+      'h_sum 3.65',
+      'h_count 4',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('a family whose name is taken is left out', async () => {
+  const registry = new FamilyRegistry();
+  registry.addFamily(new DurationHistogram('h', 'first', [1]));
+  registry.addSource(() => [
+    new DurationHistogram('h', 'second', [1]),
+    new DurationHistogram('i', 'third', [1]),
+  ]);
+  const text = await registry.metrics();
+  expect(text).toContain('# HELP h first');
+  expect(text).not.toContain('second');
+  expect(text).toContain('# HELP i third');
+});
