@@ -140,6 +140,17 @@ describe('/bin/ratelimit_config_check', () => {
     expect(code).toBe(0);
   });
 
+  test('merges domains if asked', async () => {
+    const twice = directory('twice', { a: POLICY, b: 'domain: other\n', c: 'domain: other\n' });
+    const { code, stdout } = await run('ratelimit_config_check', '-config_dir', twice);
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringContaining('the domain "other" is already defined in twice/b'),
+    ]);
+    const merged = await run('ratelimit_config_check', '-merge_domain_configs', '-config_dir', twice);
+    expect([merged.code, merged.stdout]).toEqual([0, expect.stringContaining('all rate limit configs ok')]);
+  });
+
   test('prints every error of every file', async () => {
     const bad = directory('bad', {
       'a.yaml':
