@@ -28,7 +28,7 @@ import { createGrpcServer } from './grpc-transport.js';
 import type { Decide } from './json-endpoint.js';
 import { Serving, type ServingConditions } from './serving.js';
 import type { Settings } from './settings-table.js';
-import { listenError } from './start-error.js';
+import { listenError, type StartError } from './start-error.js';
 import { openStore } from './store.js';
 
 /** The policies that decisions are made by, whoever loads them. */
@@ -67,6 +67,8 @@ export interface GrpcService {
   storeUp(): boolean;
   /** `listener` runs whenever `serving` or `storeUp` may have changed. */
   onHealth(listener: () => void): void;
+  /** `listener` runs when weir must end: Redis was not reached in time after the start. */
+  onGivenUp(listener: (error: StartError) => void): void;
   /** Opens the port; resolves with its address as `host:port`, rejects with {@link StartError}. */
   listen(): Promise<string>;
   /** Decides for callers that do not come by gRPC. */
@@ -230,7 +232,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     local: store.local,
     policies: () => policies.current(),
     observer: decisionObserver(metrics, log),
-    storeTimeoutMicros: settings.redisTimeout,
+    storeTimeoutMicros: store.timeoutMicros,
     maxDescriptors: settings.maxDescriptors,
     answers: answerOptions(settings),
   });
@@ -257,6 +259,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     storeName: store.name,
     storeUp: () => store.up(),
     onHealth: (listener) => healthListeners.push(listener),
+    onGivenUp: (listener) => store.onGivenUp(listener),
     async listen() {
       const { address, name, variables } = listenAddress(settings);
       const port = await grpc.listen(address).catch((error: unknown) => {

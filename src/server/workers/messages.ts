@@ -54,6 +54,8 @@ export type FromWorker =
   | { readonly kind: 'listening'; readonly grpc: string; readonly health: WorkerHealth }
   /** It cannot start; the lines of a StartError. */
   | { readonly kind: 'failed'; readonly lines: readonly string[] }
+  /** It never reached Redis in the time it was given; the lines of a StartError. It goes on until it is told to drain. */
+  | { readonly kind: 'givenUp'; readonly lines: readonly string[] }
   | { readonly kind: 'health'; readonly health: WorkerHealth }
   | { readonly kind: 'metrics'; readonly id: number; readonly metrics: MetricsJson }
   | DecidedByWorker;

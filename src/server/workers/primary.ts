@@ -57,7 +57,7 @@ export async function openPrimary(
   const { version, terminal } = context;
   const log = createServerLogger(settings, terminal);
   for (const note of context.notes) log.warn(note);
-  const policies = await openPolicies(settings, log);
+  const policies = await openPolicies(settings, log, context.stopping);
   closers.add(async () => policies.close());
   const tls = openTlsFiles(settings, log);
   closers.add(async () => tls?.close());
@@ -71,12 +71,17 @@ export async function openPrimary(
   // The workers know about Redis; the smallest of all values is shown.
   metrics.storeUp(true);
 
+  let giveUp: (error: StartError) => void = () => {};
+  const failed = new Promise<StartError>((resolve) => {
+    giveUp = resolve;
+  });
   let draining = false;
   const pool = new WorkerPool({
     count: settings.workers,
     entry: context.entry,
     scheduling: settings.workerScheduling,
     log,
+    onGivenUp: (error) => giveUp(error),
     decisionTimeoutMs: settings.redisTimeout / 1000,
     start: () => ({
       kind: 'start',
@@ -140,6 +145,7 @@ export async function openPrimary(
   logServing(log, { version, grpc, http, debug, store: detail().store, workers }, policies.current(), clock);
   return {
     reload: () => policies.reload('signal'),
+    failed,
     async drain(why) {
       draining = true;
       const patience = (settings.shutdownDrainDelay + settings.shutdownGrace) / 1000;

@@ -14,6 +14,8 @@ export interface WorkerPoolOptions {
   /** Who accepts connections; see README, "Workers". */
   readonly scheduling: 'round-robin' | 'kernel' | 'reuse-port';
   readonly log: Logger;
+  /** Told when no worker reached Redis in the time they were given. */
+  onGivenUp(error: StartError): void;
   /** Longest that a decision may take, milliseconds (REDIS_TIMEOUT). */
   readonly decisionTimeoutMs: number;
   /** What a worker starts with; asked again for each replacement. */
@@ -64,6 +66,8 @@ export class WorkerPool {
   readonly #waitingMetrics = new Map<number, () => void>();
   #metricsId = 0;
   #closing = false;
+  /** Whether any worker ever reached Redis. */
+  #storeReached = false;
   #grpc = '';
   /** Set while starting: ends the start. */
   #onStarted: ((error?: StartError) => void) | undefined;
@@ -183,6 +187,11 @@ export class WorkerPool {
         if (this.#onStarted === undefined) for (const line of message.lines) this.#options.log.error(line);
         else this.#onStarted(new StartError(message.lines));
         return;
+      case 'givenUp':
+        // One that takes the place of another may have come while Redis is away, which the others know to live with.
+        if (this.#storeReached) for (const line of message.lines) this.#options.log.error(line);
+        else (this.#onStarted ?? this.#options.onGivenUp)(new StartError(message.lines));
+        return;
       case 'metrics':
         slot.metrics = message.metrics;
         this.#waitingMetrics.get(message.id)?.();
@@ -197,6 +206,7 @@ export class WorkerPool {
       case 'health':
         slot.health = message.health;
     }
+    this.#storeReached ||= message.health.storeUp;
     if (this.#slots.every(({ health }) => health !== undefined)) this.#onStarted?.();
   }
 

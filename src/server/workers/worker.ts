@@ -76,6 +76,7 @@ class Worker {
       { settings, version, policies: this.#policies, tls: this.#tls, clock: systemClock, log },
       closers,
     );
+    this.#service.onGivenUp(({ lines }) => send({ kind: 'givenUp', lines }));
     this.#service.onHealth(() => send({ kind: 'health', health: this.#health() }));
   }
 
