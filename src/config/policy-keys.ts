@@ -1,3 +1,28 @@
+/** Keys at the top of a policy file. */
+export const ROOT_KEYS: readonly string[] = [
+  'domain',
+  'phase',
+  'response_headers',
+  'on_store_failure',
+  'derive',
+  'descriptors',
+];
+
+/** Keys of a descriptor. */
+export const NODE_KEYS: readonly string[] = [
+  'key',
+  'value',
+  'phase',
+  'share_threshold',
+  'shadow_mode',
+  'quota_mode',
+  'detailed_metric',
+  'value_to_metric',
+  'metadata',
+  'rate_limit',
+  'descriptors',
+];
+
 const ON_A_DESCRIPTOR = 'on a descriptor';
 const IN_RATE_LIMIT = 'in "rate_limit"';
 

@@ -38,7 +38,7 @@ const MIN_FILL_INTERVAL_MICROS = 1000;
 export function readRateLimit(reader: FieldReader): RateLimitFields | undefined {
   const errorsBefore = reader.problems.errors.length;
   reader.expectKeys(RATE_LIMIT_KEYS, MISPLACED_KEYS);
-  const name = reader.text('name') ?? '';
+  const name = reader.name('name') ?? '';
   const replaces = readReplaces(reader, name);
   const onStoreFailure = reader.choice('on_store_failure', STORE_FAILURE_POLICIES);
   const unlimited = reader.boolean('unlimited');
@@ -52,7 +52,7 @@ function readReplaces(reader: FieldReader, name: string): readonly Located<strin
   const replaces: Located<string>[] = [];
   for (const item of reader.mappings('replaces', 'mappings with a name')) {
     item.expectKeys(['name'], MISPLACED_KEYS);
-    const replaced = item.text('name') ?? '';
+    const replaced = item.name('name') ?? '';
     if (replaced === '') {
       item.error('name', 'an item of "replaces" has no name; name the rule to replace or remove the item');
     } else if (replaced === name) {
@@ -88,7 +88,7 @@ function readRate(reader: FieldReader): Rate | undefined {
 }
 
 function readWindow(reader: FieldReader): Rate | undefined {
-  const text = reader.text('unit');
+  const text = reader.name('unit');
   const unit = readUnit(reader, text);
   const requests = reader.integer('requests_per_unit', 0, MAX_UINT32);
   if (unit === undefined) return undefined;

@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import { dump } from '../config/dump.js';
+import { dumpTree } from '../config/dump-tree.js';
 import type { PolicySet } from '../config/policy.js';
 import type { Clock } from '../limiter/clock.js';
 import { phaseAt } from '../limiter/rule.js';
@@ -90,10 +91,12 @@ export function debugEndpoints(policies: () => PolicySet | undefined, clock: Clo
   const endpoints: HttpEndpoint[] = [
     {
       path: '/rlconfig',
-      help: 'the policies in force, as a tree',
-      answer: () => {
+      help: 'the policies in force, a line for each rule; ?format=tree for all of them',
+      answer: (query) => {
         const inForce = policies();
-        return text(200, inForce === undefined ? '' : dump(inForce, clock.wallMicros()));
+        if (inForce === undefined) return text(200, '');
+        const asTree = query.get('format') === 'tree';
+        return text(200, asTree ? dumpTree(inForce, clock.wallMicros()) : dump(inForce));
       },
     },
   ];
