@@ -7,6 +7,7 @@ import { openPolicies } from './policies.js';
 import { measurePolicies } from './policy-metrics.js';
 import { createServerLogger, logServing } from './server-logger.js';
 import type { Settings } from './settings-table.js';
+import type { StartStopped } from './start-error.js';
 import { openTlsFiles } from './tls-files.js';
 import { openPrimary } from './workers/primary.js';
 
@@ -19,6 +20,8 @@ export interface StartContext {
   readonly entry: string;
   /** Worth a line in the log: settings that change nothing. */
   readonly notes: readonly string[];
+  /** Ends a start that waits for a policy. */
+  readonly stopping: AbortSignal;
 }
 
 export interface RunningServer {
@@ -30,7 +33,7 @@ export interface RunningServer {
 
 /**
  * Starts weir as the settings say. Resolves once every address is open; rejects with {@link StartError} when a policy is bad or an
- * address cannot be had, with everything closed again.
+ * address cannot be had, and with {@link StartStopped} when it was told to end while it waited, with everything closed again.
  */
 export async function startServer(settings: Settings, context: StartContext): Promise<RunningServer> {
   const closers = new Closers();
@@ -46,7 +49,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   const clock = systemClock;
   const log = createServerLogger(settings, context.terminal);
   for (const note of context.notes) log.warn(note);
-  const policies = await openPolicies(settings, log);
+  const policies = await openPolicies(settings, log, context.stopping);
   closers.add(async () => policies.close());
   const tls = openTlsFiles(settings, log);
   closers.add(async () => tls?.close());

@@ -54,7 +54,7 @@ export async function openPrimary(
   const { version, terminal } = context;
   const log = createServerLogger(settings, terminal);
   for (const note of context.notes) log.warn(note);
-  const policies = await openPolicies(settings, log);
+  const policies = await openPolicies(settings, log, context.stopping);
   closers.add(async () => policies.close());
   const tls = openTlsFiles(settings, log);
   closers.add(async () => tls?.close());
