@@ -188,9 +188,6 @@ function rejection(errors: readonly ConfigProblem[]): string {
 function addressOf(settings: Settings, log: Logger): AdsAddress {
   const { xdsServerUrl, xdsUseTls, xdsTlsCert, xdsTlsKey, xdsTlsCaCert, xdsTlsSan } = settings;
   const refused: string[] = [];
-  if (xdsServerUrl === '') {
-    refused.push('CONFIG_GRPC_XDS_SERVER_URL: it is empty; name the management server as host:port');
-  }
   if ((xdsTlsCert === '') !== (xdsTlsKey === '')) {
     refused.push(
       'CONFIG_GRPC_XDS_CLIENT_TLS_CERT and CONFIG_GRPC_XDS_CLIENT_TLS_KEY go together; set both or none',

@@ -2,13 +2,21 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
-import { descriptor } from '../support/decider.js';
 import { httpRequest } from '../support/http-client.js';
-import { RlsClient, type RlsReply } from '../support/rls-client.js';
 import { optionalToolPath } from '../support/tools.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
-import { encodeConfig, startXdsServer, type XdsRequest, type XdsServer } from '../support/xds-server.js';
+import type { WeirServer } from '../support/weir.js';
+import { encodeConfig, startXdsServer, type XdsServer } from '../support/xds-server.js';
+import {
+  acknowledges,
+  ask,
+  limitOf,
+  logged,
+  startXdsWeir,
+  untilLogged,
+  untilRequest,
+  untilServing,
+  windowConfig,
+} from '../support/xds-weir.js';
 
 const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip : describe;
 
@@ -24,73 +32,17 @@ async function xdsServer(...options: Parameters<typeof startXdsServer>): Promise
   return server;
 }
 
-/** Starts weir with short pauses. It need not serve yet. */
-async function weirOf(port: number, env: NodeJS.ProcessEnv = {}): Promise<WeirServer> {
-  const server = await startWeir({
-    untilHealthy: false,
-    env: {
-      CONFIG_TYPE: 'GRPC_XDS_SOTW',
-      CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${port}`,
-      XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '100ms',
-      XDS_CLIENT_BACKOFF_MAX_INTERVAL: '400ms',
-      ...env,
-    },
-  });
-  opened.push(() => server.stop());
-  return server;
-}
-
-function untilServing(weir: WeirServer): Promise<boolean> {
-  return waitFor(
-    'weir to serve',
-    async () => (await httpRequest(weir.httpPort, '/healthcheck')).status === 200,
-  );
-}
-
-async function ask(weir: WeirServer, domain: string, ...entries: [string, string][]): Promise<RlsReply> {
-  const client = new RlsClient(weir.grpcPort);
-  try {
-    return await client.ask(domain, [descriptor(entries.map(([key, value]) => `${key}=${value}`))]);
-  } finally {
-    client.close();
-  }
-}
-
-const window = (domain: string, requests: number) => ({
-  json: {
-    name: `${domain}-config`,
-    domain,
-    descriptors: [{ key: 'k', rateLimit: { unit: 'HOUR', requestsPerUnit: requests } }],
-  },
-});
-
-async function limitOf(weir: WeirServer, domain: string): Promise<number | undefined> {
-  const { response } = await ask(weir, domain, ['k', 'v']);
-  return response?.statuses[0]?.currentLimit?.requestsPerUnit;
-}
-
-const acknowledges = (version: string) => (one: XdsRequest) =>
-  one.version === version && one.nonce !== '' && one.error === undefined;
-
-function untilRequest(
-  server: XdsServer,
-  what: string,
-  test: (one: XdsRequest) => boolean,
-): Promise<XdsRequest> {
-  return waitFor(what, async () => (await server.requests()).find(test));
-}
-
-function untilLogged(weir: WeirServer, message: RegExp): Promise<Record<string, unknown>> {
-  return waitFor(`a line like ${message}`, () =>
-    weir.log().find((line) => message.test(String(line['msg'] ?? line['@message']))),
-  );
+async function xdsWeir(...options: Parameters<typeof startXdsWeir>): Promise<WeirServer> {
+  const weir = await startXdsWeir(...options);
+  opened.push(() => weir.stop());
+  return weir;
 }
 
 describeXds('updates', () => {
   test('the first request says who asks; the first configuration is acknowledged and acts', async () => {
     const xds = await xdsServer();
-    await xds.setSnapshot('v1', [window('one', 3), window('two', 4)], 'node-7');
-    const weir = await weirOf(xds.port, {
+    await xds.setSnapshot('v1', [windowConfig('one', 3), windowConfig('two', 4)], 'node-7');
+    const weir = await xdsWeir(xds.port, {
       CONFIG_GRPC_XDS_NODE_ID: 'node-7',
       CONFIG_GRPC_XDS_NODE_METADATA: 'zone:a,tier=gold',
       CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: 'authorization:Bearer x,x-team:limits',
@@ -115,10 +67,10 @@ describeXds('updates', () => {
 
   test('an update replaces everything; a bad one is rejected with all reasons and changes nothing; a good one mends it', async () => {
     const xds = await xdsServer();
-    await xds.setSnapshot('v1', [window('one', 3), window('two', 4)]);
-    const weir = await weirOf(xds.port);
+    await xds.setSnapshot('v1', [windowConfig('one', 3), windowConfig('two', 4)]);
+    const weir = await xdsWeir(xds.port);
     await untilServing(weir);
-    await xds.setSnapshot('v2', [window('one', 5)]);
+    await xds.setSnapshot('v2', [windowConfig('one', 5)]);
     await untilRequest(xds, 'the ACK', acknowledges('v2'));
     expect(await limitOf(weir, 'one')).toBe(5);
     expect(await limitOf(weir, 'two')).toBeUndefined();
@@ -130,7 +82,7 @@ describeXds('updates', () => {
         descriptors: [{ key: 'k', rateLimit: { unit: 9, requestsPerUnit: 7 } }, { value: 'no key' }],
       },
     };
-    await xds.setSnapshot('v3', [window('one', 6), bad]);
+    await xds.setSnapshot('v3', [windowConfig('one', 6), bad]);
     const rejection = await untilRequest(xds, 'the NACK', ({ error }) => error !== undefined);
     expect(rejection).toMatchObject({ version: 'v2' });
     expect(rejection.error).toMatch(/^bad: descriptors\[0\]\.rate_limit\.unit: "9" is no unit/m);
@@ -140,22 +92,22 @@ describeXds('updates', () => {
     const detail = JSON.parse((await httpRequest(weir.httpPort, '/healthcheck?detail')).body);
     expect(JSON.stringify(detail)).toContain('descriptors[0].rate_limit.unit');
 
-    await xds.setSnapshot('v4', [window('one', 8)]);
+    await xds.setSnapshot('v4', [windowConfig('one', 8)]);
     await untilRequest(xds, 'the ACK', acknowledges('v4'));
     expect(await limitOf(weir, 'one')).toBe(8);
     // go-control-plane sends a rejected update again at once: neither side may spin.
     expect((await xds.requests()).filter(({ error }) => error !== undefined).length).toBeLessThan(50);
-    expect(weir.log().filter(({ msg }) => /configuration rejected/.test(String(msg)))).toHaveLength(1);
+    expect(logged(weir, 'configuration rejected; the one in force stays')).toHaveLength(1);
   });
 
   test('an update without resources is a configuration without domains', async () => {
     const xds = await xdsServer();
-    await xds.setSnapshot('v1', [window('one', 3)]);
-    const weir = await weirOf(xds.port);
+    await xds.setSnapshot('v1', [windowConfig('one', 3)]);
+    const weir = await xdsWeir(xds.port);
     await untilServing(weir);
     await xds.setSnapshot('v2', []);
     await untilRequest(xds, 'the ACK', acknowledges('v2'));
-    expect(await ask(weir, 'one', ['k', 'v'])).toMatchObject({
+    expect(await ask(weir, 'one', 'k=v')).toMatchObject({
       code: STATUS.OK,
       response: { overallCode: CODE.OK, statuses: [{ code: CODE.OK, currentLimit: undefined }] },
     });
@@ -170,8 +122,9 @@ describeXds('updates', () => {
         descriptors: [{ key: 'j', rateLimit: { unit: 'DAY', requestsPerUnit: 9 } }],
       },
     };
-    for (const node of ['apart', 'merged']) await xds.setSnapshot('v1', [window('one', 3), other], node);
-    const apart = await weirOf(xds.port, {
+    for (const node of ['apart', 'merged'])
+      await xds.setSnapshot('v1', [windowConfig('one', 3), other], node);
+    const apart = await xdsWeir(xds.port, {
       CONFIG_GRPC_XDS_NODE_ID: 'apart',
       FORCE_START_WITHOUT_INITIAL_CONFIG: 'true',
     });
@@ -182,10 +135,13 @@ describeXds('updates', () => {
     );
     expect(rejection.error).toMatch(/"one"/);
     expect(apart.process.isRunning()).toBe(true);
-    const merged = await weirOf(xds.port, { CONFIG_GRPC_XDS_NODE_ID: 'merged', MERGE_DOMAIN_CONFIG: 'true' });
+    const merged = await xdsWeir(xds.port, {
+      CONFIG_GRPC_XDS_NODE_ID: 'merged',
+      MERGE_DOMAIN_CONFIG: 'true',
+    });
     await untilServing(merged);
     expect(await limitOf(merged, 'one')).toBe(3);
-    const { response } = await ask(merged, 'one', ['j', 'v']);
+    const { response } = await ask(merged, 'one', 'j=v');
     expect(response?.statuses[0]?.currentLimit?.requestsPerUnit).toBe(9);
   });
 
@@ -205,11 +161,11 @@ describeXds('updates', () => {
         },
       },
     ]);
-    const small = await weirOf(xds.port);
-    expect(await untilLogged(small, /lost the management server/)).toMatchObject({
+    const small = await xdsWeir(xds.port);
+    expect(await untilLogged(small, 'lost the management server')).toMatchObject({
       reason: expect.stringMatching(/RESOURCE_EXHAUSTED.*4194304/),
     });
-    const large = await weirOf(xds.port, { XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: '16777216' });
+    const large = await xdsWeir(xds.port, { XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: '16777216' });
     await untilServing(large);
     expect(await limitOf(large, 'big')).toBe(11);
   });
@@ -239,17 +195,18 @@ describeXds('our fields', () => {
         ],
       }),
     ]);
-    const weir = await weirOf(xds.port);
+    const weir = await xdsWeir(xds.port);
     await untilServing(weir);
     const codes = async (key: string, ...values: string[]) => {
       const found: (number | undefined)[] = [];
-      for (const value of values) found.push((await ask(weir, 'ours', [key, value])).response?.overallCode);
+      for (const value of values)
+        found.push((await ask(weir, 'ours', `${key}=${value}`)).response?.overallCode);
       return found;
     };
     expect(await codes('strict', 'a', 'a', 'a', 'b')).toEqual([CODE.OK, CODE.OK, CODE.OVER_LIMIT, CODE.OK]);
     expect(await codes('watched', 'a', 'a')).toEqual([CODE.OK, CODE.OK]);
     expect(await codes('shared', 'aa', 'ab')).toEqual([CODE.OK, CODE.OVER_LIMIT]);
-    const { response } = await ask(weir, 'ours', ['watched', 'a']);
+    const { response } = await ask(weir, 'ours', 'watched=a');
     expect(response?.responseHeadersToAdd).toContainEqual(
       expect.objectContaining({ key: 'x-ratelimit-will-be-throttled', value: 'true' }),
     );

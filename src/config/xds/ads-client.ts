@@ -144,8 +144,12 @@ export class AdsClient {
   }
 }
 
+/** The same for the same resources in another order: go-control-plane keeps them in a map, and sends them as they come out of it. */
 function digestOf({ versionInfo, resources }: DiscoveryResponse): string {
-  const hash = createHash('sha256').update(`${Buffer.byteLength(versionInfo)}:${versionInfo}`);
-  for (const { typeUrl, value } of resources) hash.update(`${typeUrl}:${value.length}:`).update(value);
-  return hash.digest('hex');
+  const digests = resources.map(({ typeUrl, value }) => sha256(`${typeUrl}:`, value)).sort();
+  return sha256(`${digests.join(' ')}:${versionInfo}`);
+}
+
+function sha256(text: string, bytes: Uint8Array = new Uint8Array()): string {
+  return createHash('sha256').update(text).update(bytes).digest('hex');
 }

@@ -58,14 +58,15 @@ export function createDiscoveryCodec(): DiscoveryCodec {
   return {
     encodeRequest: (value) => request.serialize(value),
     decodeResponse: (bytes) => {
-      const decoded = response.deserialize(asBuffer(bytes)) as LoadedResponse;
+      const decoded = response.deserialize(strict(bytes)) as LoadedResponse;
       const resources = decoded.resources.map(({ type_url: typeUrl, value }) => ({ typeUrl, value }));
       return { ...decoded, resources };
     },
-    decodeConfig: (bytes) => config.deserialize(asBuffer(bytes)) as RateLimitConfig,
+    decodeConfig: (bytes) => config.deserialize(strict(bytes)) as RateLimitConfig,
   };
 }
 
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+/** Not as a Buffer: of one protobufjs reads a text that is cut off as if it ended there. */
+function strict(bytes: Uint8Array): Buffer {
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength) as Buffer;
 }

@@ -33,6 +33,8 @@ export function loadUpdate(
       );
     }
   });
+  // Their order means nothing, and differs from one management server to the next: replicas must agree all the same.
+  sources.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   const loaded = loadDocuments(sources, options);
   return { ...loaded, errors: [...errors, ...loaded.errors] };
 }
