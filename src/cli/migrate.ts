@@ -53,7 +53,7 @@ function makeReport(root: string | undefined, envFile: string | undefined): Repo
   if (place === undefined) {
     return `${JSON.stringify(root ?? settings.runtimeRoot)} is no directory; name the one that RUNTIME_ROOT names, or the one with the policy files`;
   }
-  const loaded = loadPolicies([place]);
+  const loaded = loadPolicies([place], { mergeDomains: settings.mergeDomains });
   const ofPolicies = findInPolicies(loaded);
   return {
     directory: place.directory,

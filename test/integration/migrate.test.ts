@@ -117,6 +117,42 @@ descriptors:
   expect(code).toBe(0);
 });
 
+test('files of one domain are merged where the installation merges them', async () => {
+  write({
+    'merge/config/a': POLICY,
+    'merge/config/b': POLICY.replace('user', 'guest'),
+    'no-merge.env': ENV,
+    'merge.env': `${ENV}MERGE_DOMAIN_CONFIG=true\n`,
+  });
+  expect(await migrate('merge', '--env', 'merge.env')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('domain shop: 2 rules'),
+  });
+  expect(await migrate('merge', '--env', 'no-merge.env')).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('merge/config/b'),
+  });
+});
+
+test('metadata that the reference drops is kept', async () => {
+  write({
+    'metadata/config/a': `
+domain: a
+descriptors:
+  - key: user
+    detailed_metric: true
+    metadata: { team: shop }
+    rate_limit: { unit: minute, requests_per_unit: 5 }
+`,
+    'metadata.env': ENV,
+  });
+  const { stdout } = await migrate('metadata', '--env', 'metadata.env', '--json');
+  expect(JSON.parse(stdout).better).toContainEqual({
+    about: 'a: user',
+    text: expect.stringContaining('keeps its metadata'),
+  });
+});
+
 describe('with a management server', () => {
   test('there are no files to look at', async () => {
     write({ 'xds.env': `${ENV}CONFIG_TYPE=GRPC_XDS_SOTW\nCONFIG_GRPC_XDS_SERVER_URL=gateway:18001\n` });

@@ -1,7 +1,7 @@
+import { hasReferenceDefault } from '../../server/reference-defaults.js';
 import { readSettings } from '../../server/settings.js';
 import type { GivenSettings } from '../../server/settings-check.js';
 import { SETTINGS, type Setting, type Settings } from '../../server/settings-table.js';
-import { parseValue } from '../../server/settings-values.js';
 import { type Finding, type Findings, together } from './findings.js';
 
 type Variables = Readonly<Record<string, string>>;
@@ -38,11 +38,15 @@ export function findInVariables(
     if (given.has(name)) {
       if (variables[name] === undefined) continue; // the image's
       if (reference.inert !== undefined)
-        better.push({ about: name, text: `no longer needed. ${reference.inert}` });
-      else if (reference.differs === undefined || !sameDefault(setting))
+        better.push({ about: name, text: `no longer needed: ${reference.inert}` });
+      else if (reference.differs === undefined || !hasReferenceDefault(setting))
         same.push({ about: name, text: 'same meaning as there.' });
       else better.push({ about: name, text: reference.differs });
-    } else if (reference.inert === undefined && !sameDefault(setting) && matters(name, settings, given)) {
+    } else if (
+      reference.inert === undefined &&
+      !hasReferenceDefault(setting) &&
+      matters(name, settings, given)
+    ) {
       keep[name] = reference.default;
       decide.push(ofDefault(setting));
     }
@@ -72,15 +76,6 @@ function readWhatCanBe(variables: Variables): {
     }
     for (const { about } of refused) delete left[about];
   }
-}
-
-/** Whether the defaults there and here mean the same, however they are written. */
-function sameDefault({ type, default: here, max, reference }: Setting): boolean {
-  const values = [here, reference?.default ?? ''].map((text) => {
-    const parsed = text === '' ? undefined : parseValue(type, text, max);
-    return parsed?.ok ? JSON.stringify(parsed.value) : text;
-  });
-  return values[0] === values[1];
 }
 
 /** Whether a default that differs makes a difference in this installation. */

@@ -76,7 +76,7 @@ test('says what is no longer needed, and what nobody reads', () => {
   });
   expect(better).toContainEqual({
     about: 'REDIS_POOL_SIZE, REDIS_PERSECOND_POOL_SIZE',
-    text: expect.stringMatching(/^no longer needed\. /),
+    text: expect.stringMatching(/^no longer needed: /),
   });
   expect(better).toContainEqual({
     about: 'RUNTIME_WATCH_ROOT',
