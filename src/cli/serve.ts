@@ -53,12 +53,18 @@ export async function runServe(args: readonly string[], io: Io): Promise<number>
     throw error;
   });
   if (started instanceof StartStopped) return EXIT.OK;
-  if (started instanceof StartError) {
-    io.err(started.lines.map((line) => `weir: ${line}\n`).join(''));
+  const fail = ({ lines }: StartError): number => {
+    io.err(lines.map((line) => `weir: ${line}\n`).join(''));
     return EXIT.FAILED;
-  }
+  };
+  if (started instanceof StartError) return fail(started);
   reload = () => started.reload();
-  const signal = await stop;
-  await started.drain(signal);
-  return EXIT.OK;
+  const ended = await Promise.race([stop, started.failed]);
+  if (!(ended instanceof StartError)) {
+    await started.drain(ended);
+    return EXIT.OK;
+  }
+  const code = fail(ended);
+  await started.drain('it cannot go on');
+  return code;
 }

@@ -93,7 +93,7 @@ export async function listenPrometheus(
   }
   const { host, port } = address;
   const endpoints = [metricsEndpoint(path, metricsText)];
-  const listener = await listenHttp(host, port, endpoints, onError).catch((error: unknown) => {
+  const listener = await listenHttp(host, port, { endpoints, onError }).catch((error: unknown) => {
     throw listenError('metrics', prometheusAddr, 'PROMETHEUS_ADDR', error);
   });
   closers.add(() => listener.close());

@@ -7,7 +7,7 @@ import { openPolicies } from './policies.js';
 import { measurePolicies } from './policy-metrics.js';
 import { createServerLogger, logServing } from './server-logger.js';
 import type { Settings } from './settings-table.js';
-import type { StartStopped } from './start-error.js';
+import type { StartError, StartStopped } from './start-error.js';
 import { openTlsFiles } from './tls-files.js';
 import { openPrimary } from './workers/primary.js';
 
@@ -27,6 +27,8 @@ export interface StartContext {
 export interface RunningServer {
   /** Reloads the policy now; the outcome goes to log, metrics and `/healthcheck?detail`. */
   reload(): void;
+  /** Resolves if it cannot go on; it must be drained then. */
+  readonly failed: Promise<StartError>;
   /** NOT_SERVING, drain delay, running calls, exit: resolves when nothing is left to do. `why` goes to the log. */
   drain(why: string): Promise<void>;
 }
@@ -56,6 +58,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   const { version } = context;
   const service = openGrpcService({ settings, version, policies, tls, clock, log }, closers);
   measurePolicies(service.metrics, policies);
+  const failed = new Promise<StartError>((resolve) => service.onGivenUp(resolve));
   const startedMicros = clock.monotonicMicros();
   const detail = (): HealthDetail => ({
     ...(service.serving.reason === undefined
@@ -74,16 +77,19 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
       policies,
       metricsText: () => service.metrics.registry.metrics(),
       detail,
+      decide: service.decide,
       onError: (error) => log.error({ err: error }, 'unexpected error'),
     },
     closers,
   );
   const grpc = await service.listen();
-  logServing(log, { version, grpc, ...front, store: service.storeName }, policies.current(), clock);
+  const { http, debug } = front;
+  logServing(log, { version, grpc, http, debug, store: service.storeName }, policies.current(), clock);
   return {
     reload: () => policies.reload('signal'),
+    failed,
     async drain(why) {
-      await service.drain(why);
+      await service.drain(why, front.drain);
       await closers.close();
       log.info('drained');
     },

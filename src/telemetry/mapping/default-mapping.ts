@@ -29,10 +29,11 @@ export function defaultMapping(millis: boolean): Mapping {
     }),
   );
   for (const stat of RULE_STATS) {
+    // To the end: there, over_limit_with_local_cache adds to over_limit as well, which it is a part of already.
     rules.push({
       ...PLAIN,
       match: new RegExp(
-        `ratelimit\\.service\\.rate_limit\\.([^.]*)\\.([^.]*)\\.([^.]*)(\\..*)?\\.${stat}`,
+        `^ratelimit\\.service\\.rate_limit\\.([^.]*)\\.([^.]*)\\.([^.]*)(\\..*)?\\.${stat}$`,
         'u',
       ),
       name: `ratelimit_service_rate_limit_${stat}`,
