@@ -26,6 +26,10 @@ const COMMANDS: readonly CommandHelp[] = [
 /** Commands for those who come from envoyproxy/ratelimit. */
 const REFERENCE_COMMANDS: readonly CommandHelp[] = [
   {
+    usage: 'migrate <directory> --env <file>',
+    summary: 'say what stays, what gets better and what to decide',
+  },
+  {
     usage: 'ratelimit-client -domain <domain> -descriptors key=value,…',
     summary: 'its client, with its flags',
   },
@@ -117,4 +121,16 @@ certificate it shows.
   --tls                  speak TLS, and trust the issuers Node.js ships
   --ca <file>            speak TLS, and trust these issuers (PEM)
   --cert, --key <file>   speak TLS, and show this client certificate (PEM)
+`;
+
+export const MIGRATE_HELP = `Usage: weir migrate [<directory>] [--env <file>] [--json]
+
+Reads an installation of envoyproxy/ratelimit and prints what will behave the same, what better, and what needs a decision before
+the switch. Changes nothing, starts nothing and asks nobody.
+
+  <directory>   what RUNTIME_ROOT names, or the directory with the policy files; may be left out where a management server has them
+  --env <file>  the variables of the service, as lines of KEY=VALUE (as in docker compose's env_file); without it all are unset
+  --json        the same for machines
+
+Exit code 0 when nothing needs a decision, 1 when something does or cannot be read, 2 for wrong arguments.
 `;

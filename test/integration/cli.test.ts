@@ -31,6 +31,7 @@ describe('weir', () => {
       'explain',
       'check',
       'health',
+      'migrate',
       'ratelimit-client',
       'ratelimit-config-check',
     ]) {

@@ -166,6 +166,17 @@ describe('/bin/ratelimit_config_check', () => {
     expect(stdout).not.toContain('all rate limit configs ok');
   });
 
+  test('merges files of one domain only when told to', async () => {
+    const twice = directory('twice', {
+      'a.yaml': POLICY,
+      'b.yaml': POLICY.replace('users', 'orders'),
+    });
+    const check = (...more: string[]) => run('ratelimit_config_check', ...more, '-config_dir', twice);
+    expect(await check()).toMatchObject({ code: 1, stdout: expect.stringContaining('twice/b.yaml') });
+    expect(await check('-merge_domain_configs=false')).toMatchObject({ code: 1 });
+    expect(await check('-merge_domain_configs')).toMatchObject({ code: 0 });
+  });
+
   test('a directory that is not there is exit 1, no directory exit 2', async () => {
     const { code, stdout } = await run('ratelimit_config_check', '-config_dir', 'nowhere');
     expect(code).toBe(1);
