@@ -212,6 +212,14 @@ const CATALOGUE = {
     source: 'test/conformance/interop/grpc-go',
     fetch: (folder) => goBuild(folder, 'test/conformance/interop/grpc-go', '.'),
   },
+  'xds-server': {
+    what: 'an xDS management server on go-control-plane',
+    pin: 'test/support/xds-server',
+    optional: 'the tests with an xDS management server',
+    without: GO_126,
+    source: 'test/support/xds-server',
+    fetch: (folder) => goBuild(folder, 'test/support/xds-server', '.'),
+  },
   'python-grpc': {
     what: 'Python with grpcio',
     pin: PYTHON_GRPC.join(' '),
@@ -278,6 +286,7 @@ export const TEST_TOOLS = [
   'ghz',
   'connectconformance',
   'grpc-go-client',
+  'xds-server',
   'python-grpc',
   'python-hpack',
   'h2load',

@@ -28,6 +28,11 @@ export interface BucketKey {
   readonly tagLength: number;
 }
 
+/** Name of a bucket, and of its rule in the statistics ({@link Match.statName}). */
+export interface BucketName extends BucketKey {
+  readonly statName: string;
+}
+
 /** The part for a domain, an entry key or a value that may be shown; see {@link valuePart}. */
 export function textPart(text: string): string {
   // A UTF-16 unit takes at most three bytes in UTF-8, so short texts need no count.

@@ -1,6 +1,7 @@
 import type { Entry } from '../limiter/rule.js';
-import { type BucketKey, textPart } from './bucket-key.js';
+import { type BucketName, textPart } from './bucket-key.js';
 import type { PolicyNode } from './policy-node.js';
+import { requestStatName } from './stat-name.js';
 
 /**
  * Names that are remembered; a power of two. No more of them: 10,000 names in turns, remembered, lie so far apart in memory that
@@ -15,17 +16,19 @@ const HASHED_UNITS = 8;
 const HASH_PRIME = 0x0100_0193;
 
 /** The name that `values`, of the entries whose values enter it, gave at `leaf`. */
-class Remembered implements BucketKey {
+class Remembered implements BucketName {
   readonly key: string;
   readonly tagLength: number;
+  readonly statName: string;
   private readonly leaf: PolicyNode;
   private readonly values: readonly string[];
 
-  constructor(leaf: PolicyNode, values: readonly string[], name: BucketKey) {
+  constructor(leaf: PolicyNode, values: readonly string[], name: BucketName) {
     this.leaf = leaf;
     this.values = values;
     this.key = name.key;
     this.tagLength = name.tagLength;
+    this.statName = name.statName;
   }
 
   /** Whether this is the name of `entries` at `leaf`. */
@@ -49,7 +52,9 @@ class Remembered implements BucketKey {
  * requests some time, and nothing else.
  */
 export class BucketNames {
+  private readonly domain: string;
   private readonly domainPart: string;
+  private readonly secretKeys: ReadonlySet<string>;
   private readonly slots: (Remembered | undefined)[] = new Array<Remembered | undefined>(SLOTS).fill(
     undefined,
   );
@@ -57,12 +62,15 @@ export class BucketNames {
   /** The hash that was last looked for in vain, by slot. */
   private readonly missed = new Int32Array(SLOTS);
 
-  constructor(domain: string) {
+  /** Values of `secretKeys` never enter a statistic's name. */
+  constructor(domain: string, secretKeys: ReadonlySet<string>) {
+    this.domain = domain;
+    this.secretKeys = secretKeys;
     this.domainPart = textPart(domain);
   }
 
   /** The bucket of entries that matched `leaf`, an entry for each node on the way from the root. */
-  nameOf(leaf: PolicyNode, entries: readonly Entry[]): BucketKey {
+  nameOf(leaf: PolicyNode, entries: readonly Entry[]): BucketName {
     const { entering } = leaf;
     if (entering.length === 0) {
       leaf.onlyBucket ??= this.make(leaf, entries);
@@ -87,14 +95,14 @@ export class BucketNames {
     return made;
   }
 
-  private remember(slot: number, leaf: PolicyNode, entries: readonly Entry[], name: BucketKey): void {
+  private remember(slot: number, leaf: PolicyNode, entries: readonly Entry[], name: BucketName): void {
     const at = this.slots[slot] !== undefined && this.slots[slot ^ 1] === undefined ? slot ^ 1 : slot;
     const values = leaf.entering.map((index) => (entries[index] as Entry).value);
     this.slots[at] = new Remembered(leaf, values, name);
   }
 
   /** From the last entry back to the first, as nodes know their parents only. */
-  private make(leaf: PolicyNode, entries: readonly Entry[]): BucketKey {
+  private make(leaf: PolicyNode, entries: readonly Entry[]): BucketName {
     let node = leaf;
     let rest = '';
     for (let i = entries.length - 1; i > 0; i--) {
@@ -102,7 +110,13 @@ export class BucketNames {
       node = node.parent as PolicyNode;
     }
     const tag = this.domainPart + node.keyPart((entries[0] as Entry).value);
-    return { key: tag + rest, tagLength: tag.length };
+    const statName = leaf.rule?.statName || this.statNameOf(leaf, entries);
+    return { key: tag + rest, tagLength: tag.length, statName };
+  }
+
+  private statNameOf(leaf: PolicyNode, entries: readonly Entry[]): string {
+    if (leaf.rule === undefined) return '';
+    return requestStatName(this.domain, leaf.way(), entries, leaf.detailedMetric, this.secretKeys);
   }
 }
 

@@ -20,6 +20,7 @@ class PolicyMatch implements Match {
     tagLength: number,
     at: { readonly phase: PhaseSchedule; readonly onStoreFailure: StoreFailurePolicy },
     entries: readonly Entry[],
+    statName: string,
   ) {
     this.rule = rule;
     this.key = key;
@@ -27,7 +28,7 @@ class PolicyMatch implements Match {
     this.phase = at.phase;
     this.onStoreFailure = at.onStoreFailure;
     this.entries = entries;
-    this.statName = rule?.statName ?? '';
+    this.statName = statName;
   }
 }
 
@@ -57,11 +58,11 @@ export class CompiledPolicy implements DomainPolicy {
     this.phase = options.root.phase;
     this.onStoreFailure = options.root.onStoreFailure;
     this.responseHeaders = options.responseHeaders;
-    this.secretKeys = new Set(options.steps.flatMap((step) => (step.kind === 'table' ? [step.source] : [])));
+    this.secretKeys = secretKeysOf(options.steps);
     this.rules = options.rules;
     this.steps = options.steps;
     this.root = options.root;
-    this.names = new BucketNames(options.domain);
+    this.names = new BucketNames(options.domain, this.secretKeys);
   }
 
   /** Runs every step of `derive`, in order. */
@@ -73,16 +74,21 @@ export class CompiledPolicy implements DomainPolicy {
 
   match(given: readonly Entry[]): Match {
     const entries = this.derive(given);
-    if (entries.length === 0) return new PolicyMatch(undefined, '', 0, this, entries);
+    if (entries.length === 0) return new PolicyMatch(undefined, '', 0, this, entries, '');
     let node = this.root;
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry;
       const next = node.find(entry.key, entry.value);
-      if (next === undefined) return new PolicyMatch(undefined, '', 0, this, entries);
+      if (next === undefined) return new PolicyMatch(undefined, '', 0, this, entries, '');
       node = next;
     }
-    if (node.rule === undefined) return new PolicyMatch(undefined, '', 0, node, entries);
-    const { key, tagLength } = this.names.nameOf(node, entries);
-    return new PolicyMatch(node.rule, key, tagLength, node, entries);
+    if (node.rule === undefined) return new PolicyMatch(undefined, '', 0, node, entries, '');
+    const { key, tagLength, statName } = this.names.nameOf(node, entries);
+    return new PolicyMatch(node.rule, key, tagLength, node, entries, statName);
   }
+}
+
+/** Entry keys whose values are API keys: the sources of `sha256` tables. */
+export function secretKeysOf(steps: readonly DeriveStep[]): ReadonlySet<string> {
+  return new Set(steps.flatMap((step) => (step.kind === 'table' ? [step.source] : [])));
 }

@@ -1,61 +1,37 @@
+import { type Rate, reportedLimit, reportedUnit } from '../limiter/rate.js';
 import { CompiledPolicy } from './compiled-policy.js';
-import type { DeriveRule, DeriveStep } from './derive.js';
-import { describeHeaders, describePhase, describeRule } from './describe.js';
-import type { DomainPolicy, PolicySet } from './policy.js';
+import type { PolicySet } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
-import { isCredential, redacted } from './redact.js';
+import { policyStatName } from './stat-name.js';
 
 /**
- * The whole configuration as text, for `/rlconfig`: every domain with its settings, derive steps and tree. Key tables appear
- * as counts only. `wallMicros` says which phases are in force.
+ * The rules in force as envoyproxy/ratelimit prints them on `/rlconfig`, a line each, in the order of the files. A token bucket shows
+ * its capacity, and the unit that it fills in, if there is one, else UNKNOWN; as does `current_limit` of an answer.
  */
-export function dump(policySet: PolicySet, wallMicros: number): string {
-  const lines = [`policy version ${policySet.version}`];
-  if (policySet.domains.size === 0) lines.push('no domains');
-  for (const policy of policySet.domains.values()) lines.push('', ...dumpDomain(policy, wallMicros));
-  return `${lines.join('\n')}\n`;
-}
-
-function dumpDomain(policy: DomainPolicy, wallMicros: number): string[] {
-  const lines = [
-    `domain ${policy.domain} (${policy.file})`,
-    `  phase: ${describePhase(policy.phase, wallMicros)}`,
-    `  response headers: ${describeHeaders(policy.responseHeaders)}`,
-    `  on store failure: ${policy.onStoreFailure}`,
-  ];
-  if (!(policy instanceof CompiledPolicy)) return lines;
-  policy.steps.forEach((step, i) => {
-    lines.push(`  derive[${i}]: ${describeStep(step)}`);
-    if (step.kind !== 'rules') return;
-    for (const rule of step.rules) lines.push(`    ${describeDeriveRule(rule, step.sources)}`);
-  });
-  lines.push('  descriptors:');
-  dumpNodes(policy.root, '    ', wallMicros, lines);
-  return lines;
-}
-
-function dumpNodes(parent: PolicyNode, indent: string, wallMicros: number, lines: string[]): void {
-  for (const node of parent.children()) {
-    const shared = node.shareThreshold ? ' (one bucket for all)' : '';
-    const rule = node.rule === undefined ? '' : `: ${describeRule(node.rule, wallMicros)}`;
-    lines.push(`${indent}${node.label}${shared}${rule}`);
-    dumpNodes(node, `${indent}  `, wallMicros, lines);
+export function dump(policySet: PolicySet): string {
+  let text = '';
+  for (const policy of policySet.domains.values()) {
+    if (!(policy instanceof CompiledPolicy)) continue;
+    const nodes = new Map<unknown, PolicyNode>();
+    collectRules(policy.root, nodes);
+    for (const rule of policy.rules) {
+      const node = nodes.get(rule) as PolicyNode;
+      const fullKey = policyStatName(policy.domain, node.way(), policy.secretKeys);
+      const { shadowMode, quotaMode } = rule;
+      text += `${fullKey}: ${limitText(rule.rate)}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}\n`;
+    }
   }
+  return text;
 }
 
-/** `tenant from api_key: table of 3 API keys`. */
-export function describeStep(step: DeriveStep): string {
-  if (step.kind === 'table') return `${step.entry} from ${step.source}: table of ${step.size} API keys`;
-  return `${step.entry} from ${step.sources.join(', ')}: ${step.rules.length} rules`;
+/** The reference gives an unlimited rule the unit UNKNOWN. */
+function limitText(rate: Rate | undefined): string {
+  const unit = rate === undefined ? undefined : reportedUnit(rate);
+  const limit = rate === undefined ? 0 : reportedLimit(rate);
+  return `unit=${unit?.toUpperCase() ?? 'UNKNOWN'} requests_per_unit=${limit}`;
 }
 
-/** `method=GET path=/open/{v4,v5}/user-chats -> user-chats`. */
-export function describeDeriveRule(rule: DeriveRule, sources: readonly string[]): string {
-  const conditions = rule.conditions.map((condition, i) => {
-    if (condition === undefined) return '';
-    const source = sources[i] as string;
-    const text = typeof condition === 'string' ? condition : condition.source;
-    return `${source}=${isCredential(source) ? redacted(text) : text}`;
-  });
-  return `${conditions.filter((text) => text !== '').join(' ') || 'always'} -> ${rule.value}`;
+function collectRules(node: PolicyNode, nodes: Map<unknown, PolicyNode>): void {
+  if (node.rule !== undefined) nodes.set(node.rule, node);
+  for (const child of node.children()) collectRules(child, nodes);
 }

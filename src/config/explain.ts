@@ -2,7 +2,7 @@ import { type Entry, type Phase, phaseAt, type Rule } from '../limiter/rule.js';
 import { CompiledPolicy } from './compiled-policy.js';
 import { type DeriveStep, UNKNOWN_KEY_PREFIX } from './derive.js';
 import { describePhase, describeRule } from './describe.js';
-import { describeDeriveRule, describeStep } from './dump.js';
+import { describeDeriveRule, describeStep } from './dump-tree.js';
 import type { PolicySet } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { redactEntries } from './redact.js';

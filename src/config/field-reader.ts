@@ -1,4 +1,5 @@
 import type { Position, ProblemList } from './config-problem.js';
+import { ALL_KEYS, MISPLACED_KEYS } from './policy-keys.js';
 import {
   isNull,
   joinPath,
@@ -7,9 +8,10 @@ import {
   type YamlMap,
   type YamlValue,
 } from './yaml-document.js';
+import { readPlain } from './yaml-scalar.js';
 
-const TRUE_TEXTS = /^(?:y|yes|true|on)$/i;
-const FALSE_TEXTS = /^(?:n|no|false|off)$/i;
+/** Largest integer that envoyproxy/ratelimit takes for one: a Go int. */
+const MAX_INT64 = (1n << 63n) - 1n;
 
 /** A value that is present and not null, with its place in the document. */
 export interface Located<T> {
@@ -45,6 +47,7 @@ export class FieldReader {
       const place = elsewhere.get(field.key);
       if (place !== undefined) {
         this.problems.warn(field.keyAt, path, `"${field.key}" has no effect here; it belongs ${place}`);
+        if (field.key !== 'metadata') checkIdle(field.value, path, this.problems);
         continue;
       }
       const near = closest(field.key, known);
@@ -92,14 +95,27 @@ export class FieldReader {
     return undefined;
   }
 
+  /**
+   * A text of envoyproxy/ratelimit's format. It refuses what YAML takes for a number with a fraction or of more than 63 bits, as in
+   * `value: 1.10`.
+   */
+  name(key: string): string | undefined {
+    const value = this.field(key)?.value;
+    if (value?.kind === 'scalar' && value.plain && isOddNumber(value.text)) {
+      const shown = value.text.slice(0, 60);
+      this.error(key, `"${key}" is a number to YAML, as it has no quotes; write "${shown}" in quotes`);
+    }
+    return this.text(key);
+  }
+
   /** `true` or `false`, in all the spellings of YAML 1.1. */
   boolean(key: string): boolean | undefined {
     const field = this.field(key);
     if (field === undefined) return undefined;
     const { value } = field;
     if (value.kind === 'scalar' && value.plain) {
-      if (TRUE_TEXTS.test(value.text)) return true;
-      if (FALSE_TEXTS.test(value.text)) return false;
+      const plain = readPlain(value.text);
+      if (plain.kind === 'boolean') return plain.value;
     }
     this.error(key, `"${key}" must be true or false`);
     return undefined;
@@ -110,7 +126,8 @@ export class FieldReader {
     const field = this.field(key);
     if (field === undefined) return undefined;
     const { value } = field;
-    const number = value.kind === 'scalar' && value.plain ? parseYamlInteger(value.text) : undefined;
+    const plain = value.kind === 'scalar' && value.plain ? readPlain(value.text) : undefined;
+    const number = plain?.kind === 'integer' ? plain.value : undefined;
     if (number === undefined || number < BigInt(min) || number > BigInt(max)) {
       this.error(key, `"${key}" must be a whole number from ${min} to ${max}, without quotes`);
       return undefined;
@@ -183,13 +200,36 @@ function kindName(value: YamlValue): string {
   return value.kind === 'map' ? 'mapping' : value.kind === 'list' ? 'list' : 'single value';
 }
 
-/** An integer as YAML 1.1 writes it (decimal, 0x, 0b, 0o, leading 0 for octal, `_` between digits); undefined if it is none. */
-function parseYamlInteger(text: string): bigint | undefined {
-  const match = /^([+-]?)(0x[0-9a-fA-F]+|0b[01]+|0o?[0-7]+|0|[1-9][0-9]*)$/.exec(text.replaceAll('_', ''));
-  if (match === null || text.length > 80) return undefined;
-  const digits = match[2] as string;
-  const magnitude = BigInt(/^0[0-7]/.test(digits) ? `0o${digits.slice(1)}` : digits);
-  return match[1] === '-' ? -magnitude : magnitude;
+/**
+ * Checks what stands below a misplaced key as envoyproxy/ratelimit does, which looks at keys and kinds of values everywhere: what it
+ * refuses is most likely a mistake.
+ */
+function checkIdle(value: YamlValue, path: string, problems: ProblemList): void {
+  if (value.kind === 'scalar') {
+    if (value.plain && isOddNumber(value.text)) {
+      problems.error(value.at, path, 'this is a number to YAML, as it has no quotes; write it in quotes');
+    }
+    return;
+  }
+  const maps = value.kind === 'map' ? [value] : value.items;
+  maps.forEach((map, i) => {
+    const mapPath = value.kind === 'map' ? path : `${path}[${i}]`;
+    if (map.kind !== 'map') {
+      problems.error(map.at, mapPath, `each item of a list must be a mapping, not a ${kindName(map)}`);
+      return;
+    }
+    const reader = new FieldReader(map, mapPath, problems);
+    reader.expectKeys(ALL_KEYS);
+    for (const field of map.fields.values()) {
+      if (!MISPLACED_KEYS.has(field.key) || field.key === 'metadata') continue;
+      checkIdle(field.value, reader.pathOf(field.key), problems);
+    }
+  });
+}
+
+function isOddNumber(text: string): boolean {
+  const plain = readPlain(text);
+  return plain.kind === 'float' || (plain.kind === 'integer' && plain.value > MAX_INT64);
 }
 
 /** The candidate that a typing mistake may have meant, if one is near enough. */

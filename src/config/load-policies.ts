@@ -1,108 +1,180 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
-import { type ConfigProblem, WHOLE_FILE } from './config-problem.js';
-import type { DomainPolicy, DomainStatus, PolicySet } from './policy.js';
-import { type ParsedPolicy, parsePolicy } from './policy-file.js';
+import { type ConfigProblem, type ProblemList, WHOLE_FILE } from './config-problem.js';
+import type { DomainStatus, PolicySet } from './policy.js';
 import { expandPaths, messageOf, type PolicyPlace, readRegularFile } from './policy-paths.js';
+import { openDocument, openFile, unreadable } from './policy-source.js';
+import { tableNames } from './read-derive.js';
+import {
+  type LoadedSource,
+  type LoadMemory,
+  type LoadOptions,
+  NOTHING_BEFORE,
+  type PreviousPolicies,
+  type SettledDomains,
+  settleDomains,
+} from './settle-domains.js';
+import type { YamlValue } from './yaml-document.js';
 
-/** What the files of a configuration gave. */
+export type { LoadMemory, LoadOptions, PreviousPolicies } from './settle-domains.js';
+
+/** What the files, or resources, of a configuration gave. */
 export interface LoadedPolicies {
-  /** Domains of the good files; all of them only if `errors` is empty. */
+  /** To be in force: of every good domain what it says now, of every bad one what it said when it was good. */
   readonly policySet: PolicySet;
   readonly errors: readonly ConfigProblem[];
-  /** Every domain that a file names, sorted by name. */
+  /** Every domain that a file names, or last named, sorted by name. */
   readonly domains: readonly DomainStatus[];
   readonly warnings: readonly ConfigProblem[];
   /** Every file that was read or should have been: policies and key tables, as named by the user or found. */
   readonly files: readonly string[];
+  /** For the next load. */
+  readonly memory: LoadMemory;
 }
 
 /** A configuration without any domain, as an empty directory gives it. */
-export const NO_POLICIES: PolicySet = { domains: new Map(), version: versionOf([]) };
+export const NO_POLICIES: PolicySet = NOTHING_BEFORE.policySet;
 
-interface FileContent {
-  readonly file: string;
-  readonly bytes: Uint8Array;
+/**
+ * Whether a start must be refused: something is wrong, and no domain is good. An empty directory is fine, and so is a bad domain
+ * beside a good one.
+ */
+export function isRefusedAtStart(loaded: LoadedPolicies): boolean {
+  return loaded.errors.length > 0 && loaded.policySet.domains.size === 0;
 }
 
 /**
  * Loads policy files from the places named; files that a policy names as `sha256_file` are left out. Reads only; never throws:
- * everything wrong is in `errors`.
+ * everything wrong is in `errors`. A bad domain stays as `previous`, the latest load of the same places, has it; without one it is
+ * absent. The other domains do not suffer.
  */
-export function loadPolicies(paths: readonly PolicyPlace[]): LoadedPolicies {
-  const errors: ConfigProblem[] = [];
+export function loadPolicies(
+  places: readonly PolicyPlace[],
+  options: LoadOptions = {},
+  previous: PreviousPolicies = NOTHING_BEFORE,
+): LoadedPolicies {
+  const reader = new FileReader();
+  const pathErrors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
-  const contents: FileContent[] = [];
-  const files: string[] = [];
-  const read = (file: string): Uint8Array => {
-    files.push(file);
-    const bytes = readRegularFile(file);
-    contents.push({ file, bytes });
-    return bytes;
-  };
-  const parsed: { readonly file: string; readonly listed: boolean; readonly result: ParsedPolicy }[] = [];
-  for (const { file, listed } of expandPaths(paths, errors, warnings)) {
-    try {
-      parsed.push({ file, listed, result: parsePolicy(file, read(file), read) });
-    } catch (error) {
-      errors.push({ file, ...WHOLE_FILE, path: '', message: messageOf(error) });
-    }
-  }
+  const found = expandPaths(places, pathErrors, warnings);
+  const opened = found.map(({ file, listed }) => ({ listed, ...openPolicyFile(file, reader) }));
   // A key table often lies in the policies' directory: it is no policy then, and what was said about it as one is dropped.
   const tables = new Set(
-    parsed.flatMap(({ result }) => result.tableFiles.map((table) => resolve(table.file))),
+    opened.flatMap(({ opened: { source } }) =>
+      source === undefined ? [] : tableNames(source.root).map((file) => resolve(file)),
+    ),
   );
-  const domains = new Map<string, DomainPolicy>();
-  const reported = new Set<string>();
-  for (const { file, listed, result } of parsed) {
-    if (listed && tables.has(resolve(file))) continue;
-    if (listed && result.isKeyTable) {
-      // Named by no policy that could be read: the error, if there is one, is that policy's.
-      const message = 'the file is a key table that no policy names; name it as "sha256_file" or remove it';
-      warnings.push({ file, ...WHOLE_FILE, path: '', message });
-      continue;
-    }
-    errors.push(...result.problems.errors);
-    warnings.push(...result.problems.warnings);
-    for (const table of result.tableFiles) {
-      if (reported.has(table.file)) continue;
-      reported.add(table.file);
-      errors.push(...table.errors);
-      warnings.push(...table.warnings);
-    }
-    addDomain(result, domains, errors);
-  }
+  const sources = opened.filter(({ file, listed, opened: { isKeyTable } }) => {
+    if (!listed) return true;
+    if (tables.has(resolve(file))) return false;
+    if (!isKeyTable) return true;
+    // Named by no policy that could be read: the error, if there is one, is that policy's.
+    const message = 'the file is a key table that no policy names; name it as "sha256_file" or remove it';
+    warnings.push({ file, ...WHOLE_FILE, path: '', message });
+    return false;
+  });
+  const lost = filesBelow(
+    pathErrors.map(({ file }) => file),
+    previous.memory,
+  );
+  const readFile = (file: string): Uint8Array => reader.read(file);
+  const tableDigest = (file: string): string => reader.digestOf(file);
+  const settled = settleDomains(sources, lost, { ...options, readFile, tableDigest }, previous);
+  return loadedOf(settled, sources, { errors: pathErrors, warnings }, reader.files);
+}
+
+/**
+ * Compiles documents that were parsed elsewhere, such as xDS resources, with the very checks of files. `name` stands where a file's
+ * name does. They name no other files: `sha256_file` is an error.
+ */
+export function loadDocuments(
+  documents: readonly { readonly name: string; readonly document: YamlValue }[],
+  options: LoadOptions = {},
+  previous: PreviousPolicies = NOTHING_BEFORE,
+): LoadedPolicies {
+  const sources = documents.map(
+    ({ name, document }): LoadedSource => ({
+      file: name,
+      opened: openDocument(name, document),
+      digest: sha256(JSON.stringify(canonical(document))),
+    }),
+  );
+  const readFile = (file: string): never => {
+    throw new Error(`"${file}" is not read, as the policy is no file; write the table under "sha256"`);
+  };
+  const settled = settleDomains(sources, [], { ...options, readFile, tableDigest: () => '' }, previous);
+  const names = sources.map(({ file }) => file);
+  return loadedOf(settled, sources, { errors: [], warnings: [] }, names);
+}
+
+function loadedOf(
+  settled: SettledDomains,
+  sources: readonly LoadedSource[],
+  first: { readonly errors: readonly ConfigProblem[]; readonly warnings: readonly ConfigProblem[] },
+  files: readonly string[],
+): LoadedPolicies {
+  const lists: readonly ProblemList[] = [
+    ...sources.map(({ opened }) => opened.problems),
+    ...settled.tableFiles,
+  ];
   return {
-    policySet: { domains, version: versionOf(contents) },
-    domains: [...domains.values()].map(({ domain, file }) => ({ domain, files: [file], state: 'ok' })),
-    errors,
-    warnings,
+    policySet: settled.policySet,
+    domains: settled.domains,
+    errors: [...first.errors, ...lists.flatMap(({ errors }) => errors)],
+    warnings: [...first.warnings, ...lists.flatMap(({ warnings }) => warnings)],
     files: [...new Set(files)],
+    memory: settled.memory,
   };
 }
 
-function addDomain(result: ParsedPolicy, domains: Map<string, DomainPolicy>, errors: ConfigProblem[]): void {
-  const { policy } = result;
-  if (policy === undefined) return;
-  const other = domains.get(policy.domain);
-  if (other === undefined) {
-    domains.set(policy.domain, policy);
-    return;
-  }
-  errors.push({
-    file: policy.file,
-    ...(result.domainAt ?? WHOLE_FILE),
-    path: 'domain',
-    message: `the domain "${policy.domain}" is already defined in ${other.file}; a domain has one file`,
-  });
+/** A document without positions, which say nothing about its meaning. */
+function canonical(value: YamlValue): unknown {
+  if (value.kind === 'scalar') return [value.plain, value.text];
+  if (value.kind === 'list') return value.items.map(canonical);
+  return Object.fromEntries(
+    [...value.fields.values()].map((field) => [field.key, [field.keyPlain === true, canonical(field.value)]]),
+  );
 }
 
-/** First 12 hex digits of the SHA-256 over names (without directories, which differ from host to host) and contents. */
-function versionOf(contents: readonly FileContent[]): string {
-  const hash = createHash('sha256');
-  for (const { file, bytes } of contents) {
-    const name = file.slice(file.lastIndexOf('/') + 1);
-    hash.update(`${Buffer.byteLength(name)}:${name}${bytes.length}:`).update(bytes);
+/** Reads each file once for one load. */
+class FileReader {
+  readonly files: string[] = [];
+  private readonly contents = new Map<string, Uint8Array>();
+
+  /** Throws an Error with a sentence when the file cannot be read. */
+  read(file: string): Uint8Array {
+    this.files.push(file);
+    const known = this.contents.get(file);
+    if (known !== undefined) return known;
+    const bytes = readRegularFile(file);
+    this.contents.set(file, bytes);
+    return bytes;
   }
-  return hash.digest('hex').slice(0, 12);
+
+  /** Digest of a file that was read; '' of one that could not be. */
+  digestOf(file: string): string {
+    const bytes = this.contents.get(file);
+    return bytes === undefined ? '' : sha256(bytes);
+  }
+}
+
+function openPolicyFile(file: string, reader: FileReader): LoadedSource {
+  let bytes: Uint8Array;
+  try {
+    bytes = reader.read(file);
+  } catch (error) {
+    return { file, opened: unreadable(file, messageOf(error)), digest: '' };
+  }
+  return { file, opened: openFile(file, bytes), digest: reader.digestOf(file) };
+}
+
+/** The files of the load before that lie at or below `paths`. */
+function filesBelow(paths: readonly string[], memory: LoadMemory): readonly string[] {
+  const below = (file: string): boolean =>
+    paths.some((path) => file === path || file.startsWith(path.endsWith('/') ? path : `${path}/`));
+  return [...memory.domainOf.keys()].filter(below);
+}
+
+function sha256(content: string | Uint8Array): string {
+  return createHash('sha256').update(content).digest('hex');
 }

@@ -1,3 +1,39 @@
+/** Keys at the top of a policy file. */
+export const ROOT_KEYS: readonly string[] = [
+  'domain',
+  'phase',
+  'response_headers',
+  'on_store_failure',
+  'derive',
+  'descriptors',
+];
+
+/** Keys of a descriptor. */
+export const NODE_KEYS: readonly string[] = [
+  'key',
+  'value',
+  'phase',
+  'share_threshold',
+  'shadow_mode',
+  'quota_mode',
+  'detailed_metric',
+  'value_to_metric',
+  'metadata',
+  'rate_limit',
+  'descriptors',
+];
+
+/** Keys of a `rate_limit`. */
+export const RATE_LIMIT_KEYS: readonly string[] = [
+  'name',
+  'replaces',
+  'token_bucket',
+  'unit',
+  'requests_per_unit',
+  'unlimited',
+  'on_store_failure',
+];
+
 const ON_A_DESCRIPTOR = 'on a descriptor';
 const IN_RATE_LIMIT = 'in "rate_limit"';
 
@@ -23,3 +59,6 @@ export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
   ['name', IN_RATE_LIMIT],
   ['replaces', IN_RATE_LIMIT],
 ]);
+
+/** Every key of the format. */
+export const ALL_KEYS: readonly string[] = [...new Set([...ROOT_KEYS, ...NODE_KEYS, ...RATE_LIMIT_KEYS])];

@@ -1,5 +1,5 @@
 import type { PhaseSchedule, Rule, StoreFailurePolicy } from '../limiter/rule.js';
-import { type BucketKey, patternPart, secretPart, textPart, valuePart } from './bucket-key.js';
+import { type BucketName, patternPart, secretPart, textPart, valuePart } from './bucket-key.js';
 import { isCredential, redacted } from './redact.js';
 import { Wildcard } from './wildcard.js';
 
@@ -10,6 +10,9 @@ export interface NodeOptions {
   readonly key: string;
   readonly value: string;
   readonly shareThreshold: boolean;
+  /** `detailed_metric` and `value_to_metric`; see {@link fixedStatName}. */
+  readonly detailedMetric: boolean;
+  readonly valueToMetric: boolean;
   readonly parent: PolicyNode | undefined;
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
@@ -22,6 +25,8 @@ export class PolicyNode {
   /** '' matches every value; with a `*` a pattern. */
   readonly value: string;
   readonly shareThreshold: boolean;
+  readonly detailedMetric: boolean;
+  readonly valueToMetric: boolean;
   readonly wildcard: Wildcard | undefined;
   readonly parent: PolicyNode | undefined;
   /** In force here: the node's own, else the nearest above. */
@@ -33,7 +38,7 @@ export class PolicyNode {
   /** Which entries of a descriptor that ends here enter the name of its bucket with their values. */
   readonly entering: readonly number[];
   /** The bucket of every descriptor that ends here, once named; stays undefined where values enter. */
-  onlyBucket: BucketKey | undefined;
+  onlyBucket: BucketName | undefined;
   /** Nodes below, by entry key. */
   readonly levels = new Map<string, Level>();
   /** Part of the bucket key that is the same for every value: all of it unless the value enters itself. */
@@ -48,6 +53,8 @@ export class PolicyNode {
     this.key = key;
     this.value = value;
     this.shareThreshold = shareThreshold;
+    this.detailedMetric = options.detailedMetric;
+    this.valueToMetric = options.valueToMetric;
     this.wildcard = value.includes('*') ? new Wildcard(value) : undefined;
     this.parent = options.parent;
     this.phase = options.phase;
@@ -90,6 +97,13 @@ export class PolicyNode {
     for (const level of this.levels.values()) yield* level.nodes;
   }
 
+  /** The nodes from the first below the root to this one. */
+  way(): readonly PolicyNode[] {
+    const way: PolicyNode[] = [];
+    for (let node: PolicyNode = this; node.parent !== undefined; node = node.parent) way.push(node);
+    return way.reverse();
+  }
+
   /** How messages name the node; see {@link nodeLabel}. */
   get label(): string {
     return nodeLabel(this.key, this.value);
@@ -108,8 +122,8 @@ export class Level {
   private readonly exact = new Map<string, PolicyNode>();
   private readonly patterns: PolicyNode[] = [];
   private anyValue: PolicyNode | undefined;
-  /** Values taken already, patterns and '' included. */
-  private readonly values = new Set<string>();
+  /** By value, patterns and '' included. */
+  private readonly byValue = new Map<string, PolicyNode>();
 
   /**
    * Exact value first, then patterns in file order, then the node without a value. Decided here and now: a path that ends
@@ -125,9 +139,14 @@ export class Level {
     return this.anyValue;
   }
 
+  /** The node that is written with this value. */
+  withValue(value: string): PolicyNode | undefined {
+    return this.byValue.get(value);
+  }
+
   add(node: PolicyNode): boolean {
-    if (this.values.has(node.value)) return false;
-    this.values.add(node.value);
+    if (this.byValue.has(node.value)) return false;
+    this.byValue.set(node.value, node);
     this.nodes.push(node);
     if (node.wildcard !== undefined) this.patterns.push(node);
     else if (node.value === '') this.anyValue = node;

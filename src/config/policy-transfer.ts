@@ -27,6 +27,8 @@ interface TransferredNode {
   readonly key: string;
   readonly value: string;
   readonly shareThreshold: boolean;
+  readonly detailedMetric: boolean;
+  readonly valueToMetric: boolean;
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
   readonly rule: Rule | undefined;
@@ -90,9 +92,19 @@ export function fromTransfer(transferred: TransferredPolicies): PolicySet {
 }
 
 function nodeToTransfer(node: PolicyNode): TransferredNode {
-  const { key, value, shareThreshold, phase, onStoreFailure, rule } = node;
+  const { key, value, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rule } = node;
   const children = [...node.children()].map(nodeToTransfer);
-  return { key, value, shareThreshold, phase, onStoreFailure, rule, children };
+  return {
+    key,
+    value,
+    shareThreshold,
+    detailedMetric,
+    valueToMetric,
+    phase,
+    onStoreFailure,
+    rule,
+    children,
+  };
 }
 
 function nodeFromTransfer(transferred: TransferredNode, parent: PolicyNode | undefined): PolicyNode {

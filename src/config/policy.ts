@@ -25,7 +25,7 @@ export interface Match {
 /** A domain's compiled, immutable policy. */
 export interface DomainPolicy {
   readonly domain: string;
-  /** The file that holds it, as the user named it. */
+  /** The file that holds it, as the user named it; several, separated by commas, when they are merged. */
   readonly file: string;
   /** Phase and failure policy of the file: what holds where no node says otherwise. */
   readonly phase: PhaseSchedule;
@@ -43,7 +43,7 @@ export interface DomainPolicy {
 /** All domains of one configuration, swapped as a whole on reload. */
 export interface PolicySet {
   readonly domains: ReadonlyMap<string, DomainPolicy>;
-  /** First 12 hex digits of the SHA-256 over all files read, names and contents: tells replicas apart. */
+  /** 12 hex digits over each domain in force and the files it was made from, names and contents: tells replicas apart. */
   readonly version: string;
 }
 

@@ -106,13 +106,27 @@ function readTableStep(
   return new TableStep(entry, source, table);
 }
 
+/** The files that `derive` of a document names as tables, read or not: to tell them from policies. */
+export function tableNames(root: FieldReader): readonly string[] {
+  const derive = root.map.fields.get('derive')?.value;
+  const items = derive?.kind === 'list' ? derive.items : [];
+  return items.flatMap((item) => {
+    const name = item.kind === 'map' ? item.fields.get('sha256_file')?.value : undefined;
+    return name?.kind === 'scalar' && name.text !== '' ? [tablePath(root, name.text)] : [];
+  });
+}
+
+function tablePath(reader: FieldReader, name: string): string {
+  return isAbsolute(name) ? name : join(dirname(reader.problems.file), name);
+}
+
 function readTableFile(
   reader: FieldReader,
   name: string,
   readFile: ReadFile,
   table: Map<string, string>,
 ): ProblemList {
-  const file = isAbsolute(name) ? name : join(dirname(reader.problems.file), name);
+  const file = tablePath(reader, name);
   const problems = new ProblemList(file);
   let bytes: Uint8Array;
   try {

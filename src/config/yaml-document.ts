@@ -1,43 +1,26 @@
 import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
 import { type Position, type ProblemList, WHOLE_FILE } from './config-problem.js';
 import { nestingBound } from './nesting.js';
+import { readPlainYaml } from './plain-yaml.js';
+import {
+  isNull,
+  joinPath,
+  type ShowKey,
+  type YamlField,
+  type YamlScalar,
+  type YamlValue,
+} from './yaml-value.js';
 
-/**
- * A YAML document as the policy reader wants it: every value knows where it stands, scalars keep their source text (`007`,
- * `yes` and `0x1F` stay what they look like, as in envoyproxy/ratelimit), aliases and merge keys are resolved.
- */
-export type YamlValue = YamlScalar | YamlMap | YamlList;
-
-export interface YamlScalar {
-  readonly kind: 'scalar';
-  /** The text as written, without quotes and escapes. */
-  readonly text: string;
-  /** Unquoted: may be read as a number, a boolean or nothing at all. */
-  readonly plain: boolean;
-  readonly at: Position;
-}
-
-export interface YamlField {
-  readonly key: string;
-  readonly keyAt: Position;
-  /** 0-based place in the mapping as written: names the field where its key may not be shown. */
-  readonly index: number;
-  /** Whether messages may show the key. */
-  readonly shown: boolean;
-  readonly value: YamlValue;
-}
-
-export interface YamlMap {
-  readonly kind: 'map';
-  readonly fields: ReadonlyMap<string, YamlField>;
-  readonly at: Position;
-}
-
-export interface YamlList {
-  readonly kind: 'list';
-  readonly items: readonly YamlValue[];
-  readonly at: Position;
-}
+export {
+  isNull,
+  joinPath,
+  type ShowKey,
+  type YamlField,
+  type YamlList,
+  type YamlMap,
+  type YamlScalar,
+  type YamlValue,
+} from './yaml-value.js';
 
 /** Largest file read, in bytes: four times what a Kubernetes ConfigMap or Secret can hold; about a second of parsing. */
 export const MAX_FILE_BYTES = 4 * 1024 * 1024;
@@ -57,20 +40,6 @@ const QUOTING_CODES: ReadonlyMap<string, string> = new Map([
   ['BAD_DQ_ESCAPE', 'Invalid escape sequence; write "\\\\" for a backslash'],
 ]);
 
-/** Plain scalars that stand for "nothing here" (YAML 1.1, https://yaml.org/type/null.html). */
-const NULL_TEXTS: ReadonlySet<string> = new Set(['', '~', 'null', 'Null', 'NULL']);
-
-/** Whether the value is an unquoted null: the field counts as absent. */
-export function isNull(value: YamlValue): boolean {
-  return value.kind === 'scalar' && value.plain && NULL_TEXTS.has(value.text);
-}
-
-/**
- * Whether messages may show a key of the mapping at `path`. Where they may not, nothing below the key is shown either, and paths
- * name it by its place.
- */
-export type ShowKey = (path: string, key: string) => boolean;
-
 /**
  * Parses the first document of a file. Reports what is wrong into `problems`. Syntax errors, exceeded limits and a file without
  * content give undefined; a key that stands twice, a bad alias or a bad merge key leave a value to go on with, although the file
@@ -83,6 +52,19 @@ export function parseYaml(
 ): YamlValue | undefined {
   const text = decodeText(bytes, problems);
   if (text === undefined) return undefined;
+  const showKey = options.showKey ?? (() => options.secret !== true);
+  return (
+    readPlainYaml(text, showKey, options.secret === true) ?? readAnyYaml(text, problems, options, showKey)
+  );
+}
+
+/** Like {@link parseYaml}, for every kind of YAML. */
+export function readAnyYaml(
+  text: string,
+  problems: ProblemList,
+  options: { readonly secret?: boolean },
+  showKey: ShowKey,
+): YamlValue | undefined {
   const lines = new LineCounter();
   // The failsafe schema reads every scalar as text; unique keys are checked here, in linear time.
   const document = parseDocument(text, {
@@ -106,7 +88,6 @@ export function parseYaml(
       'only the first document of a file is read; move the documents after this line to files of their own',
     );
   }
-  const showKey = options.showKey ?? (() => options.secret !== true);
   const converter = new Converter(lines, problems, showKey);
   const value =
     document.contents === null
@@ -275,7 +256,7 @@ class Converter {
         const name = shown ? `the key "${key.text}"` : 'this key';
         this.report(key.at, childPath, `${name} stands twice in one mapping; remove one of the two`);
       } else {
-        fields.set(key.text, { key: key.text, keyAt: key.at, index, shown, value });
+        fields.set(key.text, { key: key.text, keyAt: key.at, keyPlain: key.plain, index, shown, value });
       }
     });
     for (const merge of merges) this.merge(merge, fields, path);
@@ -321,10 +302,4 @@ class Converter {
 
 function nothing(at: Position): YamlScalar {
   return { kind: 'scalar', text: '', plain: true, at };
-}
-
-/** Appends a key to a path in the document; keys that are no plain words are quoted. */
-export function joinPath(path: string, key: string): string {
-  if (!/^[\w.<-]+$/.test(key)) return `${path}[${JSON.stringify(key.slice(0, 60))}]`;
-  return path === '' ? key : `${path}.${key}`;
 }

@@ -7,7 +7,8 @@ import type { Logger } from '../telemetry/logger.js';
 import type { PolicySource } from './grpc-service.js';
 import { BUNDLED_POLICY } from './policy-place.js';
 import type { Settings } from './settings-table.js';
-import { StartError } from './start-error.js';
+import { StartError, type StartStopped } from './start-error.js';
+import { openXdsPolicies } from './xds-policies.js';
 
 /** The policies of this process, followed as their files change. */
 export interface Policies extends PolicySource {
@@ -41,8 +42,16 @@ function logOutcome(log: Logger, outcome: ReloadOutcome): void {
   }
 }
 
-/** Loads the policies and follows them. Rejects with {@link StartError} and every error when they are bad. */
-export async function openPolicies(settings: Settings, log: Logger): Promise<Policies> {
+/**
+ * Loads the policies and follows them. Rejects with {@link StartError} and every error when they are bad, with {@link StartStopped} when
+ * `stopping` comes first.
+ */
+export async function openPolicies(
+  settings: Settings,
+  log: Logger,
+  stopping: AbortSignal,
+): Promise<Policies> {
+  if (settings.configType === 'GRPC_XDS_SOTW') return openXdsPolicies(settings, log, stopping);
   const path = settings.configPath === '' ? assetPath(BUNDLED_POLICY) : settings.configPath;
   const initial = loadPolicies([path]);
   if (initial.errors.length > 0) {

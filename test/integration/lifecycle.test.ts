@@ -294,7 +294,10 @@ describe('endpoints', () => {
     const server = await startWeir();
     const get = (port: number, path: string) => httpRequest(port, path);
     expect((await get(server.debugPort, '/')).body).toMatch('/rlconfig: ');
-    expect((await get(server.debugPort, '/rlconfig')).body).toMatch('resource_group=user-chats');
+    expect((await get(server.debugPort, '/rlconfig')).body).toMatch(
+      'open-api.tenant.resource_group_user-chats: unit=UNKNOWN requests_per_unit=',
+    );
+    expect((await get(server.debugPort, '/rlconfig?format=tree')).body).toMatch('resource_group=user-chats');
     expect((await get(server.httpPort, '/rlconfig')).status).toBe(404);
     expect((await get(server.httpPort, '/healthcheck')).body).toBe('OK');
     expect((await get(server.httpPort, '/healthcheck?detail')).body).not.toMatch('user-chats');

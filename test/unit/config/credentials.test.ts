@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { entriesKey } from '../../../src/config/bucket-key.js';
-import { dump } from '../../../src/config/dump.js';
+import { dumpTree } from '../../../src/config/dump-tree.js';
 import { explain, renderExplanation } from '../../../src/config/explain.js';
 import { isCredential } from '../../../src/config/redact.js';
 import { entries, parse, policyOf } from '../../support/policies.js';
@@ -49,9 +49,9 @@ descriptors:
       'x-api-key=a*',
       'apikey=*',
     ]);
-    expect(dump(policySet, 0)).toContain(`    api_key=${REDACTED}: window`);
-    expect(dump(policySet, 0)).toContain(`    authorization=${REDACTED} -> me`);
-    expect(dump(policySet, 0)).not.toContain(SECRET);
+    expect(dumpTree(policySet, 0)).toContain(`    api_key=${REDACTED}: window`);
+    expect(dumpTree(policySet, 0)).toContain(`    authorization=${REDACTED} -> me`);
+    expect(dumpTree(policySet, 0)).not.toContain(SECRET);
     for (const given of [`api_key=${SECRET}`, 'api_key=other', `authorization=${SECRET}`]) {
       const explanation = explain(policySet, 'd', entries(given), 0);
       expect(renderExplanation(explanation, 0)).not.toContain(SECRET);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { CompiledPolicy } from '../../../src/config/compiled-policy.js';
-import { dump } from '../../../src/config/dump.js';
+import { dumpTree } from '../../../src/config/dump-tree.js';
 import { explain, renderExplanation } from '../../../src/config/explain.js';
 import type { PolicySet } from '../../../src/config/policy.js';
 import { redactEntries } from '../../../src/config/redact.js';
@@ -128,7 +128,7 @@ describe('why nothing applies', () => {
 });
 
 test('dump prints everything but keys and tenants of the table', () => {
-  const text = dump(policySet, NOW);
+  const text = dumpTree(policySet, NOW);
   expect(text).toBe(`policy version 0123456789ab
 
 domain open-api (policy.yaml)
@@ -146,7 +146,7 @@ domain open-api (policy.yaml)
       group=* (one bucket for all): unlimited; phase active; on store failure local
     exempt
 `);
-  expect(dump({ domains: new Map(), version: 'v' }, NOW)).toBe('policy version v\nno domains\n');
+  expect(dumpTree({ domains: new Map(), version: 'v' }, NOW)).toBe('policy version v\nno domains\n');
 });
 
 test('redaction covers the secret keys of a policy and well-known credentials, and keeps the rest', () => {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, symlinkSync, truncateSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../src/config/config-problem.js';
-import { loadPolicies, NO_POLICIES } from '../../../src/config/load-policies.js';
+import { isRefusedAtStart, loadPolicies, NO_POLICIES } from '../../../src/config/load-policies.js';
 import { entries } from '../../support/policies.js';
 import { TempDir } from '../../support/temp-dir.js';
 
@@ -39,7 +39,8 @@ test('a mounted ConfigMap', () => {
 
 test('an empty directory: no domains, no error', () => {
   const loaded = loadPolicies([dir.path]);
-  expect(loaded).toEqual({ policySet: NO_POLICIES, domains: [], errors: [], warnings: [], files: [] });
+  expect(loaded).toMatchObject({ policySet: NO_POLICIES, domains: [], errors: [], warnings: [], files: [] });
+  expect(isRefusedAtStart(loaded)).toBe(false);
 });
 
 test('several paths, each file once', () => {
@@ -56,7 +57,7 @@ test('two files with one domain', () => {
   dir.write('a.yaml', 'domain: d\n');
   dir.write('b.yaml', '# second\ndomain: d\n');
   expect(errorsOf(dir.path)).toEqual([
-    `${dir.join('b.yaml')}:2:9: domain: the domain "d" is already defined in ${dir.join('a.yaml')}; a domain has one file`,
+    `${dir.join('b.yaml')}:2:9: domain: the domain "d" is already defined in ${dir.join('a.yaml')}:1:9, so neither counts; give a domain one file, or set MERGE_DOMAIN_CONFIG=true`,
   ]);
 });
 

@@ -455,7 +455,7 @@ describe('warnings', () => {
     ],
     [
       limit('{ unlimited: true, replaces: [{ name: nobody }] }'),
-      '4:53: descriptors[0].rate_limit.replaces[0].name: no rule of this file has the name "nobody"; it replaces nothing',
+      '4:53: descriptors[0].rate_limit.replaces[0].name: no rule of this domain has the name "nobody"; it replaces nothing',
     ],
     [
       limit('{ unlimited: true, shadow_mode: true }'),
@@ -468,15 +468,11 @@ describe('warnings', () => {
     ],
     [
       'domain: d\ndescriptors: [{ key: a, detailed_metric: true }]\n',
-      '2:42: descriptors[0].detailed_metric: "detailed_metric" has no effect yet',
-    ],
-    [
-      'domain: d\ndescriptors: [{ key: a, value_to_metric: on }]\n',
-      '2:42: descriptors[0].value_to_metric: "value_to_metric" has no effect yet',
+      '2:42: descriptors[0].detailed_metric: "detailed_metric" has no effect without "rate_limit" beside it',
     ],
     [
       'domain: d\ndescriptors: [{ key: a, metadata: { any: [1, { x: y }] } }]\n',
-      '2:35: descriptors[0].metadata: "metadata" has no effect yet',
+      '2:35: descriptors[0].metadata: "metadata" has no effect without "rate_limit" beside it',
     ],
     [
       'domain: d\ndescriptors: [{ key: a* }]\n',

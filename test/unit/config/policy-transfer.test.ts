@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { assetPath } from '../../../src/assets.js';
-import { dump } from '../../../src/config/dump.js';
+import { dumpTree } from '../../../src/config/dump-tree.js';
 import { loadPolicies } from '../../../src/config/load-policies.js';
 import type { DomainPolicy, PolicySet } from '../../../src/config/policy.js';
 import { fromTransfer, toTransfer } from '../../../src/config/policy-transfer.js';
@@ -9,11 +9,11 @@ import { entries, policyOf } from '../../support/policies.js';
 const across = (policySet: PolicySet): PolicySet => fromTransfer(structuredClone(toTransfer(policySet)));
 
 describe('policies handed to another process', () => {
-  test('are the same in every line that /rlconfig shows', () => {
+  test('are the same in every line that /rlconfig?format=tree shows', () => {
     const { policySet, errors } = loadPolicies([assetPath('deploy/policies')]);
     expect(errors).toEqual([]);
     expect(policySet.domains.size).toBeGreaterThan(0);
-    expect(dump(across(policySet), 0)).toBe(dump(policySet, 0));
+    expect(dumpTree(across(policySet), 0)).toBe(dumpTree(policySet, 0));
   });
 
   test('match alike: tables, path patterns, wildcards, shared levels, schedules', () => {

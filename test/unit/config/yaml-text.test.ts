@@ -1,10 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { entries, policyOf } from '../../support/policies.js';
+import { formatProblem } from '../../../src/config/config-problem.js';
+import { entries, parse, policyOf } from '../../support/policies.js';
 
 const RULE = 'rate_limit: { unit: second, requests_per_unit: 1 }';
 
 describe('scalars keep their text', () => {
-  test.each(['007', 'yes', '0x1F', '1e3', '1.0', '1_000', '12:30:45', 'true', '.inf', '2024-05-15', '+1'])(
+  test.each(['007', 'yes', '0x1F', '1e', '1.0.0', '1_000', '12:30:45', 'true', 'inf', '2024-05-15', '+1'])(
     'value %s',
     (text) => {
       const policy = policyOf(`domain: ${text}\ndescriptors:\n- key: ${text}\n  value: ${text}\n  ${RULE}\n`);
@@ -51,6 +52,18 @@ describe('scalars keep their text', () => {
   test.each(['true', 'True', 'yes', 'YES', 'on', 'y'])('the boolean %s', (source) => {
     const policy = policyOf(`domain: d\ndescriptors: [{ key: k, shadow_mode: ${source}, ${RULE} }]\n`);
     expect(policy.rules[0]?.shadowMode).toBe(true);
+  });
+});
+
+describe('numbers that are no integers, without quotes', () => {
+  // envoyproxy/ratelimit refuses them: is 1.10 the text "1.10", or 1.1?
+  test.each(['1e3', '1.0', '08', '.5', '.inf', '-.Inf', '.nan', '9223372036854775808'])('%s', (text) => {
+    const { policy, problems } = parse(`domain: d\ndescriptors:\n- key: k\n  value: ${text}\n  ${RULE}\n`);
+    expect(policy).toBeUndefined();
+    expect(problems.errors.map(formatProblem)).toEqual([
+      `policy.yaml:4:10: descriptors[0].value: "value" is a number to YAML, as it has no quotes; write "${text}" in quotes`,
+    ]);
+    policyOf(`domain: d\ndescriptors:\n- key: k\n  value: "${text}"\n  ${RULE}\n`);
   });
 });
 

@@ -1,0 +1,254 @@
+import type { PhaseSchedule, Rule } from '../limiter/rule.js';
+import { CompiledPolicy, secretKeysOf } from './compiled-policy.js';
+import type { ProblemList } from './config-problem.js';
+import type { FieldReader, Located } from './field-reader.js';
+import { MISPLACED_KEYS, NODE_KEYS, ROOT_KEYS } from './policy-keys.js';
+import { nodeLabel, PolicyNode } from './policy-node.js';
+import { type PolicySource, placeName } from './policy-source.js';
+import type { ReadFile } from './read-derive.js';
+import { readMetadata } from './read-metadata.js';
+import { readPhase } from './read-phase.js';
+import { readRateLimit } from './read-rate-limit.js';
+import { type RootSettings, readRootSettings } from './root-settings.js';
+import { fixedStatName, type StatLevel } from './stat-name.js';
+
+/** What the files of one domain gave. */
+export interface CompiledDomain {
+  /** Absent when one of them holds an error. */
+  readonly policy: CompiledPolicy | undefined;
+  /** Files named by `sha256_file`, with what was wrong in each. */
+  readonly tableFiles: readonly ProblemList[];
+}
+
+/**
+ * Checks the files of one domain completely and compiles them to one tree: the nodes of later files are added to those of the
+ * earlier. Problems go into the list of the file they are in; there is a policy only if none of them is an error. `readFile` gets
+ * the files named by `sha256_file`.
+ */
+export function compilePolicy(sources: readonly PolicySource[], readFile: ReadFile): CompiledDomain {
+  for (const { root } of sources) root.expectKeys(ROOT_KEYS, MISPLACED_KEYS);
+  const settings = readRootSettings(sources, readFile);
+  const { derived } = settings;
+  const domain = sources[0]?.domain ?? '';
+  const { tree, rules } = new TreeBuilder(domain, settings).build(sources);
+  for (const { root } of sources) root.problems.sort();
+  const lists = [...sources.map(({ root }) => root.problems), ...derived.tableFiles];
+  const bad = domain === '' || lists.some((list) => list.errors.length > 0);
+  const policy = bad
+    ? undefined
+    : new CompiledPolicy({
+        domain,
+        file: sources.map(({ file }) => file).join(', '),
+        responseHeaders: settings.responseHeaders,
+        steps: derived.steps,
+        root: tree,
+        rules,
+      });
+  return { policy, tableFiles: derived.tableFiles };
+}
+
+/** Where a node hangs: what the nodes below it need to know. */
+interface Place {
+  readonly parent: PolicyNode;
+  /** {@link Rule.path} of the parent. */
+  readonly path: string;
+  /** From the first level to the parent. */
+  readonly levels: readonly StatLevel[];
+}
+
+/** The fields of a descriptor that are no rule. */
+interface NodeFields extends StatLevel {
+  readonly phase: PhaseSchedule;
+  readonly shadowMode: boolean;
+  readonly quotaMode: boolean;
+  readonly detailedMetric: boolean;
+}
+
+/** Turns checked mappings into a tree; holds what the recursion shares. */
+class TreeBuilder {
+  private readonly domain: string;
+  private readonly settings: RootSettings;
+  private readonly secretKeys: ReadonlySet<string>;
+  private readonly tree: PolicyNode;
+  private readonly rules: Rule[] = [];
+  /** Every `replaces` of the domain, to warn about names that no rule has. */
+  private readonly replaced: (Located<string> & { readonly problems: ProblemList })[] = [];
+  private readonly readers = new Map<PolicyNode, FieldReader>();
+
+  constructor(domain: string, settings: RootSettings) {
+    this.domain = domain;
+    this.settings = settings;
+    this.secretKeys = secretKeysOf(settings.derived.steps);
+    this.tree = new PolicyNode({
+      key: '',
+      value: '',
+      shareThreshold: false,
+      detailedMetric: false,
+      valueToMetric: false,
+      parent: undefined,
+      phase: settings.phase,
+      onStoreFailure: settings.onStoreFailure,
+      rule: undefined,
+    });
+  }
+
+  build(sources: readonly PolicySource[]): { readonly tree: PolicyNode; readonly rules: readonly Rule[] } {
+    const { tree } = this;
+    for (const { root } of sources) this.readDescriptors(root, { parent: tree, path: '', levels: [] });
+    this.warnOfUnknownReplaces();
+    for (const { root } of sources) this.warnOfUnreachable(root);
+    return { tree, rules: this.rules };
+  }
+
+  private readDescriptors(reader: FieldReader, place: Place): void {
+    for (const child of reader.mappings('descriptors', 'mappings with a key')) this.readNode(child, place);
+  }
+
+  private readNode(reader: FieldReader, place: Place): void {
+    reader.expectKeys(NODE_KEYS, MISPLACED_KEYS);
+    const { parent } = place;
+    const fields = readFields(reader, parent);
+    const { key, value, shareThreshold, detailedMetric, valueToMetric, phase } = fields;
+    const label = nodeLabel(key, value);
+    const path = place.path === '' ? label : `${place.path}/${label}`;
+    const levels = [...place.levels, { key, value, shareThreshold, valueToMetric }];
+    const rule = this.readRule(reader, fields, path, levels);
+    const node = new PolicyNode({
+      key,
+      value,
+      shareThreshold,
+      detailedMetric,
+      valueToMetric,
+      parent,
+      phase,
+      onStoreFailure: rule?.onStoreFailure ?? this.settings.onStoreFailure,
+      rule,
+    });
+    if (key !== '') this.add(node, parent, reader);
+    this.readDescriptors(reader, { parent: node, path, levels });
+  }
+
+  private readRule(
+    reader: FieldReader,
+    fields: NodeFields,
+    path: string,
+    levels: readonly StatLevel[],
+  ): Rule | undefined {
+    const metadata = readMetadata(reader);
+    const { phase, shadowMode, quotaMode, detailedMetric } = fields;
+    const limitReader = reader.mapping('rate_limit');
+    if (limitReader === undefined) {
+      warnOfIdleFields(reader, {
+        shadow_mode: shadowMode,
+        quota_mode: quotaMode,
+        detailed_metric: detailedMetric,
+        metadata: metadata !== undefined,
+      });
+      return undefined;
+    }
+    const limit = readRateLimit(limitReader);
+    if (limit === undefined) return undefined;
+    const { problems } = reader;
+    this.replaced.push(...limit.replaces.map((located) => ({ ...located, problems })));
+    const rule: Rule = {
+      name: limit.name,
+      path,
+      rate: limit.rate,
+      phase,
+      shadowMode,
+      quotaMode,
+      replaces: limit.replaces.map((name) => name.value),
+      onStoreFailure: limit.onStoreFailure ?? this.settings.onStoreFailure,
+      metadata,
+      statName: fixedStatName(this.domain, levels, detailedMetric, this.secretKeys),
+    };
+    this.rules.push(rule);
+    return rule;
+  }
+
+  private add(node: PolicyNode, parent: PolicyNode, reader: FieldReader): void {
+    if (parent.add(node)) {
+      this.readers.set(node, reader);
+      return;
+    }
+    const standing = parent.levels.get(node.key)?.withValue(node.value) as PolicyNode;
+    const other = this.readers.get(standing) as FieldReader;
+    const sameFile = other.problems === reader.problems;
+    const message = sameFile
+      ? `"${node.label}" stands twice on this level; merge the two or remove one`
+      : `"${node.label}" stands on this level already, in ${placeName(other.problems.file, nodeAt(other, node))}; ` +
+        'the files of a domain may not repeat a node: keep one of the two';
+    reader.problems.error(nodeAt(reader, node), reader.path, message);
+  }
+
+  private warnOfUnknownReplaces(): void {
+    const names = new Set(this.rules.map((rule) => rule.name));
+    for (const { value, at, path, problems } of this.replaced) {
+      if (names.has(value)) continue;
+      problems.warn(
+        at,
+        path,
+        `no rule of this domain has the name "${value.slice(0, 60)}"; it replaces nothing`,
+      );
+    }
+  }
+
+  /** An API key is replaced before matching, so a node for it is never reached. */
+  private warnOfUnreachable(root: FieldReader): void {
+    if (root.field('derive') === undefined || this.secretKeys.size === 0) return;
+    const visit = (node: PolicyNode): void => {
+      for (const child of node.children()) {
+        if (this.secretKeys.has(child.key)) {
+          root.warn(
+            'derive',
+            `descriptors with key "${child.key}" never match, as "derive" replaces the key`,
+          );
+        }
+        visit(child);
+      }
+    };
+    visit(this.tree);
+  }
+}
+
+function nodeAt(reader: FieldReader, node: PolicyNode): ReturnType<FieldReader['at']> {
+  return reader.at(node.value === '' ? 'key' : 'value');
+}
+
+function readFields(reader: FieldReader, parent: PolicyNode): NodeFields {
+  const key = reader.name('key') ?? '';
+  const value = reader.name('value') ?? '';
+  if (key === '' && (reader.field('key')?.value.kind ?? 'scalar') === 'scalar') {
+    reader.error('key', 'the descriptor has no key; write the key of the entry it matches');
+  }
+  if (key.includes('*')) {
+    reader.warn('key', 'a "*" in a key stands for itself; patterns are for values');
+  }
+  const shareThreshold = reader.boolean('share_threshold') === true;
+  if (shareThreshold && !value.includes('*')) {
+    // envoyproxy/ratelimit lets it pass where only the key holds a "*".
+    if (key.includes('*'))
+      reader.warn('share_threshold', '"share_threshold" has no effect without a "*" in the value');
+    else
+      reader.error(
+        'share_threshold',
+        '"share_threshold" needs a value with a "*" in it; add one or remove it',
+      );
+  }
+  return {
+    key,
+    value,
+    shareThreshold,
+    phase: readPhase(reader) ?? parent.phase,
+    shadowMode: reader.boolean('shadow_mode') === true,
+    quotaMode: reader.boolean('quota_mode') === true,
+    detailedMetric: reader.boolean('detailed_metric') === true,
+    valueToMetric: reader.boolean('value_to_metric') === true,
+  };
+}
+
+function warnOfIdleFields(reader: FieldReader, fields: Readonly<Record<string, boolean>>): void {
+  for (const [key, set] of Object.entries(fields)) {
+    if (set) reader.warn(key, `"${key}" has no effect without "rate_limit" beside it`);
+  }
+}

@@ -1,0 +1,101 @@
+import {
+  fixedPhase,
+  type PhaseSchedule,
+  STORE_FAILURE_POLICIES,
+  type StoreFailurePolicy,
+} from '../limiter/rule.js';
+import type { Position } from './config-problem.js';
+import type { FieldReader } from './field-reader.js';
+import type { ResponseHeaders } from './policy.js';
+import { type PolicySource, placeName } from './policy-source.js';
+import { type DeriveFields, type ReadFile, readDerive } from './read-derive.js';
+import { readPhase } from './read-phase.js';
+
+const HEADER_FAMILIES = ['x-ratelimit', 'retry-after'] as const;
+const LATER_HEADER_FAMILIES: readonly string[] = ['ratelimit-draft-03', 'ratelimit'];
+
+/** What stands at the top of a domain's files, beside the descriptors. */
+export interface RootSettings {
+  readonly phase: PhaseSchedule;
+  /** Absent: the environment decides. */
+  readonly responseHeaders: ResponseHeaders | undefined;
+  readonly onStoreFailure: StoreFailurePolicy;
+  readonly derived: DeriveFields;
+}
+
+/**
+ * Reads the settings of one domain from all its files. A setting may stand in any of them and holds for the domain; in several only
+ * if all say the same. `derive` stands in one, as its items have an order.
+ */
+export function readRootSettings(sources: readonly PolicySource[], readFile: ReadFile): RootSettings {
+  const phase = agreed(sources, 'phase', readPhase);
+  const responseHeaders = agreed(sources, 'response_headers', readResponseHeaders);
+  const onStoreFailure = agreed(sources, 'on_store_failure', (root) =>
+    root.choice('on_store_failure', STORE_FAILURE_POLICIES),
+  );
+  return {
+    phase: phase ?? fixedPhase('active'),
+    responseHeaders,
+    onStoreFailure: onStoreFailure ?? 'error',
+    derived: readOneDerive(sources, readFile),
+  };
+}
+
+function agreed<T>(
+  sources: readonly PolicySource[],
+  key: string,
+  read: (root: FieldReader) => T | undefined,
+): T | undefined {
+  let first: { readonly value: T; readonly file: string; readonly at: Position } | undefined;
+  for (const { file, root } of sources) {
+    const value = read(root);
+    if (value === undefined) continue;
+    if (first === undefined) {
+      first = { value, file, at: root.at(key) };
+    } else if (canonical(value) !== canonical(first.value)) {
+      const other = placeName(first.file, first.at);
+      root.error(key, `"${key}" of this domain is another in ${other}; let them agree, or write it once`);
+    }
+  }
+  return first?.value;
+}
+
+/** Infinity, which phases hold, would be null in JSON. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, part: unknown) => (typeof part === 'number' ? String(part) : part));
+}
+
+function readOneDerive(sources: readonly PolicySource[], readFile: ReadFile): DeriveFields {
+  let first: PolicySource | undefined;
+  const steps: DeriveFields['steps'][number][] = [];
+  const tableFiles: DeriveFields['tableFiles'][number][] = [];
+  for (const source of sources) {
+    if (source.root.field('derive') === undefined) continue;
+    if (first === undefined) {
+      first = source;
+    } else {
+      const other = placeName(first.file, first.root.at('derive'));
+      source.root.error('derive', `"derive" of this domain stands in ${other}; move its items there`);
+    }
+    const derived = readDerive(source.root, readFile);
+    steps.push(...derived.steps);
+    tableFiles.push(...derived.tableFiles);
+  }
+  return { steps, tableFiles };
+}
+
+function readResponseHeaders(root: FieldReader): ResponseHeaders | undefined {
+  if (root.field('response_headers') === undefined) return undefined;
+  const families = root.texts('response_headers', 'header families');
+  for (const family of families) {
+    if (HEADER_FAMILIES.some((known) => known === family.value)) continue;
+    const reason = LATER_HEADER_FAMILIES.includes(family.value)
+      ? `"${family.value}" is not available yet`
+      : `"${family.value.slice(0, 60)}" is no header family`;
+    root.problems.error(family.at, family.path, `${reason}; choose from ${HEADER_FAMILIES.join(', ')}`);
+  }
+  return {
+    xRateLimit: families.some((family) => family.value === 'x-ratelimit'),
+    retryAfter: families.some((family) => family.value === 'retry-after'),
+  };
+}
