@@ -64,7 +64,7 @@ export function descriptorOf(ask: Ask): Descriptor {
       typeof asked.entries === 'string'
         ? entries(...asked.entries.split(' ').filter((text) => text !== ''))
         : asked.entries.map(([key, value]) => ({ key, value })),
-    limit: limit && { requestsPerUnit: Number(limit[0]), unit: LIMIT_UNIT[limit[1] as Unit] },
+    limit: limit && { requestsPerUnit: Number(limit[0]), unit: LIMIT_UNIT[limit[1] as Unit | 'unknown'] },
     hitsAddend: asked.hits,
     isNegativeHits: asked.negative ?? false,
   };
@@ -213,14 +213,14 @@ export async function request(
 
 function readJson(text: string, bounds: ResetBounds, resetOf: Unit | undefined): unknown {
   try {
-    return JSON.parse(text, (key, value: unknown) =>
-      key === 'durationUntilReset' &&
-      typeof value === 'string' &&
-      /^[0-9]+s$/.test(value) &&
-      resetOf !== undefined
-        ? bounds.read(Number.parseInt(value, 10), resetOf)
-        : value,
-    );
+    return JSON.parse(text, function (this: { key?: unknown }, key, value: unknown) {
+      const isReset =
+        (key === 'durationUntilReset' && /^[0-9]+s$/.test(String(value))) ||
+        (key === 'value' && /reset$/i.test(String(this.key)));
+      return isReset && resetOf !== undefined
+        ? bounds.read(Number.parseInt(String(value), 10), resetOf)
+        : value;
+    });
   } catch {
     return text;
   }
