@@ -212,6 +212,14 @@ const CATALOGUE = {
     source: 'test/conformance/interop/grpc-go',
     fetch: (folder) => goBuild(folder, 'test/conformance/interop/grpc-go', '.'),
   },
+  'xds-server': {
+    what: 'an xDS management server on go-control-plane',
+    pin: 'test/support/xds-server',
+    optional: 'the tests with an xDS management server',
+    without: GO_126,
+    source: 'test/support/xds-server',
+    fetch: (folder) => goBuild(folder, 'test/support/xds-server', '.'),
+  },
   'python-grpc': {
     what: 'Python with grpcio',
     pin: PYTHON_GRPC.join(' '),
@@ -265,6 +273,17 @@ const CATALOGUE = {
       return launcher(folder, await fetchDebianProgram(folder, ['nghttp2-client'], 'usr/bin/h2load'));
     },
   },
+  promtool: {
+    what: 'promtool',
+    pin: 'Debian',
+    optional: "Prometheus' own check of what weir shows",
+    without: 'install prometheus',
+    async fetch(folder) {
+      const installed = onPath('promtool');
+      if (installed !== undefined) return installed;
+      return launcher(folder, await fetchDebianProgram(folder, ['prometheus'], 'usr/bin/promtool'));
+    },
+  },
 };
 
 /** What `npm test` needs. */
@@ -278,9 +297,11 @@ export const TEST_TOOLS = [
   'ghz',
   'connectconformance',
   'grpc-go-client',
+  'xds-server',
   'python-grpc',
   'python-hpack',
   'h2load',
+  'promtool',
   'node24',
 ];
 

@@ -2,7 +2,7 @@ import { readSettings } from '../server/settings.js';
 import { inertSettings } from '../server/settings-check.js';
 import { SETTINGS } from '../server/settings-table.js';
 import { startServer } from '../server/start.js';
-import { StartError } from '../server/start-error.js';
+import { StartError, StartStopped } from '../server/start-error.js';
 import { runWorker } from '../server/workers/worker.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
@@ -30,10 +30,15 @@ export async function runServe(args: readonly string[], io: Io): Promise<number>
     return EXIT.FAILED;
   }
   // Before anything is started: a signal that comes while starting must stop it, too.
+  const stopping = new AbortController();
   const stop = new Promise<string>((resolve) => {
     io.onSignal((signal) => {
-      if (signal === 'SIGHUP') reload?.();
-      else resolve(signal);
+      if (signal === 'SIGHUP') {
+        reload?.();
+        return;
+      }
+      stopping.abort();
+      resolve(signal);
     });
   });
   let reload: (() => void) | undefined;
@@ -42,16 +47,24 @@ export async function runServe(args: readonly string[], io: Io): Promise<number>
     terminal: io.terminal,
     entry: io.entry,
     notes: inertSettings(read.given),
+    stopping: stopping.signal,
   }).catch((error: unknown) => {
-    if (error instanceof StartError) return error;
+    if (error instanceof StartError || error instanceof StartStopped) return error;
     throw error;
   });
-  if (started instanceof StartError) {
-    io.err(started.lines.map((line) => `weir: ${line}\n`).join(''));
+  if (started instanceof StartStopped) return EXIT.OK;
+  const fail = ({ lines }: StartError): number => {
+    io.err(lines.map((line) => `weir: ${line}\n`).join(''));
     return EXIT.FAILED;
-  }
+  };
+  if (started instanceof StartError) return fail(started);
   reload = () => started.reload();
-  const signal = await stop;
-  await started.drain(signal);
-  return EXIT.OK;
+  const ended = await Promise.race([stop, started.failed]);
+  if (!(ended instanceof StartError)) {
+    await started.drain(ended);
+    return EXIT.OK;
+  }
+  const code = fail(ended);
+  await started.drain('it cannot go on');
+  return code;
 }

@@ -226,7 +226,14 @@ function readFields(reader: FieldReader, parent: PolicyNode): NodeFields {
   }
   const shareThreshold = reader.boolean('share_threshold') === true;
   if (shareThreshold && !value.includes('*')) {
-    reader.error('share_threshold', '"share_threshold" needs a value with a "*" in it; add one or remove it');
+    // envoyproxy/ratelimit lets it pass where only the key holds a "*".
+    if (key.includes('*'))
+      reader.warn('share_threshold', '"share_threshold" has no effect without a "*" in the value');
+    else
+      reader.error(
+        'share_threshold',
+        '"share_threshold" needs a value with a "*" in it; add one or remove it',
+      );
   }
   return {
     key,

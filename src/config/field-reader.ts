@@ -1,4 +1,5 @@
 import type { Position, ProblemList } from './config-problem.js';
+import { ALL_KEYS, MISPLACED_KEYS } from './policy-keys.js';
 import {
   isNull,
   joinPath,
@@ -46,6 +47,7 @@ export class FieldReader {
       const place = elsewhere.get(field.key);
       if (place !== undefined) {
         this.problems.warn(field.keyAt, path, `"${field.key}" has no effect here; it belongs ${place}`);
+        if (field.key !== 'metadata') checkIdle(field.value, path, this.problems);
         continue;
       }
       const near = closest(field.key, known);
@@ -100,8 +102,8 @@ export class FieldReader {
   name(key: string): string | undefined {
     const value = this.field(key)?.value;
     if (value?.kind === 'scalar' && value.plain && isOddNumber(value.text)) {
-      const shown = value.text.slice(0, 60);
-      this.error(key, `"${key}" is a number to YAML, as it has no quotes; write "${shown}" in quotes`);
+      // The text is not repeated: it may be the value of a credential.
+      this.error(key, `"${key}" is a number to YAML, as it has no quotes; write it in quotes`);
     }
     return this.text(key);
   }
@@ -196,6 +198,33 @@ export class FieldReader {
 
 function kindName(value: YamlValue): string {
   return value.kind === 'map' ? 'mapping' : value.kind === 'list' ? 'list' : 'single value';
+}
+
+/**
+ * Checks what stands below a misplaced key as envoyproxy/ratelimit does, which looks at keys and kinds of values everywhere: what it
+ * refuses is most likely a mistake.
+ */
+function checkIdle(value: YamlValue, path: string, problems: ProblemList): void {
+  if (value.kind === 'scalar') {
+    if (value.plain && isOddNumber(value.text)) {
+      problems.error(value.at, path, 'this is a number to YAML, as it has no quotes; write it in quotes');
+    }
+    return;
+  }
+  const maps = value.kind === 'map' ? [value] : value.items;
+  maps.forEach((map, i) => {
+    const mapPath = value.kind === 'map' ? path : `${path}[${i}]`;
+    if (map.kind !== 'map') {
+      problems.error(map.at, mapPath, `each item of a list must be a mapping, not a ${kindName(map)}`);
+      return;
+    }
+    const reader = new FieldReader(map, mapPath, problems);
+    reader.expectKeys(ALL_KEYS);
+    for (const field of map.fields.values()) {
+      if (!MISPLACED_KEYS.has(field.key) || field.key === 'metadata') continue;
+      checkIdle(field.value, reader.pathOf(field.key), problems);
+    }
+  });
 }
 
 function isOddNumber(text: string): boolean {

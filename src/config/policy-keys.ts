@@ -23,6 +23,17 @@ export const NODE_KEYS: readonly string[] = [
   'descriptors',
 ];
 
+/** Keys of a `rate_limit`. */
+export const RATE_LIMIT_KEYS: readonly string[] = [
+  'name',
+  'replaces',
+  'token_bucket',
+  'unit',
+  'requests_per_unit',
+  'unlimited',
+  'on_store_failure',
+];
+
 const ON_A_DESCRIPTOR = 'on a descriptor';
 const IN_RATE_LIMIT = 'in "rate_limit"';
 
@@ -48,3 +59,6 @@ export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
   ['name', IN_RATE_LIMIT],
   ['replaces', IN_RATE_LIMIT],
 ]);
+
+/** Every key of the format. */
+export const ALL_KEYS: readonly string[] = [...new Set([...ROOT_KEYS, ...NODE_KEYS, ...RATE_LIMIT_KEYS])];

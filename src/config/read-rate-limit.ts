@@ -10,7 +10,7 @@ import {
 import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../limiter/rule.js';
 import { closest, type FieldReader, type Located } from './field-reader.js';
 import { parseGoDuration } from './go-duration.js';
-import { MISPLACED_KEYS } from './policy-keys.js';
+import { MISPLACED_KEYS, RATE_LIMIT_KEYS } from './policy-keys.js';
 
 /** A `rate_limit` as it stands in the file. */
 export interface RateLimitFields {
@@ -22,15 +22,6 @@ export interface RateLimitFields {
   readonly onStoreFailure: StoreFailurePolicy | undefined;
 }
 
-const RATE_LIMIT_KEYS = [
-  'name',
-  'replaces',
-  'token_bucket',
-  'unit',
-  'requests_per_unit',
-  'unlimited',
-  'on_store_failure',
-];
 /** Smallest `fill_interval`, in microseconds. */
 const MIN_FILL_INTERVAL_MICROS = 1000;
 
@@ -65,14 +56,21 @@ function readReplaces(reader: FieldReader, name: string): readonly Located<strin
 }
 
 function readUnlimited(reader: FieldReader): undefined {
-  if (reader.field('unit') !== undefined) {
+  const unit = reader.name('unit');
+  if (unit !== undefined && unitOf(unit) !== undefined) {
     reader.error('unit', 'an unlimited rule has no unit; remove "unit" or "unlimited"');
+  } else if (unit !== undefined) {
+    // No unit of envoyproxy/ratelimit either, which lets it pass here.
+    reader.warn('unit', `"${unit.slice(0, 60)}" is ignored, as the rule is unlimited; remove it`);
   }
   if (reader.field('token_bucket') !== undefined) {
     reader.error('token_bucket', 'an unlimited rule has no bucket; remove "token_bucket" or "unlimited"');
   }
   if (reader.field('requests_per_unit') !== undefined) {
-    reader.warn('requests_per_unit', 'the number is ignored, as the rule is unlimited');
+    const number = reader.integer('requests_per_unit', 0, MAX_UINT32);
+    if (number !== undefined) {
+      reader.warn('requests_per_unit', 'the number is ignored, as the rule is unlimited');
+    }
   }
   return undefined;
 }
@@ -102,6 +100,10 @@ function readWindow(reader: FieldReader): Rate | undefined {
 }
 
 /** Units in any case, as in envoyproxy/ratelimit. */
+function unitOf(text: string): WindowUnit | undefined {
+  return WINDOW_UNITS.find((candidate) => candidate === text.toLowerCase());
+}
+
 function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | undefined {
   if (text === undefined) {
     // What has the wrong type is reported already.
@@ -112,7 +114,7 @@ function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | u
     reader.problems.error(reader.map.at, reader.has('unit') ? reader.pathOf('unit') : reader.path, message);
     return undefined;
   }
-  const unit = WINDOW_UNITS.find((candidate) => candidate === text.toLowerCase());
+  const unit = unitOf(text);
   if (unit === undefined) {
     const near = closest(text, WINDOW_UNITS);
     const hint = near === undefined ? '' : `; did you mean "${near}"?`;

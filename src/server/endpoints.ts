@@ -1,10 +1,10 @@
 import { Registry } from 'prom-client';
 import { dump } from '../config/dump.js';
 import { dumpTree } from '../config/dump-tree.js';
-import type { PolicySet } from '../config/policy.js';
+import type { DomainStatus, PolicySet } from '../config/policy.js';
 import type { Clock } from '../limiter/clock.js';
 import { phaseAt } from '../limiter/rule.js';
-import { type HttpEndpoint, json, text } from './http.js';
+import { type HttpAnswer, type HttpEndpoint, json, text } from './http.js';
 import type { Policies } from './policies.js';
 
 /** What `/healthcheck?detail` shows. Rules are not in it: PORT may be open to more people than the policy is. */
@@ -29,7 +29,8 @@ export interface HealthDetail {
 interface PolicyDetail {
   /** `none` while no policy was ever good. */
   readonly version: string;
-  readonly domains: readonly { readonly domain: string; readonly phase: string }[];
+  /** Each domain that files name, sorted; `phase` is absent of one that is not in force. */
+  readonly domains: readonly (DomainStatus & { readonly phase?: string })[];
   /** `ok`, or `error` while an older policy is in force because the one on disk is bad. */
   readonly lastReload: 'ok' | 'error';
   readonly errors: readonly unknown[];
@@ -40,7 +41,12 @@ export function policyDetail(policies: Policies, clock: Clock): PolicyDetail {
   const errors = policies.errors();
   return {
     version: policies.current()?.version ?? 'none',
-    domains: domainsOf(policies.current(), clock),
+    domains: policies.domains().map((status) => {
+      const inForce = policies.current()?.domains.get(status.domain);
+      return inForce === undefined
+        ? status
+        : { ...status, phase: phaseAt(inForce.phase, clock.wallMicros()) };
+    }),
     lastReload: errors.length === 0 ? 'ok' : 'error',
     errors,
   };
@@ -67,43 +73,76 @@ export function publicEndpoints(source: {
     {
       path: '/healthcheck',
       help: 'OK, or 500 when this server should get no requests; ?detail for more, as JSON',
-      answer: (query) => {
+      answer: ({ query }) => {
         const health = source.detail();
         const status = health.status === 'SERVING' ? 200 : 500;
         if (query.has('detail')) return json(status, health);
         return text(status, status === 200 ? 'OK' : `${health.reason}\n`);
       },
     },
-    {
-      path: '/metrics',
-      help: 'metrics for Prometheus',
-      answer: async () => ({
-        status: 200,
-        contentType: Registry.PROMETHEUS_CONTENT_TYPE,
-        body: await source.metricsText(),
-      }),
-    },
+    metricsEndpoint('/metrics', () => source.metricsText()),
   ];
 }
 
+/** Metrics in Prometheus' text format. */
+export function metricsEndpoint(path: string, metricsText: () => Promise<string>): HttpEndpoint {
+  return {
+    path,
+    help: 'metrics for Prometheus',
+    answer: async () => ({
+      status: 200,
+      contentType: Registry.PROMETHEUS_CONTENT_TYPE,
+      body: await metricsText(),
+    }),
+  };
+}
+
+/** What the debug port shows. */
+export interface DebugSource {
+  readonly clock: Clock;
+  readonly policies: Pick<Policies, 'current' | 'domains' | 'errors'>;
+  /** Statistics under the reference's names, lines of `name: value`. */
+  statsText?(): string | Promise<string>;
+}
+
 /** Endpoints on DEBUG_PORT. */
-export function debugEndpoints(policies: () => PolicySet | undefined, clock: Clock): readonly HttpEndpoint[] {
+export function debugEndpoints({ clock, policies, statsText }: DebugSource): readonly HttpEndpoint[] {
   const endpoints: HttpEndpoint[] = [
     {
       path: '/rlconfig',
       help: 'the policies in force, a line for each rule; ?format=tree for all of them',
-      answer: (query) => {
-        const inForce = policies();
+      answer: ({ query }) => {
+        const inForce = policies.current();
+        const format = query.get('format');
+        if (format !== null && format !== 'tree') return text(400, 'format is tree, or left out\n');
         if (inForce === undefined) return text(200, '');
-        const asTree = query.get('format') === 'tree';
-        return text(200, asTree ? dumpTree(inForce, clock.wallMicros()) : dump(inForce));
+        return text(200, format === null ? dump(inForce) : dumpTree(inForce, clock.wallMicros()));
       },
     },
   ];
-  const list: HttpEndpoint = {
-    path: '/',
-    help: 'this list',
-    answer: () => text(200, [list, ...endpoints].map(({ path, help }) => `${path}: ${help}\n`).join('')),
-  };
-  return [list, ...endpoints];
+  if (statsText !== undefined) {
+    endpoints.push({
+      path: '/stats',
+      help: 'statistics under the names of envoyproxy/ratelimit',
+      answer: async () => text(200, await statsText()),
+    });
+  }
+  return [{ path: '/', help: 'this list', answer: () => text(200, listOf(endpoints)) }, ...endpoints];
+}
+
+/** A line for each endpoint, sorted by path. */
+function listOf(endpoints: readonly HttpEndpoint[]): string {
+  const lines = endpoints.map(({ path, help }) => `${path}: ${help}\n`);
+  return lines.sort().join('');
+}
+
+/** What the debug port says of any other path. */
+export function debugNotFound(path: string, endpoints: readonly HttpEndpoint[]): HttpAnswer {
+  if (path.startsWith('/debug/pprof')) {
+    return text(
+      404,
+      'pprof is for Go programs; for a profile start weir with NODE_OPTIONS=--cpu-prof, or send it SIGUSR1 and open chrome://inspect\n',
+    );
+  }
+  return text(404, `not found; here are\n${listOf(endpoints)}`);
 }

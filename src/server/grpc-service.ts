@@ -25,10 +25,14 @@ import { answerOptions } from './answer-options.js';
 import type { Closers } from './closers.js';
 import { decisionObserver } from './decision-observer.js';
 import { createGrpcServer } from './grpc-transport.js';
+import type { Decide } from './json-endpoint.js';
+import { exposeReference } from './prometheus.js';
 import { Serving, type ServingConditions } from './serving.js';
 import type { Settings } from './settings-table.js';
-import { listenError } from './start-error.js';
+import { listenError, type StartError } from './start-error.js';
+import { openStatsSinks } from './stats-sinks.js';
 import { openStore } from './store.js';
+import { timedService } from './timed-service.js';
 
 /** The policies that decisions are made by, whoever loads them. */
 export interface PolicySource {
@@ -66,10 +70,17 @@ export interface GrpcService {
   storeUp(): boolean;
   /** `listener` runs whenever `serving` or `storeUp` may have changed. */
   onHealth(listener: () => void): void;
+  /** `listener` runs when weir must end: Redis was not reached in time after the start. */
+  onGivenUp(listener: (error: StartError) => void): void;
   /** Opens the port; resolves with its address as `host:port`, rejects with {@link StartError}. */
   listen(): Promise<string>;
-  /** NOT_SERVING, drain delay, running calls; resolves when no call is left. `why` goes to the log. */
-  drain(why: string): Promise<void>;
+  /** Decides for callers that do not come by gRPC. */
+  readonly decide: Decide;
+  /**
+   * NOT_SERVING, drain delay, running calls; resolves when no call is left. `why` goes to the log. `beside` waits for calls that do not
+   * come by gRPC.
+   */
+  drain(why: string, beside: (graceMs: number) => Promise<void>): Promise<void>;
 }
 
 const MICROS_PER_MS = 1000;
@@ -91,6 +102,17 @@ function needsStore(policies: PolicySet | undefined): boolean {
   return false;
 }
 
+function hasDomain(policies: PolicySet | undefined): boolean {
+  return policies !== undefined && policies.domains.size > 0;
+}
+
+function noteRefusal(result: Uint8Array | Refusal, metrics: Metrics): Uint8Array | Refusal {
+  if (result instanceof Refusal) {
+    metrics.refused(result.kind === 'bad_request' ? 'INVALID_ARGUMENT' : 'UNAVAILABLE');
+  }
+  return result;
+}
+
 /** Names of the rules in statistics that no request has a part in. */
 function* ruleStatNames(policies: PolicySet | undefined): Generator<string> {
   for (const { rules } of policies?.domains.values() ?? []) {
@@ -110,7 +132,7 @@ function unaryHandler(service: ShouldRateLimit, metrics: Metrics, clock: Clock):
   const finish = (result: Uint8Array | Refusal): Uint8Array => {
     if (!(result instanceof Refusal)) return result;
     const code = result.kind === 'bad_request' ? STATUS.INVALID_ARGUMENT : STATUS.UNAVAILABLE;
-    metrics.refused(result.kind === 'bad_request' ? 'INVALID_ARGUMENT' : 'UNAVAILABLE');
+    noteRefusal(result, metrics);
     throw new GrpcError(code, result.message);
   };
   return (message, call) => {
@@ -173,6 +195,10 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     metrics.reference.rulesAre(() => ruleStatNames(current));
   };
   tellPolicies();
+  metrics.reference.readFrom({
+    pools: () => store.pools(),
+    localCache: () => (settings.localCacheBytes ? { ...store.localCacheStats() } : undefined),
+  });
 
   const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
   const conditions: ServingConditions = {
@@ -181,6 +207,8 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     storeReached: store.up(),
     needsStore: needsStore(policies.current()),
     followsStore: settings.redisHealthFollows,
+    needsDomain: settings.healthyWithConfig,
+    hasDomain: hasDomain(policies.current()),
   };
   const healthListeners: (() => void)[] = [];
   const tellHealth = (): void => {
@@ -200,7 +228,8 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   policies.onReload(() => {
     store.reloaded();
     tellPolicies();
-    serving.update({ needsStore: needsStore(policies.current()) });
+    const current = policies.current();
+    serving.update({ needsStore: needsStore(current), hasDomain: hasDomain(current) });
   });
 
   const service = new ShouldRateLimit({
@@ -210,7 +239,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     local: store.local,
     policies: () => policies.current(),
     observer: decisionObserver(metrics, log),
-    storeTimeoutMicros: settings.redisTimeout,
+    storeTimeoutMicros: store.timeoutMicros,
     maxDescriptors: settings.maxDescriptors,
     answers: answerOptions(settings),
   });
@@ -228,7 +257,9 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     onBadConnection: badConnections(log, clock),
   });
   grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock));
-  health.addTo(grpc);
+  health.addTo(timedService(grpc, metrics.reference, clock));
+  exposeReference(settings, metrics, log);
+  openStatsSinks(settings, metrics, log, closers);
   addReflection(grpc, loadReflectionDefinition());
 
   return {
@@ -237,6 +268,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     storeName: store.name,
     storeUp: () => store.up(),
     onHealth: (listener) => healthListeners.push(listener),
+    onGivenUp: (listener) => store.onGivenUp(listener),
     async listen() {
       const { address, name, variables } = listenAddress(settings);
       const port = await grpc.listen(address).catch((error: unknown) => {
@@ -246,13 +278,18 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
       options.tls?.follow((material) => grpc.setTls(material));
       return name(port);
     },
-    async drain(why) {
+    decide(message, patienceMicros) {
+      const result = service.handle(message, clock.monotonicMicros() + patienceMicros);
+      if (result instanceof Promise) return result.then((late) => noteRefusal(late, metrics));
+      return noteRefusal(result, metrics);
+    },
+    async drain(why, beside) {
       const delayMs = timerMs(settings.shutdownDrainDelay);
       const graceMs = timerMs(settings.shutdownGrace);
       log.info({ why, delayMs, graceMs }, 'draining');
       serving.update({ draining: true });
       if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
-      await grpc.drain(graceMs);
+      await Promise.all([grpc.drain(graceMs), beside(graceMs)]);
     },
   };
 }

@@ -1,9 +1,14 @@
+import { createJsonCodec } from '../codec/json-codec.js';
+import { loadReflectionDefinition } from '../codec/rls-definition.js';
 import { formatHostPort } from '../grpc/connections.js';
+import { fileDescriptors } from '../grpc/file-descriptors.js';
 import type { Clock } from '../limiter/clock.js';
 import type { Closers } from './closers.js';
-import { debugEndpoints, type HealthDetail, publicEndpoints } from './endpoints.js';
-import { type HttpEndpoint, listenHttp } from './http.js';
+import { debugEndpoints, debugNotFound, type HealthDetail, publicEndpoints } from './endpoints.js';
+import { type HttpListener, type HttpOptions, listenHttp } from './http.js';
+import { type Decide, jsonEndpoint } from './json-endpoint.js';
 import type { Policies } from './policies.js';
+import { listenPrometheus } from './prometheus.js';
 import type { Settings } from './settings-table.js';
 import { listenError } from './start-error.js';
 
@@ -14,38 +19,66 @@ export interface HttpFrontOptions {
   readonly policies: Policies;
   /** Metrics in Prometheus' text format. */
   metricsText(): Promise<string>;
+  /** Statistics under the reference's names, for `/stats`. */
+  statsText?(): string | Promise<string>;
   detail(): HealthDetail;
+  /** For `/json`. */
+  readonly decide: Decide;
   onError(error: unknown): void;
 }
 
-/** Opens HTTP and debug ports; resolves with their addresses as `host:port`, rejects with {@link StartError}. */
-export async function openHttpFront(
-  options: HttpFrontOptions,
-  closers: Closers,
-): Promise<{ readonly http: string; readonly debug: string }> {
-  const { settings, policies, clock } = options;
+/** The HTTP and debug ports, open. */
+export interface HttpFront {
+  /** Their addresses as `host:port`. */
+  readonly http: string;
+  readonly debug: string;
+  /** Undefined unless USE_PROMETHEUS has it open. */
+  readonly prometheus: string | undefined;
+  /** Takes no further `/json`; resolves when those that run are answered, at the latest after `graceMs`. */
+  drain(graceMs: number): Promise<void>;
+}
+
+/** Opens HTTP and debug ports; rejects with {@link StartError}. */
+export async function openHttpFront(options: HttpFrontOptions, closers: Closers): Promise<HttpFront> {
+  const { settings, policies, clock, statsText, onError } = options;
   const open = async (
     what: string,
     host: string,
     port: number,
     variables: string,
-    endpoints: readonly HttpEndpoint[],
-  ): Promise<string> => {
-    const listener = await listenHttp(host, port, endpoints, options.onError).catch((error: unknown) => {
+    http: Omit<HttpOptions, 'onError'>,
+  ): Promise<HttpListener> => {
+    const listener = await listenHttp(host, port, { ...http, onError }).catch((error: unknown) => {
       throw listenError(what, formatHostPort(host, port), variables, error);
     });
     closers.add(() => listener.close());
-    return formatHostPort(host, listener.port);
+    return listener;
   };
   const { debugHost, debugPort, host, port } = settings;
+  const forDebug = debugEndpoints({
+    clock,
+    policies,
+    ...(statsText !== undefined && { statsText }),
+  });
   // The debug port first, so that it is there before the service counts as started.
-  const debug = await open(
-    'the debug endpoints',
-    debugHost,
-    debugPort,
-    'DEBUG_HOST, DEBUG_PORT',
-    debugEndpoints(() => policies.current(), clock),
-  );
-  const http = await open('HTTP', host, port, 'HOST, PORT', publicEndpoints(options));
-  return { http, debug };
+  const debug = await open('the debug endpoints', debugHost, debugPort, 'DEBUG_HOST, DEBUG_PORT', {
+    endpoints: forDebug,
+    notFound: (path) => debugNotFound(path, forDebug),
+  });
+  const metricsText = (): Promise<string> => options.metricsText();
+  const prometheus = await listenPrometheus(settings, metricsText, onError, closers);
+  const forJson = jsonEndpoint({
+    codec: createJsonCodec(fileDescriptors([loadReflectionDefinition()])),
+    decide: options.decide,
+    maxBodyBytes: settings.grpcMaxMessageBytes,
+  });
+  const http = await open('HTTP', host, port, 'HOST, PORT', {
+    endpoints: [...publicEndpoints(options), forJson],
+  });
+  return {
+    http: formatHostPort(host, http.port),
+    debug: formatHostPort(debugHost, debug.port),
+    prometheus,
+    drain: (graceMs) => http.drain(graceMs),
+  };
 }

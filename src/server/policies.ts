@@ -7,7 +7,8 @@ import type { Logger } from '../telemetry/logger.js';
 import type { PolicySource } from './grpc-service.js';
 import { policyPlace } from './policy-place.js';
 import type { Settings } from './settings-table.js';
-import { StartError } from './start-error.js';
+import { StartError, type StartStopped } from './start-error.js';
+import { openXdsPolicies } from './xds-policies.js';
 
 /** The policies of this process, followed as their files change. */
 export interface Policies extends PolicySource {
@@ -56,9 +57,14 @@ function logOutcome(log: Logger, outcome: ReloadOutcome): void {
 
 /**
  * Loads the policies and follows them. Rejects with {@link StartError} and every error when they are bad and no domain is good, unless the
- * settings force the start.
+ * settings force the start; with {@link StartStopped} when `stopping` comes first.
  */
-export async function openPolicies(settings: Settings, log: Logger): Promise<Policies> {
+export async function openPolicies(
+  settings: Settings,
+  log: Logger,
+  stopping: AbortSignal,
+): Promise<Policies> {
+  if (settings.configType === 'GRPC_XDS_SOTW') return openXdsPolicies(settings, log, stopping);
   const places = [policyPlace(settings)];
   const loader = new ThreadPolicyLoader(places, { mergeDomains: settings.mergeDomains });
   const initial = await loader.load();

@@ -10,6 +10,10 @@ export interface ServingConditions {
   readonly needsStore: boolean;
   /** REDIS_HEALTH_CHECK_ACTIVE_CONNECTION. */
   readonly followsStore: boolean;
+  /** HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED. */
+  readonly needsDomain: boolean;
+  /** Whether a policy with at least one domain is in force. */
+  readonly hasDomain: boolean;
 }
 
 /** Why this process should not get requests, or undefined when it should. */
@@ -18,6 +22,8 @@ export function notServingReason(conditions: ServingConditions): string | undefi
   if (conditions.followsStore && !conditions.storeUp)
     return 'Redis is away (REDIS_HEALTH_CHECK_ACTIVE_CONNECTION is on)';
   if (conditions.needsStore && !conditions.storeReached) return 'Redis was not reached yet';
+  if (conditions.needsDomain && !conditions.hasDomain)
+    return 'no policy with a domain is in force (HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED is on)';
   return undefined;
 }
 

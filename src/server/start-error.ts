@@ -9,6 +9,11 @@ export class StartError extends Error {
   }
 }
 
+/** The server was told to end before it had started: nothing is wrong. */
+export class StartStopped extends Error {
+  override readonly name = 'StartStopped';
+}
+
 const LISTEN_REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'the port is taken; stop what listens there, or choose another',
   EACCES: 'not allowed; choose a port above 1023',

@@ -7,6 +7,7 @@ import { openPolicies } from './policies.js';
 import { measurePolicies } from './policy-metrics.js';
 import { createServerLogger, logServing } from './server-logger.js';
 import type { Settings } from './settings-table.js';
+import type { StartError, StartStopped } from './start-error.js';
 import { openTlsFiles } from './tls-files.js';
 import { openPrimary } from './workers/primary.js';
 
@@ -19,18 +20,22 @@ export interface StartContext {
   readonly entry: string;
   /** Worth a line in the log: settings that change nothing. */
   readonly notes: readonly string[];
+  /** Ends a start that waits for a policy. */
+  readonly stopping: AbortSignal;
 }
 
 export interface RunningServer {
   /** Reloads the policy now; the outcome goes to log, metrics and `/healthcheck?detail`. */
   reload(): void;
+  /** Resolves if it cannot go on; it must be drained then. */
+  readonly failed: Promise<StartError>;
   /** NOT_SERVING, drain delay, running calls, exit: resolves when nothing is left to do. `why` goes to the log. */
   drain(why: string): Promise<void>;
 }
 
 /**
  * Starts weir as the settings say. Resolves once every address is open; rejects with {@link StartError} when a policy is bad or an
- * address cannot be had, with everything closed again.
+ * address cannot be had, and with {@link StartStopped} when it was told to end while it waited, with everything closed again.
  */
 export async function startServer(settings: Settings, context: StartContext): Promise<RunningServer> {
   const closers = new Closers();
@@ -46,13 +51,14 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   const clock = systemClock;
   const log = createServerLogger(settings, context.terminal);
   for (const note of context.notes) log.warn(note);
-  const policies = await openPolicies(settings, log);
+  const policies = await openPolicies(settings, log, context.stopping);
   closers.add(async () => policies.close());
   const tls = openTlsFiles(settings, log);
   closers.add(async () => tls?.close());
   const { version } = context;
   const service = openGrpcService({ settings, version, policies, tls, clock, log }, closers);
   measurePolicies(service.metrics, policies);
+  const failed = new Promise<StartError>((resolve) => service.onGivenUp(resolve));
   const startedMicros = clock.monotonicMicros();
   const detail = (): HealthDetail => ({
     ...(service.serving.reason === undefined
@@ -71,16 +77,19 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
       policies,
       metricsText: () => service.metrics.registry.metrics(),
       detail,
+      decide: service.decide,
       onError: (error) => log.error({ err: error }, 'unexpected error'),
     },
     closers,
   );
   const grpc = await service.listen();
-  logServing(log, { version, grpc, ...front, store: service.storeName }, policies.current(), clock);
+  const { http, debug } = front;
+  logServing(log, { version, grpc, http, debug, store: service.storeName }, policies.current(), clock);
   return {
     reload: () => policies.reload('signal'),
+    failed,
     async drain(why) {
-      await service.drain(why);
+      await service.drain(why, front.drain);
       await closers.close();
       log.info('drained');
     },

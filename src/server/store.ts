@@ -1,16 +1,16 @@
-import { readFileSync } from 'node:fs';
 import type { BucketStore } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
 import { DenyCache, type LocalCacheStats } from '../storage/deny-cache.js';
 import { MemoryStore } from '../storage/memory/memory-store.js';
-import { parseRedisUrl, type RedisAddress } from '../storage/redis/redis-address.js';
-import type { ConnectionCounts, RedisTlsOptions } from '../storage/redis/redis-connection.js';
-import { RedisStore } from '../storage/redis/redis-store.js';
+import type { ConnectionCounts } from '../storage/redis/redis-connection.js';
 import type { RedisStoreOptions } from '../storage/redis/redis-store-options.js';
+import { SplitStore } from '../storage/split-store.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { DenyCacheStats, MemoryStats } from '../telemetry/metrics.js';
+import { followPools, giveUpAfter, openPool, type RedisPool } from './redis-pool.js';
+import { mainRedis, perSecondRedis } from './redis-settings.js';
 import type { Settings } from './settings-table.js';
-import { StartError } from './start-error.js';
+import type { StartError } from './start-error.js';
 
 /** Connections to one Redis; named as in the reference's statistics. */
 export interface PoolStats extends ConnectionCounts {
@@ -24,7 +24,9 @@ export interface Store {
   readonly buckets: BucketStore;
   /** In memory, for `on_store_failure: local`; the same as `buckets` when that is in memory. */
   readonly local: BucketStore;
-  /** Whether it can decide now. */
+  /** Longest that a decision may wait for it, microseconds. */
+  readonly timeoutMicros: number;
+  /** Whether it can decide now; with a second Redis, whether both can. */
   up(): boolean;
   memoryStats(): MemoryStats;
   /** Zeros where there is no deny cache. */
@@ -38,6 +40,8 @@ export interface Store {
   onChange(listener: (up: boolean) => void): void;
   /** Told of each call to Redis: microseconds until its answer. */
   onAnswer(listener: (micros: number) => void): void;
+  /** Told when Redis was not reached in time after the start (REDIS_STARTUP_MAX_ELAPSED_TIME): weir must end. */
+  onGivenUp(listener: (error: StartError) => void): void;
   close(): Promise<void>;
 }
 
@@ -56,133 +60,133 @@ function memoryStore(settings: Settings, clock: Clock): MemoryStore {
 
 /** Opens the store that the settings name. Redis is connected to in the background. Throws {@link StartError}. */
 export function openStore(settings: Settings, clock: Clock, log: Logger): Store {
-  if (settings.redisUrl === '') {
-    const memory = memoryStore(settings, clock);
-    return {
-      name: 'memory',
-      buckets: memory,
-      local: memory,
-      up: () => true,
-      memoryStats: () => memory,
-      denyCacheStats: () => NO_DENY_CACHE,
-      localCacheStats: () => undefined,
-      pools: () => [],
-      reloaded: () => {},
-      onChange: () => {},
-      onAnswer: () => {},
-      close: () => memory.close(),
-    };
+  if (settings.redisUrl !== '') return redisStore(settings, clock, log);
+  for (const [name, set] of [
+    ['CACHE_KEY_PREFIX', settings.cacheKeyPrefix !== ''],
+    ['LOCAL_CACHE_SIZE_IN_BYTES', (settings.localCacheBytes ?? 0) > 0],
+  ] as const) {
+    if (set) log.warn(`${name} changes nothing: it is about Redis, and buckets live in memory`);
   }
-  return redisStore(settings, clock, log);
+  const memory = memoryStore(settings, clock);
+  return {
+    name: 'memory',
+    buckets: memory,
+    local: memory,
+    timeoutMicros: settings.redisTimeout,
+    up: () => true,
+    memoryStats: () => memory,
+    denyCacheStats: () => NO_DENY_CACHE,
+    localCacheStats: () => undefined,
+    pools: () => [],
+    reloaded: () => {},
+    onChange: () => {},
+    onAnswer: () => {},
+    onGivenUp: () => {},
+    close: () => memory.close(),
+  };
 }
 
 function redisStore(settings: Settings, clock: Clock, log: Logger): Store {
-  let memory = memoryStore(settings, clock);
-  const address = redisAddress(settings);
   const onAnswer: ((micros: number) => void)[] = [];
   const onChange: ((up: boolean) => void)[] = [];
-  const redis = createRedisStore({
-    address,
-    ...(address.tls ? { tls: tlsOptions(settings) } : {}),
-    timeoutMicros: settings.redisTimeout,
-    countDeniedHits: !settings.stopIncrementWhenOver,
-    maxInFlight: settings.redisMaxInFlight,
-    keysPerCall: settings.redisBatchKeys,
+  const onGivenUp: ((error: StartError) => void)[] = [];
+  const observed = (options: RedisStoreOptions): RedisStoreOptions => ({
+    ...options,
     log: (level, message) => log[level](message),
     observeCall: (micros) => {
       for (const listener of onAnswer) listener(micros);
     },
   });
-  const denials =
-    settings.denyCacheMaxAge === 0
-      ? undefined
-      : new DenyCache({
-          store: redis,
-          maxAgeMicros: settings.denyCacheMaxAge,
-          maxEntries: settings.denyCacheMaxEntries,
-          monotonicMicros: () => clock.monotonicMicros(),
-        });
-  // Local buckets only stand in for Redis's, so the next outage starts with full ones; but a Redis that comes and goes must not fill them
-  // again and again.
-  let fallbackUsedAt = Number.NEGATIVE_INFINITY;
-  const forgetting = setInterval(() => {
-    if (redis.connected && memory.size > 0 && clock.monotonicMicros() - fallbackUsedAt > FORGET_MICROS) {
-      memory = memoryStore(settings, clock);
-    }
-  }, FORGET_MICROS / 1000).unref();
-  redis.onUp(() => {
-    for (const listener of onChange) listener(true);
+  const mainOptions = mainRedis(settings);
+  const secondOptions = perSecondRedis(settings);
+  const main = openPool('redis_pool', observed(mainOptions));
+  const pools: RedisPool[] = [main];
+  let store: BucketStore = main.store;
+  let timeoutMicros = settings.redisTimeout;
+  if (secondOptions !== undefined) {
+    const second = openPool('redis_per_second_pool', observed(secondOptions));
+    pools.push(second);
+    timeoutMicros = Math.max(timeoutMicros, settings.perSecondTimeout ?? 0);
+    store = new SplitStore({
+      perSecond: second.store,
+      main: main.store,
+      timeoutMicros,
+      countDeniedHits: !settings.stopIncrementWhenOver,
+      monotonicMicros: () => clock.monotonicMicros(),
+    });
+  }
+  const denials = denyCache(settings, store, clock);
+  const up = (): boolean => pools.every((pool) => pool.store.connected);
+  const fallback = new Fallback(() => memoryStore(settings, clock), clock, up);
+  followPools(pools, (nowUp) => {
+    for (const listener of onChange) listener(nowUp);
   });
-  redis.onDown(() => {
-    for (const listener of onChange) listener(false);
+  const stopWaiting = giveUpAfter(settings.redisStartupMaxElapsed, pools, (error) => {
+    for (const listener of onGivenUp) listener(error);
   });
   return {
-    name: `Redis ${address.redactedAddress}`,
-    buckets: denials ?? redis,
-    local: {
-      take: (items) => {
-        fallbackUsedAt = clock.monotonicMicros();
-        return memory.take(items);
-      },
-      close: () => memory.close(),
-    },
-    up: () => redis.connected,
-    memoryStats: () => memory,
+    name: `Redis ${pools.map(({ address }) => address).join(' and ')}`,
+    buckets: denials ?? store,
+    local: fallback,
+    timeoutMicros,
+    up,
+    memoryStats: () => fallback.memory,
     denyCacheStats: () => denials ?? NO_DENY_CACHE,
     localCacheStats: () => denials?.stats,
-    pools: () => [{ name: 'redis_pool', ...redis.connections }],
+    pools: () => pools.map((pool) => ({ name: pool.name, ...pool.store.connections })),
     reloaded: () => denials?.clear(),
     onChange: (listener) => onChange.push(listener),
     onAnswer: (listener) => onAnswer.push(listener),
-    close: () => {
-      clearInterval(forgetting);
-      return redis.close();
+    onGivenUp: (listener) => onGivenUp.push(listener),
+    close: async () => {
+      stopWaiting();
+      await fallback.close();
+      await store.close();
     },
   };
 }
 
-/** A store that cannot be made has TLS files that OpenSSL does not take. */
-function createRedisStore(options: RedisStoreOptions): RedisStore {
-  try {
-    return new RedisStore(options);
-  } catch (error) {
-    const variables = 'REDIS_TLS_CACERT, REDIS_TLS_CLIENT_CERT, REDIS_TLS_CLIENT_KEY';
-    throw new StartError([
-      `${variables}: not usable as PEM certificates and key: ${(error as Error).message}`,
-    ]);
-  }
+/** LOCAL_CACHE_SIZE_IN_BYTES: unset keeps denials of token buckets, 0 none, more those of windows, too. */
+function denyCache(settings: Settings, store: BucketStore, clock: Clock): DenyCache | undefined {
+  const { localCacheBytes, denyCacheMaxAge } = settings;
+  const windows = localCacheBytes !== undefined;
+  if (localCacheBytes === 0 || (denyCacheMaxAge === 0 && !windows)) return undefined;
+  return new DenyCache({
+    store,
+    maxAgeMicros: denyCacheMaxAge,
+    windows,
+    maxEntries: settings.denyCacheMaxEntries,
+    ...(localCacheBytes === undefined ? {} : { maxBytes: localCacheBytes }),
+    monotonicMicros: () => clock.monotonicMicros(),
+  });
 }
 
-/** REDIS_URL with REDIS_AUTH, which is a password or `user:password`. */
-function redisAddress(settings: Settings): RedisAddress {
-  const { redisAuth } = settings;
-  const colon = redisAuth.indexOf(':');
-  const overrides =
-    redisAuth === ''
-      ? {}
-      : colon === -1
-        ? { password: redisAuth }
-        : { username: redisAuth.slice(0, colon), password: redisAuth.slice(colon + 1) };
-  try {
-    return parseRedisUrl(settings.redisUrl, overrides);
-  } catch (error) {
-    throw new StartError([`REDIS_URL: ${(error as Error).message}`]);
-  }
-}
+/**
+ * Buckets in memory that stand in for Redis's (`on_store_failure: local`): the next outage starts with full ones, but a Redis that comes
+ * and goes must not fill them again and again.
+ */
+class Fallback implements BucketStore {
+  memory: MemoryStore;
+  private readonly clock: Clock;
+  private readonly forgetting: NodeJS.Timeout;
+  private usedAtMicros = Number.NEGATIVE_INFINITY;
 
-function tlsOptions(settings: Settings): RedisTlsOptions {
-  const read = (variable: string, file: string): string => {
-    try {
-      return readFileSync(file, 'utf8');
-    } catch (error) {
-      throw new StartError([`${variable}: cannot read ${file}: ${(error as Error).message}`]);
-    }
-  };
-  const { redisTlsCaCert, redisTlsClientCert, redisTlsClientKey } = settings;
-  return {
-    ...(redisTlsCaCert === '' ? {} : { ca: read('REDIS_TLS_CACERT', redisTlsCaCert) }),
-    ...(redisTlsClientCert === '' ? {} : { cert: read('REDIS_TLS_CLIENT_CERT', redisTlsClientCert) }),
-    ...(redisTlsClientKey === '' ? {} : { key: read('REDIS_TLS_CLIENT_KEY', redisTlsClientKey) }),
-    ...(settings.redisTlsSkipHostname ? { checkServerIdentity: () => undefined } : {}),
-  };
+  constructor(fresh: () => MemoryStore, clock: Clock, up: () => boolean) {
+    this.memory = fresh();
+    this.clock = clock;
+    this.forgetting = setInterval(() => {
+      const quiet = clock.monotonicMicros() - this.usedAtMicros > FORGET_MICROS;
+      if (up() && quiet && this.memory.size > 0) this.memory = fresh();
+    }, FORGET_MICROS / 1000).unref();
+  }
+
+  take(...[items]: Parameters<BucketStore['take']>): ReturnType<MemoryStore['take']> {
+    this.usedAtMicros = this.clock.monotonicMicros();
+    return this.memory.take(items);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.forgetting);
+    await this.memory.close();
+  }
 }

@@ -5,17 +5,21 @@ import {
   type TakeOutcome,
   type TakeResult,
 } from '../limiter/bucket-store.js';
-import { outcome } from '../limiter/outcome.js';
-import { costCarry, costWhole, type TokenBucketRate } from '../limiter/rate.js';
+import { type Denial, deniedOutcome, isDenied, tokenDenial, windowDenial } from './denial.js';
+import { DenialTable } from './denial-table.js';
 
 /** Settings of {@link DenyCache}. */
 export interface DenyCacheOptions {
   /** The store that knows. */
   readonly store: BucketStore;
-  /** Longest that a denial is believed, microseconds (DENY_CACHE_MAX_AGE); at least 1. */
+  /** Longest that the denial of a token bucket is believed, microseconds (DENY_CACHE_MAX_AGE); 0: none are kept. */
   readonly maxAgeMicros: number;
+  /** Whether denials of windows are kept, too, until the window ends; default false. */
+  readonly windows?: boolean;
   /** Most denials kept (DENY_CACHE_MAX_ENTRIES); at least 1. */
   readonly maxEntries: number;
+  /** Most bytes of denials, estimated (LOCAL_CACHE_SIZE_IN_BYTES); no bound unless told. */
+  readonly maxBytes?: number;
   /** This machine's monotonic clock, microseconds. */
   readonly monotonicMicros: () => number;
 }
@@ -24,11 +28,11 @@ export interface DenyCacheOptions {
 export interface LocalCacheStats {
   /** Denials kept now, some of which may be over. */
   readonly entryCount: number;
-  /** Looks at one bucket that found a denial, or none. */
+  /** Looks at one bucket that found a denial of it, or none. */
   readonly hitCount: number;
   readonly missCount: number;
   readonly lookupCount: number;
-  /** Denials that were over before they were dropped. */
+  /** Denials that were over when they were dropped. */
   readonly expiredCount: number;
   /** Denials dropped to make room. */
   readonly evacuateCount: number;
@@ -36,99 +40,89 @@ export interface LocalCacheStats {
   readonly overwriteCount: number;
 }
 
-/** What is known of a bucket that did not hold what was asked. Times are those of the local monotonic clock. */
-interface Denial {
-  /** The object, not its numbers: a reload makes new ones, so that what was learnt before it answers nothing. */
-  readonly rate: TokenBucketRate;
-  /** Fewest hits that are denied; a peek asks for 1. */
-  readonly hits: number;
-  readonly untilMicros: number;
-  /** When the bucket is full: whole microseconds and carry in 1/q µs. */
-  readonly fullAtMicros: number;
-  readonly carry: number;
-}
+/** Without windows that last longer, entries of token buckets are over after this long at the latest. */
+const LEAST_TURN_MICROS = 1_000_000;
 
 /**
- * Answers denials that are certain without asking the store: a token bucket that could not serve a request cannot serve it, or a larger
- * one, before the time its denial told, whatever others take meanwhile. Only what gives tokens back could: a refund, which
- * drops the entry when this process makes it, or what only the store knows (a refund elsewhere, a flush, a step of its clock), which is seen within
- * `maxAgeMicros`. After a reload call {@link clear}.
+ * Answers denials that are certain without asking the store, also while the store is away. Certain is that
+ * - a token bucket that could not serve a request cannot serve it, or a larger one, before the time its denial told, whatever others take
+ *   meanwhile. Only what gives tokens back could: a refund, which drops the entry when this process makes it, or what only the store knows (a
+ *   refund elsewhere, a flush, a step of its clock), which is seen within `maxAgeMicros`;
+ * - a window that was over its limit stays so until it ends (`windows`). What only the store knows is not seen before; nor are the
+ *   hits of such denials counted there.
+ *
+ * After a reload call {@link clear}.
  *
  * Exact, in that it never denies what the store would let pass but for that:
  * - a denial counts from when the request was asked, on the local clock, and of the store's answer only durations are used. So clocks need not agree, and
  *   an entry ends early by the time the answer took, never late;
  * - a request is answered only if every item of it is limited by a live entry. Such a request takes nothing, whatever its items'
- *   enforcement, so nothing is missed by not asking. Windows count denied hits and refunds change buckets: requests with either are always asked.
- *
- * Entries are kept in two generations: the younger one becomes the older one, whose entries go, when it is half of `maxEntries` or `maxAgeMicros`
- * old. So the oldest go first, no timer is needed, and nothing grows.
+ *   enforcement, so nothing is missed by not asking. Refunds change buckets: requests with one are always asked, and without `windows` those with a window.
  */
 export class DenyCache implements BucketStore {
   /** Requests answered from here since start. */
   answers = 0;
+  private readonly options: DenyCacheOptions;
+  private readonly store: BucketStore;
+  private readonly monotonicMicros: () => number;
+  private readonly table: DenialTable;
   private hits = 0;
   private misses = 0;
-  private expired = 0;
-  private evacuated = 0;
-  private overwritten = 0;
-  private readonly store: BucketStore;
-  private readonly maxAgeMicros: number;
-  private readonly maxYoung: number;
-  private readonly monotonicMicros: () => number;
-  private young = new Map<string, Denial>();
-  private old = new Map<string, Denial>();
-  private turnAtMicros = Number.NEGATIVE_INFINITY;
+  /** Requests with a refund, when asked and when answered. */
+  private refunds = 0;
   /** Entries of the request at hand, reused. */
   private readonly found: Denial[] = [];
 
   constructor(options: DenyCacheOptions) {
+    this.options = options;
     this.store = options.store;
-    this.maxAgeMicros = options.maxAgeMicros;
-    this.maxYoung = Math.max(1, Math.floor(options.maxEntries / 2));
     this.monotonicMicros = options.monotonicMicros;
+    this.table = new DenialTable({
+      maxEntries: options.maxEntries,
+      maxBytes: options.maxBytes ?? Infinity,
+      turnMicros: options.maxAgeMicros === 0 ? LEAST_TURN_MICROS : options.maxAgeMicros,
+    });
   }
 
   /** Denials kept, some of which may be over. */
   get entries(): number {
-    return this.young.size + this.old.size;
+    return this.table.size;
   }
 
   /** See {@link LocalCacheStats}. */
   get stats(): LocalCacheStats {
-    const { hits, misses } = this;
+    const { hits, misses, table } = this;
     return {
-      entryCount: this.entries,
+      entryCount: table.size,
       hitCount: hits,
       missCount: misses,
       lookupCount: hits + misses,
-      expiredCount: this.expired,
-      evacuateCount: this.evacuated,
-      overwriteCount: this.overwritten,
+      expiredCount: table.expired,
+      evacuateCount: table.evacuated,
+      overwriteCount: table.overwritten,
     };
   }
 
   take(items: readonly TakeItem[], deadlineMicros: number): TakeResult | Promise<TakeResult> {
     const askedMicros = this.monotonicMicros();
-    if (this.entries > 0) {
-      const known = this.answer(items, askedMicros);
-      if (known !== undefined) return known;
-      this.dropRefunded(items);
-    }
+    const known = this.answer(items, askedMicros);
+    if (known !== undefined) return known;
+    this.dropRefunded(items);
+    const { refunds } = this;
     const result = this.store.take(items, deadlineMicros);
     if (result instanceof Promise) {
       return result.then((late) => {
-        this.learn(items, late, askedMicros);
+        this.learn(items, late, askedMicros, refunds);
         return late;
       });
     }
-    this.learn(items, result, askedMicros);
+    this.learn(items, result, askedMicros, refunds);
     return result;
   }
 
   /** Forgets everything: the policy is another one. */
   clear(): void {
-    this.young = new Map();
-    this.old = new Map();
+    this.table.clear();
   }
 
   close(): Promise<void> {
@@ -138,16 +132,11 @@ export class DenyCache implements BucketStore {
 
   /** Outcomes of a request of which every item is known to be limited, or undefined. */
   private answer(items: readonly TakeItem[], nowMicros: number): readonly TakeOutcome[] | undefined {
-    const { found } = this;
+    const { found, table } = this;
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as TakeItem;
-      const denial = item.refund ? undefined : (this.young.get(item.key) ?? this.old.get(item.key));
-      if (
-        denial === undefined ||
-        denial.rate !== item.rate ||
-        denial.untilMicros <= nowMicros ||
-        Math.max(item.hits, 1) < denial.hits
-      ) {
+      const denial = table.size === 0 ? undefined : table.get(item.key, nowMicros);
+      if (denial === undefined || !isDenied(denial, item, nowMicros)) {
         this.misses++;
         return undefined;
       }
@@ -157,56 +146,48 @@ export class DenyCache implements BucketStore {
     this.answers++;
     const outcomes = new Array<TakeOutcome>(items.length);
     for (let i = 0; i < items.length; i++) {
-      const { fullAtMicros, carry } = found[i] as Denial;
-      outcomes[i] = outcome(items[i] as TakeItem, true, fullAtMicros, carry, nowMicros, true);
+      outcomes[i] = deniedOutcome(found[i] as Denial, items[i] as TakeItem, nowMicros);
     }
     return outcomes;
   }
 
-  /** Keeps what an answer of the store tells. */
-  private learn(items: readonly TakeItem[], result: TakeResult, askedMicros: number): void {
+  /** Keeps what an answer of the store tells; `refunds` is the number of them when it was asked. */
+  private learn(items: readonly TakeItem[], result: TakeResult, askedMicros: number, refunds: number): void {
+    // Requests of several items may be answered in steps (SplitStore), and then later than a refund that was asked after them.
+    const keeps = items.length === 1 || refunds === this.refunds;
     // An answer to an earlier denial may have come between question and answer of a refund.
-    if (this.entries > 0) this.dropRefunded(items);
+    this.dropRefunded(items);
     if (result instanceof StorageError) return;
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as TakeItem;
-      const { limited, remaining, waitMicros } = result[i] as TakeOutcome;
-      if (!limited) {
-        // It may have taken: what is known of the bucket is no more so.
-        if (this.entries > 0) this.drop(item.key);
-      } else if (item.rate.kind === 'token_bucket' && waitMicros > 0 && !namedBefore(items, i)) {
-        this.keep(
-          item.key,
-          denialOf(item.rate, item.hits, remaining, waitMicros, askedMicros, this.maxAgeMicros),
-        );
-      }
+      const outcome = result[i] as TakeOutcome;
+      // It may have taken: what is known of the bucket is no more so.
+      if (!outcome.limited) this.table.delete(item.key);
+      else if (keeps && outcome.waitMicros > 0 && !namedBefore(items, i))
+        this.keep(item, outcome, askedMicros);
     }
   }
 
-  private keep(key: string, denial: Denial): void {
-    const nowMicros = this.monotonicMicros();
-    if (denial.untilMicros <= nowMicros) return;
-    if (this.young.size >= this.maxYoung || nowMicros >= this.turnAtMicros) {
-      if (nowMicros >= this.turnAtMicros) this.expired += this.old.size;
-      else this.evacuated += this.old.size;
-      this.old = this.young;
-      this.young = new Map();
-      this.turnAtMicros = nowMicros + this.maxAgeMicros;
-    }
-    if (this.old.delete(key) || this.young.has(key)) this.overwritten++;
-    this.young.set(key, denial);
-  }
-
-  private drop(key: string): void {
-    this.young.delete(key);
-    this.old.delete(key);
+  private keep(item: TakeItem, outcome: TakeOutcome, askedMicros: number): void {
+    const { rate, hits, key } = item;
+    const { maxAgeMicros, windows = false } = this.options;
+    if (rate.kind === 'window' ? !windows : maxAgeMicros === 0) return;
+    const denial =
+      rate.kind === 'window'
+        ? windowDenial(rate, outcome, askedMicros)
+        : tokenDenial(rate, hits, outcome, askedMicros, maxAgeMicros);
+    this.table.set(key, denial, this.monotonicMicros());
   }
 
   private dropRefunded(items: readonly TakeItem[]): void {
+    let refunds = false;
     for (let i = 0; i < items.length; i++) {
       const { refund, key } = items[i] as TakeItem;
-      if (refund) this.drop(key);
+      if (!refund) continue;
+      refunds = true;
+      this.table.delete(key);
     }
+    if (refunds) this.refunds++;
   }
 }
 
@@ -215,50 +196,4 @@ function namedBefore(items: readonly TakeItem[], index: number): boolean {
   const { key } = items[index] as TakeItem;
   for (let i = 0; i < index; i++) if ((items[i] as TakeItem).key === key) return true;
   return false;
-}
-
-/**
- * The state of the bucket that a limited item found, in local time. `waitMicros` and `remaining` tell it to less than a
- * microsecond; of what is possible it is the fullest, so that no wait is told too long.
- */
-function denialOf(
-  rate: TokenBucketRate,
-  hits: number,
-  remaining: number,
-  waitMicros: number,
-  askedMicros: number,
-  maxAgeMicros: number,
-): Denial {
-  const asked = Math.min(Math.max(hits, 1), rate.maxTokens);
-  // Waits are rounded up, so a whole microsecond less was not enough: room < cost(asked) - (waitMicros - 1).
-  let whole = costWhole(rate, asked) - (waitMicros - 1);
-  let carry = costCarry(rate, asked);
-  // Nor was there one token more: room < cost(remaining + 1).
-  if (remaining < rate.maxTokens) {
-    const nextWhole = costWhole(rate, remaining + 1);
-    const nextCarry = costCarry(rate, remaining + 1);
-    if (nextWhole < whole || (nextWhole === whole && nextCarry < carry)) {
-      whole = nextWhole;
-      carry = nextCarry;
-    }
-  }
-  // The largest room below that bound, and from it the time at which nothing is missing.
-  carry -= 1;
-  if (carry < 0) {
-    carry += rate.q;
-    whole -= 1;
-  }
-  let missingWhole = rate.fillWhole - whole;
-  let missingCarry = rate.fillCarry - carry;
-  if (missingCarry < 0) {
-    missingCarry += rate.q;
-    missingWhole -= 1;
-  }
-  return {
-    rate,
-    hits: Math.max(hits, 1),
-    untilMicros: askedMicros + Math.min(waitMicros, maxAgeMicros),
-    fullAtMicros: askedMicros + missingWhole,
-    carry: missingCarry,
-  };
 }

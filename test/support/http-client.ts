@@ -10,11 +10,17 @@ export interface HttpAnswer {
   readonly answeredAt: number;
 }
 
+export interface HttpRequestOptions {
+  readonly method?: string;
+  readonly headers?: OutgoingHttpHeaders;
+  readonly body?: string | Uint8Array;
+}
+
 /** One HTTP/1.1 request to 127.0.0.1 on a connection of its own. `path` is sent as it is. */
 export function httpRequest(
   port: number,
   path: string,
-  { method = 'GET', headers = {} }: { method?: string; headers?: OutgoingHttpHeaders } = {},
+  { method = 'GET', headers = {}, body }: HttpRequestOptions = {},
 ): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
     const sentAt = performance.now();
@@ -39,7 +45,7 @@ export function httpRequest(
       });
     });
     outgoing.once('error', reject);
-    outgoing.end();
+    outgoing.end(body);
   });
 }
 

@@ -6,7 +6,7 @@ export const PER_SECOND_SETTINGS = {
     name: 'REDIS_PERSECOND',
     type: 'boolean',
     default: 'false',
-    help: 'Keep windows of one second in a Redis of their own.',
+    help: 'Keep windows of one second in a Redis of their own; token buckets stay in REDIS_URL. Other REDIS_* settings are of both.',
     reference: { default: 'false' },
   },
   perSecondUrl: {
@@ -42,7 +42,7 @@ export const PER_SECOND_SETTINGS = {
     name: 'REDIS_PERSECOND_SOCKET_TYPE',
     type: 'redis_socket_type',
     default: '',
-    help: '`tcp` or `unix`. Unset: what REDIS_PERSECOND_URL looks like.',
+    help: 'As REDIS_SOCKET_TYPE.',
     reference: { default: 'unix' },
   },
   perSecondType: {

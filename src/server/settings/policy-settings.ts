@@ -139,14 +139,14 @@ export const POLICY_SETTINGS = {
     type: 'string',
     default: '',
     help: 'File with the issuers of its certificate (PEM). Unset: those Node ships.',
-    reference: { default: '' },
+    reference: { default: '', differs: "Only these are trusted, not the system's as well." },
   },
   xdsTlsSan: {
     name: 'CONFIG_GRPC_XDS_SERVER_TLS_SAN',
     type: 'string',
     default: '',
     help: 'Alternative name that its certificate must hold, in the place of its host name.',
-    reference: { default: '', differs: 'There the host name is checked as well.' },
+    reference: { default: '', differs: 'It may be a URI (SPIFFE), too.' },
   },
   xdsBackoffInitial: {
     name: 'XDS_CLIENT_BACKOFF_INITIAL_INTERVAL',

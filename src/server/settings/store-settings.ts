@@ -35,7 +35,7 @@ export const STORE_SETTINGS = {
     name: 'REDIS_SOCKET_TYPE',
     type: 'redis_socket_type',
     default: '',
-    help: '`tcp` or `unix`. Unset: what REDIS_URL looks like.',
+    help: '`tcp`: REDIS_URL is `host:port`; `unix`: it is a path, relative ones too. Unset: what it looks like.',
     reference: { default: 'unix' },
   },
   redisType: {
@@ -111,7 +111,7 @@ export const STORE_SETTINGS = {
     name: 'REDIS_TLS_CACERT',
     type: 'string',
     default: '',
-    help: 'File with the CA certificates for TLS to Redis. Unset: those Node ships.',
+    help: 'File with CA certificates for TLS to Redis, beside those that Node ships.',
     reference: { default: '' },
   },
   redisTlsClientCert: {
@@ -133,7 +133,7 @@ export const STORE_SETTINGS = {
     type: 'boolean',
     default: 'false',
     help: "Accept a Redis certificate that names another host. The certificate's issuer is still checked.",
-    reference: { default: 'false', differs: 'There the issuer is not checked either.' },
+    reference: { default: 'false' },
   },
   redisTimeout: {
     name: 'REDIS_TIMEOUT',
@@ -153,21 +153,21 @@ export const STORE_SETTINGS = {
     name: 'REDIS_STARTUP_INITIAL_INTERVAL',
     type: 'optional_duration',
     default: '',
-    help: 'First pause between tries to connect; 50ms when unset.',
+    help: 'First pause between tries to connect, until Redis was reached once; doubled each time. 50ms when unset, and always later.',
     reference: { default: '1s' },
   },
   redisStartupMax: {
     name: 'REDIS_STARTUP_MAX_INTERVAL',
     type: 'optional_duration',
     default: '',
-    help: 'Longest such pause; 1s when unset.',
+    help: 'Longest such pause; 500ms when unset, and always later.',
     reference: { default: '30s' },
   },
   redisStartupMaxElapsed: {
     name: 'REDIS_STARTUP_MAX_ELAPSED_TIME',
     type: 'duration',
     default: '0s',
-    help: 'weir ends when Redis was not reached within this time after the start; 0 for never.',
+    help: 'weir ends, with exit code 1, when Redis was not reached within this time after the start; 0 for never.',
     reference: { default: '0' },
   },
   redisMaxInFlight: {
@@ -188,7 +188,7 @@ export const STORE_SETTINGS = {
     name: 'CACHE_KEY_PREFIX',
     type: 'string',
     default: '',
-    help: 'Stands before every key in Redis.',
+    help: 'Stands before every key in Redis; may not hold `{`.',
     reference: { default: '' },
   },
   localCacheBytes: {

@@ -1,5 +1,6 @@
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
+import type { Refusal } from '../../service/should-rate-limit.js';
 import type { Settings } from '../settings-table.js';
 
 /** All metrics of one process, as prom-client gives and adds them up. */
@@ -28,7 +29,23 @@ export type ToWorker =
   /** All are there: they are in force from now on. */
   | { readonly kind: 'policies_end'; readonly version: string }
   | { readonly kind: 'metrics'; readonly id: number }
+  /** An encoded RateLimitRequest of `/json`; answered by {@link DecidedByWorker}. */
+  | {
+      readonly kind: 'decide';
+      readonly id: number;
+      readonly message: Uint8Array;
+      readonly patienceMicros: number;
+    }
   | { readonly kind: 'drain'; readonly why: string };
+
+/** An encoded RateLimitResponse, or what a Refusal says. */
+export interface DecidedByWorker {
+  readonly kind: 'decided';
+  readonly id: number;
+  readonly result:
+    | { readonly response: Uint8Array }
+    | { readonly refused: Refusal['kind']; readonly message: string };
+}
 
 /** What a worker says of itself. */
 export interface WorkerHealth {
@@ -46,5 +63,8 @@ export type FromWorker =
   | { readonly kind: 'listening'; readonly grpc: string; readonly health: WorkerHealth }
   /** It cannot start; the lines of a StartError. */
   | { readonly kind: 'failed'; readonly lines: readonly string[] }
+  /** It never reached Redis in the time it was given; the lines of a StartError. It goes on until it is told to drain. */
+  | { readonly kind: 'givenUp'; readonly lines: readonly string[] }
   | { readonly kind: 'health'; readonly health: WorkerHealth }
-  | { readonly kind: 'metrics'; readonly id: number; readonly metrics: MetricsJson };
+  | { readonly kind: 'metrics'; readonly id: number; readonly metrics: MetricsJson }
+  | DecidedByWorker;

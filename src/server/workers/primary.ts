@@ -5,16 +5,21 @@ import { Metrics } from '../../telemetry/metrics.js';
 import type { Closers } from '../closers.js';
 import { type HealthDetail, policyDetail } from '../endpoints.js';
 import { openHttpFront } from '../http-front.js';
+import type { Decide } from '../json-endpoint.js';
 import { openPolicies } from '../policies.js';
 import { measurePolicies } from '../policy-metrics.js';
+import { exposeReference } from '../prometheus.js';
 import { createServerLogger, logServing } from '../server-logger.js';
 import type { Settings } from '../settings-table.js';
 import type { RunningServer, StartContext } from '../start.js';
 import { StartError } from '../start-error.js';
+import { openStatsSinks } from '../stats-sinks.js';
 import { openTlsFiles } from '../tls-files.js';
 import { PolicyFeed } from './policy-feed.js';
 import { WorkerPool } from './worker-pool.js';
 
+/** How long answers to `/json` may take to be sent once the workers have ended. */
+const ANSWERS_SENT_MS = 1000;
 const NO_BUCKETS = { size: 0, bytes: 0, evictions: 0 };
 
 /** What forbids several workers with these settings; throws {@link StartError}. */
@@ -53,7 +58,7 @@ export async function openPrimary(
   const { version, terminal } = context;
   const log = createServerLogger(settings, terminal);
   for (const note of context.notes) log.warn(note);
-  const policies = await openPolicies(settings, log);
+  const policies = await openPolicies(settings, log, context.stopping);
   closers.add(async () => policies.close());
   const tls = openTlsFiles(settings, log);
   closers.add(async () => tls?.close());
@@ -67,6 +72,10 @@ export async function openPrimary(
   // The workers know about Redis; the smallest of all values is shown.
   metrics.storeUp(true);
 
+  let giveUp: (error: StartError) => void = () => {};
+  const failed = new Promise<StartError>((resolve) => {
+    giveUp = resolve;
+  });
   let draining = false;
   const feed = new PolicyFeed(
     () => policies.current(),
@@ -77,6 +86,8 @@ export async function openPrimary(
     entry: context.entry,
     scheduling: settings.workerScheduling,
     log,
+    onGivenUp: (error) => giveUp(error),
+    decisionTimeoutMs: settings.redisTimeout / 1000,
     start: () => ({
       kind: 'start',
       settings,
@@ -90,6 +101,9 @@ export async function openPrimary(
   addPoolMetrics(metrics, pool);
   let inForce = policies.current();
   measurePolicies(metrics, policies);
+  // Only loads of the policy: each worker sends what it decides.
+  exposeReference(settings, metrics, log);
+  openStatsSinks(settings, metrics, log, closers);
   policies.onReload(() => {
     if (policies.current() === inForce) return;
     inForce = policies.current();
@@ -126,18 +140,26 @@ export async function openPrimary(
   const metricsText = async (): Promise<string> =>
     pool.metricsText(await metrics.registry.getMetricsAsJSON());
   const onError = (error: unknown): void => log.error({ err: error }, 'unexpected error');
-  const front = await openHttpFront({ settings, clock, policies, metricsText, detail, onError }, closers);
+  const decide: Decide = (message, patienceMicros) => pool.decide(message, patienceMicros);
+  const front = await openHttpFront(
+    { settings, clock, policies, metricsText, detail, decide, onError },
+    closers,
+  );
+  const { http, debug } = front;
   // Workers listen through this process, which would hold on to the failure that the file of a killed process gives the first of them.
   if (settings.grpcUds !== '') await removeStaleSocket(settings.grpcUds);
   const grpc = await pool.start();
   const { workers } = settings;
-  logServing(log, { version, grpc, ...front, store: detail().store, workers }, policies.current(), clock);
+  logServing(log, { version, grpc, http, debug, store: detail().store, workers }, policies.current(), clock);
   return {
     reload: () => policies.reload('signal'),
+    failed,
     async drain(why) {
       draining = true;
       const patience = (settings.shutdownDrainDelay + settings.shutdownGrace) / 1000;
       await pool.drain(why, Math.min(patience, MAX_TIMER_MS / 2));
+      // Nobody is left to decide: what still runs is told so.
+      await front.drain(ANSWERS_SENT_MS);
       await closers.close();
       log.info('drained');
     },

@@ -1,7 +1,9 @@
 import cluster, { type Worker } from 'node:cluster';
+import type { Refusal } from '../../service/should-rate-limit.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { StartError } from '../start-error.js';
 import { AddedMetrics } from './added-metrics.js';
+import { ForwardedDecisions } from './forwarded-decisions.js';
 import { closeLostConnections } from './lost-connections.js';
 import type { FromWorker, MetricsJson, ToWorker, WorkerHealth } from './messages.js';
 
@@ -12,6 +14,10 @@ export interface WorkerPoolOptions {
   /** Who accepts connections; see README, "Workers". */
   readonly scheduling: 'round-robin' | 'kernel' | 'reuse-port';
   readonly log: Logger;
+  /** Told when no worker reached Redis in the time they were given. */
+  onGivenUp(error: StartError): void;
+  /** Longest that a decision may take, milliseconds (REDIS_TIMEOUT). */
+  readonly decisionTimeoutMs: number;
   /** What a worker starts with; asked again for each replacement. */
   start(): Extract<ToWorker, { kind: 'start' }>;
 }
@@ -56,15 +62,19 @@ export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #slots: Slot[];
   readonly #added = new AddedMetrics();
+  readonly #decisions: ForwardedDecisions;
   readonly #waitingMetrics = new Map<number, () => void>();
   #metricsId = 0;
   #closing = false;
+  /** Whether any worker ever reached Redis. */
+  #storeReached = false;
   #grpc = '';
   /** Set while starting: ends the start. */
   #onStarted: ((error?: StartError) => void) | undefined;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
+    this.#decisions = new ForwardedDecisions({ longestMs: options.decisionTimeoutMs });
     this.#slots = Array.from({ length: options.count }, () => ({
       worker: undefined,
       told: false,
@@ -112,6 +122,14 @@ export class WorkerPool {
     return this.#added.text([own, ...this.#slots.map(({ metrics }) => metrics)]);
   }
 
+  /** Decides by one of the workers that serve. */
+  decide(message: Uint8Array, patienceMicros: number): Promise<Uint8Array | Refusal> {
+    const serving = this.#slots.flatMap(({ worker, health }) =>
+      worker?.isConnected() === true && health !== undefined ? [worker] : [],
+    );
+    return this.#decisions.ask(serving, message, patienceMicros);
+  }
+
   /** Lets every worker drain and end; after `patienceMs` and a margin they are killed. */
   async drain(why: string, patienceMs: number): Promise<void> {
     this.#replaceNoMore();
@@ -151,7 +169,10 @@ export class WorkerPool {
     slot.startedMs = performance.now();
     closeLostConnections(worker);
     worker.on('message', (message: FromWorker) => this.#receive(slot, worker, message));
-    worker.once('exit', (code, signal) => this.#onExit(slot, signal ?? `exit code ${code}`));
+    worker.once('exit', (code, signal) => {
+      this.#decisions.lost(worker);
+      this.#onExit(slot, signal ?? `exit code ${code}`);
+    });
     // The channel breaks when a worker is killed while it is written to; its exit says the same.
     worker.on('error', () => {});
   }
@@ -166,9 +187,17 @@ export class WorkerPool {
         if (this.#onStarted === undefined) for (const line of message.lines) this.#options.log.error(line);
         else this.#onStarted(new StartError(message.lines));
         return;
+      case 'givenUp':
+        // One that takes the place of another may have come while Redis is away, which the others know to live with.
+        if (this.#storeReached) for (const line of message.lines) this.#options.log.error(line);
+        else (this.#onStarted ?? this.#options.onGivenUp)(new StartError(message.lines));
+        return;
       case 'metrics':
         slot.metrics = message.metrics;
         this.#waitingMetrics.get(message.id)?.();
+        return;
+      case 'decided':
+        this.#decisions.answered(message);
         return;
       case 'listening':
         this.#grpc = message.grpc;
@@ -177,6 +206,7 @@ export class WorkerPool {
       case 'health':
         slot.health = message.health;
     }
+    this.#storeReached ||= message.health.storeUp;
     if (this.#slots.every(({ health }) => health !== undefined)) this.#onStarted?.();
   }
 

@@ -4,6 +4,7 @@ import { PolicyBuilder, type PolicyItem } from '../../config/policy-transfer.js'
 import { openSlice } from '../../config/slices.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import { systemClock } from '../../limiter/clock.js';
+import { Refusal } from '../../service/should-rate-limit.js';
 import { Closers } from '../closers.js';
 import { type GrpcService, openGrpcService, type PolicySource, type TlsSource } from '../grpc-service.js';
 import { createServerLogger } from '../server-logger.js';
@@ -79,6 +80,8 @@ class Worker {
   readonly #policies: ReceivedPolicies;
   readonly #tls: ReceivedTls | undefined;
   readonly #service: GrpcService;
+  #deciding = 0;
+  #onDecided: (() => void) | undefined;
 
   constructor(start: StartMessage, closers: Closers) {
     const { settings, version } = start;
@@ -90,6 +93,7 @@ class Worker {
       { settings, version, policies: this.#policies, tls: this.#tls, clock: systemClock, log },
       closers,
     );
+    this.#service.onGivenUp(({ lines }) => send({ kind: 'givenUp', lines }));
     this.#service.onHealth(() => send({ kind: 'health', health: this.#health() }));
   }
 
@@ -110,9 +114,29 @@ class Worker {
     send({ kind: 'metrics', id, metrics: await this.#service.metrics.registry.getMetricsAsJSON() });
   }
 
+  async decide({ id, message, patienceMicros }: Extract<ToWorker, { kind: 'decide' }>): Promise<void> {
+    this.#deciding++;
+    const decided = await this.#service.decide(message, patienceMicros);
+    const result =
+      decided instanceof Refusal
+        ? { refused: decided.kind, message: decided.message }
+        : { response: decided };
+    await sent({ kind: 'decided', id, result });
+    this.#deciding--;
+    if (this.#deciding === 0) this.#onDecided?.();
+  }
+
   async drain(why: string): Promise<void> {
-    await this.#service.drain(why);
+    await this.#service.drain(why, () => this.#decided());
     await this.#closers.close();
+  }
+
+  /** Resolves when no decision for the primary runs; each ends by its deadline. */
+  #decided(): Promise<void> {
+    if (this.#deciding === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onDecided = resolve;
+    });
   }
 
   #health(): WorkerHealth {
@@ -127,6 +151,14 @@ class Worker {
 /** A primary that is gone gets nothing; Node.js ends this process then. */
 function send(message: FromWorker): void {
   if (process.connected) process.send?.(message);
+}
+
+/** {@link send}, once the message is on its way: this process may end then. */
+function sent(message: FromWorker): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.connected) process.send?.(message, undefined, undefined, () => resolve());
+    else resolve();
+  });
 }
 
 /**
@@ -155,6 +187,7 @@ export function runWorker(): Promise<boolean> {
       else if (message.kind === 'policies_end') worker?.policies.end(message.version);
       else if (message.kind === 'tls') worker?.replaceTls(message.material);
       else if (message.kind === 'metrics') worker?.sendMetrics(message.id).catch(reject);
+      else if (message.kind === 'decide') worker?.decide(message).catch(reject);
       else if (worker === undefined) resolve(true);
       else worker.drain(message.why).then(() => resolve(true), reject);
     });

@@ -19,11 +19,16 @@ export interface RedisAddressOverrides {
   readonly password?: string;
   readonly db?: number;
   readonly tls?: boolean;
+  /** How the address is meant (REDIS_SOCKET_TYPE): `unix` makes it a path, relative ones too. Absent: what it looks like. */
+  readonly socketType?: 'tcp' | 'unix';
 }
 
 const DEFAULT_PORT = 6379;
 const FORMS =
   'use host:port, [::1]:6379, the path of a socket, redis://user:password@host:port/db, rediss:// for TLS, or unix:///path?db=1';
+
+/** What may stand behind the `?` of a URL. */
+const PARAMETERS: readonly string[] = ['db', 'username', 'password'];
 
 type Parts = Omit<RedisAddress, 'redactedAddress' | 'tls' | 'db'> & { tls: boolean; db: number };
 
@@ -34,7 +39,8 @@ type Parts = Omit<RedisAddress, 'redactedAddress' | 'tls' | 'db'> & { tls: boole
  * Throws an Error that says what is wrong and never shows a password.
  */
 export function parseRedisUrl(url: string, overrides: RedisAddressOverrides = {}): RedisAddress {
-  const parts = { ...parse(url.trim()), ...defined(overrides) };
+  const { socketType, ...given } = overrides;
+  const parts = { ...parseAs(url.trim(), socketType), ...defined(given) };
   if (parts.path !== undefined && parts.tls) {
     throw new Error('Redis address: a Unix domain socket has no TLS; drop TLS or use rediss://host:port');
   }
@@ -44,13 +50,36 @@ export function parseRedisUrl(url: string, overrides: RedisAddressOverrides = {}
   return { ...parts, redactedAddress: redacted(parts) };
 }
 
+function parseAs(url: string, socketType: 'tcp' | 'unix' | undefined): Parts {
+  const scheme = schemeOf(url);
+  if (socketType === 'unix') {
+    if (scheme !== undefined && scheme !== 'unix') {
+      throw new Error(
+        `Redis address: a ${scheme}:// URL is no Unix domain socket, but the socket type is unix`,
+      );
+    }
+    return scheme === undefined && url !== '' ? { path: url, tls: false, db: 0 } : parse(url);
+  }
+  const parts = parse(url);
+  if (socketType === 'tcp' && parts.path !== undefined) {
+    throw new Error(
+      'Redis address: it names a Unix domain socket, but the socket type is tcp; write host:port',
+    );
+  }
+  return parts;
+}
+
+function schemeOf(url: string): string | undefined {
+  return /^([a-z][a-z0-9+.-]*):\/\//i.exec(url)?.[1]?.toLowerCase();
+}
+
 function parse(url: string): Parts {
   if (url === '') throw new Error(`Redis address is empty; ${FORMS}`);
   if (url.includes(',')) {
     throw new Error('Redis address: several addresses (cluster, sentinel) are not supported; name one Redis');
   }
   if (url.startsWith('/') || url.startsWith('.')) return { path: url, tls: false, db: 0 };
-  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(url)?.[1]?.toLowerCase();
+  const scheme = schemeOf(url);
   if (scheme === undefined) return parseHostPort(url);
   if (scheme === 'unix') return parseUnix(url);
   if (scheme === 'redis' || scheme === 'rediss') return parseTcp(url, scheme === 'rediss');
@@ -81,6 +110,7 @@ function parseUnix(url: string): Parts {
     path,
     tls: false,
     db: database(undefined, params),
+    ...queryLogin(params),
     ...credentials(colon < 0 ? user : user.slice(0, colon), colon < 0 ? '' : user.slice(colon + 1)),
   };
 }
@@ -102,6 +132,7 @@ function parseTcp(url: string, tls: boolean): Parts {
     port: port(parsed.port === '' ? undefined : parsed.port),
     tls,
     db: database(db === '' ? undefined : db, parsed.searchParams),
+    ...queryLogin(parsed.searchParams),
     ...credentials(parsed.username, parsed.password),
   };
 }
@@ -117,9 +148,9 @@ function port(text: string | undefined): number {
 
 function database(path: string | undefined, params: URLSearchParams): number {
   for (const name of params.keys()) {
-    if (name !== 'db') {
+    if (!PARAMETERS.includes(name)) {
       throw new Error(
-        `Redis address: unknown parameter ${JSON.stringify(name.slice(0, 40))}; only db is known`,
+        `Redis address: unknown parameter ${JSON.stringify(name.slice(0, 40))}; known are ${PARAMETERS.join(', ')}`,
       );
     }
   }
@@ -139,6 +170,16 @@ function credentials(user: string, password: string): { username?: string; passw
   };
 }
 
+/** The login of `redis://host?username=u&password=p`, which what stands before the host beats. */
+function queryLogin(params: URLSearchParams): { username?: string; password?: string } {
+  const username = params.get('username') ?? '';
+  const password = params.get('password') ?? '';
+  return {
+    ...(username === '' ? {} : { username }),
+    ...(password === '' ? {} : { password }),
+  };
+}
+
 function decode(text: string, what: string): string {
   try {
     return decodeURIComponent(text);
@@ -154,6 +195,7 @@ function redacted(parts: Parts): string {
   return `${parts.tls ? 'rediss' : 'redis'}://${host}:${parts.port}${db === '' ? '' : `/${db}`}`;
 }
 
-function defined(overrides: RedisAddressOverrides): RedisAddressOverrides {
-  return Object.fromEntries(Object.entries(overrides).filter(([, value]) => value !== undefined));
+function defined<T extends object>(overrides: T): Partial<T> {
+  const entries = Object.entries(overrides).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as Partial<T>;
 }

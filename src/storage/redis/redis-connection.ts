@@ -1,13 +1,14 @@
-import { createSecureContext } from 'node:tls';
-import { Redis, type RedisOptions } from 'ioredis';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import type { RedisOptions } from 'ioredis';
 import { CircuitBreaker } from './circuit-breaker.js';
 import type { RedisAddress } from './redis-address.js';
+import { LoginRedis, type RedisLogin } from './redis-login.js';
 import { RespPipe } from './resp-pipe.js';
 import { serverAdvice } from './server-advice.js';
 
 /** TLS settings of a Redis connection, as node:tls takes them. Certificates and keys are PEM texts. */
 export interface RedisTlsOptions {
-  readonly ca?: string;
+  readonly ca?: string | string[];
   readonly cert?: string;
   readonly key?: string;
   readonly servername?: string;
@@ -22,10 +23,22 @@ export type RedisLog = (level: 'info' | 'warn' | 'error', message: string) => vo
 /** Sends one command; rejects with Redis's error, or at once when the connection is lost. */
 export type SendCommand = (name: string, args: string[]) => Promise<unknown>;
 
+/** Pauses between attempts to connect: each twice the one before, milliseconds. */
+export interface RetryPauses {
+  readonly firstMs: number;
+  readonly longestMs: number;
+}
+
 /** Settings of {@link RedisConnection}. */
 export interface RedisConnectionOptions {
   readonly address: RedisAddress;
   readonly tls: RedisTlsOptions | undefined;
+  /**
+   * Asked before each connection in place of what `address` says. What it throws is logged, and the login before it used again.
+   */
+  readonly login?: (() => RedisLogin) | undefined;
+  /** Pauses between attempts until Redis was reached for the first time. */
+  readonly startup?: RetryPauses | undefined;
   /** Failures in a row that open the circuit breaker. */
   readonly breakerFailures: number;
   /** Text of the script to load on each new connection. */
@@ -54,8 +67,7 @@ export interface RedisConnectionEvents {
 }
 
 // With these, service is back well within two seconds of Redis.
-const FIRST_RETRY_MS = 50;
-const LONGEST_RETRY_MS = 500;
+export const DEFAULT_RETRY: RetryPauses = { firstMs: 50, longestMs: 500 };
 const FIRST_PROBE_MS = 100;
 /** A connection, its handshake and a probe may each take this long. */
 const CONNECT_TIMEOUT_MS = 1000;
@@ -81,11 +93,15 @@ const MAX_REASONS = 10;
 export class RedisConnection {
   private readonly options: RedisConnectionOptions;
   private readonly events: RedisConnectionEvents;
-  private readonly client: Redis;
+  private readonly client: LoginRedis;
   private readonly breaker: CircuitBreaker;
+  private readonly tlsContext: SecureContext | undefined;
   private pipe: RespPipe | undefined;
   private readonly loggedReasons = new Set<string>();
+  /** The login of the latest connection. */
+  private login: RedisLogin;
   private lastError = '';
+  private everUp = false;
   private isUp = false;
   private upSince = 0;
   /** Whether the next `up` is worth a line; so is the first. */
@@ -110,15 +126,18 @@ export class RedisConnection {
     this.events = events;
     this.breaker = new CircuitBreaker(options.breakerFailures);
     const { address } = options;
-    // ioredis gives up for ever when a TLS socket cannot be made: better to hear of it at start.
-    if (address.tls) createSecureContext({ ...options.tls });
-    this.client = new Redis(this.clientOptions());
+    this.login = address;
+    // ioredis gives up for ever when a TLS socket cannot be made: better to hear of it at start. Reading a hundred certificates takes
+    // milliseconds, so it is done once.
+    this.tlsContext = address.tls ? createSecureContext({ ...options.tls }) : undefined;
+    this.client = new LoginRedis(this.clientOptions(), () => this.currentLogin());
     this.client.on('error', (error: Error) => {
       this.lastError = error.message;
     });
     this.client.on('connect', () => this.watchHandshake());
     this.client.on('ready', () => this.onReady());
     this.client.on('close', () => this.onClose());
+    this.client.connect().catch(ignore);
   }
 
   /** Whether calls may be made. */
@@ -179,9 +198,7 @@ export class RedisConnection {
       ...(address.path === undefined
         ? { host: address.host as string, port: address.port as number }
         : { path: address.path }),
-      ...(address.tls ? { tls: { ...tls } } : {}),
-      ...(address.username === undefined ? {} : { username: address.username }),
-      ...(address.password === undefined ? {} : { password: address.password }),
+      ...(this.tlsContext === undefined ? {} : { tls: { ...tls, secureContext: this.tlsContext } }),
       db: address.db,
       // RESP2: all that integers need, and every proxy speaks it.
       protocol: 2,
@@ -196,8 +213,22 @@ export class RedisConnection {
       maxRetriesPerRequest: 0,
       connectTimeout: CONNECT_TIMEOUT_MS,
       disconnectTimeout: 100,
-      retryStrategy: () => Math.min(FIRST_RETRY_MS * 2 ** this.attempts++, LONGEST_RETRY_MS),
+      retryStrategy: () => this.retryPause(),
     };
+  }
+
+  private retryPause(): number {
+    const { firstMs, longestMs } = (this.everUp ? undefined : this.options.startup) ?? DEFAULT_RETRY;
+    return Math.min(firstMs * 2 ** this.attempts++, longestMs);
+  }
+
+  private currentLogin(): RedisLogin {
+    try {
+      this.login = this.options.login?.() ?? this.login;
+    } catch (error) {
+      this.logOnce('warn', (error as Error).message);
+    }
+    return this.login;
   }
 
   private watchHandshake(): void {
@@ -292,7 +323,7 @@ export class RedisConnection {
 
   private probeLater(): void {
     clearTimeout(this.probeTimer);
-    const delay = Math.min(FIRST_PROBE_MS * 2 ** this.probes++, LONGEST_RETRY_MS);
+    const delay = Math.min(FIRST_PROBE_MS * 2 ** this.probes++, DEFAULT_RETRY.longestMs);
     this.probeTimer = setTimeout(() => this.probe(), delay);
   }
 
@@ -301,6 +332,7 @@ export class RedisConnection {
     this.lastError = '';
     if (this.isUp) return;
     this.isUp = true;
+    this.everUp = true;
     this.upSince = performance.now();
     if (this.loggedDown) this.options.log('info', `Redis ${this.options.address.redactedAddress} is up`);
     this.loggedDown = false;
@@ -314,15 +346,21 @@ export class RedisConnection {
       this.probes = 0;
       this.loggedReasons.clear();
     }
-    if (this.loggedReasons.size < MAX_REASONS && !this.loggedReasons.has(reason)) {
-      this.loggedReasons.add(reason);
+    const { redactedAddress } = this.options.address;
+    if (this.logOnce('error', `Redis ${redactedAddress} is away, trying on: ${reason}`)) {
       this.loggedDown = true;
-      const { redactedAddress } = this.options.address;
-      this.options.log('error', `Redis ${redactedAddress} is away, trying on: ${reason}`);
     }
     if (!this.isUp) return;
     this.isUp = false;
     this.events.down(reason);
+  }
+
+  /** Logs each sentence once an outage, and not too many. Returns whether it did. */
+  private logOnce(level: 'warn' | 'error', sentence: string): boolean {
+    if (this.loggedReasons.size >= MAX_REASONS || this.loggedReasons.has(sentence)) return false;
+    this.loggedReasons.add(sentence);
+    this.options.log(level, sentence);
+    return true;
   }
 
   /** Once per process: warns of a Redis that will not keep buckets. One that may not be asked is not. */

@@ -1,12 +1,17 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
 import type { RedisAddress } from './redis-address.js';
-import type { RedisLog, RedisTlsOptions } from './redis-connection.js';
+import type { RedisLog, RedisTlsOptions, RetryPauses } from './redis-connection.js';
+import type { RedisLogin } from './redis-login.js';
 
 /** Settings of RedisStore. */
 export interface RedisStoreOptions {
   readonly address: RedisAddress;
   /** Used when `address.tls`. */
   readonly tls?: RedisTlsOptions;
+  /** Asked before each connection in place of what `address` says; what it throws is logged, and the login before it used again. */
+  readonly login?: () => RedisLogin;
+  /** Pauses between attempts until Redis was reached for the first time; default as later. */
+  readonly startup?: RetryPauses;
   /** Longest wait for an answer, in microseconds (REDIS_TIMEOUT); default 2 s. A request's own deadline may be sooner. */
   readonly timeoutMicros?: number;
   /** Whether windows count the hits of denied requests; default true. */

@@ -101,6 +101,8 @@ export class RedisStore implements BucketStore {
       {
         address: options.address,
         tls: options.tls,
+        login: options.login,
+        startup: options.startup,
         breakerFailures: options.breakerFailures ?? DEFAULT_BREAKER_FAILURES,
         script: this.script.text,
         probe: (send) => this.probe(send),

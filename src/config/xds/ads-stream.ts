@@ -1,0 +1,117 @@
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientDuplexStream,
+  Metadata,
+  type StatusObject,
+  status,
+} from '@grpc/grpc-js';
+import {
+  type DiscoveryCodec,
+  type DiscoveryRequest,
+  type DiscoveryResponse,
+  STREAM_PATH,
+} from './discovery.js';
+
+/** How to reach a management server. */
+export interface AdsAddress {
+  /** `host:port`, or another target of gRPC. */
+  readonly target: string;
+  /** Asked for each connection, so that renewed certificates are taken; a throw is a connection that failed. */
+  credentials(): ChannelCredentials;
+  /** The name to ask for in the TLS handshake, in the place of the target's. */
+  readonly serverName: string | undefined;
+  /** Sent as headers of the call. */
+  readonly headers: ReadonlyMap<string, string>;
+  /** Longest wait for a connection, milliseconds. 0: for ever. */
+  readonly connectTimeoutMs: number;
+  /** Largest message that is taken, bytes. */
+  readonly maxMessageBytes: number;
+  /** A connection that is silent for so long is asked for a sign of life, milliseconds; see {@link KEEPALIVE_MS}. */
+  readonly keepaliveMs: number;
+  /** How long that sign may take, milliseconds. */
+  readonly keepaliveTimeoutMs: number;
+}
+
+/** grpc-go's servers end connections that ask more often than every five minutes, unless told otherwise (keepalive.EnforcementPolicy). */
+export const KEEPALIVE_MS = 310_000;
+export const KEEPALIVE_TIMEOUT_MS = 20_000;
+
+export interface AdsStreamListener {
+  connected(): void;
+  received(response: DiscoveryResponse): void;
+  /** Told once, and nothing afterwards; not after `close`. */
+  ended(reason: string): void;
+}
+
+/** Metadata of gRPC. Throws an Error for a name that can be no header. */
+export function toMetadata(headers: ReadonlyMap<string, string>): Metadata {
+  const metadata = new Metadata();
+  for (const [name, value] of headers) metadata.set(name, name.endsWith('-bin') ? Buffer.from(value) : value);
+  return metadata;
+}
+
+/** One ADS stream on a connection of its own, which ends with it. */
+export class AdsStream {
+  readonly #client: Client;
+  readonly #call: ClientDuplexStream<DiscoveryRequest, DiscoveryResponse>;
+  readonly #listener: AdsStreamListener;
+  #ended = false;
+
+  /** Connects at once. Throws an Error where nothing can be tried: files that cannot be read, a target that is none. */
+  constructor(address: AdsAddress, codec: DiscoveryCodec, listener: AdsStreamListener) {
+    this.#listener = listener;
+    this.#client = new Client(address.target, address.credentials(), {
+      'grpc.max_receive_message_length': address.maxMessageBytes,
+      'grpc.keepalive_time_ms': address.keepaliveMs,
+      'grpc.keepalive_timeout_ms': address.keepaliveTimeoutMs,
+      // A connection of an earlier stream was made with that one's certificates.
+      'grpc.use_local_subchannel_pool': 1,
+      // Retries would keep what was sent in memory for as long as the stream lasts.
+      'grpc.enable_retries': 0,
+      'grpc.service_config_disable_resolution': 1,
+      ...(address.serverName !== undefined && {
+        'grpc.ssl_target_name_override': address.serverName,
+        'grpc.default_authority': address.serverName,
+      }),
+    });
+    this.#call = this.#client.makeBidiStreamRequest(
+      STREAM_PATH,
+      codec.encodeRequest,
+      codec.decodeResponse,
+      toMetadata(address.headers),
+    );
+    this.#call.on('data', (response: DiscoveryResponse) => {
+      if (!this.#ended) listener.received(response);
+    });
+    // Said again by the status.
+    this.#call.on('error', () => {});
+    this.#call.on('status', (ending: StatusObject) => this.#end(reasonOf(ending)));
+    const deadline = address.connectTimeoutMs === 0 ? Infinity : Date.now() + address.connectTimeoutMs;
+    this.#client.waitForReady(deadline, (error) => {
+      if (this.#ended) return;
+      if (error === undefined) listener.connected();
+      else this.#end(`no connection within ${address.connectTimeoutMs} ms`);
+    });
+  }
+
+  send(request: DiscoveryRequest): void {
+    if (!this.#ended) this.#call.write(request);
+  }
+
+  close(): void {
+    this.#ended = true;
+    this.#call.cancel();
+    this.#client.close();
+  }
+
+  #end(reason: string): void {
+    if (this.#ended) return;
+    this.close();
+    this.#listener.ended(reason);
+  }
+}
+
+function reasonOf({ code, details }: StatusObject): string {
+  return code === status.OK ? 'the server ended the stream' : `${status[code]}: ${details}`;
+}

@@ -1,0 +1,40 @@
+import { type ConfigProblem, WHOLE_FILE } from '../config-problem.js';
+import { type LoadedPolicies, loadDocuments } from '../load-policies.js';
+import type { YamlValue } from '../yaml-document.js';
+import { type DiscoveryCodec, RATE_LIMIT_CONFIG_TYPE, type Resource } from './discovery.js';
+import { toDocument } from './rate-limit-config.js';
+
+/**
+ * Checks and compiles the resources of one update, as files of a directory are. Messages name a resource by its name, one without a name by
+ * its place. Never throws: everything wrong is in `errors`.
+ */
+export function loadUpdate(
+  resources: readonly Resource[],
+  codec: DiscoveryCodec,
+  options: { readonly mergeDomains: boolean },
+): LoadedPolicies {
+  const errors: ConfigProblem[] = [];
+  const sources: { readonly name: string; readonly document: YamlValue }[] = [];
+  resources.forEach((resource, index) => {
+    const place = `resource ${index + 1}`;
+    const refuse = (message: string): void => {
+      errors.push({ file: place, ...WHOLE_FILE, path: '', message });
+    };
+    if (resource.typeUrl !== RATE_LIMIT_CONFIG_TYPE) {
+      refuse(`its type is "${resource.typeUrl.slice(0, 200)}"; send ${RATE_LIMIT_CONFIG_TYPE}`);
+      return;
+    }
+    try {
+      const config = codec.decodeConfig(resource.value);
+      sources.push({ name: config.name === '' ? place : config.name, document: toDocument(config) });
+    } catch (error) {
+      refuse(
+        `its bytes are no RateLimitConfig (${(error as Error).message}); send one as protobuf encodes it`,
+      );
+    }
+  });
+  // Their order means nothing, and differs from one management server to the next: replicas must agree all the same.
+  sources.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  const loaded = loadDocuments(sources, options);
+  return { ...loaded, errors: [...errors, ...loaded.errors] };
+}

@@ -1,0 +1,78 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+/** Why a request has no body to answer. */
+export type NoBody = 'draining' | 'busy' | 'too large' | 'gone';
+
+/** What POST requests of one port may take together; further ones are refused. */
+export interface PostLimits {
+  readonly maxCalls: number;
+  /** Bytes of bodies kept at once; a single one may be longer. */
+  readonly maxHeldBytes: number;
+}
+
+export const POST_LIMITS: PostLimits = { maxCalls: 1024, maxHeldBytes: 64 * 1024 * 1024 };
+
+/** Reads the bodies of POST requests: bounds what they hold in memory, and knows which are not answered yet. */
+export class PostCalls {
+  readonly #limits: PostLimits;
+  #running = 0;
+  #heldBytes = 0;
+  #draining = false;
+  #onIdle: (() => void) | undefined;
+
+  constructor(limits: PostLimits = POST_LIMITS) {
+    this.#limits = limits;
+  }
+
+  /** The body of `request`, which counts as running until `response` is sent or lost. */
+  async read(request: IncomingMessage, response: ServerResponse, maxBytes: number): Promise<Buffer | NoBody> {
+    if (this.#draining) return 'draining';
+    if (this.#running >= this.#limits.maxCalls) return 'busy';
+    // Node.js knows the length of the body, or that it comes in chunks.
+    const length = Number(request.headers['content-length'] ?? 0);
+    if (length > maxBytes) return 'too large';
+    this.#running++;
+    const chunks: Buffer[] = [];
+    let size = 0;
+    response.once('close', () => {
+      this.#running--;
+      this.#heldBytes -= size;
+      if (this.#running === 0) this.#onIdle?.();
+    });
+    return new Promise((resolve) => {
+      const onData = (chunk: Buffer): void => {
+        const ofOthers = this.#heldBytes - size;
+        const held = this.#heldBytes + chunk.length;
+        if (size + chunk.length > maxBytes) stop('too large');
+        else if (ofOthers > 0 && held > this.#limits.maxHeldBytes) stop('busy');
+        else {
+          size += chunk.length;
+          this.#heldBytes = held;
+          chunks.push(chunk);
+        }
+      };
+      const stop = (reason: NoBody): void => {
+        request.off('data', onData);
+        chunks.length = 0;
+        resolve(reason);
+      };
+      request.on('data', onData);
+      request.once('end', () => resolve(Buffer.concat(chunks)));
+      request.once('error', () => stop('gone'));
+      request.once('close', () => stop('gone'));
+    });
+  }
+
+  /** Refuses further calls; resolves when none is running, at the latest after `graceMs`. */
+  async drain(graceMs: number): Promise<void> {
+    this.#draining = true;
+    if (this.#running === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, graceMs);
+      this.#onIdle = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}

@@ -1,0 +1,150 @@
+import { readFileSync } from 'node:fs';
+import { createSecureContext, rootCertificates } from 'node:tls';
+import { parseRedisUrl, type RedisAddress } from '../storage/redis/redis-address.js';
+import { DEFAULT_RETRY, type RedisTlsOptions, type RetryPauses } from '../storage/redis/redis-connection.js';
+import { DEFAULT_KEY_PREFIX } from '../storage/redis/redis-key.js';
+import { parseLogin, type RedisLogin } from '../storage/redis/redis-login.js';
+import type { RedisStoreOptions } from '../storage/redis/redis-store-options.js';
+import type { Settings } from './settings-table.js';
+import { StartError } from './start-error.js';
+
+/** The settings of one Redis; `variable` names them, as in `REDIS_URL`. */
+interface Instance {
+  readonly variable: 'REDIS' | 'REDIS_PERSECOND';
+  readonly url: string;
+  readonly auth: string;
+  readonly authFile: string;
+  readonly socketType: Settings['redisSocketType'];
+  readonly tls: boolean;
+  readonly timeoutMicros: number;
+}
+
+/** REDIS_URL and what goes with it, as options of a store. Throws {@link StartError}. */
+export function mainRedis(settings: Settings): RedisStoreOptions {
+  return instanceOptions(settings, {
+    variable: 'REDIS',
+    url: settings.redisUrl,
+    auth: settings.redisAuth,
+    authFile: settings.redisAuthFile,
+    socketType: settings.redisSocketType,
+    tls: settings.redisTls,
+    timeoutMicros: settings.redisTimeout,
+  });
+}
+
+/** REDIS_PERSECOND_URL and what goes with it; undefined when windows of a second have no Redis of their own. Throws {@link StartError}. */
+export function perSecondRedis(settings: Settings): RedisStoreOptions | undefined {
+  if (!settings.perSecond) return undefined;
+  return instanceOptions(settings, {
+    variable: 'REDIS_PERSECOND',
+    url: settings.perSecondUrl,
+    auth: settings.perSecondAuth,
+    authFile: settings.perSecondAuthFile,
+    socketType: settings.perSecondSocketType,
+    tls: settings.perSecondTls,
+    timeoutMicros: settings.perSecondTimeout ?? settings.redisTimeout,
+  });
+}
+
+function instanceOptions(settings: Settings, instance: Instance): RedisStoreOptions {
+  const address = addressOf(instance);
+  return {
+    address,
+    ...(address.tls ? { tls: tlsOptions(settings) } : {}),
+    ...(instance.authFile === ''
+      ? {}
+      : { login: loginFile(`${instance.variable}_AUTH_FILE`, instance.authFile) }),
+    startup: startupPauses(settings),
+    timeoutMicros: instance.timeoutMicros,
+    countDeniedHits: !settings.stopIncrementWhenOver,
+    maxInFlight: settings.redisMaxInFlight,
+    keysPerCall: settings.redisBatchKeys,
+    keyPrefix: keyPrefix(settings.cacheKeyPrefix),
+  };
+}
+
+function addressOf({ variable, url, auth, socketType, tls }: Instance): RedisAddress {
+  try {
+    return parseRedisUrl(url, {
+      ...parseLogin(auth),
+      ...(tls ? { tls } : {}),
+      ...(socketType === '' ? {} : { socketType }),
+    });
+  } catch (error) {
+    const names = [
+      `${variable}_URL`,
+      ...(socketType === '' ? [] : [`${variable}_SOCKET_TYPE`]),
+      ...(tls ? [`${variable}_TLS`] : []),
+    ];
+    throw new StartError([`${names.join(', ')}: ${(error as Error).message}`]);
+  }
+}
+
+/** Reads the file of a login at each call; it must be there at start. */
+function loginFile(variable: string, file: string): () => RedisLogin {
+  const read = (): RedisLogin => {
+    try {
+      return parseLogin(readFileSync(file, 'utf8').replace(/\r?\n$/, ''));
+    } catch (error) {
+      throw new Error(`${variable}: cannot read ${file}: ${(error as Error).message}`);
+    }
+  };
+  try {
+    read();
+  } catch (error) {
+    throw new StartError([(error as Error).message]);
+  }
+  return read;
+}
+
+/** Those of the settings until Redis was reached, with the usual ones where they say nothing. */
+function startupPauses({ redisStartupInitial, redisStartupMax }: Settings): RetryPauses {
+  const ms = (micros: number | undefined, usual: number): number =>
+    micros === undefined || micros === 0 ? usual : micros / 1000;
+  const firstMs = ms(redisStartupInitial, DEFAULT_RETRY.firstMs);
+  return { firstMs, longestMs: ms(redisStartupMax, Math.max(firstMs, DEFAULT_RETRY.longestMs)) };
+}
+
+/** The hash tag of a Redis Cluster is what stands in the first braces of a key, and must be ours. */
+function keyPrefix(prefix: string): string {
+  if (prefix.includes('{')) {
+    throw new StartError([
+      'CACHE_KEY_PREFIX: it holds "{", which in a Redis Cluster begins what chooses the node: weir puts the tenant there, so ' +
+        'that all its buckets are decided at once; choose a prefix without "{"',
+    ]);
+  }
+  return prefix + DEFAULT_KEY_PREFIX;
+}
+
+function tlsOptions(settings: Settings): RedisTlsOptions {
+  const read = (variable: string, file: string): string => {
+    try {
+      return readFileSync(file, 'utf8');
+    } catch (error) {
+      throw new StartError([`${variable}: cannot read ${file}: ${(error as Error).message}`]);
+    }
+  };
+  const { redisTlsCaCert, redisTlsClientCert, redisTlsClientKey } = settings;
+  if ((redisTlsClientCert === '') !== (redisTlsClientKey === '')) {
+    const [set, unset] = ['REDIS_TLS_CLIENT_CERT', 'REDIS_TLS_CLIENT_KEY'];
+    const missing = redisTlsClientKey === '' ? unset : set;
+    throw new StartError([
+      `${missing}: a client certificate needs its key, and a key its certificate; set both`,
+    ]);
+  }
+  const options = {
+    ...(redisTlsCaCert === '' ? {} : { ca: [...rootCertificates, read('REDIS_TLS_CACERT', redisTlsCaCert)] }),
+    ...(redisTlsClientCert === '' ? {} : { cert: read('REDIS_TLS_CLIENT_CERT', redisTlsClientCert) }),
+    ...(redisTlsClientKey === '' ? {} : { key: read('REDIS_TLS_CLIENT_KEY', redisTlsClientKey) }),
+    ...(settings.redisTlsSkipHostname ? { checkServerIdentity: () => undefined } : {}),
+  };
+  try {
+    createSecureContext(options);
+  } catch (error) {
+    const variables = 'REDIS_TLS_CACERT, REDIS_TLS_CLIENT_CERT, REDIS_TLS_CLIENT_KEY';
+    throw new StartError([
+      `${variables}: not usable as PEM certificates and key: ${(error as Error).message}`,
+    ]);
+  }
+  return options;
+}

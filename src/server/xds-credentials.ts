@@ -1,0 +1,62 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
+import { holdsSubjectAltName } from '../h2/tls-material.js';
+import type { Settings } from './settings-table.js';
+
+const CERT = 'CONFIG_GRPC_XDS_CLIENT_TLS_CERT';
+const KEY = 'CONFIG_GRPC_XDS_CLIENT_TLS_KEY';
+const CA = 'CONFIG_GRPC_XDS_SERVER_TLS_CACERT';
+
+/**
+ * Credentials for a connection to the management server, from the files as they are now. Throws an Error that names the variable and the file
+ * when one cannot be used.
+ */
+export function xdsCredentials(settings: Settings): ChannelCredentials {
+  if (!settings.xdsUseTls) return credentials.createInsecure();
+  const { xdsTlsCert, xdsTlsKey, xdsTlsCaCert, xdsTlsSan } = settings;
+  const ca = readPem(CA, xdsTlsCaCert);
+  const cert = readPem(CERT, xdsTlsCert);
+  const key = readPem(KEY, xdsTlsKey);
+  try {
+    // Node.js passes over a text in which there is no certificate, and nobody would be trusted.
+    if (ca !== null) new X509Certificate(ca);
+    return credentials.createSsl(ca, key, cert, xdsTlsSan === '' ? {} : checkName(xdsTlsSan));
+  } catch (error) {
+    throw new Error(
+      `${CA}, ${CERT}, ${KEY}: not usable as PEM certificates and key: ${(error as Error).message}`,
+    );
+  }
+}
+
+/** The certificate must hold this name, whatever host the connection leads to. */
+function checkName(name: string): Parameters<typeof credentials.createSsl>[3] {
+  return {
+    checkServerIdentity: (_host, { raw }) =>
+      holdsSubjectAltName(new X509Certificate(raw), name)
+        ? undefined
+        : new Error(
+            `the server's certificate does not hold the name ${name} (CONFIG_GRPC_XDS_SERVER_TLS_SAN)`,
+          ),
+  };
+}
+
+function readPem(variable: string, path: string): Buffer | null {
+  if (path === '') return null;
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new Error(`${variable}: cannot read ${path}: ${(error as Error).message}`);
+  }
+}
+
+/**
+ * The name to ask for in the handshake where CONFIG_GRPC_XDS_SERVER_TLS_SAN gives one. Addresses and URIs are none (RFC 6066 section 3): then the
+ * host of the target is asked for.
+ */
+export function xdsServerName({ xdsUseTls, xdsTlsSan }: Settings): string | undefined {
+  return xdsUseTls && xdsTlsSan !== '' && !xdsTlsSan.includes(':') && isIP(xdsTlsSan) === 0
+    ? xdsTlsSan
+    : undefined;
+}

@@ -1,0 +1,194 @@
+/* `/json`: ShouldRateLimit for callers without gRPC, from outside. */
+import { request } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { freePorts } from '../support/free-port.js';
+import { type HttpAnswer, httpRequest } from '../support/http-client.js';
+import { type RedisServer, startRedis } from '../support/redis-server.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - { key: two, rate_limit: { name: two, unit: day, requests_per_unit: 2 } }
+  - { key: many, rate_limit: { unit: day, requests_per_unit: 1000000 } }
+`;
+const asking = (key: string, more = {}) => ({
+  domain: 'd',
+  descriptors: [{ entries: [{ key, value: 'x' }], ...more }],
+});
+const post = (server: WeirServer, body: unknown, headers = {}): Promise<HttpAnswer> =>
+  httpRequest(server.httpPort, '/json', {
+    method: 'POST',
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    headers,
+  });
+const header = (answer: HttpAnswer, name: string) => answer.headers.find(([other]) => other === name)?.[1];
+
+describe('with buckets in memory', () => {
+  let server: WeirServer;
+  beforeAll(async () => {
+    server = await startWeir({ policy: POLICY, env: { GRPC_MAX_MESSAGE_BYTES: '2000' } });
+  });
+  afterAll(() => server.stop());
+
+  test('200 while it fits, 429 when it does not, with the response as protobuf JSON', async () => {
+    const first = await post(server, asking('two'));
+    expect([first.status, header(first, 'content-type')]).toEqual([200, 'application/json']);
+    expect(JSON.parse(first.body)).toEqual({
+      overallCode: 'OK',
+      statuses: [
+        {
+          code: 'OK',
+          currentLimit: { name: 'two', requestsPerUnit: 2, unit: 'DAY' },
+          limitRemaining: 1,
+          durationUntilReset: expect.stringMatching(/^\d{1,5}s$/),
+        },
+      ],
+    });
+    expect((await post(server, asking('two'))).status).toBe(200);
+    const denied = await post(server, asking('two'));
+    expect([denied.status, header(denied, 'content-type')]).toEqual([429, 'application/json']);
+    expect(JSON.parse(denied.body)).toMatchObject({
+      overallCode: 'OVER_LIMIT',
+      statuses: [{ code: 'OVER_LIMIT' }],
+    });
+  });
+
+  test('an unknown domain is OK', async () => {
+    const answer = await post(server, { ...asking('two'), domain: 'nowhere' });
+    expect([answer.status, answer.body]).toEqual([200, '{"overallCode":"OK","statuses":[{"code":"OK"}]}']);
+  });
+
+  test('the largest hits are too many, not an error', async () => {
+    const body =
+      '{"domain":"d","descriptors":[{"entries":[{"key":"two","value":"y"}],"hitsAddend":18446744073709551615}]}';
+    expect((await post(server, body)).status).toBe(429);
+  });
+
+  test.each([
+    ['no body', '', /\S/],
+    ['no JSON', '}', /JSON/],
+    ['an unknown field', '{"domian":"d"}', /"domian" is unknown/],
+    ['no domain', '{}', /rate limit domain must not be empty/],
+    ['no descriptors', '{"domain":"d"}', /rate limit descriptor list must not be empty/],
+    ['a bad unit', JSON.stringify(asking('two', { limit: { unit: 99 } })), /limit\.unit must be one of/],
+  ])('400 for %s, with the reason on the second line', async (_name, body, reason) => {
+    const answer = await post(server, body);
+    expect([answer.status, header(answer, 'content-type')]).toEqual([400, 'text/plain; charset=utf-8']);
+    const [first, second, ...rest] = answer.body.split('\n');
+    expect([first, ...rest]).toEqual(['Bad Request', '']);
+    expect(second).toMatch(reason);
+  });
+
+  test('400 for a malformed grpc-timeout', async () => {
+    expect((await post(server, asking('many'), { 'grpc-timeout': 'soon' })).status).toBe(400);
+    expect((await post(server, asking('many'), { 'grpc-timeout': '1S' })).status).toBe(200);
+  });
+
+  test('405 for all but POST', async () => {
+    for (const method of ['GET', 'PUT', 'DELETE']) {
+      const answer = await httpRequest(server.httpPort, '/json', { method });
+      expect([answer.status, header(answer, 'allow')]).toEqual([405, 'POST']);
+    }
+    expect((await httpRequest(server.httpPort, '/healthcheck', { method: 'POST' })).status).toBe(405);
+  });
+
+  test('413 for a body that is longer than GRPC_MAX_MESSAGE_BYTES, told beforehand or not', async () => {
+    const exact = JSON.stringify(asking('many')).padEnd(2000);
+    expect((await post(server, exact)).status).toBe(200);
+    expect((await post(server, exact, { 'transfer-encoding': 'chunked' })).status).toBe(200);
+    expect((await post(server, `${exact} `)).status).toBe(413);
+    expect((await post(server, `${exact} `, { 'transfer-encoding': 'chunked' })).status).toBe(413);
+  });
+
+  test('counts as any other decision', async () => {
+    const { body } = await httpRequest(server.httpPort, '/metrics');
+    expect(body).toMatch(/^weir_decisions_total\{domain="d",rule="two",code="OVER_LIMIT"\} [1-9]/m);
+  });
+});
+
+test('a call that runs when the server is told to end is answered, further ones are refused', async () => {
+  const server = await startWeir({ policy: POLICY });
+  const answered = new Promise<number | undefined>((resolve, reject) => {
+    const headers = { expect: '100-continue' };
+    const outgoing = request(
+      { host: '127.0.0.1', port: server.httpPort, path: '/json', method: 'POST', headers },
+      (incoming) => {
+        incoming.resume();
+        incoming.once('end', () => resolve(incoming.statusCode));
+      },
+    );
+    outgoing.once('error', reject);
+    outgoing.once('continue', async () => {
+      // The server has the head of the request.
+      server.process.signal('SIGTERM');
+      await waitFor('draining', () => server.log().some(({ msg }) => msg === 'draining') || undefined);
+      expect((await post(server, asking('many'))).status).toBe(503);
+      expect((await httpRequest(server.httpPort, '/healthcheck')).status).toBe(500);
+      outgoing.end(JSON.stringify(asking('many')));
+    });
+    outgoing.flushHeaders();
+  });
+  expect(await answered).toBe(200);
+  expect(await server.process.exited).toEqual({ code: 0, signal: null });
+});
+
+describe('with Redis', () => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis.stop());
+
+  test('503 without Redis', async () => {
+    const [port] = await freePorts(1);
+    const env = { REDIS_URL: `127.0.0.1:${port}` };
+    const server = await startWeir({ policy: POLICY, env, untilHealthy: false });
+    const answer = await waitFor('an answer', () => post(server, asking('two')));
+    expect([answer.status, answer.body]).toEqual([
+      503,
+      'Service Unavailable\nrate limit store unavailable\n',
+    ]);
+    await server.stop();
+  });
+
+  test('a grpc-timeout bounds the wait for a Redis that hangs', async () => {
+    const env = { REDIS_URL: `127.0.0.1:${redis.port}`, REDIS_TIMEOUT: '1h' };
+    const server = await startWeir({ policy: POLICY, env });
+    expect((await post(server, asking('many'))).status).toBe(200);
+    redis.pause();
+    try {
+      expect((await post(server, asking('many'), { 'grpc-timeout': '200m' })).status).toBe(503);
+    } finally {
+      redis.resume();
+    }
+    await server.stop();
+  });
+
+  test('hits of up to 64 bits, again and again, are OVER_LIMIT and spoil no counter', async () => {
+    const server = await startWeir({ policy: POLICY, env: { REDIS_URL: `127.0.0.1:${redis.port}` } });
+    const limit = { requestsPerUnit: 4_294_967_295, unit: 'YEAR' };
+    for (const more of [{}, { limit }]) {
+      const entries = [{ key: 'many', value: 'hostile' }];
+      const hits = ['18446744073709551615', '9223372036854775808', '18446744073709551615', '1', '0'];
+      for (const hitsAddend of hits) {
+        expect((await post(server, asking('many', { ...more, entries, hitsAddend }))).status).toBe(429);
+      }
+    }
+    expect((await post(server, asking('many'))).status).toBe(200);
+    await server.stop();
+  });
+
+  test('several workers decide together', async () => {
+    const env = { REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: '2' };
+    const server = await startWeir({ policy: POLICY, env });
+    const together = asking('two', { entries: [{ key: 'two', value: 'workers' }] });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => post(server, together)));
+    const statuses = answers.map(({ status }) => status).sort();
+    expect(statuses).toEqual([200, 200, ...Array.from({ length: 18 }, () => 429)]);
+    expect((await post(server, { domain: 'd' })).status).toBe(400);
+    expect((await post(server, asking('many'), { 'grpc-timeout': '5S' })).status).toBe(200);
+    expect(await server.stop()).toEqual({ code: 0, signal: null });
+  });
+});

@@ -1,0 +1,165 @@
+/* What the reference's variables make of answers, health and the debug port, seen from outside. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, credentials, type ServiceError } from '@grpc/grpc-js';
+import type { MethodDefinition } from '@grpc/proto-loader';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { service } from 'grpc-health-check';
+import { CODE } from '../../src/codec/messages.js';
+import { STATUS } from '../../src/grpc/grpc-server.js';
+import { descriptor } from '../support/decider.js';
+import { httpRequest } from '../support/http-client.js';
+import { RlsClient } from '../support/rls-client.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - { key: none, rate_limit: { unit: day, requests_per_unit: 0 } }
+  - { key: ten, rate_limit: { unit: second, requests_per_unit: 10 } }
+`;
+const one = (key: string) => descriptor([`${key}=x`]);
+
+const open: { close(): unknown }[] = [];
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close();
+});
+
+async function start(env: NodeJS.ProcessEnv, policy?: string): Promise<WeirServer> {
+  const server = await startWeir({ env, untilHealthy: policy !== undefined, ...(policy && { policy }) });
+  open.push({ close: () => server.stop() });
+  return server;
+}
+
+function clientOf(server: WeirServer): RlsClient {
+  const client = new RlsClient(server.grpcPort);
+  open.push(client);
+  return client;
+}
+
+describe('answers', () => {
+  test('SHADOW_MODE denies nobody, whatever the statuses say', async () => {
+    const server = await start({ SHADOW_MODE: 'true' }, POLICY);
+    const { response } = await clientOf(server).ask('d', [one('none'), one('ten')]);
+    expect(response).toMatchObject({
+      overallCode: CODE.OK,
+      statuses: [{ code: CODE.OVER_LIMIT }, { code: CODE.OK }],
+    });
+  });
+
+  test('QUOTA_MODE denies nobody beside a limit that holds, or none', async () => {
+    const server = await start({ QUOTA_MODE: 't' }, POLICY);
+    const client = clientOf(server);
+    const codes = async (...keys: string[]) => (await client.ask('d', keys.map(one))).response?.overallCode;
+    expect(await codes('none')).toBe(CODE.OVER_LIMIT);
+    expect(await codes('none', 'ten')).toBe(CODE.OK);
+    expect(await codes('none', 'other')).toBe(CODE.OK);
+  });
+
+  test('LIMIT_RESPONSE_HEADERS_ENABLED adds three headers, under the names chosen', async () => {
+    const env = { LIMIT_RESPONSE_HEADERS_ENABLED: 'true', LIMIT_RESET_HEADER: 'X-Reset' };
+    const { response } = await clientOf(await start(env, POLICY)).ask('d', [one('ten')]);
+    expect(response?.responseHeadersToAdd).toEqual([
+      { key: 'RateLimit-Limit', value: '10' },
+      { key: 'RateLimit-Remaining', value: '9' },
+      { key: 'X-Reset', value: '1' },
+    ]);
+  });
+
+  test('RESPONSE_DYNAMIC_METADATA tells what was asked', async () => {
+    const server = await start({ RESPONSE_DYNAMIC_METADATA: 'true' }, POLICY);
+    const { response } = await clientOf(server).ask('d', [one('ten')]);
+    expect(response?.dynamicMetadata).toEqual({ domain: 'd', descriptors: [{ entries: ['ten=x'] }] });
+  });
+
+  test('a hostile unit of one descriptor is INVALID_ARGUMENT and counts nothing of the others', async () => {
+    const policy = POLICY.replace('unit: second, requests_per_unit: 10', 'unit: day, requests_per_unit: 1');
+    const client = clientOf(await start({}, policy));
+    for (const unit of [0, 8, -1, 2 ** 31 - 1]) {
+      const hostile = descriptor(['ten=x'], { limit: { requestsPerUnit: 1, unit } });
+      expect((await client.ask('d', [one('ten'), hostile])).code).toBe(STATUS.INVALID_ARGUMENT);
+    }
+    expect((await client.ask('d', [one('ten')])).response?.overallCode).toBe(CODE.OK);
+  });
+});
+
+describe('HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED', () => {
+  const check = service['Check'] as unknown as MethodDefinition<object, { readonly status: string }>;
+
+  /** What gRPC health says of every name. */
+  async function grpcHealth(server: WeirServer): Promise<unknown[]> {
+    const client = new Client(`127.0.0.1:${server.grpcPort}`, credentials.createInsecure());
+    const ask = (name: string) =>
+      new Promise((resolve) => {
+        client.makeUnaryRequest(
+          check.path,
+          check.requestSerialize,
+          check.responseDeserialize,
+          { service: name },
+          (error: ServiceError | null, answer) => resolve(error?.code ?? answer?.status),
+        );
+      });
+    try {
+      const names = ['', 'ratelimit', 'envoy.service.ratelimit.v3.RateLimitService'];
+      return await Promise.all(names.map(ask));
+    } finally {
+      client.close();
+    }
+  }
+
+  test('follows whether a domain is in force, on every way that health is asked', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'weir-health-'));
+    open.push({ close: () => rmSync(folder, { recursive: true }) });
+    const server = await start({ CONFIG_PATH: folder, HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: 'true' });
+    const healthcheck = () => httpRequest(server.httpPort, '/healthcheck');
+    const becomes = (status: number) =>
+      waitFor(`health ${status}`, async () => (await healthcheck()).status === status || undefined);
+    await becomes(500);
+    expect((await healthcheck()).body).toMatch(/no policy with a domain/);
+    await waitFor('gRPC', async () => !(await grpcHealth(server)).includes(STATUS.UNAVAILABLE) || undefined);
+    expect(await grpcHealth(server)).toEqual(['NOT_SERVING', 'NOT_SERVING', 'NOT_SERVING']);
+
+    writeFileSync(join(folder, 'd.yaml'), POLICY);
+    await becomes(200);
+    expect((await healthcheck()).body).toBe('OK');
+    expect(await grpcHealth(server)).toEqual(['SERVING', 'SERVING', 'SERVING']);
+
+    rmSync(join(folder, 'd.yaml'));
+    await becomes(500);
+    expect(await grpcHealth(server)).toEqual(['NOT_SERVING', 'NOT_SERVING', 'NOT_SERVING']);
+  });
+
+  test('unset, an empty directory is healthy', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'weir-health-'));
+    open.push({ close: () => rmSync(folder, { recursive: true }) });
+    const server = await start({ CONFIG_PATH: folder });
+    await waitFor('health', async () => (await httpRequest(server.httpPort, '/healthcheck')).body === 'OK');
+  });
+});
+
+describe('HTTP', () => {
+  test('health with details names each domain and how it stands', async () => {
+    const server = await start({}, POLICY);
+    const { status, body } = await httpRequest(server.httpPort, '/healthcheck?detail');
+    expect([status, JSON.parse(body).policy]).toMatchObject([
+      200,
+      { lastReload: 'ok', errors: [], domains: [{ domain: 'd', state: 'ok', phase: 'active' }] },
+    ]);
+  });
+
+  test('the debug port lists what it has, sorted', async () => {
+    const server = await start({}, POLICY);
+    const get = (path: string) => httpRequest(server.debugPort, path);
+    const list = await get('/');
+    expect(list.status).toBe(200);
+    const paths = list.body.trimEnd().split('\n');
+    expect(paths).toEqual([...paths].sort());
+    expect(list.body).toMatch(/^\/rlconfig: \S/m);
+    const unknown = await get('/nothing');
+    expect([unknown.status, unknown.body]).toEqual([404, expect.stringContaining(list.body)]);
+    const pprof = await get('/debug/pprof/profile?seconds=1');
+    expect([pprof.status, pprof.body]).toEqual([404, expect.stringMatching(/--cpu-prof/)]);
+  });
+});

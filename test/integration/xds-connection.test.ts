@@ -1,0 +1,313 @@
+/* The connection to a management server: lost and found again, over TLS, at the start, and with several workers. */
+import { copyFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { credentials } from '@grpc/grpc-js';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { AdsStream } from '../../src/config/xds/ads-stream.js';
+import { createDiscoveryCodec } from '../../src/config/xds/discovery.js';
+import { STATUS } from '../../src/grpc/grpc-server.js';
+import { CertificateAuthority } from '../support/certificates.js';
+import { freePorts } from '../support/free-port.js';
+import { httpRequest } from '../support/http-client.js';
+import { startRedis } from '../support/redis-server.js';
+import { TempDir } from '../support/temp-dir.js';
+import { optionalToolPath } from '../support/tools.js';
+import { waitFor } from '../support/wait-for.js';
+import type { WeirServer } from '../support/weir.js';
+import { startXdsServer, type XdsServer } from '../support/xds-server.js';
+import {
+  acknowledges,
+  ask,
+  limitOf,
+  logged,
+  startXdsWeir,
+  untilLogged,
+  untilRequest,
+  untilServing,
+  windowConfig,
+} from '../support/xds-weir.js';
+
+const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip : describe;
+
+/** What each test started, ended after it in turn. */
+const opened: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of opened.splice(0).reverse()) await close();
+});
+
+async function xdsServer(...options: Parameters<typeof startXdsServer>): Promise<XdsServer> {
+  const server = await startXdsServer(...options);
+  opened.push(() => server.stop());
+  return server;
+}
+
+async function xdsWeir(...options: Parameters<typeof startXdsWeir>): Promise<WeirServer> {
+  const weir = await startXdsWeir(...options);
+  opened.push(() => weir.stop());
+  return weir;
+}
+
+async function isListening(port: number): Promise<boolean> {
+  return httpRequest(port, '/healthcheck').then(
+    () => true,
+    () => false,
+  );
+}
+
+const LOST = 'lost the management server';
+const UNREACHABLE = 'cannot reach the management server';
+const WAITING = 'waiting for the first configuration of the management server';
+
+describeXds('a lost management server', () => {
+  test('the configuration stays; pauses grow; the one that takes its place is told what is in force', async () => {
+    const before = await xdsServer();
+    await before.setSnapshot('v1', [windowConfig('one', 3)]);
+    const weir = await xdsWeir(before.port, { XDS_CLIENT_BACKOFF_JITTER: 'false' });
+    await untilServing(weir);
+    await before.stop();
+    expect(await untilLogged(weir, LOST)).toMatchObject({
+      pauseMs: 100,
+      reason: expect.stringMatching(/^UNAVAILABLE: /),
+    });
+    await waitFor('three attempts', () => logged(weir, UNREACHABLE).length >= 3);
+    expect(logged(weir, UNREACHABLE).slice(0, 3)).toMatchObject([
+      { pauseMs: 200, reason: expect.stringMatching(/ECONNREFUSED/) },
+      { pauseMs: 400 },
+      { pauseMs: 400 },
+    ]);
+    expect(await limitOf(weir, 'one')).toBe(3);
+
+    const after = await xdsServer({ port: before.port });
+    await after.setSnapshot('v2', [windowConfig('one', 5)]);
+    await untilRequest(after, 'the ACK', acknowledges('v2'));
+    expect((await after.requests())[0]).toMatchObject({ version: 'v1', nonce: '' });
+    expect(await limitOf(weir, 'one')).toBe(5);
+
+    // A configuration was accepted: the next pause is a short one again.
+    await after.stop();
+    await waitFor('the second loss', () => logged(weir, LOST).length === 2);
+    expect(logged(weir, LOST)[1]).toMatchObject({ pauseMs: 100 });
+    expect(await weir.stop()).toEqual({ code: 0, signal: null });
+  });
+
+  test('a connection that nobody answers is given up', async () => {
+    const silent = createServer();
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const accepted: Socket[] = [];
+    silent.on('connection', (socket) => accepted.push(socket));
+    opened.push(() => {
+      for (const socket of accepted) socket.destroy();
+      silent.close();
+    });
+    const { port } = silent.address() as AddressInfo;
+    const weir = await xdsWeir(port, { CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '200ms' });
+    expect(await untilLogged(weir, UNREACHABLE)).toMatchObject({ reason: 'no connection within 200 ms' });
+  });
+
+  test('SIGHUP ends a pause', async () => {
+    const [port = 0] = await freePorts(1);
+    const weir = await xdsWeir(port, {
+      XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '1h',
+      XDS_CLIENT_BACKOFF_MAX_INTERVAL: '1h',
+      FORCE_START_WITHOUT_INITIAL_CONFIG: 'true',
+    });
+    await untilLogged(weir, UNREACHABLE);
+    await untilServing(weir);
+    const xds = await xdsServer({ port });
+    await xds.setSnapshot('v1', [windowConfig('one', 3)]);
+    weir.process.signal('SIGHUP');
+    await untilRequest(xds, 'the ACK', acknowledges('v1'));
+    expect(await limitOf(weir, 'one')).toBe(3);
+  });
+
+  test('one that hangs is noticed', async () => {
+    const xds = await xdsServer();
+    const events: string[] = [];
+    const stream = new AdsStream(
+      {
+        target: `127.0.0.1:${xds.port}`,
+        credentials: () => credentials.createInsecure(),
+        serverName: undefined,
+        headers: new Map(),
+        connectTimeoutMs: 0,
+        maxMessageBytes: 1000,
+        keepaliveMs: 100,
+        keepaliveTimeoutMs: 200,
+      },
+      createDiscoveryCodec(),
+      {
+        connected: () => events.push('connected'),
+        received: () => {},
+        ended: (reason) => events.push(reason),
+      },
+    );
+    opened.push(() => stream.close());
+    await waitFor('the connection', () => events.length > 0);
+    xds.process.signal('SIGSTOP');
+    await waitFor('the end', () => events.length > 1);
+    expect(events).toEqual(['connected', expect.stringMatching(/^UNAVAILABLE: /)]);
+  });
+});
+
+describeXds('the start', () => {
+  test('waits for a first good configuration, with all ports closed', async () => {
+    const xds = await xdsServer();
+    const weir = await xdsWeir(xds.port);
+    expect(await untilLogged(weir, WAITING)).toMatchObject({ server: `127.0.0.1:${xds.port}` });
+    await untilRequest(xds, 'the first request', ({ version }) => version === '');
+    await xds.setSnapshot('v1', [windowConfig('', 3)]);
+    await untilRequest(xds, 'the NACK', ({ error }) => error !== undefined);
+    expect(await isListening(weir.httpPort)).toBe(false);
+    expect((await ask(weir, 'one', 'k=v')).code).toBe(STATUS.UNAVAILABLE);
+    await xds.setSnapshot('v2', [windowConfig('one', 3)]);
+    await untilServing(weir);
+    expect(await limitOf(weir, 'one')).toBe(3);
+  });
+
+  test.each([
+    ['a server that has none', {}],
+    ['no server', { CONFIG_GRPC_XDS_SERVER_URL: '127.0.0.1:1' }],
+  ])('SIGTERM ends a wait: %s', async (_, env) => {
+    const xds = await xdsServer();
+    const weir = await xdsWeir(xds.port, env);
+    await untilLogged(weir, WAITING);
+    expect(await weir.stop()).toEqual({ code: 0, signal: null });
+    expect(weir.process.stderr()).toBe('');
+  });
+
+  test('FORCE_START_WITHOUT_INITIAL_CONFIG serves at once, and answers with an error until there is one', async () => {
+    const xds = await xdsServer();
+    const weir = await xdsWeir(xds.port, { FORCE_START_WITHOUT_INITIAL_CONFIG: 'true' });
+    await untilServing(weir);
+    expect(await ask(weir, 'one', 'k=v')).toMatchObject({ details: 'no rate limit configuration loaded' });
+    await xds.setSnapshot('v1', [windowConfig('one', 3)]);
+    await untilRequest(xds, 'the ACK', acknowledges('v1'));
+    expect(await limitOf(weir, 'one')).toBe(3);
+  });
+
+  test.each([
+    ['CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS', 'bad name:x'],
+    ['CONFIG_GRPC_XDS_CLIENT_TLS_CERT', '/cert.pem'],
+  ])('is refused with %s=%s', async (name, value) => {
+    const weir = await xdsWeir(1, { [name]: value });
+    expect(await weir.process.exited).toMatchObject({ code: 1 });
+    expect(weir.process.stderr()).toMatch(new RegExp(`^weir: ${name}`));
+  });
+
+  test('several workers get the first configuration, and the next', async () => {
+    const xds = await xdsServer();
+    const redis = await startRedis();
+    opened.push(() => redis.stop());
+    const weir = await xdsWeir(xds.port, {
+      WORKERS: '2',
+      REDIS_URL: `127.0.0.1:${redis.port}`,
+      FORCE_START_WITHOUT_INITIAL_CONFIG: 'true',
+    });
+    await untilServing(weir);
+    for (const limit of [3, 5]) {
+      await xds.setSnapshot(`v${limit}`, [windowConfig('one', limit)]);
+      // Connections go to the workers in turns.
+      await waitFor('both workers to know it', async () => {
+        const limits = [await limitOf(weir, 'one'), await limitOf(weir, 'one')];
+        return limits.every((one) => one === limit);
+      });
+    }
+  });
+});
+
+describeXds('TLS', () => {
+  const folder = new TempDir();
+  afterAll(() => folder.remove());
+  const files = {} as Record<'ca' | 'otherCa' | 'cert' | 'key' | 'clientCert' | 'clientKey', string>;
+  beforeAll(() => {
+    const authority = new CertificateAuthority();
+    const server = authority.issue('DNS:xds.test,URI:spiffe://test/xds,IP:127.0.0.1');
+    const client = authority.issue('URI:spiffe://test/weir');
+    Object.assign(files, {
+      ca: folder.write('ca.pem', authority.cert),
+      otherCa: folder.write('other-ca.pem', new CertificateAuthority('other CA').cert),
+      cert: folder.write('cert.pem', server.cert),
+      key: folder.write('key.pem', server.key),
+      clientCert: folder.write('client.pem', client.cert),
+      clientKey: folder.write('client-key.pem', client.key),
+    });
+  });
+
+  const settings = (more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv => ({
+    CONFIG_GRPC_XDS_SERVER_USE_TLS: 'true',
+    CONFIG_GRPC_XDS_SERVER_TLS_CACERT: files.ca,
+    ...more,
+  });
+
+  async function tlsServer(clientCa?: string): Promise<XdsServer> {
+    const { cert, key } = files;
+    const xds = await xdsServer({ tls: { cert, key, ...(clientCa !== undefined && { clientCa }) } });
+    await xds.setSnapshot('v1', [windowConfig('one', 3)]);
+    return xds;
+  }
+
+  test.each([
+    ['the host of the address', undefined],
+    ['a DNS name', 'xds.test'],
+    ['a URI', 'spiffe://test/xds'],
+    ['an address', '127.0.0.1'],
+  ])('the certificate holds %s', async (_, san) => {
+    const xds = await tlsServer();
+    const weir = await xdsWeir(xds.port, settings({ CONFIG_GRPC_XDS_SERVER_TLS_SAN: san }));
+    await untilServing(weir);
+    expect(await limitOf(weir, 'one')).toBe(3);
+  });
+
+  test.each([
+    [
+      'a name that the certificate does not hold',
+      'other.test',
+      undefined,
+      /does not hold the name other\.test/,
+    ],
+    ['the common name', 'common.test', undefined, /does not hold the name common\.test/],
+    ['another issuer', undefined, 'otherCa', /certificate/],
+  ] as const)('not with %s', async (_, san, ca, reason) => {
+    const xds = await tlsServer();
+    const weir = await xdsWeir(
+      xds.port,
+      settings({
+        CONFIG_GRPC_XDS_SERVER_TLS_SAN: san,
+        ...(ca !== undefined && { CONFIG_GRPC_XDS_SERVER_TLS_CACERT: files[ca] }),
+      }),
+    );
+    expect(await untilLogged(weir, UNREACHABLE)).toMatchObject({ reason: expect.stringMatching(reason) });
+    expect(await xds.requests()).toEqual([]);
+  });
+
+  test('a server that wants a certificate gets ours, and a renewed one at the next connection', async () => {
+    const { ca, clientCert, clientKey } = files;
+    const xds = await tlsServer(ca);
+    const stranger = new CertificateAuthority('stranger').issue('URI:spiffe://test/weir');
+    const cert = folder.write('renewed.pem', stranger.cert);
+    const key = folder.write('renewed-key.pem', stranger.key);
+    const weir = await xdsWeir(
+      xds.port,
+      settings({ CONFIG_GRPC_XDS_CLIENT_TLS_CERT: cert, CONFIG_GRPC_XDS_CLIENT_TLS_KEY: key }),
+    );
+    await waitFor('a refusal', () => [...logged(weir, LOST), ...logged(weir, UNREACHABLE)].length > 0);
+    expect(await xds.requests()).toEqual([]);
+    // Between the two writes key and certificate do not fit: that, too, is an attempt that failed, and no more.
+    for (const [path, source] of [
+      [cert, clientCert],
+      [key, clientKey],
+    ] as const) {
+      copyFileSync(source, path);
+    }
+    await untilServing(weir);
+    expect(await limitOf(weir, 'one')).toBe(3);
+  });
+
+  test('a file that cannot be used ends the start', async () => {
+    const weir = await xdsWeir(1, settings({ CONFIG_GRPC_XDS_SERVER_TLS_CACERT: '/nowhere/ca.pem' }));
+    expect(await weir.process.exited).toMatchObject({ code: 1 });
+    expect(weir.process.stderr()).toMatch(
+      /^weir: CONFIG_GRPC_XDS_SERVER_TLS_CACERT: cannot read \/nowhere\/ca\.pem/,
+    );
+  });
+});

@@ -1,0 +1,214 @@
+/* CONFIG_TYPE=GRPC_XDS_SOTW: weir beside a management server made with go-control-plane, seen from outside. */
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { CODE } from '../../src/codec/messages.js';
+import { STATUS } from '../../src/grpc/grpc-server.js';
+import { httpRequest } from '../support/http-client.js';
+import { optionalToolPath } from '../support/tools.js';
+import type { WeirServer } from '../support/weir.js';
+import { encodeConfig, startXdsServer, type XdsServer } from '../support/xds-server.js';
+import {
+  acknowledges,
+  ask,
+  limitOf,
+  logged,
+  startXdsWeir,
+  untilLogged,
+  untilRequest,
+  untilServing,
+  windowConfig,
+} from '../support/xds-weir.js';
+
+const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip : describe;
+
+/** What each test started, ended after it in turn. */
+const opened: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of opened.splice(0).reverse()) await close();
+});
+
+async function xdsServer(...options: Parameters<typeof startXdsServer>): Promise<XdsServer> {
+  const server = await startXdsServer(...options);
+  opened.push(() => server.stop());
+  return server;
+}
+
+async function xdsWeir(...options: Parameters<typeof startXdsWeir>): Promise<WeirServer> {
+  const weir = await startXdsWeir(...options);
+  opened.push(() => weir.stop());
+  return weir;
+}
+
+describeXds('updates', () => {
+  test('the first request says who asks; the first configuration is acknowledged and acts', async () => {
+    const xds = await xdsServer();
+    await xds.setSnapshot('v1', [windowConfig('one', 3), windowConfig('two', 4)], 'node-7');
+    const weir = await xdsWeir(xds.port, {
+      CONFIG_GRPC_XDS_NODE_ID: 'node-7',
+      CONFIG_GRPC_XDS_NODE_METADATA: 'zone:a,tier=gold',
+      CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: 'authorization:Bearer x,x-team:limits',
+    });
+    await untilServing(weir);
+    expect(await limitOf(weir, 'one')).toBe(3);
+    expect(await limitOf(weir, 'two')).toBe(4);
+    await untilRequest(xds, 'the ACK', acknowledges('v1'));
+    const [first, second] = await xds.requests();
+    expect(first).toMatchObject({
+      stream: 1,
+      nodeId: 'node-7',
+      nodeMetadata: { zone: 'a', tier: 'gold' },
+      headers: { authorization: 'Bearer x', 'x-team': 'limits' },
+      typeUrl: 'type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig',
+      resourceNames: null,
+      version: '',
+      nonce: '',
+    });
+    expect(second).toMatchObject({ stream: 1, nodeId: 'node-7', version: 'v1' });
+  });
+
+  test('an update replaces everything; a bad one is rejected with all reasons and changes nothing; a good one mends it', async () => {
+    const xds = await xdsServer();
+    await xds.setSnapshot('v1', [windowConfig('one', 3), windowConfig('two', 4)]);
+    const weir = await xdsWeir(xds.port);
+    await untilServing(weir);
+    await xds.setSnapshot('v2', [windowConfig('one', 5)]);
+    await untilRequest(xds, 'the ACK', acknowledges('v2'));
+    expect(await limitOf(weir, 'one')).toBe(5);
+    expect(await limitOf(weir, 'two')).toBeUndefined();
+
+    const bad = {
+      json: {
+        name: 'bad',
+        domain: 'three',
+        descriptors: [{ key: 'k', rateLimit: { unit: 9, requestsPerUnit: 7 } }, { value: 'no key' }],
+      },
+    };
+    await xds.setSnapshot('v3', [windowConfig('one', 6), bad]);
+    const rejection = await untilRequest(xds, 'the NACK', ({ error }) => error !== undefined);
+    expect(rejection).toMatchObject({ version: 'v2' });
+    expect(rejection.error).toMatch(/^bad: descriptors\[0\]\.rate_limit\.unit: "9" is no unit/m);
+    expect(rejection.error).toMatch(/^bad: descriptors\[1\]\.key: /m);
+    expect(await limitOf(weir, 'one')).toBe(5);
+    expect(await limitOf(weir, 'three')).toBeUndefined();
+    const detail = JSON.parse((await httpRequest(weir.httpPort, '/healthcheck?detail')).body);
+    expect(JSON.stringify(detail)).toContain('descriptors[0].rate_limit.unit');
+
+    await xds.setSnapshot('v4', [windowConfig('one', 8)]);
+    await untilRequest(xds, 'the ACK', acknowledges('v4'));
+    expect(await limitOf(weir, 'one')).toBe(8);
+    // go-control-plane sends a rejected update again at once: neither side may spin.
+    expect((await xds.requests()).filter(({ error }) => error !== undefined).length).toBeLessThan(50);
+    expect(logged(weir, 'configuration rejected; the one in force stays')).toHaveLength(1);
+  });
+
+  test('an update without resources is a configuration without domains', async () => {
+    const xds = await xdsServer();
+    await xds.setSnapshot('v1', [windowConfig('one', 3)]);
+    const weir = await xdsWeir(xds.port);
+    await untilServing(weir);
+    await xds.setSnapshot('v2', []);
+    await untilRequest(xds, 'the ACK', acknowledges('v2'));
+    expect(await ask(weir, 'one', 'k=v')).toMatchObject({
+      code: STATUS.OK,
+      response: { overallCode: CODE.OK, statuses: [{ code: CODE.OK, currentLimit: undefined }] },
+    });
+  });
+
+  test('one domain in two resources is rejected, or merged where MERGE_DOMAIN_CONFIG says so', async () => {
+    const xds = await xdsServer();
+    const other = {
+      json: {
+        name: 'other',
+        domain: 'one',
+        descriptors: [{ key: 'j', rateLimit: { unit: 'DAY', requestsPerUnit: 9 } }],
+      },
+    };
+    for (const node of ['apart', 'merged'])
+      await xds.setSnapshot('v1', [windowConfig('one', 3), other], node);
+    const apart = await xdsWeir(xds.port, {
+      CONFIG_GRPC_XDS_NODE_ID: 'apart',
+      FORCE_START_WITHOUT_INITIAL_CONFIG: 'true',
+    });
+    const rejection = await untilRequest(
+      xds,
+      'the NACK',
+      ({ nodeId, error }) => nodeId === 'apart' && error !== undefined,
+    );
+    expect(rejection.error).toMatch(/"one"/);
+    expect(apart.process.isRunning()).toBe(true);
+    const merged = await xdsWeir(xds.port, {
+      CONFIG_GRPC_XDS_NODE_ID: 'merged',
+      MERGE_DOMAIN_CONFIG: 'true',
+    });
+    await untilServing(merged);
+    expect(await limitOf(merged, 'one')).toBe(3);
+    const { response } = await ask(merged, 'one', 'j=v');
+    expect(response?.statuses[0]?.currentLimit?.requestsPerUnit).toBe(9);
+  });
+
+  test('a message is as large as XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES allows', async () => {
+    const xds = await xdsServer();
+    const nodes = Array.from({ length: 1500 }, (_, i) => ({
+      key: 'k',
+      value: `${i}-${'x'.repeat(4000)}`,
+      rateLimit: { unit: 'HOUR', requestsPerUnit: 3 },
+    }));
+    await xds.setSnapshot('v1', [
+      {
+        json: {
+          name: 'big',
+          domain: 'big',
+          descriptors: [{ key: 'k', rateLimit: { unit: 'DAY', requestsPerUnit: 11 } }, ...nodes],
+        },
+      },
+    ]);
+    const small = await xdsWeir(xds.port);
+    expect(await untilLogged(small, 'lost the management server')).toMatchObject({
+      reason: expect.stringMatching(/RESOURCE_EXHAUSTED.*4194304/),
+    });
+    const large = await xdsWeir(xds.port, { XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: '16777216' });
+    await untilServing(large);
+    expect(await limitOf(large, 'big')).toBe(11);
+  });
+});
+
+describeXds('our fields', () => {
+  test('token_bucket, share_threshold, phase and response_headers act', async () => {
+    const xds = await xdsServer();
+    const bucket = (tokens: number) => ({
+      token_bucket: { max_tokens: tokens, tokens_per_fill: { value: 1 }, fill_interval: { seconds: 3600 } },
+    });
+    await xds.setSnapshot('v1', [
+      encodeConfig({
+        name: 'ours',
+        domain: 'ours',
+        response_headers: ['x-ratelimit'],
+        phase: 'monitoring',
+        descriptors: [
+          // For the servers that know no token bucket there is a window, too.
+          {
+            key: 'strict',
+            phase: 'active',
+            rate_limit: { ...bucket(2), unit: 'DAY', requests_per_unit: 50 },
+          },
+          { key: 'watched', rate_limit: bucket(1) },
+          { key: 'shared', phase: 'active', value: 'a*', share_threshold: true, rate_limit: bucket(1) },
+        ],
+      }),
+    ]);
+    const weir = await xdsWeir(xds.port);
+    await untilServing(weir);
+    const codes = async (key: string, ...values: string[]) => {
+      const found: (number | undefined)[] = [];
+      for (const value of values)
+        found.push((await ask(weir, 'ours', `${key}=${value}`)).response?.overallCode);
+      return found;
+    };
+    expect(await codes('strict', 'a', 'a', 'a', 'b')).toEqual([CODE.OK, CODE.OK, CODE.OVER_LIMIT, CODE.OK]);
+    expect(await codes('watched', 'a', 'a')).toEqual([CODE.OK, CODE.OK]);
+    expect(await codes('shared', 'aa', 'ab')).toEqual([CODE.OK, CODE.OVER_LIMIT]);
+    const { response } = await ask(weir, 'ours', 'watched=a');
+    expect(response?.responseHeadersToAdd).toContainEqual(
+      expect.objectContaining({ key: 'x-ratelimit-will-be-throttled', value: 'true' }),
+    );
+  });
+});

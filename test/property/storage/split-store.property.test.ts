@@ -1,0 +1,72 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { TakeItem } from '../../../src/limiter/bucket-store.js';
+import { type Rate, tokenBucketRate, windowRate } from '../../../src/limiter/rate.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { SplitStore } from '../../../src/storage/split-store.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { takeItem } from '../../support/take-items.js';
+
+/** Few buckets with little room, so that every combination of what fits comes up. */
+const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [
+  ['s', windowRate('second', 2)],
+  ['t', windowRate('second', 5)],
+  ['m', windowRate('minute', 4)],
+  ['b', tokenBucketRate(3, 1, 1_000_000)],
+  ['c', tokenBucketRate(5, 3, 1_000_000)],
+];
+
+const item: fc.Arbitrary<TakeItem> = fc
+  .record({
+    bucket: fc.constantFrom(...BUCKETS),
+    hits: fc.integer({ min: 0, max: 3 }),
+    refund: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
+    enforcement: fc.constantFrom('enforce' as const, 'observe' as const, 'quota' as const, 'quota' as const),
+  })
+  .map(({ bucket: [key, rate], ...options }) => takeItem(key, rate, options));
+
+const request = fc.record({
+  wait: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 700_000 })),
+  items: fc.array(item, { minLength: 1, maxLength: 5 }),
+});
+
+/** A window of a second that is both taken from and refunded to in a request to both stores: there it takes first. */
+function reordered(items: readonly TakeItem[]): boolean {
+  const keys = (refund: boolean) =>
+    items.filter((one) => one.refund === refund && 'st'.includes(one.key)).map(({ key }) => key);
+  return keys(true).some((key) => keys(false).includes(key));
+}
+
+test.each([true, false])(
+  'two stores decide as one (windows count denied hits: %s)',
+  async (countDeniedHits) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(request, { minLength: 1, maxLength: 25 }), async (requests) => {
+        const clock = new FakeClock();
+        const one = new MemoryStore({ clock, countDeniedHits });
+        const perSecond = new MemoryStore({ clock, countDeniedHits });
+        const main = new MemoryStore({ clock, countDeniedHits });
+        const split = new SplitStore({
+          perSecond,
+          main,
+          countDeniedHits,
+          timeoutMicros: 1_000_000,
+          monotonicMicros: () => clock.monotonicMicros(),
+        });
+        for (const { wait, items } of requests) {
+          clock.advance(wait);
+          if (countDeniedHits && reordered(items)) continue;
+          expect(await split.take(items, Infinity)).toEqual(one.take(items));
+        }
+        // Nothing is left behind of how requests are denied.
+        expect(perSecond.size).toBeLessThanOrEqual(2);
+        expect(main.size).toBeLessThanOrEqual(3);
+        for (const [key, rate] of BUCKETS) {
+          const look = [takeItem(key, rate, { hits: 0 })];
+          expect(await split.take(look, Infinity)).toEqual(one.take(look));
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  },
+);

@@ -1,0 +1,86 @@
+import { type ClientRequest, request } from 'node:http';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { type HttpListener, listenHttp, text } from '../../../src/server/http.js';
+import { httpRequest } from '../../support/http-client.js';
+import { waitFor } from '../../support/wait-for.js';
+
+describe('POST on an HTTP port', () => {
+  let listener: HttpListener;
+  const bodies: string[] = [];
+  const errors: unknown[] = [];
+  beforeEach(async () => {
+    listener = await listenHttp('127.0.0.1', 0, {
+      endpoints: [
+        {
+          path: '/post',
+          help: 'keeps bodies',
+          post: { maxBodyBytes: 100 },
+          answer: ({ body }) => {
+            bodies.push(String(body));
+            if (String(body) === 'throw') throw new Error('broken');
+            return text(200, `${body.length}\n`);
+          },
+        },
+      ],
+      postLimits: { maxCalls: 2, maxHeldBytes: 60 },
+      onError: (error) => errors.push(error),
+    });
+  });
+  afterEach(() => listener.close());
+
+  const post = (body: string) => httpRequest(listener.port, '/post', { method: 'POST', body });
+
+  /** A request whose body never ends; resolves once the server has its head. */
+  function unfinished(start: string): Promise<ClientRequest> {
+    return new Promise((resolve) => {
+      const headers = { expect: '100-continue' };
+      const outgoing = request({
+        host: '127.0.0.1',
+        port: listener.port,
+        path: '/post',
+        method: 'POST',
+        headers,
+      });
+      outgoing.on('error', () => {});
+      outgoing.once('continue', () => outgoing.write(start, () => resolve(outgoing)));
+      outgoing.flushHeaders();
+    });
+  }
+  const statusBecomes = (status: number, body: string) =>
+    waitFor(`status ${status}`, async () => (await post(body)).status === status || undefined);
+
+  test('takes no more calls at once than the limit, and others when those are gone', async () => {
+    const slow = [await unfinished('a'), await unfinished('b')];
+    expect((await post('c')).status).toBe(503);
+    slow[0]?.destroy();
+    await statusBecomes(200, 'c');
+    slow[1]?.destroy();
+  });
+
+  test('keeps no more bytes at once than the limit, but one long body', async () => {
+    expect((await post('x'.repeat(100))).status).toBe(200);
+    expect((await post('x'.repeat(101))).status).toBe(413);
+    const slow = await unfinished('x'.repeat(50));
+    await statusBecomes(503, 'y'.repeat(11));
+    expect((await post('y'.repeat(10))).status).toBe(200);
+    slow.destroy();
+    await statusBecomes(200, 'y'.repeat(11));
+  });
+
+  test('an endpoint that breaks is an internal error', async () => {
+    expect((await post('throw')).status).toBe(500);
+    expect(errors).toMatchObject([{ message: 'broken' }]);
+  });
+
+  test('a drain waits for what runs, and not for ever', async () => {
+    await listener.drain(60_000);
+    expect((await post('z')).status).toBe(503);
+    expect(bodies).not.toContain('z');
+  });
+
+  test('a drain gives up on a body that never ends', async () => {
+    const slow = await unfinished('a');
+    await listener.drain(10);
+    slow.destroy();
+  });
+});

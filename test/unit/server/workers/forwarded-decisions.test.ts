@@ -1,0 +1,77 @@
+import { describe, expect, test } from '@jest/globals';
+import { ForwardedDecisions } from '../../../../src/server/workers/forwarded-decisions.js';
+import type { ToWorker } from '../../../../src/server/workers/messages.js';
+import { Refusal } from '../../../../src/service/should-rate-limit.js';
+
+/** Keeps what it is asked. */
+class Worker {
+  readonly asked: Extract<ToWorker, { kind: 'decide' }>[] = [];
+  send(message: ToWorker): void {
+    if (message.kind === 'decide') this.asked.push(message);
+  }
+}
+
+const message = Buffer.from('request');
+const response = Buffer.from('response');
+
+describe('decisions that workers make for the primary process', () => {
+  test('go to the workers in turn, and come back to who asked', async () => {
+    const decisions = new ForwardedDecisions({ longestMs: 60_000 });
+    const workers = [new Worker(), new Worker()];
+    const asked = Array.from({ length: 4 }, () => decisions.ask(workers, message, 5000));
+    expect(workers.map((worker) => worker.asked.length)).toEqual([2, 2]);
+    const ids = workers.flatMap((worker) => worker.asked.map(({ id }) => id));
+    for (const id of ids) {
+      decisions.answered({ kind: 'decided', id, result: { response: Buffer.from(String(id)) } });
+    }
+    expect((await Promise.all(asked)).map(String)).toEqual([...ids].sort().map(String));
+    expect(workers[0]?.asked[0]).toMatchObject({ message, patienceMicros: 5000 });
+  });
+
+  test('come back as refusals', async () => {
+    const decisions = new ForwardedDecisions({ longestMs: 60_000 });
+    const worker = new Worker();
+    const asked = decisions.ask([worker], message, Infinity);
+    const id = worker.asked[0]?.id ?? 0;
+    decisions.answered({ kind: 'decided', id, result: { refused: 'bad_request', message: 'why' } });
+    expect(await asked).toEqual(new Refusal('bad_request', 'why'));
+  });
+
+  test('are refused without a worker, and when the worker is lost', async () => {
+    const decisions = new ForwardedDecisions({ longestMs: 60_000 });
+    const unavailable = new Refusal('unavailable', 'no worker process serves');
+    expect(await decisions.ask([], message, Infinity)).toEqual(unavailable);
+    const [one, other] = [new Worker(), new Worker()];
+    const lost = decisions.ask([one], message, Infinity);
+    const kept = decisions.ask([other], message, Infinity);
+    decisions.lost(one);
+    expect(await lost).toEqual(unavailable);
+    decisions.answered({ kind: 'decided', id: other.asked[0]?.id ?? 0, result: { response } });
+    expect(await kept).toBe(response);
+  });
+
+  test('are bounded in number', async () => {
+    const decisions = new ForwardedDecisions({ longestMs: 60_000, maxInFlight: 2 });
+    const worker = new Worker();
+    const running = [1, 2].map(() => decisions.ask([worker], message, Infinity));
+    expect(await decisions.ask([worker], message, Infinity)).toMatchObject({ kind: 'unavailable' });
+    expect(worker.asked).toHaveLength(2);
+    decisions.lost(worker);
+    await Promise.all(running);
+    void decisions.ask([worker], message, Infinity);
+    expect(worker.asked).toHaveLength(3);
+    decisions.lost(worker);
+  });
+
+  test.each([
+    ['its caller waits for ever', 5, Infinity],
+    ['its caller waits a moment', 60_000, 5000],
+  ])('are given up when %s and the worker says nothing', async (_name, longestMs, patienceMicros) => {
+    const decisions = new ForwardedDecisions({ longestMs, marginMs: 0 });
+    const worker = new Worker();
+    const late = await decisions.ask([worker], message, patienceMicros);
+    expect(late).toEqual(new Refusal('unavailable', 'no answer in time'));
+    // An answer after that is nobody's.
+    decisions.answered({ kind: 'decided', id: worker.asked[0]?.id ?? 0, result: { response } });
+  });
+});

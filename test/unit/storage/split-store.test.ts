@@ -1,0 +1,169 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  type BucketStore,
+  StorageError,
+  type TakeItem,
+  type TakeResult,
+} from '../../../src/limiter/bucket-store.js';
+import { windowRate } from '../../../src/limiter/rate.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { SplitStore } from '../../../src/storage/split-store.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { HUNDRED, takeItem } from '../../support/take-items.js';
+
+const PER_SECOND = windowRate('second', 2);
+const PER_MINUTE = windowRate('minute', 5);
+
+/** A store that keeps what it was asked, and fails when told to. */
+class Recording implements BucketStore {
+  readonly asked: (readonly TakeItem[])[] = [];
+  readonly deadlines: number[] = [];
+  failure: StorageError | undefined;
+  closed = false;
+  before: () => void = () => {};
+  readonly inner: MemoryStore;
+
+  constructor(clock: FakeClock, countDeniedHits: boolean) {
+    this.inner = new MemoryStore({ clock, countDeniedHits });
+  }
+
+  take(items: readonly TakeItem[], deadlineMicros: number): TakeResult | Promise<TakeResult> {
+    this.asked.push(items);
+    this.deadlines.push(deadlineMicros);
+    this.before();
+    return this.failure ?? Promise.resolve(this.inner.take(items));
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+  }
+}
+
+let clock: FakeClock;
+let perSecond: Recording;
+let main: Recording;
+let split: SplitStore;
+
+function open(countDeniedHits = true): void {
+  clock = new FakeClock();
+  perSecond = new Recording(clock, countDeniedHits);
+  main = new Recording(clock, countDeniedHits);
+  split = new SplitStore({
+    perSecond,
+    main,
+    countDeniedHits,
+    timeoutMicros: 1000,
+    monotonicMicros: () => clock.monotonicMicros(),
+  });
+}
+beforeEach(() => open());
+
+const take = (...items: TakeItem[]) => split.take(items, Infinity);
+const second = takeItem('s', PER_SECOND);
+const minute = takeItem('m', PER_MINUTE);
+const tokens = takeItem('b', HUNDRED);
+const looks = (key: string) => main.inner.take([takeItem(key, HUNDRED, { hits: 0 })])[0]!.remaining;
+
+describe('a request whose items belong to one store', () => {
+  test('goes there as it is', async () => {
+    const seconds = [second, takeItem('t', PER_SECOND)];
+    const others = [minute, tokens];
+    await split.take(seconds, 77);
+    await split.take(others, 78);
+    expect([perSecond.asked, perSecond.deadlines]).toEqual([[seconds], [77]]);
+    expect([main.asked, main.deadlines]).toEqual([[others], [78]]);
+    expect(main.asked[0]).toBe(others);
+  });
+});
+
+describe('a request to both', () => {
+  test('that fits takes from both, in the order asked', async () => {
+    expect(await take(minute, second, tokens)).toMatchObject([
+      { limited: false, used: 1 },
+      { limited: false, used: 1 },
+      { limited: false, remaining: 99 },
+    ]);
+  });
+
+  test('takes no token when the window of a second is used up, and counts in windows', async () => {
+    await take(takeItem('s', PER_SECOND, { hits: 2 }));
+    expect(await take(tokens, second, minute)).toMatchObject([
+      { limited: false, remaining: 100 },
+      { limited: true, used: 3 },
+      { limited: false, used: 1 },
+    ]);
+    expect(looks('b')).toBe(100);
+  });
+
+  test('leaves no trace of how it is denied', async () => {
+    await take(takeItem('s', PER_SECOND, { hits: 2 }));
+    await take(tokens, second);
+    expect(main.inner.size).toBe(0);
+  });
+
+  test('has one deadline, the sooner of its own and the timeout', async () => {
+    const now = clock.monotonicMicros();
+    await take(second, minute);
+    await split.take([second, minute], now + 7);
+    expect(perSecond.deadlines).toEqual([now + 1000, now + 7]);
+    expect(main.deadlines).toEqual([now + 1000, now + 7]);
+  });
+
+  test('a refund of a second is made only when the request passes', async () => {
+    await take(takeItem('s', PER_SECOND, { hits: 2 }));
+    await take(takeItem('b', HUNDRED, { hits: 100 }));
+    const refund = takeItem('s', PER_SECOND, { refund: true });
+    expect(await take(refund, tokens)).toMatchObject([{ used: 2 }, { limited: true }]);
+    expect(await take(refund, minute)).toMatchObject([{ used: 1 }, { limited: false }]);
+  });
+});
+
+describe('denied hits that do not count', () => {
+  beforeEach(() => open(false));
+
+  test('count neither here nor there, whoever denies', async () => {
+    await take(takeItem('b', HUNDRED, { hits: 100 }));
+    expect(await take(second, tokens, minute)).toMatchObject([
+      { limited: false, used: 0 },
+      { limited: true },
+      { limited: false, used: 0 },
+    ]);
+    await take(takeItem('s', PER_SECOND, { hits: 2 }));
+    expect(await take(second, minute)).toMatchObject([{ limited: true, used: 2 }, { used: 0 }]);
+    expect(await take(takeItem('m', PER_MINUTE, { hits: 5 }))).toMatchObject([{ limited: false }]);
+  });
+
+  test('a window that others use up between look and count denies', async () => {
+    main.before = () => perSecond.inner.take([takeItem('s', PER_SECOND, { hits: 2 })]);
+    expect(await take(second, tokens)).toMatchObject([{ limited: true }, { limited: false, remaining: 99 }]);
+  });
+});
+
+describe('an error', () => {
+  const away = new StorageError('disconnected', 'away');
+
+  test('of the first store is the request’s, and the other is not asked', async () => {
+    perSecond.failure = away;
+    expect(await take(second, tokens)).toBe(away);
+    expect(main.asked).toEqual([]);
+  });
+
+  test('of the second is the request’s', async () => {
+    main.failure = away;
+    expect(await take(second, tokens)).toBe(away);
+    expect(await take(second)).toMatchObject([{ limited: false, used: 2 }]);
+  });
+
+  test('of the last step is the request’s', async () => {
+    open(false);
+    main.before = () => {
+      perSecond.failure = away;
+    };
+    expect(await take(second, tokens)).toBe(away);
+  });
+});
+
+test('closing closes both', async () => {
+  await split.close();
+  expect([perSecond.closed, main.closed]).toEqual([true, true]);
+});
