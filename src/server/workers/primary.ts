@@ -8,10 +8,12 @@ import { openHttpFront } from '../http-front.js';
 import type { Decide } from '../json-endpoint.js';
 import { openPolicies } from '../policies.js';
 import { measurePolicies } from '../policy-metrics.js';
+import { exposeReference } from '../prometheus.js';
 import { createServerLogger, logServing } from '../server-logger.js';
 import type { Settings } from '../settings-table.js';
 import type { RunningServer, StartContext } from '../start.js';
 import { StartError } from '../start-error.js';
+import { openStatsSinks } from '../stats-sinks.js';
 import { openTlsFiles } from '../tls-files.js';
 import { PolicyFeed } from './policy-feed.js';
 import { WorkerPool } from './worker-pool.js';
@@ -99,6 +101,9 @@ export async function openPrimary(
   addPoolMetrics(metrics, pool);
   let inForce = policies.current();
   measurePolicies(metrics, policies);
+  // Only loads of the policy: each worker sends what it decides.
+  exposeReference(settings, metrics, log);
+  openStatsSinks(settings, metrics, log, closers);
   policies.onReload(() => {
     if (policies.current() === inForce) return;
     inForce = policies.current();
