@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import { dump } from '../config/dump.js';
+import { dumpJson } from '../config/dump-json.js';
 import { dumpTree } from '../config/dump-tree.js';
 import type { DomainStatus, PolicySet } from '../config/policy.js';
 import type { Clock } from '../limiter/clock.js';
@@ -110,11 +111,14 @@ export function debugEndpoints({ clock, policies, statsText }: DebugSource): rea
   const endpoints: HttpEndpoint[] = [
     {
       path: '/rlconfig',
-      help: 'the policies in force, a line for each rule; ?format=tree for all of them',
+      help: 'the policies in force, a line for each rule; ?format=tree or ?format=json for everything',
       answer: ({ query }) => {
         const inForce = policies.current();
         const format = query.get('format');
-        if (format !== null && format !== 'tree') return text(400, 'format is tree, or left out\n');
+        if (format === 'json') {
+          return json(200, dumpJson(inForce, policies.domains(), policies.errors(), clock.wallMicros()));
+        }
+        if (format !== null && format !== 'tree') return text(400, 'format is tree, json, or left out\n');
         if (inForce === undefined) return text(200, '');
         return text(200, format === null ? dump(inForce) : dumpTree(inForce, clock.wallMicros()));
       },
