@@ -14,6 +14,7 @@ import type { Settings } from '../settings-table.js';
 import type { RunningServer, StartContext } from '../start.js';
 import { StartError } from '../start-error.js';
 import { openStatsSinks } from '../stats-sinks.js';
+import { statsOf } from '../stats-text.js';
 import { openTlsFiles } from '../tls-files.js';
 import { PolicyFeed } from './policy-feed.js';
 import { WorkerPool } from './worker-pool.js';
@@ -139,18 +140,20 @@ export async function openPrimary(
   };
   const metricsText = async (): Promise<string> =>
     pool.metricsText(await metrics.registry.getMetricsAsJSON());
+  const statsText = (): Promise<string> => pool.statsText(statsOf(metrics.reference));
   const onError = (error: unknown): void => log.error({ err: error }, 'unexpected error');
   const decide: Decide = (message, patienceMicros) => pool.decide(message, patienceMicros);
   const front = await openHttpFront(
-    { settings, clock, policies, metricsText, detail, decide, onError },
+    { settings, clock, policies, metricsText, statsText, detail, decide, onError },
     closers,
   );
-  const { http, debug } = front;
+  const { http, debug, prometheus } = front;
   // Workers listen through this process, which would hold on to the failure that the file of a killed process gives the first of them.
   if (settings.grpcUds !== '') await removeStaleSocket(settings.grpcUds);
   const grpc = await pool.start();
   const { workers } = settings;
-  logServing(log, { version, grpc, http, debug, store: detail().store, workers }, policies.current(), clock);
+  const addresses = { grpc, http, debug, ...(prometheus !== undefined && { prometheus }) };
+  logServing(log, { version, ...addresses, store: detail().store, workers }, policies.current(), clock);
   return {
     reload: () => policies.reload('signal'),
     failed,

@@ -9,6 +9,7 @@ import { Closers } from '../closers.js';
 import { type GrpcService, openGrpcService, type PolicySource, type TlsSource } from '../grpc-service.js';
 import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
+import { statsOf } from '../stats-text.js';
 import type { FromWorker, SlicedPolicies, ToWorker, WorkerHealth } from './messages.js';
 
 type StartMessage = Extract<ToWorker, { kind: 'start' }>;
@@ -111,7 +112,8 @@ class Worker {
   }
 
   async sendMetrics(id: number): Promise<void> {
-    send({ kind: 'metrics', id, metrics: await this.#service.metrics.registry.getMetricsAsJSON() });
+    const { registry, reference } = this.#service.metrics;
+    send({ kind: 'metrics', id, metrics: await registry.getMetricsAsJSON(), stats: statsOf(reference) });
   }
 
   async decide({ id, message, patienceMicros }: Extract<ToWorker, { kind: 'decide' }>): Promise<void> {
