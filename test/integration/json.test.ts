@@ -108,8 +108,8 @@ describe('with buckets in memory', () => {
   });
 });
 
-test('a call that runs when the server is told to end is answered, further ones are refused', async () => {
-  const server = await startWeir({ policy: POLICY });
+/** Ends `server` while a call runs whose body is not complete. */
+async function endDuringCall(server: WeirServer): Promise<void> {
   const answered = new Promise<number | undefined>((resolve, reject) => {
     const headers = { expect: '100-continue' };
     const outgoing = request(
@@ -124,7 +124,7 @@ test('a call that runs when the server is told to end is answered, further ones 
       // The server has the head of the request.
       server.process.signal('SIGTERM');
       await waitFor('draining', () => server.log().some(({ msg }) => msg === 'draining') || undefined);
-      expect((await post(server, asking('many'))).status).toBe(503);
+      await waitFor('refusals', async () => (await post(server, asking('many'))).status === 503 || undefined);
       expect((await httpRequest(server.httpPort, '/healthcheck')).status).toBe(500);
       outgoing.end(JSON.stringify(asking('many')));
     });
@@ -132,7 +132,11 @@ test('a call that runs when the server is told to end is answered, further ones 
   });
   expect(await answered).toBe(200);
   expect(await server.process.exited).toEqual({ code: 0, signal: null });
-});
+}
+
+const ENDING = 'a call that runs when the server is told to end is answered, further ones are refused';
+
+test(ENDING, async () => endDuringCall(await startWeir({ policy: POLICY })));
 
 describe('with Redis', () => {
   let redis: RedisServer;
@@ -178,6 +182,11 @@ describe('with Redis', () => {
     }
     expect((await post(server, asking('many'))).status).toBe(200);
     await server.stop();
+  });
+
+  test(`several workers: ${ENDING}`, async () => {
+    const env = { REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: '2' };
+    await endDuringCall(await startWeir({ policy: POLICY, env }));
   });
 
   test('several workers decide together', async () => {

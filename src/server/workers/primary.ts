@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter, Gauge } from 'prom-client';
 import type { PolicySet } from '../../config/policy.js';
 import { type TransferredPolicies, toTransfer } from '../../config/policy-transfer.js';
@@ -17,8 +18,6 @@ import { StartError } from '../start-error.js';
 import { openTlsFiles } from '../tls-files.js';
 import { WorkerPool } from './worker-pool.js';
 
-/** How long answers to `/json` may take to be sent once the workers have ended. */
-const ANSWERS_SENT_MS = 1000;
 const NO_BUCKETS = { size: 0, bytes: 0, evictions: 0 };
 
 /** What forbids several workers with these settings; throws {@link StartError}. */
@@ -148,10 +147,16 @@ export async function openPrimary(
     failed,
     async drain(why) {
       draining = true;
-      const patience = (settings.shutdownDrainDelay + settings.shutdownGrace) / 1000;
-      await pool.drain(why, Math.min(patience, MAX_TIMER_MS / 2));
-      // Nobody is left to decide: what still runs is told so.
-      await front.drain(ANSWERS_SENT_MS);
+      const delayMs = settings.shutdownDrainDelay / 1000;
+      const graceMs = Math.min(settings.shutdownGrace / 1000, MAX_TIMER_MS);
+      const ended = pool.drain(why, Math.min(delayMs + graceMs, MAX_TIMER_MS / 2));
+      const delay = new AbortController();
+      void ended.then(() => delay.abort());
+      await sleep(Math.min(delayMs, MAX_TIMER_MS), undefined, delay).catch(() => {});
+      // Workers stay until they have decided for those who asked this process.
+      await front.drain(graceMs);
+      pool.broadcast({ kind: 'last-decided' });
+      await ended;
       await closers.close();
       log.info('drained');
     },
