@@ -1,26 +1,61 @@
-// Prints the bundled policy and the settings table (compiled src/server/settings-table.ts) into README.md. With --check it only compares and fails when
-// README is out of date.
+// Prints the bundled policy and the tables of settings (compiled src/server/settings-table.ts) into README.md. With --check it only compares and
+// fails when README is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const { SETTINGS } = createRequire(import.meta.url)(join(root, 'build/src/server/settings-table.js'));
+const compiled = createRequire(import.meta.url);
+const { SETTINGS } = compiled(join(root, 'build/src/server/settings-table.js'));
+const { hasReferenceDefault } = compiled(join(root, 'build/src/server/reference-defaults.js'));
 const readme = join(root, 'README.md');
 
 const cell = (text) => text.replaceAll('|', '\\|');
-const rows = SETTINGS.map(
-  ({ name, type, default: value, help }) =>
-    `| \`${name}\` | ${type.replaceAll('_', ' ')} | ${value === '' ? '–' : `\`${value}\``} | ${cell(help)} |`,
-);
-const table = ['| variable | type | default | meaning |', '|---|---|---|---|', ...rows].join('\n');
+const code = (text) => (text === '' ? '–' : `\`${text}\``);
+const names = (settings) => settings.map(({ name }) => `\`${name}\``).join(', ');
+
+/** What changes nothing here stands in the other table only. */
+const settings = [
+  '| variable | type | default | meaning |',
+  '|---|---|---|---|',
+  ...SETTINGS.filter(({ reference }) => reference?.inert === undefined).map(
+    ({ name, type, default: value, help }) =>
+      `| \`${name}\` | ${type.replaceAll('_', ' ')} | ${code(value)} | ${cell(help)} |`,
+  ),
+].join('\n');
+
+const known = SETTINGS.filter(({ reference }) => reference !== undefined);
+const differs = (setting) => setting.reference.differs !== undefined || !hasReferenceDefault(setting);
+const active = known.filter(({ reference }) => reference.inert === undefined);
+const reasons = new Set(known.flatMap(({ reference: { inert } }) => (inert === undefined ? [] : [inert])));
+const reference = [
+  '| variable | default there | default here | what differs |',
+  '|---|---|---|---|',
+  ...active
+    .filter(differs)
+    .map(
+      ({
+        name,
+        default: here,
+        help,
+        reference: { default: there, differs: text = here === '' ? help : '' },
+      }) => `| \`${name}\` | ${code(there)} | ${code(here)} | ${cell(text)} |`,
+    ),
+  ...[...reasons].map(
+    (reason) =>
+      `| ${names(known.filter(({ reference }) => reference.inert === reason))} | | | Changes nothing: ${cell(reason)} |`,
+  ),
+  '',
+  `The same in name, meaning and default: ${names(active.filter((setting) => !differs(setting)))}.`,
+].join('\n');
 
 const policy = readFileSync(join(root, 'deploy/policies/open-api.yaml'), 'utf8');
 
 const before = readFileSync(readme, 'utf8');
 let after = replace(before, 'policy', `\`\`\`yaml\n${policy}\`\`\``);
-after = replace(after, 'settings', table);
+after = replace(after, 'settings', settings);
+after = replace(after, 'reference', reference);
 if (after === before) process.exit(0);
 if (process.argv.includes('--check')) {
   console.error('README.md is out of date; run npm run docs and commit it');

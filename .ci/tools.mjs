@@ -273,6 +273,17 @@ const CATALOGUE = {
       return launcher(folder, await fetchDebianProgram(folder, ['nghttp2-client'], 'usr/bin/h2load'));
     },
   },
+  promtool: {
+    what: 'promtool',
+    pin: 'Debian',
+    optional: "Prometheus' own check of what weir shows",
+    without: 'install prometheus',
+    async fetch(folder) {
+      const installed = onPath('promtool');
+      if (installed !== undefined) return installed;
+      return launcher(folder, await fetchDebianProgram(folder, ['prometheus'], 'usr/bin/promtool'));
+    },
+  },
 };
 
 /** What `npm test` needs. */
@@ -290,6 +301,7 @@ export const TEST_TOOLS = [
   'python-grpc',
   'python-hpack',
   'h2load',
+  'promtool',
   'node24',
 ];
 

@@ -26,6 +26,10 @@ const COMMANDS: readonly CommandHelp[] = [
 /** Commands for those who come from envoyproxy/ratelimit. */
 const REFERENCE_COMMANDS: readonly CommandHelp[] = [
   {
+    usage: 'migrate <directory> --env <file>',
+    summary: 'say what stays, what gets better and what to decide',
+  },
+  {
     usage: 'ratelimit-client -domain <domain> -descriptors key=value,…',
     summary: 'its client, with its flags',
   },
@@ -85,19 +89,24 @@ SIGHUP reloads the policy. Settings are environment variables; a flag of the sam
 ${settings.join('')}`;
 }
 
-export const CHECK_CONFIG_HELP = `Usage: weir check-config <path>…
+export const CHECK_CONFIG_HELP = `Usage: weir check-config [--merge-domains] <path>…
 
 Checks policy files, or directories of them, and prints every error with file, line, column and the place in the document.
-Nothing else happens. Exit code 0 when all are good (warnings allowed), 1 when any is bad.
+Nothing else happens.
+
+  --merge-domains  merge files with one domain, as a server with MERGE_DOMAIN_CONFIG=true does
+
+Exit code 0 when all are good (warnings allowed), 1 when any is bad.
 `;
 
 export const EXPLAIN_HELP = `Usage: weir explain <path> --domain <domain> key=value…
 
-Says what a descriptor meets in a policy: what \`derive\` made of it, which node matched and why, which rule holds, its phase, and
-the bucket's key. Values of API keys are never shown.
+Says what a descriptor meets in a policy: what \`derive\` made of it, which node matched and why, which rule holds, its phase, its
+name in the statistics, and the bucket's key. Values of API keys are never shown.
 
   --domain <domain>  required when the policy holds more than one
   --json             the same for machines
+  --merge-domains    merge files with one domain, as a server with MERGE_DOMAIN_CONFIG=true does
 
 Exit code 0 when a rule applies, 1 when none does or the policy is bad.
 `;
@@ -112,4 +121,16 @@ certificate it shows.
   --tls                  speak TLS, and trust the issuers Node.js ships
   --ca <file>            speak TLS, and trust these issuers (PEM)
   --cert, --key <file>   speak TLS, and show this client certificate (PEM)
+`;
+
+export const MIGRATE_HELP = `Usage: weir migrate [<directory>] [--env <file>] [--json]
+
+Reads an installation of envoyproxy/ratelimit and prints what will behave the same, what better, and what needs a decision before
+the switch. Changes nothing, starts nothing and asks nobody.
+
+  <directory>   what RUNTIME_ROOT names, or the directory with the policy files; may be left out where a management server has them
+  --env <file>  the variables of the service, as lines of KEY=VALUE (as in docker compose's env_file); without it all are unset
+  --json        the same for machines
+
+Exit code 0 when nothing needs a decision, 1 when something does or cannot be read, 2 for wrong arguments.
 `;

@@ -34,7 +34,8 @@ export async function runRatelimitConfigCheck(args: readonly string[], io: Io): 
     return EXIT.FAILED;
   }
   for (const file of files) io.out(`opening config file: ${file}\n`);
-  const { errors, warnings } = loadPolicies(files);
+  const mergeDomains = flags.values.get('merge_domain_configs')?.at(-1) === 'true';
+  const { errors, warnings } = loadPolicies(files, { mergeDomains });
   for (const warning of warnings) io.out(`warning: ${formatProblem(warning)}\n`);
   for (const error of errors) io.out(`error loading rate limit configs: ${formatProblem(error)}\n`);
   if (errors.length > 0) return EXIT.FAILED;

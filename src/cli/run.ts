@@ -1,5 +1,5 @@
 import { CHECK_HELP } from './check-options.js';
-import { CHECK_CONFIG_HELP, EXPLAIN_HELP, HEALTH_HELP, mainHelp, serveHelp } from './help.js';
+import { CHECK_CONFIG_HELP, EXPLAIN_HELP, HEALTH_HELP, MIGRATE_HELP, mainHelp, serveHelp } from './help.js';
 import { EXIT, type Io } from './io.js';
 import { RATELIMIT_CLIENT_HELP, RATELIMIT_CONFIG_CHECK_HELP } from './ratelimit-flags.js';
 import { version } from './version.js';
@@ -27,6 +27,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   health: {
     run: async (args, io) => (await import('./health.js')).runHealth(args, io),
     help: () => HEALTH_HELP,
+  },
+  migrate: {
+    run: async (args, io) => (await import('./migrate.js')).runMigrate(args, io),
+    help: () => MIGRATE_HELP,
   },
   'ratelimit-client': {
     run: async (args, io) => (await import('./ratelimit-client.js')).runRatelimitClient(args, io),

@@ -80,16 +80,21 @@ export function publicEndpoints(source: {
         return text(status, status === 200 ? 'OK' : `${health.reason}\n`);
       },
     },
-    {
-      path: '/metrics',
-      help: 'metrics for Prometheus',
-      answer: async () => ({
-        status: 200,
-        contentType: Registry.PROMETHEUS_CONTENT_TYPE,
-        body: await source.metricsText(),
-      }),
-    },
+    metricsEndpoint('/metrics', () => source.metricsText()),
   ];
+}
+
+/** Metrics in Prometheus' text format. */
+export function metricsEndpoint(path: string, metricsText: () => Promise<string>): HttpEndpoint {
+  return {
+    path,
+    help: 'metrics for Prometheus',
+    answer: async () => ({
+      status: 200,
+      contentType: Registry.PROMETHEUS_CONTENT_TYPE,
+      body: await metricsText(),
+    }),
+  };
 }
 
 /** What the debug port shows. */

@@ -26,10 +26,13 @@ import type { Closers } from './closers.js';
 import { decisionObserver } from './decision-observer.js';
 import { createGrpcServer } from './grpc-transport.js';
 import type { Decide } from './json-endpoint.js';
+import { exposeReference } from './prometheus.js';
 import { Serving, type ServingConditions } from './serving.js';
 import type { Settings } from './settings-table.js';
 import { listenError, type StartError } from './start-error.js';
+import { openStatsSinks } from './stats-sinks.js';
 import { openStore } from './store.js';
+import { timedService } from './timed-service.js';
 
 /** The policies that decisions are made by, whoever loads them. */
 export interface PolicySource {
@@ -192,6 +195,10 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     metrics.reference.rulesAre(() => ruleStatNames(current));
   };
   tellPolicies();
+  metrics.reference.readFrom({
+    pools: () => store.pools(),
+    localCache: () => (settings.localCacheBytes ? { ...store.localCacheStats() } : undefined),
+  });
 
   const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
   const conditions: ServingConditions = {
@@ -250,7 +257,9 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     onBadConnection: badConnections(log, clock),
   });
   grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock));
-  health.addTo(grpc);
+  health.addTo(timedService(grpc, metrics.reference, clock));
+  exposeReference(settings, metrics, log);
+  openStatsSinks(settings, metrics, log, closers);
   addReflection(grpc, loadReflectionDefinition());
 
   return {

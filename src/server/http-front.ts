@@ -8,6 +8,7 @@ import { debugEndpoints, debugNotFound, type HealthDetail, publicEndpoints } fro
 import { type HttpListener, type HttpOptions, listenHttp } from './http.js';
 import { type Decide, jsonEndpoint } from './json-endpoint.js';
 import type { Policies } from './policies.js';
+import { listenPrometheus } from './prometheus.js';
 import type { Settings } from './settings-table.js';
 import { listenError } from './start-error.js';
 
@@ -31,6 +32,8 @@ export interface HttpFront {
   /** Their addresses as `host:port`. */
   readonly http: string;
   readonly debug: string;
+  /** Undefined unless USE_PROMETHEUS has it open. */
+  readonly prometheus: string | undefined;
   /** Takes no further `/json`; resolves when those that run are answered, at the latest after `graceMs`. */
   drain(graceMs: number): Promise<void>;
 }
@@ -62,6 +65,8 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
     endpoints: forDebug,
     notFound: (path) => debugNotFound(path, forDebug),
   });
+  const metricsText = (): Promise<string> => options.metricsText();
+  const prometheus = await listenPrometheus(settings, metricsText, onError, closers);
   const forJson = jsonEndpoint({
     codec: createJsonCodec(fileDescriptors([loadReflectionDefinition()])),
     decide: options.decide,
@@ -73,6 +78,7 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
   return {
     http: formatHostPort(host, http.port),
     debug: formatHostPort(debugHost, debug.port),
+    prometheus,
     drain: (graceMs) => http.drain(graceMs),
   };
 }

@@ -1,3 +1,4 @@
+import type { Mogrifier } from '../telemetry/statsd/mogrifier.js';
 import { ANSWER_SETTINGS } from './settings/answer-settings.js';
 import { LISTEN_SETTINGS } from './settings/listen-settings.js';
 import { MEMCACHE_SETTINGS } from './settings/memcache-settings.js';
@@ -24,7 +25,10 @@ const SPECS = {
 export type SettingKey = keyof typeof SPECS;
 
 /** The settings once read; durations in microseconds. */
-export type Settings = { readonly [K in SettingKey]: SettingTypes[(typeof SPECS)[K]['type']] };
+export type Settings = { readonly [K in SettingKey]: SettingTypes[(typeof SPECS)[K]['type']] } & {
+  /** What USE_DOG_STATSD_MOGRIFIERS names, from variables whose names depend on it. */
+  readonly dogStatsdMogrifierTable: readonly Mogrifier[];
+};
 
 /** A row of the table. */
 export interface Setting extends SettingSpec {

@@ -1,3 +1,4 @@
+import { readMogrifiers } from './settings/mogrifier-settings.js';
 import { type GivenSettings, refusedSettings } from './settings-check.js';
 import { SETTINGS, type Setting, type Settings } from './settings-table.js';
 import { parseValue } from './settings-values.js';
@@ -32,7 +33,11 @@ export function readSettings(
       );
   }
   if (errors.length > 0) return { ok: false, errors };
-  const settings = values as Settings;
+  const { useDogStatsd, disableStats, dogStatsdMogrifiers } = values as Settings;
+  const inUse = useDogStatsd && !disableStats ? dogStatsdMogrifiers : [];
+  const mogrifiers = readMogrifiers(inUse, environment);
+  if (!mogrifiers.ok) return mogrifiers;
+  const settings: Settings = { ...(values as Settings), dogStatsdMogrifierTable: mogrifiers.mogrifiers };
   const refused = refusedSettings(settings, given);
   return refused.length > 0 ? { ok: false, errors: refused } : { ok: true, settings, given };
 }

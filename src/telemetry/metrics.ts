@@ -216,6 +216,20 @@ export class Metrics {
     });
   }
 
+  /** `sinks` are asked what they lost whenever metrics are. */
+  sinks(sinks: () => readonly { readonly name: string; readonly dropped: number }[]): void {
+    new Counter({
+      name: 'weir_stats_dropped_total',
+      help: 'Metrics that could not be sent, by sink.',
+      labelNames: ['sink'],
+      registers: [this.registry],
+      collect() {
+        this.reset();
+        for (const { name, dropped } of sinks()) this.inc({ sink: name }, dropped);
+      },
+    });
+  }
+
   reloaded(success: boolean): void {
     this.#reloads.inc({ result: success ? 'success' : 'error' });
     this.loaded(success);

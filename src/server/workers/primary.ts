@@ -1,7 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter, Gauge } from 'prom-client';
-import type { PolicySet } from '../../config/policy.js';
-import { type TransferredPolicies, toTransfer } from '../../config/policy-transfer.js';
 import { removeStaleSocket } from '../../h2/listen.js';
 import { MAX_TIMER_MS, systemClock } from '../../limiter/clock.js';
 import { Metrics } from '../../telemetry/metrics.js';
@@ -11,11 +9,14 @@ import { openHttpFront } from '../http-front.js';
 import type { Decide } from '../json-endpoint.js';
 import { openPolicies } from '../policies.js';
 import { measurePolicies } from '../policy-metrics.js';
+import { exposeReference } from '../prometheus.js';
 import { createServerLogger, logServing } from '../server-logger.js';
 import type { Settings } from '../settings-table.js';
 import type { RunningServer, StartContext } from '../start.js';
 import { StartError } from '../start-error.js';
+import { openStatsSinks } from '../stats-sinks.js';
 import { openTlsFiles } from '../tls-files.js';
+import { PolicyFeed } from './policy-feed.js';
 import { WorkerPool } from './worker-pool.js';
 
 const NO_BUCKETS = { size: 0, bytes: 0, evictions: 0 };
@@ -75,6 +76,10 @@ export async function openPrimary(
     giveUp = resolve;
   });
   let draining = false;
+  const feed = new PolicyFeed(
+    () => policies.current(),
+    (message) => pool.broadcast(message),
+  );
   const pool = new WorkerPool({
     count: settings.workers,
     entry: context.entry,
@@ -87,7 +92,7 @@ export async function openPrimary(
       settings,
       version,
       terminal,
-      policies: transferOf(policies.current()),
+      policies: feed.whole(),
       tls: tlsInForce,
     }),
   });
@@ -95,11 +100,14 @@ export async function openPrimary(
   addPoolMetrics(metrics, pool);
   let inForce = policies.current();
   measurePolicies(metrics, policies);
+  // Only loads of the policy: each worker sends what it decides.
+  exposeReference(settings, metrics, log);
+  openStatsSinks(settings, metrics, log, closers);
   policies.onReload(() => {
     if (policies.current() === inForce) return;
     inForce = policies.current();
     metrics.policyInForce(inForce?.version ?? 'none');
-    if (inForce !== undefined) pool.broadcast({ kind: 'policies', policies: toTransfer(inForce) });
+    void feed.send();
   });
 
   tls?.follow((material) => {
@@ -161,10 +169,6 @@ export async function openPrimary(
       log.info('drained');
     },
   };
-}
-
-function transferOf(policies: PolicySet | undefined): TransferredPolicies | undefined {
-  return policies === undefined ? undefined : toTransfer(policies);
 }
 
 function addPoolMetrics(metrics: Metrics, pool: WorkerPool): void {

@@ -25,15 +25,16 @@ const SERVICE_COUNTERS = [
 
 /** Connections of one Redis, since the start but for `active`. */
 export interface PoolStats {
+  /** The reference's name of the pool: `redis_pool`, `redis_per_second_pool`. */
+  readonly name: string;
   readonly active: number;
-  readonly total: number;
-  readonly localClose: number;
+  readonly opened: number;
+  readonly closed: number;
 }
 
 /** Numbers that are read when somebody asks for them. */
 export interface ReferenceSources {
-  /** By the reference's name of the pool: `redis_pool`, `redis_per_second_pool`. */
-  pools(): ReadonlyMap<string, PoolStats>;
+  pools(): readonly PoolStats[];
   /** Gauges of `ratelimit.localcache` by name; undefined without such a cache. */
   localCache(): Readonly<Record<string, number>> | undefined;
 }
@@ -62,6 +63,7 @@ export class ReferenceStats {
   #otherDomain: StatSeries | undefined;
   #ruleNames: ReadonlySet<string> | (() => Iterable<string>) = new Set();
   #sources: ReferenceSources | undefined;
+  readonly #durationFollowers: ((durations: DurationStats) => void)[] = [];
 
   constructor(options: ReferenceStatsOptions) {
     this.#options = options;
@@ -113,8 +115,15 @@ export class ReferenceStats {
     if (durations === undefined) {
       durations = new DurationStats(method);
       this.#durations.set(method, durations);
+      for (const follow of this.#durationFollowers) follow(durations);
     }
     return durations;
+  }
+
+  /** `follow` is handed the durations of each method, those of methods to come as well. */
+  followDurations(follow: (durations: DurationStats) => void): void {
+    this.#durationFollowers.push(follow);
+    for (const durations of this.#durations.values()) follow(durations);
   }
 
   allDurations(): Iterable<DurationStats> {
@@ -144,8 +153,8 @@ export class ReferenceStats {
   /** What goes up and down, as it is now. */
   gauges(): readonly (readonly [name: string, value: number])[] {
     const gauges: [string, number][] = [];
-    for (const [pool, { active }] of this.#sources?.pools() ?? []) {
-      gauges.push([`ratelimit.${pool}.cx_active`, active]);
+    for (const { name, active } of this.#sources?.pools() ?? []) {
+      gauges.push([`ratelimit.${name}.cx_active`, active]);
     }
     for (const [name, value] of Object.entries(this.#sources?.localCache() ?? {})) {
       gauges.push([`ratelimit.localcache.${name}`, value]);
@@ -154,14 +163,14 @@ export class ReferenceStats {
   }
 
   #readPools(): Iterable<StatSeries> {
-    for (const [pool, { total, localClose }] of this.#sources?.pools() ?? []) {
-      let series = this.#pools.get(pool);
+    for (const { name, opened, closed } of this.#sources?.pools() ?? []) {
+      let series = this.#pools.get(name);
       if (series === undefined) {
-        series = new StatSeries(`ratelimit.${pool}.`, ['cx_total', 'cx_local_close']);
-        this.#pools.set(pool, series);
+        series = new StatSeries(`ratelimit.${name}.`, ['cx_total', 'cx_local_close']);
+        this.#pools.set(name, series);
       }
-      series.values[0] = total;
-      series.values[1] = localClose;
+      series.values[0] = opened;
+      series.values[1] = closed;
     }
     return this.#pools.values();
   }

@@ -8,7 +8,8 @@ import { runToEnd } from '../../support/processes.js';
 import { repositoryRoot, toolPath } from '../../support/tools.js';
 
 const FOLDER = join(repositoryRoot, 'deploy/kubernetes');
-const files = readdirSync(FOLDER);
+const OTHERS = ['../envoy-gateway/envoy-gateway.yaml', '../from-ratelimit/kubernetes.yaml'];
+const files = [...readdirSync(FOLDER), ...OTHERS];
 const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
 
 interface Manifest {

@@ -16,36 +16,71 @@ function ofDockerfile(): Record<string, string> {
   return Object.assign({}, ...parseDockerfile(read('deploy/Dockerfile')).map(environmentOf));
 }
 
-function ofCompose(): Record<string, string> {
-  const { services } = parse(read('deploy/docker-compose.yaml')) as {
-    services: Record<string, { environment?: Record<string, string> }>;
+function ofCompose(path: string): Record<string, string> {
+  const { services } = parse(read(path)) as {
+    services: Record<string, { environment?: Record<string, string> | string[] }>;
   };
-  return Object.assign({}, ...Object.values(services).map(({ environment }) => environment ?? {}));
+  return Object.assign(
+    {},
+    ...Object.values(services).map(({ environment = {} }) => variablesOf(environment)),
+  );
 }
 
-interface Pod {
-  readonly containers: readonly {
-    readonly env?: readonly { readonly name: string; readonly value?: string }[];
-  }[];
+/** A list of `NAME=value` is as good as a mapping to compose. */
+function variablesOf(environment: Record<string, string> | string[]): Record<string, string> {
+  if (!Array.isArray(environment)) return environment;
+  return Object.fromEntries(
+    environment.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  );
 }
 
-function ofManifests(): Record<string, string> {
-  const found: Record<string, string> = {};
-  for (const file of readdirSync(join(repositoryRoot, 'deploy/kubernetes'))) {
-    for (const document of parseAllDocuments(read(`deploy/kubernetes/${file}`))) {
-      const manifest = document.toJS() as { spec?: { template?: { spec: Pod } } };
-      for (const container of manifest.spec?.template?.spec.containers ?? []) {
-        for (const { name, value } of container.env ?? []) found[name] = value ?? '';
-      }
-    }
-  }
-  return found;
+interface Container {
+  readonly env?: readonly { readonly name: string; readonly value?: string }[];
 }
+
+function ofContainers(containers: readonly Container[]): Record<string, string> {
+  return Object.fromEntries(
+    containers.flatMap(({ env = [] }) => env.map(({ name, value = '' }) => [name, value] as const)),
+  );
+}
+
+function ofManifests(...paths: readonly string[]): Record<string, string> {
+  const containers = paths.flatMap((path) =>
+    parseAllDocuments(read(path)).flatMap((document) => {
+      const manifest = document.toJS() as { spec?: { template?: { spec: { containers: Container[] } } } };
+      return manifest.spec?.template?.spec.containers ?? [];
+    }),
+  );
+  return ofContainers(containers);
+}
+
+function ofEnvoyGateway(): Record<string, string> {
+  const { data } = parse(read('deploy/envoy-gateway/envoy-gateway.yaml')) as { data: Record<string, string> };
+  const gateway = parse(data['envoy-gateway.yaml'] ?? '') as {
+    provider: { kubernetes: { rateLimitDeployment: { container: Container } } };
+  };
+  return ofContainers([gateway.provider.kubernetes.rateLimitDeployment.container]);
+}
+
+const kubernetes = readdirSync(join(repositoryRoot, 'deploy/kubernetes')).map(
+  (name) => `deploy/kubernetes/${name}`,
+);
 
 test.each([
   ['the Dockerfile', ofDockerfile, ['GRPC_HOST', 'HOST']],
-  ['the compose file', ofCompose, ['REDIS_URL', 'SHUTDOWN_DRAIN_DELAY']],
-  ['the Kubernetes manifests', ofManifests, ['REDIS_URL', 'SHUTDOWN_DRAIN_DELAY']],
+  ['the compose file', () => ofCompose('deploy/docker-compose.yaml'), ['REDIS_URL', 'SHUTDOWN_DRAIN_DELAY']],
+  ['the Kubernetes manifests', () => ofManifests(...kubernetes), ['REDIS_URL', 'SHUTDOWN_DRAIN_DELAY']],
+  [
+    'the compose file of the switch',
+    () => ofCompose('deploy/from-ratelimit/docker-compose.yaml'),
+    ['RUNTIME_ROOT', 'USE_PROMETHEUS'],
+  ],
+  [
+    'the manifests of the switch',
+    () => ofManifests('deploy/from-ratelimit/kubernetes.yaml'),
+    ['RUNTIME_ROOT', 'RUNTIME_IGNOREDOTFILES'],
+  ],
+  ["Envoy Gateway's configuration", ofEnvoyGateway, ['SHUTDOWN_DRAIN_DELAY']],
 ])('%s sets variables that weir knows, to values that it takes', (_where, variables, among) => {
   const given = variables();
   expect(Object.keys(given)).toEqual(expect.arrayContaining(among));

@@ -62,7 +62,7 @@ describe('the statistics of the reference', () => {
     stats.failed('service');
     stats.durations('ShouldRateLimit').began();
     stats.readFrom({
-      pools: () => new Map([['redis_pool', { active: 2, total: 3, localClose: 1 }]]),
+      pools: () => [{ name: 'redis_pool', active: 2, opened: 3, closed: 1 }],
       localCache: () => ({ hitCount: 4 }),
     });
     expect(all(stats)).toEqual({

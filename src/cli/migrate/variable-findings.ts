@@ -1,0 +1,167 @@
+import { hasReferenceDefault } from '../../server/reference-defaults.js';
+import { readSettings } from '../../server/settings.js';
+import type { GivenSettings } from '../../server/settings-check.js';
+import { SETTINGS, type Setting, type Settings } from '../../server/settings-table.js';
+import { type Finding, type Findings, together } from './findings.js';
+
+type Variables = Readonly<Record<string, string>>;
+
+/** What the container image sets itself (deploy/Dockerfile), and the reference has as its default. */
+export const IMAGE_VARIABLES: Variables = { GRPC_HOST: '0.0.0.0', HOST: '0.0.0.0' };
+
+/** Variables of others that the reference's libraries, or another setting, read. */
+const OF_TRACING = /^OTEL_/;
+const OF_MOGRIFIERS = /^DOG_STATSD_MOGRIFIER_/;
+
+export interface VariableFindings extends Findings {
+  /** The settings, those left out that are bad or refused. */
+  readonly settings: Settings;
+  readonly given: GivenSettings;
+  /** What to set so that what is unset means what it means in the reference. */
+  readonly keep: Variables;
+}
+
+/** What the variables of an installation of the reference mean here. `unknown`: names of those whose values are not known. */
+export function findInVariables(
+  variables: Variables,
+  unknown: ReadonlySet<string> = new Set(),
+): VariableFindings {
+  const { settings, given, refused } = readWhatCanBe({ ...IMAGE_VARIABLES, ...variables });
+  const same: Finding[] = [];
+  const better: Finding[] = [];
+  const decide = [...refused];
+  const keep: Record<string, string> = {};
+  for (const setting of SETTINGS) {
+    const { name, reference } = setting;
+    if (reference === undefined || unknown.has(name)) continue;
+    if (refused.some(({ about }) => about === name)) continue;
+    if (given.has(name)) {
+      if (variables[name] === undefined) continue; // the image's
+      if (reference.inert !== undefined)
+        better.push({ about: name, text: `no longer needed: ${reference.inert}` });
+      else if (reference.differs === undefined || !hasReferenceDefault(setting))
+        same.push({ about: name, text: 'same meaning as there.' });
+      else better.push({ about: name, text: reference.differs });
+    } else if (
+      reference.inert === undefined &&
+      !hasReferenceDefault(setting) &&
+      matters(name, settings, given)
+    ) {
+      keep[name] = reference.default;
+      decide.push(ofDefault(setting));
+    }
+  }
+  const foreign = Object.keys(variables).filter((name) => !SETTINGS.some((setting) => setting.name === name));
+  for (const name of foreign) same.push({ about: name, text: ofForeign(name) });
+  addCombinations(settings, given, better, decide);
+  return { same: together(same), better: together(better), decide, settings, given, keep };
+}
+
+/** Settings of what is good; the rest as findings. */
+function readWhatCanBe(variables: Variables): {
+  readonly settings: Settings;
+  readonly given: GivenSettings;
+  readonly refused: readonly Finding[];
+} {
+  const left: Record<string, string> = { ...variables };
+  const refused: Finding[] = [];
+  for (;;) {
+    const read = readSettings(left);
+    if (read.ok) return { settings: read.settings, given: read.given, refused };
+    for (const error of read.errors) {
+      const [, name = '', text = ''] = /^(\w+): (.*)$/s.exec(error) ?? [];
+      // Every error names a variable that is set; one that does not would come for ever.
+      if (left[name] === undefined) throw new Error(`the settings cannot be read: ${error}`);
+      refused.push({ about: name, text: `${text}.` });
+    }
+    for (const { about } of refused) delete left[about];
+  }
+}
+
+/** Whether a default that differs makes a difference in this installation. */
+function matters(name: string, settings: Settings, given: GivenSettings): boolean {
+  const layout =
+    settings.configType !== 'FILE' || given.has('CONFIG_PATH') || given.has('RUNTIME_SUBDIRECTORY');
+  switch (name) {
+    case 'RUNTIME_ROOT':
+      return !layout && !given.has('RUNTIME_APPDIRECTORY');
+    case 'RUNTIME_APPDIRECTORY': // `config` as soon as one of the others is set
+    case 'REDIS_SOCKET_TYPE': // seen from REDIS_URL
+    case 'REDIS_PERSECOND_SOCKET_TYPE':
+    case 'LOCAL_CACHE_SIZE_IN_BYTES': // unset concerns token buckets, which no file of the reference has
+    case 'REDIS_STARTUP_INITIAL_INTERVAL': // sooner back
+    case 'REDIS_STARTUP_MAX_INTERVAL':
+    case 'BACKEND_TYPE': // REDIS_URL says it
+      return false;
+    case 'REDIS_PERSECOND_TIMEOUT':
+      return settings.perSecond;
+    case 'REDIS_TIMEOUT':
+      return settings.redisUrl !== '';
+    default:
+      return true;
+  }
+}
+
+function ofDefault({ name, default: here, reference }: Setting): Finding {
+  const there = reference?.default ?? '';
+  const differs = reference?.differs === undefined ? '' : ` ${reference.differs}`;
+  return {
+    about: name,
+    text: `is not set: ${there || 'nothing'} there, ${here || 'nothing'} here.${differs} ${name}=${there} keeps what was.`,
+  };
+}
+
+function ofForeign(name: string): string {
+  if (OF_MOGRIFIERS.test(name)) return 'part of USE_DOG_STATSD_MOGRIFIERS, as there.';
+  if (OF_TRACING.test(name)) return 'about tracing, which weir does not have yet; changes nothing.';
+  return 'read by neither.';
+}
+
+function addCombinations(
+  settings: Settings,
+  given: GivenSettings,
+  better: Finding[],
+  decide: Finding[],
+): void {
+  const sinks = [
+    ['USE_STATSD', settings.useStatsd],
+    ['USE_DOG_STATSD', settings.useDogStatsd],
+    ['USE_PROMETHEUS', settings.usePrometheus],
+  ].flatMap(([name, on]) => (on === true ? [String(name)] : []));
+  if (sinks.length > 1) {
+    decide.push({
+      about: sinks.join(', '),
+      text: 'end the start there; here metrics go to all of them. Keep those you mean.',
+    });
+  }
+  if (settings.redisTlsSkipHostname && !given.has('REDIS_TLS_CACERT')) {
+    decide.push({
+      about: 'REDIS_TLS_SKIP_HOSTNAME_VERIFICATION',
+      text: 'is true without REDIS_TLS_CACERT: there no certificate is checked at all, here its issuer is. Name the issuers with REDIS_TLS_CACERT, unless Node ships them.',
+    });
+  }
+  if (given.has('CACHE_KEY_PREFIX')) {
+    decide.push({
+      about: 'CACHE_KEY_PREFIX',
+      text: 'stands before every key, as there, but what follows is weir\'s: scripts, and rights of a Redis user, that name keys must name others. README, "When Redis is away", has both.',
+    });
+  } else if (/^[^:]+:/.test(settings.redisAuth)) {
+    decide.push({
+      about: 'REDIS_AUTH',
+      text: 'names a user of Redis: weir uses other keys and commands, so look at its rights. README, "When Redis is away", has them.',
+    });
+  }
+  const headers = [settings.limitHeader, settings.remainingHeader, settings.resetHeader];
+  if (settings.limitHeaders && headers.some((name) => /^x-ratelimit-/i.test(name))) {
+    decide.push({
+      about: 'LIMIT_RESPONSE_HEADERS_ENABLED',
+      text: "is on, with names that Envoy's own enable_x_ratelimit_headers uses: clients see such a header twice, here as there, unless Envoy's is OFF.",
+    });
+  }
+  if (settings.redisUrl !== '') {
+    better.push({
+      about: 'Redis',
+      text: 'is asked once for all decisions of a moment; while it is away calls are answered within their deadline, by on_store_failure of the policy.',
+    });
+  }
+}

@@ -1,0 +1,101 @@
+import { readFileSync } from 'node:fs';
+import { formatProblem } from '../config/config-problem.js';
+import { formatHostPort } from '../grpc/connections.js';
+import type { Logger } from '../telemetry/logger.js';
+import { defaultMapping } from '../telemetry/mapping/default-mapping.js';
+import { MappedMetrics } from '../telemetry/mapping/mapped-metrics.js';
+import { Mapper } from '../telemetry/mapping/mapper.js';
+import type { Mapping } from '../telemetry/mapping/mapping.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { extraTags } from '../telemetry/statsd/stats-sink.js';
+import type { Closers } from './closers.js';
+import { metricsEndpoint } from './endpoints.js';
+import { listenHttp } from './http.js';
+import { readMappingFile } from './mapping-file.js';
+import type { Settings } from './settings-table.js';
+import { listenError, StartError } from './start-error.js';
+
+/** Whether the reference's metrics are served. */
+function servesReference(settings: Settings): boolean {
+  return settings.usePrometheus && !settings.disableStats;
+}
+
+/** Most problems of a mapping file that are shown. */
+const MAX_SHOWN = 20;
+
+/** The mapping that the settings name. Throws {@link StartError} with every problem of its file. */
+function mappingOf(settings: Settings, log: Logger): Mapping {
+  const { prometheusMapper: file } = settings;
+  if (file === '') return defaultMapping(settings.prometheusMillis);
+  let bytes: Uint8Array;
+  try {
+    bytes = readFileSync(file);
+  } catch (error) {
+    throw new StartError([`PROMETHEUS_MAPPER_YAML: cannot read ${file}: ${(error as Error).message}`]);
+  }
+  const { mapping, errors, warnings } = readMappingFile(file, bytes);
+  if (errors.length > 0) {
+    const shown = errors.slice(0, MAX_SHOWN).map(formatProblem);
+    throw new StartError([
+      ...shown,
+      'PROMETHEUS_MAPPER_YAML: that file is bad; mend it, or unset the variable',
+    ]);
+  }
+  for (const warning of warnings.slice(0, MAX_SHOWN)) log.warn(formatProblem(warning));
+  return mapping;
+}
+
+/**
+ * Shows the reference's statistics of this process in `metrics`, under the names that the mapping gives them. Throws {@link StartError} when the
+ * mapping is bad.
+ */
+export function exposeReference(settings: Settings, metrics: Metrics, log: Logger): void {
+  if (!servesReference(settings)) return;
+  const mapped = new MappedMetrics({
+    stats: metrics.reference,
+    mapper: new Mapper(mappingOf(settings, log)),
+    labels: extraTags(settings.extraTags),
+    quantiles: settings.workers === 1,
+    now: () => performance.now(),
+  });
+  metrics.registry.addSource(() => mapped.families());
+}
+
+/** `host:port`, `[host]:port` or `:port`, as Go has it; undefined when it is none. */
+export function parseListenAddress(address: string): { host: string; port: number } | undefined {
+  const match = /^(?:\[([^\]]*)\]|([^:[\]]*)):(\d{1,5})$/.exec(address);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535) return undefined;
+  return { host: match[1] ?? match[2] ?? '', port };
+}
+
+/**
+ * Serves metrics at PROMETHEUS_ADDR and PROMETHEUS_PATH if USE_PROMETHEUS says so. Resolves with the address; rejects with
+ * {@link StartError}.
+ */
+export async function listenPrometheus(
+  settings: Settings,
+  metricsText: () => Promise<string>,
+  onError: (error: unknown) => void,
+  closers: Closers,
+): Promise<string | undefined> {
+  if (!servesReference(settings)) return undefined;
+  const { prometheusAddr, prometheusPath: path } = settings;
+  const address = parseListenAddress(prometheusAddr);
+  if (address === undefined) {
+    const shown = JSON.stringify(prometheusAddr);
+    throw new StartError([`PROMETHEUS_ADDR: ${shown} is no address such as :9090 or 127.0.0.1:9090`]);
+  }
+  if (!path.startsWith('/')) {
+    throw new StartError([
+      `PROMETHEUS_PATH: ${JSON.stringify(path)} does not begin with a slash, as /metrics does`,
+    ]);
+  }
+  const { host, port } = address;
+  const endpoints = [metricsEndpoint(path, metricsText)];
+  const listener = await listenHttp(host, port, { endpoints, onError }).catch((error: unknown) => {
+    throw listenError('metrics', prometheusAddr, 'PROMETHEUS_ADDR', error);
+  });
+  closers.add(() => listener.close());
+  return formatHostPort(host === '' ? '*' : host, listener.port);
+}

@@ -1,0 +1,30 @@
+import { MAX_TIMER_MS } from '../limiter/clock.js';
+import type { Logger } from '../telemetry/logger.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { DogStatsdUdp } from '../telemetry/statsd/dogstatsd-udp.js';
+import { StatsFlusher } from '../telemetry/statsd/stats-flusher.js';
+import { extraTags, type SinkLog, type StatsSink } from '../telemetry/statsd/stats-sink.js';
+import { StatsdTcp } from '../telemetry/statsd/statsd-tcp.js';
+import type { Closers } from './closers.js';
+import type { Settings } from './settings-table.js';
+
+/** Sends the reference's statistics of this process to statsd and dogstatsd, as the settings say. The last of it goes when `closers` close. */
+export function openStatsSinks(settings: Settings, metrics: Metrics, log: Logger, closers: Closers): void {
+  if (settings.disableStats) return;
+  const sinkLog: SinkLog = (level, message) => log[level](message);
+  const where = {
+    host: settings.statsdHost,
+    port: settings.statsdPort,
+    tags: extraTags(settings.extraTags),
+    log: sinkLog,
+  };
+  const sinks: StatsSink[] = [];
+  if (settings.useStatsd) sinks.push(new StatsdTcp(where));
+  if (settings.useDogStatsd)
+    sinks.push(new DogStatsdUdp({ ...where, mogrifiers: settings.dogStatsdMogrifierTable }));
+  if (sinks.length === 0) return;
+  const intervalMs = Math.min(Math.max(settings.statsFlushInterval / 1000, 1), MAX_TIMER_MS);
+  const flusher = new StatsFlusher({ stats: metrics.reference, sinks, intervalMs });
+  metrics.sinks(() => sinks);
+  closers.add(() => flusher.close());
+}

@@ -1,0 +1,71 @@
+import { DEFAULT_BUCKETS, DEFAULT_SUMMARY, type Mapping, type MappingRule } from './mapping.js';
+
+const RULE_STATS = ['near_limit', 'over_limit', 'total_hits', 'within_limit', 'shadow_mode'];
+
+const PLAIN = {
+  drop: false,
+  kind: undefined,
+  observer: { kind: 'histogram', buckets: DEFAULT_BUCKETS },
+  scale: 1,
+  help: '',
+} as const;
+
+function glob(match: string, rule: Pick<MappingRule, 'name'> & Partial<MappingRule>): MappingRule {
+  return { ...PLAIN, labels: [], ...rule, match: match.split('.') };
+}
+
+/**
+ * The mapping of the reference: rules by domain and up to two keys, deeper ones folded into the second; what fails by `err_type`; calls by
+ * `grpc_method`. With `millis`, response times are not turned into seconds, as before that was mended there.
+ */
+export function defaultMapping(millis: boolean): Mapping {
+  const rules: MappingRule[] = RULE_STATS.map((stat) =>
+    glob(`ratelimit.service.rate_limit.*.*.${stat}`, {
+      name: `ratelimit_service_rate_limit_${stat}`,
+      labels: [
+        ['domain', '$1'],
+        ['key1', '$2'],
+      ],
+    }),
+  );
+  for (const stat of RULE_STATS) {
+    // To the end: there, over_limit_with_local_cache adds to over_limit as well, which it is a part of already.
+    rules.push({
+      ...PLAIN,
+      match: new RegExp(
+        `^ratelimit\\.service\\.rate_limit\\.([^.]*)\\.([^.]*)\\.([^.]*)(\\..*)?\\.${stat}$`,
+        'u',
+      ),
+      name: `ratelimit_service_rate_limit_${stat}`,
+      labels: [
+        ['domain', '$1'],
+        ['key1', '$2'],
+        ['key2', '$3'],
+      ],
+    });
+  }
+  const counter = { kind: 'counter' } as const;
+  rules.push(
+    glob('ratelimit.service.call.should_rate_limit.*', {
+      ...counter,
+      name: 'ratelimit_service_should_rate_limit_error',
+      labels: [['err_type', '$1']],
+    }),
+    glob('ratelimit_server.*.total_requests', {
+      ...counter,
+      name: 'ratelimit_service_total_requests',
+      labels: [['grpc_method', '$1']],
+    }),
+    glob('ratelimit_server.*.response_time', {
+      name: 'ratelimit_service_response_time_seconds',
+      scale: millis ? 1 : 0.001,
+      labels: [['grpc_method', '$1']],
+    }),
+    glob('ratelimit.service.config_load_success', {
+      ...counter,
+      name: 'ratelimit_service_config_load_success',
+    }),
+    glob('ratelimit.service.config_load_error', { ...counter, name: 'ratelimit_service_config_load_error' }),
+  );
+  return { rules, mostSpecificGlob: false, observer: DEFAULT_SUMMARY };
+}

@@ -1,0 +1,137 @@
+import { histogramValues } from '../duration-histogram.js';
+import type { FamilyValues } from '../family-registry.js';
+import type { ObserverOptions } from './mapping.js';
+
+/** Durations under one name and one set of labels. */
+export interface Observer {
+  /** Whether nothing was observed yet. */
+  readonly isEmpty: boolean;
+  observe(value: number): void;
+  values(name: string, labels: Readonly<Record<string, string>>): FamilyValues['values'];
+}
+
+/** Most values kept for the quantiles of one age bucket; a fair sample of more. */
+const SAMPLE = 1000;
+
+/** `quantiles`: whether a summary shows them; of several processes they could not be added up. */
+export function createObserver(options: ObserverOptions, quantiles: boolean, now: () => number): Observer {
+  return options.kind === 'histogram'
+    ? new HistogramObserver(options.buckets)
+    : new SummaryObserver(options, quantiles, now);
+}
+
+class HistogramObserver implements Observer {
+  readonly #bounds: readonly number[];
+  readonly #counts: number[];
+  #sum = 0;
+  isEmpty = true;
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.#counts = new Array<number>(bounds.length + 1).fill(0);
+  }
+
+  observe(value: number): void {
+    this.isEmpty = false;
+    const bounds = this.#bounds;
+    let at = 0;
+    while (at < bounds.length && value > (bounds[at] as number)) at++;
+    this.#counts[at] = (this.#counts[at] as number) + 1;
+    this.#sum += value;
+  }
+
+  values(name: string, labels: Readonly<Record<string, string>>): FamilyValues['values'] {
+    return histogramValues(name, labels, this.#bounds, this.#counts, this.#sum);
+  }
+}
+
+interface AgeBucket {
+  samples: number[];
+  count: number;
+}
+
+/** Quantiles of a sample of the last `maxAgeMs`; the error that a mapping file allows for each is not looked at. */
+class SummaryObserver implements Observer {
+  readonly #options: Extract<ObserverOptions, { kind: 'summary' }>;
+  readonly #showsQuantiles: boolean;
+  readonly #now: () => number;
+  readonly #buckets: AgeBucket[];
+  #turn: number;
+  #count = 0;
+  #sum = 0;
+
+  constructor(
+    options: Extract<ObserverOptions, { kind: 'summary' }>,
+    showsQuantiles: boolean,
+    now: () => number,
+  ) {
+    this.#options = options;
+    this.#showsQuantiles = showsQuantiles;
+    this.#now = now;
+    this.#buckets = Array.from({ length: options.ageBuckets }, () => ({ samples: [], count: 0 }));
+    this.#turn = this.#turnNow();
+  }
+
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  observe(value: number): void {
+    this.#count++;
+    this.#sum += value;
+    if (!this.#showsQuantiles) return;
+    this.#age();
+    const bucket = this.#buckets[this.#turn % this.#buckets.length] as AgeBucket;
+    const at = bucket.count++;
+    if (at < SAMPLE) bucket.samples.push(value);
+    else {
+      const slot = Math.floor(Math.random() * bucket.count);
+      if (slot < SAMPLE) bucket.samples[slot] = value;
+    }
+  }
+
+  values(name: string, labels: Readonly<Record<string, string>>): FamilyValues['values'] {
+    const values: { metricName?: string; labels: Record<string, string | number>; value: number }[] = [];
+    if (this.#showsQuantiles) {
+      this.#age();
+      const weighted = this.#buckets.flatMap(({ samples, count }) =>
+        samples.map((value) => ({ value, weight: count / samples.length })),
+      );
+      weighted.sort((one, other) => one.value - other.value);
+      for (const quantile of this.#options.quantiles) {
+        values.push({ labels: { quantile, ...labels }, value: quantileOf(weighted, quantile) });
+      }
+    }
+    values.push({ metricName: `${name}_sum`, labels, value: this.#sum });
+    values.push({ metricName: `${name}_count`, labels, value: this.#count });
+    return values;
+  }
+
+  #turnNow(): number {
+    return Math.floor(this.#now() / (this.#options.maxAgeMs / this.#options.ageBuckets));
+  }
+
+  /** Empties the buckets whose turn has come again. */
+  #age(): void {
+    const turn = this.#turnNow();
+    const passed = Math.min(turn - this.#turn, this.#buckets.length);
+    for (let step = 1; step <= passed; step++) {
+      this.#buckets[(turn - passed + step) % this.#buckets.length] = { samples: [], count: 0 };
+    }
+    if (turn > this.#turn) this.#turn = turn;
+  }
+}
+
+/** The least value that at least this share of the weight is not above; NaN of nothing, as client libraries show it. */
+function quantileOf(
+  ascending: readonly { readonly value: number; readonly weight: number }[],
+  quantile: number,
+): number {
+  const total = ascending.reduce((sum, { weight }) => sum + weight, 0);
+  let below = 0;
+  for (const { value, weight } of ascending) {
+    below += weight;
+    if (below >= quantile * total) return value;
+  }
+  return ascending.at(-1)?.value ?? Number.NaN;
+}

@@ -1,0 +1,154 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
+import { type Mogrifier, mogrify } from './mogrifier.js';
+import { CLOSE_MS, MAX_WAITING, millisText, rateText, type SinkLog, type StatsSink } from './stats-sink.js';
+
+/** What fits into one packet of Ethernet: larger ones are cut in pieces, of which one is lost easily. */
+const MAX_PACKET_BYTES = 1432;
+
+export interface DogStatsdUdpOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly tags: readonly (readonly [string, string])[];
+  readonly mogrifiers: readonly Mogrifier[];
+  readonly log: SinkLog;
+}
+
+/** How a name goes on the wire. */
+interface Encoded {
+  readonly name: string;
+  /** `|#tag:value,…`, or nothing. */
+  readonly tags: string;
+}
+
+/** Sends dogstatsd over UDP, several lines a packet. The host's address is looked up for each interval. */
+export class DogStatsdUdp implements StatsSink {
+  readonly name = 'dogstatsd';
+  dropped = 0;
+  readonly #options: DogStatsdUdpOptions;
+  /** By the name in statistics, of which there are only so many. */
+  readonly #encoded = new Map<string, Encoded>();
+  readonly #sockets = new Map<4 | 6, Socket>();
+  #packet = '';
+  #packetBytes = 0;
+  #packetLines = 0;
+  #packets: { readonly text: string; readonly lines: number }[] = [];
+  #waiting = 0;
+  #sending: Promise<void> | undefined;
+  #failed = false;
+
+  constructor(options: DogStatsdUdpOptions) {
+    this.#options = options;
+  }
+
+  counter(name: string, delta: number): void {
+    const encoded = this.#encode(name);
+    this.#add(`${encoded.name}:${delta}|c${encoded.tags}`);
+  }
+
+  gauge(name: string, value: number): void {
+    const encoded = this.#encode(name);
+    this.#add(`${encoded.name}:${value}|g${encoded.tags}`);
+  }
+
+  timer(name: string, millis: number, rate: number): void {
+    const encoded = this.#encode(name);
+    this.#add(`${encoded.name}:${millisText(millis)}|ms${rateText(rate)}${encoded.tags}`);
+  }
+
+  flush(): void {
+    this.#endPacket();
+    if (this.#packets.length > 0) this.#sending ??= this.#send();
+  }
+
+  async close(): Promise<void> {
+    this.flush();
+    if (this.#sending !== undefined) {
+      const patience = new Promise<void>((resolve) => {
+        setTimeout(resolve, CLOSE_MS).unref();
+      });
+      await Promise.race([this.#sending, patience]);
+    }
+    for (const socket of this.#sockets.values()) socket.close();
+    this.#sockets.clear();
+  }
+
+  #encode(name: string): Encoded {
+    let encoded = this.#encoded.get(name);
+    if (encoded === undefined) {
+      const mogrified = mogrify(this.#options.mogrifiers, name);
+      const tags = [...this.#options.tags, ...mogrified.tags].map(
+        ([tag, value]) => `${tag}:${value.replaceAll(/[,|\n]/g, '_')}`,
+      );
+      encoded = { name: mogrified.name, tags: tags.length === 0 ? '' : `|#${tags.join(',')}` };
+      this.#encoded.set(name, encoded);
+    }
+    return encoded;
+  }
+
+  #add(line: string): void {
+    if (this.#waiting + line.length > MAX_WAITING) {
+      this.dropped++;
+      return;
+    }
+    this.#waiting += line.length;
+    const bytes = Buffer.byteLength(line);
+    if (this.#packetLines > 0 && this.#packetBytes + 1 + bytes > MAX_PACKET_BYTES) this.#endPacket();
+    this.#packet += this.#packetLines === 0 ? line : `\n${line}`;
+    this.#packetBytes += this.#packetLines === 0 ? bytes : bytes + 1;
+    this.#packetLines++;
+  }
+
+  #endPacket(): void {
+    if (this.#packetLines === 0) return;
+    this.#packets.push({ text: this.#packet, lines: this.#packetLines });
+    this.#packet = '';
+    this.#packetBytes = 0;
+    this.#packetLines = 0;
+  }
+
+  async #send(): Promise<void> {
+    try {
+      const { host, port } = this.#options;
+      const { address, family } = await lookup(host);
+      const socket = this.#socket(family === 6 ? 6 : 4);
+      while (this.#packets.length > 0) {
+        const { text, lines } = this.#packets.shift() as { text: string; lines: number };
+        this.#waiting -= text.length - (lines - 1);
+        // One after the other: packets that come all at once overflow the receiver.
+        const error = await new Promise<Error | null>((resolve) => socket.send(text, port, address, resolve));
+        if (error !== null) this.#lost(lines, error);
+        else this.#failed = false;
+      }
+    } catch (error) {
+      for (const { lines, text } of this.#packets.splice(0)) {
+        this.#waiting -= text.length - (lines - 1);
+        this.#lost(lines, error as Error);
+      }
+    } finally {
+      this.#sending = undefined;
+    }
+  }
+
+  #lost(lines: number, error: Error): void {
+    this.dropped += lines;
+    if (!this.#failed) {
+      const { host, port, log } = this.#options;
+      const where = `dogstatsd at ${host}:${port} (STATSD_HOST, STATSD_PORT)`;
+      log('warn', `${where} cannot be sent metrics, which are lost: ${error.message}`);
+    }
+    this.#failed = true;
+  }
+
+  #socket(family: 4 | 6): Socket {
+    let socket = this.#sockets.get(family);
+    if (socket === undefined) {
+      socket = createSocket(family === 6 ? 'udp6' : 'udp4');
+      socket.unref();
+      // Told of each packet as well.
+      socket.on('error', () => {});
+      this.#sockets.set(family, socket);
+    }
+    return socket;
+  }
+}

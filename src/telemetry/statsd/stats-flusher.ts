@@ -1,0 +1,63 @@
+import type { ReferenceStats } from '../reference/reference-stats.js';
+import type { StatsSink } from './stats-sink.js';
+
+/** After so many series decisions have their turn. */
+const SLICE = 500;
+
+export interface StatsFlusherOptions {
+  readonly stats: ReferenceStats;
+  readonly sinks: readonly StatsSink[];
+  /** STATS_FLUSH_INTERVAL. */
+  readonly intervalMs: number;
+}
+
+/** Tells sinks, once in an interval, how much each counter grew, where gauges stand and how long calls took. */
+export class StatsFlusher {
+  readonly #options: StatsFlusherOptions;
+  readonly #timer: NodeJS.Timeout;
+  #flushing: Promise<void> | undefined;
+
+  constructor(options: StatsFlusherOptions) {
+    this.#options = options;
+    options.stats.followDurations((durations) => durations.keepSamples());
+    this.#timer = setInterval(() => void this.flush(), options.intervalMs).unref();
+  }
+
+  /** Tells now. Resolves when everything is told; sinks send it in their own time. */
+  flush(): Promise<void> {
+    this.#flushing ??= this.#tell().finally(() => {
+      this.#flushing = undefined;
+    });
+    return this.#flushing;
+  }
+
+  /** Tells what came since, and closes the sinks. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#flushing;
+    await this.flush();
+    await Promise.all(this.#options.sinks.map((sink) => sink.close()));
+  }
+
+  async #tell(): Promise<void> {
+    const { stats, sinks } = this.#options;
+    const tell = (name: string, delta: number): void => {
+      for (const sink of sinks) sink.counter(name, delta);
+    };
+    const changed = stats.takeChanged();
+    for (let at = 0; at < changed.length; at++) {
+      changed[at]?.takeDeltas(tell);
+      if (at % SLICE === SLICE - 1) {
+        for (const sink of sinks) sink.flush();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+    for (const [name, value] of stats.gauges()) for (const sink of sinks) sink.gauge(name, value);
+    for (const durations of stats.allDurations()) {
+      const { samples, count } = durations.takeSamples();
+      const rate = samples.length / count;
+      for (const millis of samples) for (const sink of sinks) sink.timer(durations.name, millis, rate);
+    }
+    for (const sink of sinks) sink.flush();
+  }
+}

@@ -1,0 +1,139 @@
+import { connect, type Socket } from 'node:net';
+import { CLOSE_MS, MAX_WAITING, millisText, rateText, type SinkLog, type StatsSink } from './stats-sink.js';
+
+const CONNECT_MS = 10_000;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5000;
+/** A collector that takes nothing for so long is left and called again. */
+const STALLED_MS = 30_000;
+
+export interface StatsdTcpOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Stand behind every name, as `name.__tag=value`. */
+  readonly tags: readonly (readonly [string, string])[];
+  readonly log: SinkLog;
+}
+
+/** Sends statsd over TCP, a metric a line. Lines wait while the collector is away, up to a bound; past it new ones are dropped. */
+export class StatsdTcp implements StatsSink {
+  readonly name = 'statsd';
+  dropped = 0;
+  readonly #options: StatsdTcpOptions;
+  readonly #suffix: string;
+  #lines: string[] = [];
+  /** Characters in `#lines` and on their way. */
+  #waiting = 0;
+  #socket: Socket | undefined;
+  #connected = false;
+  #failures = 0;
+  #retry: NodeJS.Timeout | undefined;
+  #closed = false;
+  /** Set while closing: called when everything is sent, or cannot be. */
+  #onIdle: (() => void) | undefined;
+
+  constructor(options: StatsdTcpOptions) {
+    this.#options = options;
+    this.#suffix = options.tags.map(([name, value]) => `.__${name}=${value}`).join('');
+    this.#connect();
+  }
+
+  counter(name: string, delta: number): void {
+    this.#add(`${name}${this.#suffix}:${delta}|c\n`);
+  }
+
+  gauge(name: string, value: number): void {
+    this.#add(`${name}${this.#suffix}:${value}|g\n`);
+  }
+
+  timer(name: string, millis: number, rate: number): void {
+    this.#add(`${name}${this.#suffix}:${millisText(millis)}|ms${rateText(rate)}\n`);
+  }
+
+  flush(): void {
+    if (!this.#connected || this.#lines.length === 0) return;
+    const lines = this.#lines.length;
+    const text = this.#lines.join('');
+    this.#lines = [];
+    this.#socket?.write(text, (error) => {
+      this.#waiting -= text.length;
+      if (error) this.dropped += lines;
+      if (this.#waiting === 0) this.#onIdle?.();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#retry);
+    const socket = this.#socket;
+    if (socket === undefined) return;
+    if (this.#waiting > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+        setTimeout(resolve, CLOSE_MS).unref();
+        this.flush();
+      });
+    }
+    this.#onIdle = undefined;
+    if (this.#connected) {
+      await new Promise<void>((resolve) => {
+        setTimeout(resolve, CLOSE_MS).unref();
+        socket.once('close', () => resolve());
+        // A half-closed connection with lines unread would be reset by destroy().
+        socket.end(() => resolve());
+      });
+    }
+    socket.destroy();
+  }
+
+  #add(line: string): void {
+    if (this.#waiting + line.length > MAX_WAITING) {
+      this.dropped++;
+      return;
+    }
+    this.#lines.push(line);
+    this.#waiting += line.length;
+  }
+
+  #connect(): void {
+    const { host, port, log } = this.#options;
+    const socket = connect({ host, port, timeout: CONNECT_MS });
+    this.#socket = socket;
+    socket.unref();
+    let reason = 'the connection was closed';
+    socket.once('connect', () => {
+      this.#connected = true;
+      socket.setTimeout(STALLED_MS);
+      if (this.#failures > 0) log('info', `${this.#where()} takes metrics again`);
+      this.#failures = 0;
+      this.flush();
+    });
+    socket.on('timeout', () => {
+      if (this.#connected && socket.writableLength === 0) return;
+      reason = this.#connected ? 'it takes nothing' : 'no answer';
+      socket.destroy();
+    });
+    socket.on('error', (error) => {
+      reason = error.message;
+    });
+    // What a collector says is nobody's business, but its end must be seen.
+    socket.resume();
+    socket.once('close', () => this.#onLost(reason));
+  }
+
+  #onLost(reason: string): void {
+    this.#connected = false;
+    this.#socket = undefined;
+    this.#onIdle?.();
+    if (this.#closed) return;
+    if (this.#failures === 0) {
+      this.#options.log('warn', `${this.#where()} takes no metrics, trying again: ${reason}`);
+    }
+    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
+    this.#retry = setTimeout(() => this.#connect(), pauseMs).unref();
+  }
+
+  #where(): string {
+    return `statsd at ${this.#options.host}:${this.#options.port} (STATSD_HOST, STATSD_PORT)`;
+  }
+}

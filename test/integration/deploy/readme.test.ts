@@ -1,0 +1,164 @@
+/* README, "Coming from envoyproxy/ratelimit": what it says can be run, is run; what it names, is there. */
+import { existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { parse, parseAllDocuments } from 'yaml';
+import { readSettings } from '../../../src/server/settings.js';
+import { SETTINGS } from '../../../src/server/settings-table.js';
+import { descriptor } from '../../support/decider.js';
+import { freePorts } from '../../support/free-port.js';
+import { httpRequest } from '../../support/http-client.js';
+import { standInPrograms } from '../../support/image-programs.js';
+import { runToEnd } from '../../support/processes.js';
+import { startRatelimit } from '../../support/ratelimit.js';
+import { RlsClient } from '../../support/rls-client.js';
+import { TempDir } from '../../support/temp-dir.js';
+import { repositoryRoot } from '../../support/tools.js';
+import { waitFor } from '../../support/wait-for.js';
+
+const readme = readFileSync(join(repositoryRoot, 'README.md'), 'utf8');
+const page = /^## Coming from envoyproxy\/ratelimit\n(.*?)^## /ms.exec(readme)?.[1] ?? '';
+const deployReadme = readFileSync(join(repositoryRoot, 'deploy/README.md'), 'utf8');
+
+const SHOP = `
+domain: shop
+descriptors:
+  - key: customer
+    rate_limit: { unit: year, requests_per_unit: 10 }
+`;
+
+/** Lines of the fenced blocks of a language, comments cut off, continued lines joined. */
+function fenced(text: string, language: string): string[] {
+  return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))]
+    .flatMap(([, block = '']) => block.replaceAll(/\\\n\s*/g, '').split('\n'))
+    .map((line) => line.replace(/(^|\s+)#.*$/, ''))
+    .filter((line) => line !== '');
+}
+
+describe('commands', () => {
+  const root = new TempDir();
+  const bin = standInPrograms(root.path);
+  afterAll(() => root.remove());
+
+  const { services } = parse(
+    readFileSync(join(repositoryRoot, 'deploy/from-ratelimit/docker-compose.yaml'), 'utf8'),
+  ) as { services: Record<string, { environment: string[] }> };
+  root.write('ratelimit.env', `${services['ratelimit']?.environment.join('\n')}\n`);
+  symlinkSync(join(repositoryRoot, 'deploy'), root.join('deploy'));
+
+  const commands = fenced(page, 'sh');
+  const run = (line: string | undefined) =>
+    runToEnd('sh', ['-c', line ?? ''], {
+      cwd: root.path,
+      bareEnvironment: true,
+      env: { PATH: [bin, process.env['PATH']].join(delimiter) },
+    });
+
+  test('are these two', () => {
+    expect(commands.map((line) => line.split(' ')[0])).toEqual(['weir', 'ratelimit_config_check']);
+  });
+
+  test('weir migrate says what to decide', async () => {
+    const { code, stdout, stderr } = await run(commands[0]);
+    expect(stderr).toBe('');
+    expect(stdout).toContain('Behaves the same\n  domain shop: 3 rules');
+    expect(stdout).toContain('Needs a decision\n  counters: start afresh');
+    expect(code).toBe(1);
+  });
+
+  test('ratelimit_config_check finds the files good', async () => {
+    expect(await run(commands[1])).toMatchObject({ code: 0, stdout: expect.stringMatching(/configs ok\n$/) });
+  });
+
+  test('kubectl set image names a deployment and a container that are there', () => {
+    const [, deployment, container, image] =
+      /kubectl set image deployment\/(\S+) (\S+)=(\S+?)`/.exec(page) ?? [];
+    const manifests = parseAllDocuments(
+      readFileSync(join(repositoryRoot, 'deploy/from-ratelimit/kubernetes.yaml'), 'utf8'),
+    ).map((document) => document.toJS());
+    const found = manifests.find(
+      ({ kind, metadata }) => kind === 'Deployment' && metadata.name === deployment,
+    );
+    expect(found.spec.template.spec.containers).toMatchObject([{ name: container, image }]);
+  });
+
+  test('files that kubectl and docker are given are there', () => {
+    const files = [...fenced(deployReadme, 'sh'), page].flatMap((text) =>
+      [...text.matchAll(/ -f (deploy\/\S+?)(?=[\s`]|$)/g)].map(([, path = '']) => path),
+    );
+    expect(files).toEqual(
+      expect.arrayContaining(['deploy/envoy-gateway/envoy-gateway.yaml', 'deploy/Dockerfile']),
+    );
+    for (const path of files) expect([path, existsSync(join(repositoryRoot, path))]).toEqual([path, true]);
+  });
+});
+
+test('links lead somewhere', () => {
+  const links = [...page.matchAll(/\]\(([^)]+)\)/g)].map(([, link = '']) => link);
+  expect(links.length).toBeGreaterThan(5);
+  const anchors = [...readme.matchAll(/^#+ (.*)$/gm)].map(
+    ([, title = '']) =>
+      `#${title
+        .toLowerCase()
+        .replaceAll(/[^\w -]/g, '')
+        .replaceAll(' ', '-')}`,
+  );
+  for (const link of links) {
+    const there = link.startsWith('#') ? anchors.includes(link) : existsSync(join(repositoryRoot, link));
+    expect([link, there]).toEqual([link, true]);
+  }
+});
+
+describe('variables', () => {
+  test('each of the reference is in the table or in the list below it', () => {
+    for (const { name, reference } of SETTINGS) {
+      if (reference !== undefined) expect(page).toContain(`\`${name}\``);
+    }
+  });
+
+  test('what is said to be refused is refused', () => {
+    const sentence = /is refused at the start(.*?)\. One that/s.exec(page)?.[1] ?? '';
+    const refused = [...sentence.matchAll(/`(\w+)=(\w+)`/g)];
+    expect(refused.length).toBeGreaterThan(3);
+    for (const [, name = '', value = ''] of refused) {
+      const read = readSettings({ REDIS_URL: 'redis:6379', [name]: value });
+      expect(read).toEqual({ ok: false, errors: [expect.stringMatching(`^${name}: `)] });
+    }
+  });
+});
+
+describe('dashboards', () => {
+  const queries = fenced(page, 'promql');
+  const metrics = [...new Set(queries.join(' ').match(/\b(?:ratelimit|weir)_\w+/g))];
+
+  test('the queries name metrics that are served', async () => {
+    expect(metrics.length).toBeGreaterThan(8);
+    const root = new TempDir();
+    const [metricsPort = 0] = await freePorts(1);
+    const server = await startRatelimit(join(standInPrograms(root.path), 'ratelimit'), {
+      CONFIG_PATH: root.write('shop.yaml', SHOP),
+      USE_PROMETHEUS: 'true',
+      PROMETHEUS_ADDR: `127.0.0.1:${metricsPort}`,
+    });
+    const client = new RlsClient(server.grpcPort);
+    try {
+      for (let i = 0; i < 11; i++) await client.ask('shop', [descriptor(['customer=bob'])]);
+      await client.ask('', []);
+      root.write('shop.yaml', 'domain: [');
+      const served = await waitFor('the metrics', async () => {
+        const { body } = await httpRequest(metricsPort, '/metrics');
+        const missing = metrics.filter((name) => !body.includes(`# TYPE ${name.replace(/_bucket$/, '')} `));
+        if (missing.length > 0) throw new Error(`not yet: ${missing.join(', ')}`);
+        return body;
+      });
+      // The same figure by both names: one of eleven was denied.
+      expect(served).toMatch(/^ratelimit_service_rate_limit_over_limit\{domain="shop",key1="customer"\} 1$/m);
+      expect(served).toMatch(/^weir_decisions_total\{domain="shop",rule="customer",code="OVER_LIMIT"\} 1$/m);
+      expect(served).toMatch(/^ratelimit_service_rate_limit_near_limit\{.*\} 2$/m);
+    } finally {
+      client.close();
+      await server.process.stop();
+      root.remove();
+    }
+  }, 60_000);
+});

@@ -1,0 +1,190 @@
+/* `weir migrate` on whole installations, as a shell sees it. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { runToEnd } from '../support/processes.js';
+import { WEIR_MAIN } from '../support/weir.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'weir-migrate-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const migrate = (...args: string[]) =>
+  runToEnd(process.execPath, [WEIR_MAIN, 'migrate', ...args], { cwd: folder });
+
+function write(files: Readonly<Record<string, string>>): void {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+}
+
+const ENV = `
+USE_STATSD=false
+LOG_LEVEL=debug
+LOG_FORMAT=json
+DEBUG_HOST=127.0.0.1
+REDIS_SOCKET_TYPE=tcp
+REDIS_URL=redis:6379
+REDIS_TIMEOUT=10s
+RUNTIME_ROOT=/data
+RUNTIME_SUBDIRECTORY=ratelimit
+RUNTIME_WATCH_ROOT=false
+`;
+const POLICY = `
+domain: shop
+descriptors:
+  - key: user
+    rate_limit: { unit: minute, requests_per_unit: 5 }
+`;
+
+test('an installation that needs no decision: exit 0', async () => {
+  write({ 'good/ratelimit/config/shop': POLICY, 'good.env': ENV });
+  const { code, stdout, stderr } = await migrate('good', '--env', 'good.env');
+  expect(stderr).toBe('');
+  expect(stdout).toMatch(
+    /^1 policy file in good\/ratelimit\/config\n\nBehaves the same\n {2}domain shop: 1 rule, /,
+  );
+  expect(stdout).toMatch(/\nBetter here\n/);
+  expect(stdout).toMatch(/\nNeeds a decision\n {2}nothing\n$/);
+  expect(code).toBe(0);
+});
+
+test.each(['layout', 'layout/ratelimit', 'layout/ratelimit/config'])(
+  'finds the files below or in %s',
+  async (directory) => {
+    write({ 'layout/ratelimit/config/shop.yaml': POLICY, 'layout.env': ENV });
+    const { code, stdout } = await migrate(directory, '--env', 'layout.env', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      directory: 'layout/ratelimit/config',
+      files: ['layout/ratelimit/config/shop.yaml'],
+      decide: [],
+    });
+    expect(code).toBe(0);
+  },
+);
+
+test('long windows, bad files and unset variables need a decision: exit 1', async () => {
+  write({
+    'bad/config/a.yaml':
+      'domain: a\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1 } }]\n',
+    'bad/config/b.yaml': 'domain: b\ndescriptors: [{ value: v }]\n',
+  });
+  const { code, stdout } = await migrate('bad', '--json');
+  expect(code).toBe(1);
+  const { decide, same, keep } = JSON.parse(stdout);
+  expect(decide).toEqual(
+    expect.arrayContaining([
+      { about: expect.stringMatching(/^bad\/config\/b\.yaml:2:\d+$/), text: expect.stringContaining('key') },
+      { about: 'counters', text: expect.stringContaining('a: k') },
+      { about: 'LOG_LEVEL', text: expect.stringContaining('LOG_LEVEL=WARN keeps what was') },
+    ]),
+  );
+  expect(same).toContainEqual({ about: 'domain a', text: '1 rule, answered as there.' });
+  expect(keep).toMatchObject({ LOG_LEVEL: 'WARN', DEBUG_HOST: '0.0.0.0' });
+});
+
+test('says which keys and rules the reference takes for one another', async () => {
+  write({
+    'twins/config/twins.yaml': `
+domain: twins
+descriptors:
+  - key: a_b
+    rate_limit: { unit: second, requests_per_unit: 1 }
+  - key: a
+    rate_limit: { unit: second, requests_per_unit: 2 }
+    descriptors:
+      - key: c
+        value: d_e
+        rate_limit: { unit: second, requests_per_unit: 3 }
+      - key: c
+        value: d
+        descriptors:
+          - key: e
+            rate_limit: { unit: second, requests_per_unit: 4 }
+      - key: c_d
+        value: e
+        rate_limit: { unit: second, requests_per_unit: 5 }
+`,
+    'twins.env': ENV,
+  });
+  const { code, stdout } = await migrate('twins', '--env', 'twins.env', '--json');
+  const { better } = JSON.parse(stdout);
+  expect(better).toContainEqual({ about: 'twins: a_b', text: expect.stringContaining('an entry (a, b)') });
+  expect(better).toContainEqual({
+    about: 'twins: a/c=d_e and twins: a/c_d=e',
+    text: expect.stringContaining('share one counter there'),
+  });
+  expect(code).toBe(0);
+});
+
+test('files of one domain are merged where the installation merges them', async () => {
+  write({
+    'merge/config/a': POLICY,
+    'merge/config/b': POLICY.replace('user', 'guest'),
+    'no-merge.env': ENV,
+    'merge.env': `${ENV}MERGE_DOMAIN_CONFIG=true\n`,
+  });
+  expect(await migrate('merge', '--env', 'merge.env')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('domain shop: 2 rules'),
+  });
+  expect(await migrate('merge', '--env', 'no-merge.env')).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('merge/config/b'),
+  });
+});
+
+test('metadata that the reference drops is kept', async () => {
+  write({
+    'metadata/config/a': `
+domain: a
+descriptors:
+  - key: user
+    detailed_metric: true
+    metadata: { team: shop }
+    rate_limit: { unit: minute, requests_per_unit: 5 }
+`,
+    'metadata.env': ENV,
+  });
+  const { stdout } = await migrate('metadata', '--env', 'metadata.env', '--json');
+  expect(JSON.parse(stdout).better).toContainEqual({
+    about: 'a: user',
+    text: expect.stringContaining('keeps its metadata'),
+  });
+});
+
+describe('with a management server', () => {
+  test('there are no files to look at', async () => {
+    write({ 'xds.env': `${ENV}CONFIG_TYPE=GRPC_XDS_SOTW\nCONFIG_GRPC_XDS_SERVER_URL=gateway:18001\n` });
+    const { code, stdout } = await migrate('--env', 'xds.env');
+    expect(stdout).toMatch(/^Policies come from the management server/);
+    expect(code).toBe(0);
+  });
+});
+
+describe('what cannot be read', () => {
+  test('a line of the env file needs a decision', async () => {
+    write({ 'lines/config/shop': POLICY, 'lines.env': `${ENV}REDIS_AUTH=\${SECRET}\nnonsense\n` });
+    const { code, stdout } = await migrate('lines', '--env', 'lines.env', '--json');
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout).decide.map(({ about }: { about: string }) => about)).toEqual([
+      'lines.env:12',
+      'lines.env:13',
+    ]);
+  });
+
+  test.each([
+    [['nowhere'], '"nowhere" is no directory'],
+    [['.', '--env', 'nowhere.env'], 'the env file cannot be read'],
+  ])('%j: exit 1 and a sentence', async (args, message) => {
+    const { code, stdout, stderr } = await migrate(...args);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain(message);
+  });
+
+  test.each([[[]], [['a', 'b']], [['--environment', 'x']]])('%j makes no sense: exit 2', async (args) => {
+    const { code, stdout, stderr } = await migrate(...args);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain('weir migrate --help');
+  });
+});

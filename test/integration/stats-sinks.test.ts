@@ -1,0 +1,270 @@
+/* statsd over TCP and dogstatsd over UDP, as a real weir sends them to real listeners after known traffic. */
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { StatsdTcp } from '../../src/telemetry/statsd/statsd-tcp.js';
+import { descriptor } from '../support/decider.js';
+import { freePorts } from '../support/free-port.js';
+import { httpRequest } from '../support/http-client.js';
+import { runToEnd } from '../support/processes.js';
+import { startRedis } from '../support/redis-server.js';
+import { RlsClient } from '../support/rls-client.js';
+import { collectTcp, collectUdp, type StatsCollector } from '../support/stats-collectors.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - key: k
+    rate_limit: { unit: hour, requests_per_unit: 10 }
+    descriptors:
+      - { key: sub, value: "a:b", rate_limit: { unit: hour, requests_per_unit: 1 }, shadow_mode: true }
+`;
+const RULE = 'ratelimit.service.rate_limit.d.k';
+
+const open: { close(): unknown }[] = [];
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close();
+});
+
+function keep<T extends { close(): unknown }>(one: T): T {
+  open.push(one);
+  return one;
+}
+
+async function start(env: NodeJS.ProcessEnv): Promise<{ server: WeirServer; client: RlsClient }> {
+  const server = await startWeir({
+    policy: POLICY,
+    env: { STATS_FLUSH_INTERVAL: '50ms', STATSD_HOST: '127.0.0.1', ...env },
+  });
+  const client = keep(new RlsClient(server.grpcPort));
+  return { server, client };
+}
+
+/** 13 hits on a window of 10: 8 within, 2 near, then 3 of which 3 over. And two domains nobody has. */
+async function traffic(client: RlsClient): Promise<void> {
+  for (let call = 0; call < 10; call++) await client.ask('d', [descriptor(['k=x'])]);
+  await client.ask('d', [descriptor(['k=x'])], { hitsAddend: 3 });
+  await client.ask('d', [descriptor(['k=x', 'sub=a:b'])], { hitsAddend: 2 });
+  await client.ask('unknown:domain', [descriptor(['k=x']), descriptor(['k=y'])]);
+  await client.ask('', []);
+}
+
+async function expectTraffic(collector: StatsCollector, suffix = '', tags = ''): Promise<void> {
+  const sum = (name: string) => collector.sum(`${name}${suffix}`, tags);
+  await waitFor('every call to be told', () =>
+    sum('ratelimit_server.ShouldRateLimit.total_requests') === 14 ? true : undefined,
+  );
+  const of = (rule: string) =>
+    Object.fromEntries(
+      ['total_hits', 'within_limit', 'near_limit', 'over_limit', 'shadow_mode'].map((name) => [
+        name,
+        sum(`${rule}.${name}`),
+      ]),
+    );
+  expect(of(RULE)).toEqual({
+    total_hits: 13,
+    within_limit: 10,
+    near_limit: 2,
+    over_limit: 3,
+    shadow_mode: 0,
+  });
+  expect(of(`${RULE}.sub_a_b`)).toEqual({
+    total_hits: 2,
+    within_limit: 0,
+    near_limit: 1,
+    over_limit: 1,
+    shadow_mode: 1,
+  });
+  expect(sum('ratelimit.service.rate_limit.unknown_domain.domain_not_found')).toBe(2);
+  expect(sum('ratelimit.service.call.should_rate_limit.service_error')).toBe(1);
+  expect(sum('ratelimit.service.config_load_success')).toBe(1);
+}
+
+const noZeros = (lines: readonly string[]) => expect(lines.filter((line) => /:0\|c/.test(line))).toEqual([]);
+
+describe('statsd over TCP', () => {
+  test('gets every counter under the name of the reference, deltas only, and times in milliseconds', async () => {
+    const collector = keep(await collectTcp());
+    const { server, client } = await start({ USE_STATSD: 'true', STATSD_PORT: String(collector.port) });
+    await traffic(client);
+    await expectTraffic(collector);
+    noZeros(collector.lines());
+    const times = collector
+      .lines()
+      .filter((line) => line.startsWith('ratelimit_server.ShouldRateLimit.response_time:'));
+    expect(times).toHaveLength(14);
+    for (const line of times) expect(line).toMatch(/:\d+(\.\d{1,3})?\|ms$/);
+    for (const line of collector.lines()) expect(line).toMatch(/^[^:|\s]+:[\d.]+\|(c|g|ms)$/);
+    await server.stop();
+  });
+
+  test('gets EXTRA_TAGS behind every name, in the order of their names', async () => {
+    const collector = keep(await collectTcp());
+    const { server, client } = await start({
+      USE_STATSD: 'true',
+      STATSD_PORT: String(collector.port),
+      EXTRA_TAGS: 'zone:eu.1,app:shop,empty:',
+    });
+    await traffic(client);
+    await expectTraffic(collector, '.__app=shop.__zone=eu_1');
+    await server.stop();
+  });
+
+  test('gets the last interval when the process ends', async () => {
+    const collector = keep(await collectTcp());
+    const { server, client } = await start({
+      USE_STATSD: 'true',
+      STATSD_PORT: String(collector.port),
+      STATS_FLUSH_INTERVAL: '1h',
+    });
+    await traffic(client);
+    client.close();
+    expect(collector.sum(`${RULE}.total_hits`)).toBe(0);
+    expect((await server.stop()).code).toBe(0);
+    await expectTraffic(collector);
+  });
+
+  test('that is away and comes back gets what waited; weir serves meanwhile', async () => {
+    const [port = 0] = await freePorts(1);
+    const { server, client } = await start({ USE_STATSD: 'true', STATSD_PORT: String(port) });
+    await traffic(client);
+    const collector = keep(await collectTcp(port));
+    await expectTraffic(collector);
+    const warnings = server.process.lines().filter((line) => line.includes('takes no metrics'));
+    expect(warnings).toHaveLength(1);
+    // Cut off, it is called again.
+    collector.cut();
+    await waitFor('new counts after the cut', async () => {
+      await client.ask('d', [descriptor(['k=x'])]);
+      return collector.sum(`${RULE}.total_hits`) > 13 ? true : undefined;
+    });
+    await server.stop();
+  });
+
+  test('that takes nothing costs lines, counted, and no memory', async () => {
+    const [port = 0] = await freePorts(1);
+    const sink = new StatsdTcp({ host: '127.0.0.1', port, tags: [], log: () => {} });
+    const name = 'n'.repeat(1000);
+    for (let line = 0; line < 20_000; line++) sink.counter(name, 1);
+    expect(sink.dropped).toBeGreaterThan(10_000);
+    await sink.close();
+  });
+
+  test('with several workers each sends its own, and loads of the policy count once', async () => {
+    const collector = keep(await collectTcp());
+    const redis = await startRedis();
+    const { server, client } = await start({
+      USE_STATSD: 'true',
+      STATSD_PORT: String(collector.port),
+      WORKERS: '2',
+      REDIS_URL: `127.0.0.1:${redis.port}`,
+    });
+    const others = [1, 2, 3].map(() => keep(new RlsClient(server.grpcPort)));
+    for (const other of others) await other.ask('d', [descriptor(['other=x'])]);
+    await traffic(client);
+    await waitFor('every call to be told', () =>
+      collector.sum('ratelimit_server.ShouldRateLimit.total_requests') === 17 ? true : undefined,
+    );
+    expect(collector.sum(`${RULE}.total_hits`)).toBe(13);
+    expect(collector.sum('ratelimit.service.config_load_success')).toBe(1);
+    await waitFor('the connection of each worker', () =>
+      collector.sum('ratelimit.redis_pool.cx_total') >= 2 ? true : undefined,
+    );
+    await server.stop();
+    await redis.stop();
+  });
+});
+
+describe('dogstatsd over UDP', () => {
+  test('gets small packets of lines with tags', async () => {
+    const collector = keep(await collectUdp());
+    const { server, client } = await start({
+      USE_DOG_STATSD: 'true',
+      STATSD_PORT: String(collector.port),
+      EXTRA_TAGS: 'zone:eu',
+    });
+    await traffic(client);
+    await expectTraffic(collector, '', '|#zone:eu');
+    for (const packet of collector.packets()) expect(packet.length).toBeLessThanOrEqual(1432);
+    noZeros(collector.lines());
+    expect(collector.lines().some((line) => /response_time:[\d.]+\|ms\|#zone:eu$/.test(line))).toBe(true);
+    await server.stop();
+  });
+
+  test('gets names and tags that mogrifiers make', async () => {
+    const collector = keep(await collectUdp());
+    const { server, client } = await start({
+      USE_DOG_STATSD: 'true',
+      STATSD_PORT: String(collector.port),
+      EXTRA_TAGS: 'zone:eu',
+      USE_DOG_STATSD_MOGRIFIERS: 'HITS',
+      DOG_STATSD_MOGRIFIER_HITS_PATTERN: '^ratelimit\\.service\\.rate_limit\\.([^.]+)\\.(.*)\\.([^.]+)$',
+      DOG_STATSD_MOGRIFIER_HITS_NAME: 'ratelimit.service.rate_limit.$3',
+      DOG_STATSD_MOGRIFIER_HITS_TAGS: 'domain:$1,descriptor:$2',
+    });
+    await traffic(client);
+    const hits = (tags: string) =>
+      collector.sum('ratelimit.service.rate_limit.total_hits', `|#zone:eu,${tags}`);
+    await waitFor('all hits', () => (hits('domain:d,descriptor:k') === 13 ? true : undefined));
+    expect(hits('domain:d,descriptor:k.sub_a_b')).toBe(2);
+    await server.stop();
+  });
+
+  test('a bad mogrifier ends the start with a line that names its variable', async () => {
+    const ended = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
+      bareEnvironment: true,
+      env: {
+        USE_DOG_STATSD: 'true',
+        USE_DOG_STATSD_MOGRIFIERS: 'A',
+        DOG_STATSD_MOGRIFIER_A_NAME: 'n',
+        DOG_STATSD_MOGRIFIER_A_PATTERN: '(',
+      },
+    });
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toContain('weir: DOG_STATSD_MOGRIFIER_A_PATTERN: "(" is no regular expression');
+  });
+});
+
+test('several sinks at once get the same, and DISABLE_STATS silences all of them', async () => {
+  const [port = 0] = await freePorts(1);
+  const tcp = keep(await collectTcp(port));
+  const udp = keep(await collectUdp(port));
+  const both = { USE_STATSD: 'true', USE_DOG_STATSD: 'true' };
+  const { server: loud, client: first } = await start({ ...both, STATSD_PORT: String(port) });
+  await traffic(first);
+  await expectTraffic(tcp);
+  await expectTraffic(udp);
+  await loud.stop();
+  const before = tcp.lines().length;
+  const beforeUdp = udp.lines().length;
+  const { server, client } = await start({ ...both, DISABLE_STATS: 'true', STATSD_PORT: String(port) });
+  await traffic(client);
+  await server.stop();
+  expect(tcp.lines()).toHaveLength(before);
+  expect(udp.lines()).toHaveLength(beforeUdp);
+});
+
+test('a flood of domains and of values in names leaves the series bounded', async () => {
+  const collector = keep(await collectTcp());
+  const { server, client } = await start({
+    USE_STATSD: 'true',
+    STATSD_PORT: String(collector.port),
+    METRICS_MAX_SERIES: '100',
+  });
+  const calls = 3000;
+  for (let at = 0; at < calls; at += 100) {
+    const asks = Array.from({ length: 100 }, (_unused, i) =>
+      client.ask(`domain-${at + i}`, [descriptor(['k=x'])]),
+    );
+    await Promise.all(asks);
+  }
+  const other = 'ratelimit.service.rate_limit.other.domain_not_found';
+  await waitFor('all of them to be told', () => (collector.sum(other) === calls - 100 ? true : undefined));
+  const names = new Set(collector.lines().map((line) => line.slice(0, line.indexOf(':'))));
+  expect([...names].filter((name) => name.endsWith('.domain_not_found'))).toHaveLength(101);
+  const { body } = await httpRequest(server.httpPort, '/metrics');
+  expect(Number(/^weir_metrics_series_refused_total (\d+)$/m.exec(body)?.[1])).toBeGreaterThanOrEqual(
+    calls - 100,
+  );
+  await server.stop();
+});

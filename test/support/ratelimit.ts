@@ -1,0 +1,44 @@
+import { freePorts } from './free-port.js';
+import { httpRequest } from './http-client.js';
+import { type StartedProcess, startProcess } from './processes.js';
+import { waitFor } from './wait-for.js';
+
+export interface RatelimitServer {
+  readonly grpcPort: number;
+  readonly httpPort: number;
+  readonly debugPort: number;
+  readonly process: StartedProcess;
+}
+
+/**
+ * Starts and waits for a program such as the image's /bin/ratelimit ({@link standInPrograms}) as a container would: with `env` and no other variables.
+ * Only addresses are chosen here, as those it has by default may be taken.
+ */
+export async function startRatelimit(
+  program: string,
+  env: Readonly<Record<string, string>>,
+): Promise<RatelimitServer> {
+  const [grpcPort = 0, httpPort = 0, debugPort = 0] = await freePorts(3);
+  const started = startProcess(program, [], {
+    bareEnvironment: true,
+    env: {
+      GRPC_HOST: '127.0.0.1',
+      GRPC_PORT: String(grpcPort),
+      HOST: '127.0.0.1',
+      PORT: String(httpPort),
+      DEBUG_PORT: String(debugPort),
+      ...env,
+    },
+  });
+  try {
+    await waitFor('the service to serve', async () => {
+      if (!started.isRunning()) return true;
+      return (await httpRequest(httpPort, '/healthcheck')).status === 200 ? true : undefined;
+    });
+    if (!started.isRunning()) throw new Error('it ended');
+  } catch (error) {
+    await started.stop('SIGKILL');
+    throw new Error(`${(error as Error).message}; it printed:\n${started.lines().join('\n')}`);
+  }
+  return { grpcPort, httpPort, debugPort, process: started };
+}

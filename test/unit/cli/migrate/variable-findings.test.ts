@@ -1,0 +1,150 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { findInVariables, IMAGE_VARIABLES } from '../../../../src/cli/migrate/variable-findings.js';
+import { SETTINGS } from '../../../../src/server/settings-table.js';
+import { environmentOf, parseDockerfile } from '../../../support/dockerfile.js';
+import { repositoryRoot } from '../../../support/tools.js';
+
+/** An installation in which nothing needs a decision. */
+const COMPLETE = {
+  RUNTIME_ROOT: '/data',
+  RUNTIME_SUBDIRECTORY: 'ratelimit',
+  REDIS_SOCKET_TYPE: 'tcp',
+  REDIS_URL: 'redis:6379',
+  REDIS_TIMEOUT: '1s',
+  USE_STATSD: 'false',
+  LOG_LEVEL: 'WARN',
+  LOG_FORMAT: 'json',
+  DEBUG_HOST: '127.0.0.1',
+};
+const decide = (variables: Record<string, string>) =>
+  findInVariables({ ...COMPLETE, ...variables }).decide.map(({ about, text }) => `${about}: ${text}`);
+
+test('knows what the image sets', () => {
+  const { NODE_ENV: _, ...ofImage } = environmentOf(
+    parseDockerfile(readFileSync(join(repositoryRoot, 'deploy/Dockerfile'), 'utf8')).at(-1) ?? {
+      base: '',
+      name: '',
+      instructions: [],
+    },
+  );
+  expect(IMAGE_VARIABLES).toEqual(ofImage);
+  for (const [name, value] of Object.entries(IMAGE_VARIABLES)) {
+    expect(SETTINGS.find((setting) => setting.name === name)?.reference?.default).toBe(value);
+  }
+});
+
+test('an installation that sets everything that differs needs no decision', () => {
+  const { same, better, decide: undecided, keep } = findInVariables(COMPLETE);
+  expect(undecided).toEqual([]);
+  expect(keep).toEqual({});
+  expect(same).toEqual([
+    {
+      about:
+        'RUNTIME_ROOT, RUNTIME_SUBDIRECTORY, DEBUG_HOST, REDIS_URL, REDIS_SOCKET_TYPE, REDIS_TIMEOUT, LOG_LEVEL, LOG_FORMAT, USE_STATSD',
+      text: 'same meaning as there.',
+    },
+  ]);
+  expect(better.map(({ about }) => about)).toEqual(['Redis']);
+});
+
+test('with nothing set, says which defaults differ and how to keep them', () => {
+  const { decide: undecided, keep } = findInVariables({});
+  expect(keep).toEqual({
+    RUNTIME_ROOT: '/srv/runtime_data/current',
+    DEBUG_HOST: '0.0.0.0',
+    REDIS_URL: '/var/run/nutcracker/ratelimit.sock',
+    LOG_LEVEL: 'WARN',
+    LOG_FORMAT: 'text',
+    USE_STATSD: 'true',
+  });
+  expect(undecided.map(({ about }) => about)).toEqual(Object.keys(keep));
+  expect(findInVariables(keep).decide.map(({ about }) => about)).toEqual(['REDIS_TIMEOUT']);
+});
+
+test('says what is no longer needed, and what nobody reads', () => {
+  const { same, better } = findInVariables({
+    ...COMPLETE,
+    REDIS_POOL_SIZE: '5',
+    REDIS_PERSECOND_POOL_SIZE: '5',
+    RUNTIME_WATCH_ROOT: 'false',
+    GODEBUG: 'x',
+    GRPC_SERVER_TLS_CA_CERT: '/certs/ca.crt',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'x',
+    DOG_STATSD_MOGRIFIER_A_PATTERN: 'x',
+  });
+  expect(better).toContainEqual({
+    about: 'REDIS_POOL_SIZE, REDIS_PERSECOND_POOL_SIZE',
+    text: expect.stringMatching(/^no longer needed: /),
+  });
+  expect(better).toContainEqual({
+    about: 'RUNTIME_WATCH_ROOT',
+    text: 'Changes are seen both ways, whatever it says.',
+  });
+  expect(same).toContainEqual({ about: 'GODEBUG, GRPC_SERVER_TLS_CA_CERT', text: 'read by neither.' });
+  expect(same).toContainEqual({
+    about: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    text: expect.stringContaining('tracing'),
+  });
+  expect(same).toContainEqual({
+    about: 'DOG_STATSD_MOGRIFIER_A_PATTERN',
+    text: expect.stringContaining('as there'),
+  });
+});
+
+describe('needs a decision', () => {
+  test.each([
+    [{ REDIS_TYPE: 'CLUSTER' }, /^REDIS_TYPE: weir speaks to one Redis for now/],
+    [{ REDIS_TYPE: 'sentinel', REDIS_URL: 'mymaster,a:1,b:2' }, /^REDIS_TYPE: /],
+    [{ BACKEND_TYPE: 'memcache' }, /^BACKEND_TYPE: weir has no memcache/],
+    [{ TRACING_ENABLED: 'true' }, /^TRACING_ENABLED: weir has no tracing/],
+    [{ REDIS_POOL_ON_EMPTY_BEHAVIOR: 'CREATE' }, /^REDIS_POOL_ON_EMPTY_BEHAVIOR: /],
+    [{ NEAR_LIMIT_RATIO: 'much' }, /^NEAR_LIMIT_RATIO: "much" is not a number/],
+    [{ USE_PROMETHEUS: 'true', USE_STATSD: 'true' }, /^USE_STATSD, USE_PROMETHEUS: end the start there/],
+    [{ CACHE_KEY_PREFIX: 'a_' }, /^CACHE_KEY_PREFIX: stands before every key/],
+    [{ REDIS_AUTH: 'limits:s3cret' }, /^REDIS_AUTH: names a user of Redis/],
+    [
+      { REDIS_TLS: 'true', REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: 'true' },
+      /^REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: /,
+    ],
+    [
+      { LIMIT_RESPONSE_HEADERS_ENABLED: 'true', LIMIT_LIMIT_HEADER: 'X-RateLimit-Limit' },
+      /^LIMIT_RESPONSE_HEADERS_ENABLED: is on/,
+    ],
+    [{ REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'redis:1' }, /^REDIS_PERSECOND_TIMEOUT: is not set/],
+  ])('%j', (variables, expected) => {
+    const lines = decide(variables);
+    expect(lines).toEqual([expect.stringMatching(expected)]);
+    expect(lines.join()).not.toContain('s3cret');
+  });
+
+  test('everything at once, however much is wrong', () => {
+    const lines = decide({
+      REDIS_TYPE: 'CLUSTER',
+      BACKEND_TYPE: 'memcache',
+      GRPC_PORT: 'x',
+      PORT: 'y',
+      LOG_LEVEL: '3',
+    });
+    expect(lines.map((line) => line.slice(0, line.indexOf(':')))).toEqual([
+      'GRPC_PORT',
+      'PORT',
+      'LOG_LEVEL',
+      'BACKEND_TYPE',
+      'REDIS_TYPE',
+    ]);
+  });
+
+  test.each([
+    { REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: 'true', REDIS_TLS_CACERT: '/ca.pem' },
+    { LIMIT_RESPONSE_HEADERS_ENABLED: 'true' },
+    { REDIS_AUTH: 's3cret' },
+    { CONFIG_TYPE: 'GRPC_XDS_SOTW' },
+  ])('not: %j', (variables) => expect(decide(variables as Record<string, string>)).toEqual([]));
+
+  test('not what is set to something unknown: that is said of its line', () => {
+    const { LOG_LEVEL: _, ...others } = COMPLETE;
+    expect(findInVariables(others, new Set(['LOG_LEVEL'])).decide).toEqual([]);
+  });
+});

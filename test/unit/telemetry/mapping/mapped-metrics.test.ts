@@ -1,0 +1,144 @@
+import { expect, test } from '@jest/globals';
+import type { TakeItem, TakeOutcome } from '../../../../src/limiter/bucket-store.js';
+import { windowRate } from '../../../../src/limiter/rate.js';
+import { readMappingFile } from '../../../../src/server/mapping-file.js';
+import { AddedMetrics } from '../../../../src/server/workers/added-metrics.js';
+import { SeriesLimit } from '../../../../src/telemetry/bounded-counters.js';
+import { FamilyRegistry } from '../../../../src/telemetry/family-registry.js';
+import { defaultMapping } from '../../../../src/telemetry/mapping/default-mapping.js';
+import { MappedMetrics } from '../../../../src/telemetry/mapping/mapped-metrics.js';
+import { Mapper } from '../../../../src/telemetry/mapping/mapper.js';
+import type { Mapping } from '../../../../src/telemetry/mapping/mapping.js';
+import { ReferenceStats } from '../../../../src/telemetry/reference/reference-stats.js';
+
+const TAKE: TakeItem = {
+  key: 'k',
+  tagLength: 1,
+  rate: windowRate('minute', 10),
+  hits: 2,
+  refund: false,
+  enforcement: 'enforce',
+};
+const OK: TakeOutcome = { limited: false, remaining: 8, waitMicros: 1, used: 2, cached: false };
+
+function create(
+  mapping: Mapping = defaultMapping(false),
+  labels: readonly (readonly [string, string])[] = [],
+) {
+  const stats = new ReferenceStats({
+    byRule: new SeriesLimit(100),
+    byCaller: new SeriesLimit(100),
+    nearLimitRatio: 0.8,
+    deniedHitsCount: true,
+  });
+  let now = 0;
+  const mapper = new Mapper(mapping);
+  const mapped = new MappedMetrics({ stats, mapper, labels, quantiles: true, now: () => now });
+  const registry = new FamilyRegistry();
+  registry.addSource(() => mapped.families());
+  const advance = (ms: number) => {
+    now += ms;
+  };
+  return { stats, registry, advance };
+}
+
+const mappingOf = (yaml: string) => readMappingFile('conf.yaml', Buffer.from(yaml)).mapping;
+
+test('rules with one key and with two stand in one family, deeper ones together', async () => {
+  const { stats, registry } = create();
+  for (const stat of ['d.k', 'd.k.s', 'd.k.s.deep', 'd.k.s.deeper']) {
+    stats.counted(stat, false, TAKE, OK, false);
+  }
+  const text = await registry.metrics();
+  const lines = text
+    .split('\n')
+    .filter((line) => line.startsWith('ratelimit_service_rate_limit_total_hits{'));
+  expect(lines).toEqual([
+    'ratelimit_service_rate_limit_total_hits{domain="d",key1="k"} 2',
+    'ratelimit_service_rate_limit_total_hits{domain="d",key1="k",key2="s"} 6',
+  ]);
+  expect(text.match(/^# TYPE ratelimit_service_rate_limit_total_hits counter$/gm)).toHaveLength(1);
+  // What never counted is not there.
+  expect(text).not.toContain('over_limit');
+  expect(text).not.toContain('response_time');
+});
+
+test('a second reading shows the sum, not twice the sum', async () => {
+  const { stats, registry } = create();
+  stats.counted('d.k', false, TAKE, OK, false);
+  await registry.metrics();
+  stats.counted('d.k', false, TAKE, OK, false);
+  await registry.metrics();
+  expect(await registry.metrics()).toContain(
+    'ratelimit_service_rate_limit_total_hits{domain="d",key1="k"} 4\n',
+  );
+});
+
+test('durations become a histogram in seconds, extra tags labels', async () => {
+  const { stats, registry } = create(defaultMapping(false), [['my-zone', 'eu']]);
+  stats.durations('ShouldRateLimit').ended(7000);
+  stats.durations('ShouldRateLimit').ended(300);
+  const text = await registry.metrics();
+  const labels = 'my_zone="eu",grpc_method="ShouldRateLimit"';
+  const name = 'ratelimit_service_response_time_seconds';
+  expect(text).toContain(`# TYPE ${name} histogram`);
+  expect(text).toContain(`${name}_bucket{le="0.005",${labels}} 1\n`);
+  expect(text).toContain(`${name}_bucket{le="0.01",${labels}} 2\n`);
+  expect(text).toContain(`${name}_bucket{le="+Inf",${labels}} 2\n`);
+  expect(text).toContain(`${name}_sum{${labels}} 0.0073`);
+  expect(text).toContain(`${name}_count{${labels}} 2`);
+});
+
+test('durations without a rule become a summary of the last ten minutes', async () => {
+  const { stats, registry, advance } = create(mappingOf('mappings: []'));
+  for (let ms = 1; ms <= 100; ms++) stats.durations('M').ended(ms * 1000);
+  const text = await registry.metrics();
+  expect(text).toContain('# TYPE ratelimit_server_M_response_time summary');
+  expect(text).toContain('ratelimit_server_M_response_time{quantile="0.5"} 50\n');
+  expect(text).toContain('ratelimit_server_M_response_time{quantile="0.99"} 99\n');
+  expect(text).toContain('ratelimit_server_M_response_time_sum 5050\n');
+  advance(300_000);
+  stats.durations('M').ended(1_000_000);
+  expect(await registry.metrics()).toContain('ratelimit_server_M_response_time{quantile="0.5"} 51\n');
+  advance(360_000);
+  expect(await registry.metrics()).toContain('ratelimit_server_M_response_time{quantile="0.5"} 1000\n');
+  advance(3_600_000);
+  const old = await registry.metrics();
+  expect(old).toMatch(/ratelimit_server_M_response_time\{quantile="0\.5"\} NaN/i);
+  expect(old).toContain('ratelimit_server_M_response_time_count 101');
+});
+
+test('a name that two types want belongs to the first; scales and dropped ones are heeded', async () => {
+  const { stats, registry } = create(
+    mappingOf(`
+mappings:
+- { match: "ratelimit.service.config_load_success", name: one, scale: 10 }
+- { match: "ratelimit.redis_pool.cx_active", name: one }
+- { match: "ratelimit.service.config_load_error", name: gone, action: drop }
+`),
+  );
+  stats.configLoaded(true);
+  stats.configLoaded(false);
+  await registry.metrics();
+  stats.readFrom({
+    pools: () => [{ name: 'redis_pool', active: 1, opened: 0, closed: 0 }],
+    localCache: () => undefined,
+  });
+  const text = await registry.metrics();
+  expect(text).toContain('# TYPE one counter\none 10\n');
+  expect(text).not.toContain('gone');
+});
+
+test('families of several processes add up, whatever their labels', async () => {
+  const [one, other] = [create(), create()];
+  one.stats.counted('d.k', false, TAKE, OK, false);
+  other.stats.counted('d.k', false, TAKE, OK, false);
+  other.stats.counted('d.k.s', false, TAKE, OK, false);
+  for (const { stats } of [one, other]) stats.durations('ShouldRateLimit').ended(1);
+  const added = new AddedMetrics();
+  await added.keep(await one.registry.getMetricsAsJSON());
+  const text = await added.text([await other.registry.getMetricsAsJSON()]);
+  expect(text).toContain('total_hits{domain="d",key1="k"} 4\n');
+  expect(text).toContain('total_hits{domain="d",key1="k",key2="s"} 2\n');
+  expect(text).toContain('response_time_seconds_count{grpc_method="ShouldRateLimit"} 2');
+});

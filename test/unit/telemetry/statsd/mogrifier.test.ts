@@ -1,0 +1,90 @@
+import { describe, expect, test } from '@jest/globals';
+import { readMogrifiers } from '../../../../src/server/settings/mogrifier-settings.js';
+import { mogrify } from '../../../../src/telemetry/statsd/mogrifier.js';
+
+const HITS = {
+  DOG_STATSD_MOGRIFIER_HITS_PATTERN: '^ratelimit\\.service\\.rate_limit\\.([^.]+)\\.(.*)\\.([^.]+)$',
+  DOG_STATSD_MOGRIFIER_HITS_NAME: 'ratelimit.service.rate_limit.$3',
+  DOG_STATSD_MOGRIFIER_HITS_TAGS: 'domain:$1,descriptor:$2',
+};
+
+function read(names: readonly string[], environment: Readonly<Record<string, string>>) {
+  const result = readMogrifiers(names, environment);
+  if (!result.ok) throw new Error(result.errors.join('; '));
+  return result.mogrifiers;
+}
+
+describe('mogrifiers', () => {
+  test('take a name apart', () => {
+    expect(mogrify(read(['HITS'], HITS), 'ratelimit.service.rate_limit.d.a_b.c.total_hits')).toEqual({
+      name: 'ratelimit.service.rate_limit.total_hits',
+      tags: [
+        ['domain', 'd'],
+        ['descriptor', 'a_b.c'],
+      ],
+    });
+  });
+
+  test('leave a name that none matches', () => {
+    expect(mogrify(read(['HITS'], HITS), 'other')).toEqual({ name: 'other', tags: [] });
+  });
+
+  test('keep the number of a group that is not there', () => {
+    const more = { ...HITS, DOG_STATSD_MOGRIFIER_HITS_TAGS: 'a:$1,b:$9,c:fixed,d:$0' };
+    const { tags } = mogrify(read(['hits'], more), 'ratelimit.service.rate_limit.d.k.x');
+    expect(Object.fromEntries(tags)).toEqual({
+      a: 'd',
+      b: '$9',
+      c: 'fixed',
+      d: 'ratelimit.service.rate_limit.d.k.x',
+    });
+  });
+
+  test('the first that matches wins', () => {
+    const mogrifiers = read(['ONE', 'HITS'], {
+      ...HITS,
+      DOG_STATSD_MOGRIFIER_ONE_PATTERN: '\\.one$',
+      DOG_STATSD_MOGRIFIER_ONE_NAME: 'one',
+    });
+    expect(mogrify(mogrifiers, 'ratelimit.service.rate_limit.d.k.one').name).toBe('one');
+    expect(mogrify(mogrifiers, 'ratelimit.service.rate_limit.d.k.two').name).toBe(
+      'ratelimit.service.rate_limit.two',
+    );
+  });
+
+  test.each<[string, Record<string, string>, string]>([
+    ['no pattern', { DOG_STATSD_MOGRIFIER_HITS_PATTERN: '' }, 'DOG_STATSD_MOGRIFIER_HITS_PATTERN: not set'],
+    ['no name', { DOG_STATSD_MOGRIFIER_HITS_NAME: '' }, 'DOG_STATSD_MOGRIFIER_HITS_NAME: not set'],
+    [
+      'a bad pattern',
+      { DOG_STATSD_MOGRIFIER_HITS_PATTERN: '(' },
+      'DOG_STATSD_MOGRIFIER_HITS_PATTERN: "(" is no',
+    ],
+    [
+      'a tag without name',
+      { DOG_STATSD_MOGRIFIER_HITS_TAGS: ':5' },
+      'DOG_STATSD_MOGRIFIER_HITS_TAGS: not a list',
+    ],
+    [
+      'a tag without value',
+      { DOG_STATSD_MOGRIFIER_HITS_TAGS: 'a:' },
+      'DOG_STATSD_MOGRIFIER_HITS_TAGS: not a list',
+    ],
+    [
+      'a tag without colon',
+      { DOG_STATSD_MOGRIFIER_HITS_TAGS: 'a' },
+      'DOG_STATSD_MOGRIFIER_HITS_TAGS: not a list',
+    ],
+  ])('%s is an error', (_what, change, sentence) => {
+    const result = readMogrifiers(['HITS'], { ...HITS, ...change });
+    expect(result.ok ? [] : result.errors).toEqual([expect.stringContaining(sentence)]);
+  });
+
+  test('the plural that the documentation of others has is told of', () => {
+    const result = readMogrifiers(['X'], {
+      DOG_STATSD_MOGRIFIERS_X_PATTERN: 'a',
+      DOG_STATSD_MOGRIFIER_X_NAME: 'b',
+    });
+    expect(result.ok ? [] : result.errors).toEqual([expect.stringContaining('has an S too many')]);
+  });
+});
