@@ -1,11 +1,13 @@
 import { formatProblem } from '../config/config-problem.js';
-import { loadPolicies } from '../config/load-policies.js';
+import { type LoadedPolicies, loadPolicies } from '../config/load-policies.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
 
+const OPTIONS = { 'merge-domains': { type: 'boolean' } } as const;
+
 /** `weir check-config`: every error on standard error, a summary on standard output. */
 export async function runCheckConfig(args: readonly string[], io: Io): Promise<number> {
-  const parsed = readArguments('check-config', args, {});
+  const parsed = readArguments('check-config', args, OPTIONS);
   if (typeof parsed === 'string' || parsed.positionals.length === 0) {
     io.err(
       typeof parsed === 'string'
@@ -14,18 +16,34 @@ export async function runCheckConfig(args: readonly string[], io: Io): Promise<n
     );
     return EXIT.USAGE;
   }
-  const { policySet, errors, warnings, files } = loadPolicies(parsed.positionals);
+  const mergeDomains = parsed.values['merge-domains'] === true;
+  const loaded = loadPolicies(parsed.positionals, { mergeDomains });
+  const { errors, warnings, files } = loaded;
   for (const warning of warnings) io.err(`warning: ${formatProblem(warning)}\n`);
   for (const error of errors) io.err(`${formatProblem(error)}\n`);
   if (errors.length > 0) {
+    for (const line of stateLines(loaded)) io.err(`${line}\n`);
     io.err(`${errors.length} ${errors.length === 1 ? 'error' : 'errors'}\n`);
     return EXIT.FAILED;
   }
-  const domains = [...policySet.domains.values()].map(
+  const domains = goodDomains(loaded).join(', ') || 'no domains';
+  io.out(`ok: ${files.length} ${files.length === 1 ? 'file' : 'files'}, ${domains}\n`);
+  return EXIT.OK;
+}
+
+/** `open-api (5 rules)` of each domain that would be served. */
+function goodDomains({ policySet }: LoadedPolicies): readonly string[] {
+  return [...policySet.domains.values()].map(
     ({ domain, rules }) => `${domain} (${rules.length} ${rules.length === 1 ? 'rule' : 'rules'})`,
   );
-  io.out(
-    `ok: ${files.length} ${files.length === 1 ? 'file' : 'files'}, ${domains.join(', ') || 'no domains'}\n`,
-  );
-  return EXIT.OK;
+}
+
+/** What a start would make of each domain; nothing where no domain could be read. */
+function stateLines(loaded: LoadedPolicies): readonly string[] {
+  const bad = loaded.domains.filter(({ state }) => state !== 'ok').map(({ domain }) => domain);
+  const good = goodDomains(loaded);
+  return [
+    ...(good.length === 0 ? [] : [`good domains: ${good.join(', ')}`]),
+    ...(bad.length === 0 ? [] : [`bad domains, which a start leaves out: ${bad.join(', ')}`]),
+  ];
 }

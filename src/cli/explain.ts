@@ -6,7 +6,11 @@ import { redisKey } from '../storage/redis/redis-key.js';
 import { readArguments, readEntries } from './arguments.js';
 import { EXIT, type Io } from './io.js';
 
-const OPTIONS = { domain: { type: 'string' }, json: { type: 'boolean' } } as const;
+const OPTIONS = {
+  domain: { type: 'string' },
+  json: { type: 'boolean' },
+  'merge-domains': { type: 'boolean' },
+} as const;
 
 /** The domain asked for, or the only one there is; a sentence where that cannot be told. */
 function chooseDomain(policies: PolicySet, asked: string | undefined): { domain: string } | string {
@@ -37,7 +41,9 @@ export async function runExplain(args: readonly string[], io: Io): Promise<numbe
     io.err(typeof entries === 'string' ? entries : missing);
     return EXIT.USAGE;
   }
-  const { policySet, errors } = loadPolicies([path]);
+  const { policySet, errors } = loadPolicies([path], {
+    mergeDomains: parsed.values['merge-domains'] === true,
+  });
   if (errors.length > 0) {
     io.err(errors.map((error) => `${formatProblem(error)}\n`).join(''));
     return EXIT.FAILED;
@@ -54,6 +60,7 @@ export async function runExplain(args: readonly string[], io: Io): Promise<numbe
   if (parsed.values.json === true) io.out(toJson(explanation, redis));
   else {
     io.out(renderExplanation(explanation, wallMicros));
+    if (explanation.statName !== '') io.out(`statistics: ${explanation.statName}\n`);
     if (redis !== undefined) io.out(`Redis key:  ${redis}\n`);
   }
   return explanation.rule === undefined ? EXIT.FAILED : EXIT.OK;

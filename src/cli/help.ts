@@ -89,19 +89,24 @@ SIGHUP reloads the policy. Settings are environment variables; a flag of the sam
 ${settings.join('')}`;
 }
 
-export const CHECK_CONFIG_HELP = `Usage: weir check-config <path>…
+export const CHECK_CONFIG_HELP = `Usage: weir check-config [--merge-domains] <path>…
 
 Checks policy files, or directories of them, and prints every error with file, line, column and the place in the document.
-Nothing else happens. Exit code 0 when all are good (warnings allowed), 1 when any is bad.
+Nothing else happens.
+
+  --merge-domains  merge files with one domain, as a server with MERGE_DOMAIN_CONFIG=true does
+
+Exit code 0 when all are good (warnings allowed), 1 when any is bad.
 `;
 
 export const EXPLAIN_HELP = `Usage: weir explain <path> --domain <domain> key=value…
 
-Says what a descriptor meets in a policy: what \`derive\` made of it, which node matched and why, which rule holds, its phase, and
-the bucket's key. Values of API keys are never shown.
+Says what a descriptor meets in a policy: what \`derive\` made of it, which node matched and why, which rule holds, its phase, its
+name in the statistics, and the bucket's key. Values of API keys are never shown.
 
   --domain <domain>  required when the policy holds more than one
   --json             the same for machines
+  --merge-domains    merge files with one domain, as a server with MERGE_DOMAIN_CONFIG=true does
 
 Exit code 0 when a rule applies, 1 when none does or the policy is bad.
 `;

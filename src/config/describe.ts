@@ -10,7 +10,7 @@ export function describeRate(rate: Rate | undefined): string {
 }
 
 /** A span in the largest unit of Go's duration syntax that needs no fraction: `1s`, `1500ms`, `24h`. */
-function describeMicros(micros: number): string {
+export function describeMicros(micros: number): string {
   const units: readonly (readonly [string, number])[] = [
     ['h', 3_600_000_000],
     ['m', 60_000_000],
@@ -45,6 +45,7 @@ export function describeRule(rule: Rule, wallMicros: number): string {
   if (rule.quotaMode) parts.push('quota mode');
   if (rule.replaces.length > 0) parts.push(`replaces ${rule.replaces.map((name) => `"${name}"`).join(', ')}`);
   parts.push(`on store failure ${rule.onStoreFailure}`);
+  if (rule.metadata !== undefined) parts.push(`metadata ${JSON.stringify(rule.metadata)}`);
   return parts.filter((part) => part !== '').join('; ');
 }
 

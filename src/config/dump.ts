@@ -1,4 +1,5 @@
 import { type Rate, reportedLimit, reportedUnit } from '../limiter/rate.js';
+import type { Rule } from '../limiter/rule.js';
 import { CompiledPolicy } from './compiled-policy.js';
 import type { PolicySet } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
@@ -12,16 +13,32 @@ export function dump(policySet: PolicySet): string {
   let text = '';
   for (const policy of policySet.domains.values()) {
     if (!(policy instanceof CompiledPolicy)) continue;
-    const nodes = new Map<unknown, PolicyNode>();
-    collectRules(policy.root, nodes);
-    for (const rule of policy.rules) {
-      const node = nodes.get(rule) as PolicyNode;
-      const fullKey = policyStatName(policy.domain, node.way(), policy.secretKeys);
-      const { shadowMode, quotaMode } = rule;
-      text += `${fullKey}: ${limitText(rule.rate)}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}\n`;
+    for (const [{ rate, shadowMode, quotaMode }, fullKey] of fullKeys(policy)) {
+      text += `${fullKey}: ${limitText(rate)}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}\n`;
     }
   }
   return text;
+}
+
+/**
+ * The rules of a policy in the order of its files, each with the key that envoyproxy/ratelimit knows it by: domain, keys and the
+ * policy's values, joined by dots. Secrets are redacted.
+ */
+export function fullKeys(policy: CompiledPolicy): ReadonlyMap<Rule, string> {
+  const nodes = new Map<Rule, PolicyNode>();
+  collectRules(policy.root, nodes);
+  const { domain, secretKeys } = policy;
+  return new Map(
+    policy.rules.map((rule) => {
+      const way = nodes.get(rule)?.way() ?? [];
+      return [rule, policyStatName(domain, way, secretKeys)];
+    }),
+  );
+}
+
+function collectRules(node: PolicyNode, nodes: Map<Rule, PolicyNode>): void {
+  if (node.rule !== undefined) nodes.set(node.rule, node);
+  for (const child of node.children()) collectRules(child, nodes);
 }
 
 /** The reference gives an unlimited rule the unit UNKNOWN. */
@@ -29,9 +46,4 @@ function limitText(rate: Rate | undefined): string {
   const unit = rate === undefined ? undefined : reportedUnit(rate);
   const limit = rate === undefined ? 0 : reportedLimit(rate);
   return `unit=${unit?.toUpperCase() ?? 'UNKNOWN'} requests_per_unit=${limit}`;
-}
-
-function collectRules(node: PolicyNode, nodes: Map<unknown, PolicyNode>): void {
-  if (node.rule !== undefined) nodes.set(node.rule, node);
-  for (const child of node.children()) collectRules(child, nodes);
 }

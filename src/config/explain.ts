@@ -42,6 +42,8 @@ export interface Explanation {
   readonly phase: Phase | undefined;
   /** Bucket of the rule, without the store's prefix; '' without a rule. */
   readonly key: string;
+  /** Name of the rule in the statistics, before it is made fit for them; '' without a rule. */
+  readonly statName: string;
   /** One sentence: what applies, or why nothing does. */
   readonly result: string;
 }
@@ -65,6 +67,7 @@ export function explain(
     rule: undefined,
     phase: undefined,
     key: '',
+    statName: '',
   };
   const policy = policySet.domains.get(domain);
   if (!(policy instanceof CompiledPolicy)) {
@@ -88,6 +91,7 @@ export function explain(
     rule,
     phase: rule === undefined ? undefined : phaseAt(rule.phase, wallMicros),
     key: match.key,
+    statName: match.statName,
     result: resultOf(rule, node, levels.length, entries.length),
   };
 }

@@ -102,8 +102,8 @@ export class FieldReader {
   name(key: string): string | undefined {
     const value = this.field(key)?.value;
     if (value?.kind === 'scalar' && value.plain && isOddNumber(value.text)) {
-      const shown = value.text.slice(0, 60);
-      this.error(key, `"${key}" is a number to YAML, as it has no quotes; write "${shown}" in quotes`);
+      // The text is not repeated: it may be the value of a credential.
+      this.error(key, `"${key}" is a number to YAML, as it has no quotes; write it in quotes`);
     }
     return this.text(key);
   }

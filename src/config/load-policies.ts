@@ -168,10 +168,12 @@ function openPolicyFile(file: string, reader: FileReader): LoadedSource {
   return { file, opened: openFile(file, bytes), digest: reader.digestOf(file) };
 }
 
-/** The files of the load before that lie at or below `paths`. */
+/** The files of the load before that lie at or below `paths`, or beside them, as `config.yaml` does beside `config`. */
 function filesBelow(paths: readonly string[], memory: LoadMemory): readonly string[] {
   const below = (file: string): boolean =>
-    paths.some((path) => file === path || file.startsWith(path.endsWith('/') ? path : `${path}/`));
+    paths.some(
+      (path) => file === path || ['/', '.'].some((next) => file.startsWith(path.replace(/\/$/, '') + next)),
+    );
   return [...memory.domainOf.keys()].filter(below);
 }
 

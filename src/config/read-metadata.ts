@@ -27,7 +27,8 @@ function readMapping(map: YamlMap, path: string, depth: number, reader: FieldRea
   const pairs = [...map.fields.values()].map((field): readonly [string, unknown] => {
     // The outermost keys are texts as written; below, a key is a value of its own, printed: 0x1F becomes 31.
     const key = depth === 1 || field.keyPlain !== true ? field.key : goText(readPlain(field.key), field.key);
-    return [key, readValue(field.value, joinPath(path, field.key), depth, reader)];
+    const below = field.shown ? joinPath(path, field.key) : `${path}[${field.index}]`;
+    return [key, readValue(field.value, below, depth, reader)];
   });
   return Object.freeze(Object.fromEntries(pairs));
 }

@@ -78,9 +78,12 @@ export function settleDomains(
     const before = previous.policySet.domains.get(domain);
     if (domain === '') continue;
     if (policy !== undefined) {
-      domains.set(domain, policy);
       const tableDigests = tableFiles.map(({ file }) => `${baseName(file)}:${options.tableDigest(file)}`);
-      digests.set(domain, digestOf([...claim.digests, ...tableDigests]));
+      const digest = digestOf([...claim.digests, ...tableDigests]);
+      // What did not change stays the same object, with all that it remembers of earlier requests.
+      const same = before?.file === policy.file && previous.memory.digests.get(domain) === digest;
+      domains.set(domain, same ? before : policy);
+      digests.set(domain, digest);
     } else if (before !== undefined) {
       domains.set(domain, before);
       digests.set(domain, previous.memory.digests.get(domain) ?? '');

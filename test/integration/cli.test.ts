@@ -86,6 +86,26 @@ describe('weir check-config', () => {
     expect(stderr).toMatch(/3000 errors\n$/);
   });
 
+  test('says which domains would be served beside bad ones; merges domains if asked', async () => {
+    const rule = (key: string): string => `descriptors: [{ key: ${key}, rate_limit: { unlimited: true } }]\n`;
+    writeFileSync(join(folder, 'shop-a.yaml'), `domain: shop\n${rule('a')}`);
+    writeFileSync(join(folder, 'shop-b.yaml'), `domain: shop\n${rule('b')}`);
+    writeFileSync(join(folder, 'mail.yaml'), `domain: mail\n${rule('a')}`);
+    const files = ['shop-a.yaml', 'shop-b.yaml', 'mail.yaml'];
+    const { code, stderr } = await weir('check-config', ...files);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^shop-b\.yaml:1:9: domain: the domain "shop" is already defined in shop-a\.yaml:1:9/,
+    );
+    expect(stderr).toMatch(
+      /\ngood domains: mail \(1 rule\)\nbad domains, which a start leaves out: shop\n1 error\n$/,
+    );
+    expect(await weir('check-config', '--merge-domains', ...files)).toMatchObject({
+      code: 0,
+      stdout: 'ok: 3 files, shop (2 rules), mail (1 rule)\n',
+    });
+  });
+
   test('prints every error of every file on standard error', async () => {
     writeFileSync(join(folder, 'one.yaml'), 'domain: one\nfrequency: 1\ndescriptors: [{ value: v }]\n');
     writeFileSync(join(folder, 'two.yaml'), 'domain: [\n');

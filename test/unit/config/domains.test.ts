@@ -63,6 +63,13 @@ describe('a bad domain', () => {
   });
 });
 
+test('a domain that did not change stays the same object', () => {
+  const before = policies.load({ 'a.yaml': goodFile('a', 1), 'b.yaml': goodFile('b', 1) }).policySet;
+  const after = policies.load({ 'b.yaml': goodFile('b', 2) }).policySet;
+  expect(after.domains.get('a')).toBe(before.domains.get('a'));
+  expect(after.domains.get('b')).not.toBe(before.domains.get('b'));
+});
+
 describe('a file that cannot be parsed', () => {
   test('keeps the domain it last gave, for as long as it takes', () => {
     policies.load({ 'a.yaml': goodFile('a', 1), 'b.yaml': goodFile('b', 1) });

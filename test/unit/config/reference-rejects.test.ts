@@ -208,7 +208,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a value that is a fraction',
     node('key: version, value: 1.10'),
-    '3:26: descriptors[0].value: "value" is a number to YAML, as it has no quotes; write "1.10" in quotes',
+    '3:26: descriptors[0].value: "value" is a number to YAML, as it has no quotes; write it in quotes',
   ],
   [
     'a boolean that is none',
