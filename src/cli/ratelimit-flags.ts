@@ -28,7 +28,7 @@ Exit code: 0 when the call was answered, OVER_LIMIT included; 1 when it failed; 
 /** Those of its configuration check. */
 export const RATELIMIT_CONFIG_CHECK_FLAGS: readonly GoFlag[] = [
   { name: 'config_dir', help: 'directory of the policy files; each file in it is read, of any name' },
-  { name: 'merge_domain_configs', help: 'merge files with one domain', boolean: true },
+  { name: 'merge_domain_configs', help: 'files with one domain are merged', boolean: true },
 ];
 
 export const RATELIMIT_CONFIG_CHECK_HELP = `Usage: weir ratelimit-config-check -config_dir <directory> [-merge_domain_configs]

@@ -1,27 +1,28 @@
-import { type ConfigProblem, formatProblem } from './config-problem.js';
-import { type LoadedPolicies, loadPolicies } from './load-policies.js';
-import type { PolicySet } from './policy.js';
+import { type ConfigProblem, formatProblem, WHOLE_FILE } from './config-problem.js';
+import type { LoadedPolicies } from './load-policies.js';
+import type { DomainStatus, PolicySet } from './policy.js';
+import type { PolicyLoader } from './policy-loader.js';
+import { type PolicyPlace, pathOfPlace } from './policy-paths.js';
 import { PolicyWatcher } from './policy-watcher.js';
 
 /** Why a reload was tried: a file system event, the slow poll, or someone asked (`start`, `signal`, …). */
 export type ReloadReason = 'change' | 'poll' | 'start' | 'signal';
 
 /** What became of a reload. */
-export type ReloadOutcome =
-  /** New content is in force. */
-  | (ReloadReport & { readonly kind: 'loaded' })
-  /** The files hold what is in force already. */
-  | (ReloadReport & { readonly kind: 'unchanged' })
-  /** The files hold errors; what was in force stays. */
-  | (ReloadReport & { readonly kind: 'failed' });
-
-interface ReloadReport {
+export interface ReloadOutcome {
+  /**
+   * `loaded`: new content is in force. `unchanged`: the files hold what is in force already. `failed`: something is wrong; the good
+   * domains are as the files say, bad ones stay as they were.
+   */
+  readonly kind: 'loaded' | 'unchanged' | 'failed';
   readonly reason: ReloadReason;
   /** In force from now on. */
   readonly policySet: PolicySet;
   /** Empty unless failed. */
   readonly errors: readonly ConfigProblem[];
   readonly warnings: readonly ConfigProblem[];
+  /** How each domain stands. */
+  readonly domains: readonly DomainStatus[];
 }
 
 /** Timers, for tests that decide what time it is. */
@@ -47,48 +48,65 @@ const unrefTimers: Timers = {
 };
 
 /**
- * Policies from files, followed as the files change. `current` is swapped as a whole, and only by files without any error. Holds
- * neither the process nor anything open after `stop`.
+ * Policies from files, followed as the files change. `current` is swapped as a whole. Loads come one after the other; a change while one
+ * runs causes another. Holds neither the process nor anything open after `stop`.
  */
 export class FilePolicyProvider {
-  private readonly paths: readonly string[];
+  private readonly places: readonly PolicyPlace[];
+  private readonly loader: PolicyLoader;
   private readonly pollMs: number;
   private readonly debounceMs: number;
   private readonly timers: Timers;
   private readonly watcher: PolicyWatcher;
   private readonly watching: boolean;
   private readonly listeners: ((outcome: ReloadOutcome) => void)[] = [];
-  private policySet: PolicySet;
-  /** Files read by the latest load, good or bad. */
-  private files: readonly string[];
+  /** What the latest load gave, good or bad; its `policySet` is in force. */
+  private loaded: LoadedPolicies;
   private fingerprint = '';
   /** What the latest reload failed of, '' if it did not. */
   private failure = '';
   private pollTimer: unknown;
   private debounceTimer: unknown;
   private running = false;
+  private stopped = false;
+  /** The next load, if one was asked for, and who waits for it. */
+  private next: ReloadReason | undefined;
+  private waiters: ((outcome: ReloadOutcome) => void)[] = [];
+  private loading = false;
+  /** Everything under way. */
+  private work: Promise<unknown> = Promise.resolve();
 
-  /** `initial` is what `loadPolicies(paths)` gave; whether its errors forbid a start is the caller's decision. */
-  constructor(paths: readonly string[], initial: LoadedPolicies, options: FilePolicyProviderOptions = {}) {
-    this.paths = paths;
-    this.policySet = initial.policySet;
-    this.files = initial.files;
+  /** `initial` is what `loader.load()` gave; whether its errors forbid a start is the caller's decision. */
+  constructor(
+    places: readonly PolicyPlace[],
+    initial: LoadedPolicies,
+    loader: PolicyLoader,
+    options: FilePolicyProviderOptions = {},
+  ) {
+    this.places = places;
+    this.loaded = initial;
+    this.loader = loader;
     this.failure = failureOf(initial);
     this.pollMs = options.pollMs ?? 5000;
     this.debounceMs = options.debounceMs ?? 100;
     this.watching = options.watch ?? true;
     this.timers = options.timers ?? unrefTimers;
-    this.watcher = new PolicyWatcher(paths, () => this.changed());
+    this.watcher = new PolicyWatcher(places, () => this.changed());
   }
 
   /** The policies in force. Take it once per request. */
   get current(): PolicySet {
-    return this.policySet;
+    return this.loaded.policySet;
+  }
+
+  /** How each domain stands after the latest load, sorted by name. */
+  get domains(): readonly DomainStatus[] {
+    return this.loaded.domains;
   }
 
   /**
-   * Adds a listener to reloads. It is told of every `loaded` and `failed` outcome, and of `unchanged` when that ends a failure
-   * or was asked for; not of a change or poll that finds the same failure again.
+   * Adds a listener to reloads. It is told of every outcome that put something new in force or failed of something new, of `unchanged`
+   * when that ends a failure, and of whatever was asked for; not of a change or poll that finds the same failure again.
    */
   onReload(listener: (outcome: ReloadOutcome) => void): void {
     this.listeners.push(listener);
@@ -96,76 +114,133 @@ export class FilePolicyProvider {
 
   /** Begins to follow the files; what changed since the initial load is loaded first. */
   start(): void {
-    if (this.running) return;
+    if (this.running || this.stopped) return;
     this.running = true;
-    if (this.watching) this.watcher.arm(this.files);
-    this.fingerprint = this.watcher.fingerprint(this.files);
-    this.load('start');
+    void this.reload('start');
     this.schedulePoll();
   }
 
-  /** Loads the files now. */
-  reload(reason: ReloadReason): ReloadOutcome {
-    return this.load(reason);
+  /** Loads the files as they are now, after what is being loaded already. */
+  reload(reason: ReloadReason): Promise<ReloadOutcome> {
+    // Who asks hears of it in any case, so that a change on the way does not hide it.
+    if (this.next !== 'signal') this.next = reason;
+    const outcome = new Promise<ReloadOutcome>((resolve) => this.waiters.push(resolve));
+    if (!this.loading) this.track(this.loadWhileAsked());
+    return outcome;
+  }
+
+  /** Resolves when nothing is being loaded or compared. */
+  async settled(): Promise<void> {
+    for (let work: unknown; work !== this.work; ) {
+      work = this.work;
+      await work;
+    }
   }
 
   /** Follows the files no longer. `current` stays. */
   stop(): void {
     this.running = false;
+    this.stopped = true;
     this.timers.clear(this.pollTimer);
     this.timers.clear(this.debounceTimer);
     this.debounceTimer = undefined;
     this.watcher.close();
+    this.loader.close();
   }
 
-  private load(reason: ReloadReason): ReloadOutcome {
+  private track(work: Promise<void>): void {
+    this.work = Promise.all([this.work, work]);
+  }
+
+  private async loadWhileAsked(): Promise<void> {
+    this.loading = true;
+    while (this.next !== undefined) {
+      const reason = this.next;
+      const waiters = this.waiters;
+      this.next = undefined;
+      this.waiters = [];
+      const outcome = await this.load(reason);
+      for (const waiter of waiters) waiter(outcome);
+    }
+    this.loading = false;
+  }
+
+  private async load(reason: ReloadReason): Promise<ReloadOutcome> {
+    const before = this.loaded;
+    if (this.stopped) return this.outcomeOf('unchanged', reason, before);
     // Watchers and fingerprint first: a change that comes while files are read is then seen afterwards.
-    if (this.running && this.watching) this.watcher.arm(this.files);
-    const fingerprint = this.watcher.fingerprint(this.files);
-    const loaded = loadPolicies(this.paths);
-    const filesBefore = this.files;
-    this.files = loaded.files;
-    const sameFiles = filesBefore.join('\n') === loaded.files.join('\n');
-    if (!sameFiles && this.running && this.watching) this.watcher.arm(this.files);
+    await this.arm();
+    const fingerprint = await this.watcher.fingerprintInTurns(before.files);
+    let tried = true;
+    const loaded = await this.loader.load(before).catch((error: unknown) => {
+      tried = false;
+      return this.untried(error);
+    });
+    // Nobody follows any more.
+    if (this.stopped) return this.outcomeOf('unchanged', reason, before);
+    const sameFiles = before.files.join('\n') === loaded.files.join('\n');
     // With other files the comparison starts afresh: at worst the next poll loads once more and finds nothing new.
-    this.fingerprint = sameFiles ? fingerprint : '';
-    return this.settle(reason, loaded);
+    this.fingerprint = sameFiles && tried ? fingerprint : '';
+    const outcome = this.settle(reason, loaded);
+    if (!sameFiles) await this.arm();
+    return outcome;
+  }
+
+  /** A load that did not come to an end: all stays, and the next poll tries again. */
+  private untried(error: unknown): LoadedPolicies {
+    const message = `the policies could not be loaded: ${error instanceof Error ? error.message : String(error)}`;
+    const file = this.places.map(pathOfPlace).join(', ');
+    const errors = [{ file, ...WHOLE_FILE, path: '', message }];
+    return { ...this.loaded, errors, warnings: [] };
   }
 
   private settle(reason: ReloadReason, loaded: LoadedPolicies): ReloadOutcome {
+    const before = this.loaded;
     const failureBefore = this.failure;
+    const isNew = loaded.policySet.version !== before.policySet.version;
     this.failure = failureOf(loaded);
-    const { errors, warnings } = loaded;
-    const asked = reason === 'signal';
-    let kind: ReloadOutcome['kind'] = 'failed';
-    let tell = asked || this.failure !== failureBefore;
-    if (this.failure === '') {
-      kind = loaded.policySet.version === this.policySet.version ? 'unchanged' : 'loaded';
+    // The set stays the very object when it says the same, so that nobody takes it for another.
+    this.loaded = isNew ? loaded : { ...loaded, policySet: before.policySet };
+    const kind = this.failure !== '' ? 'failed' : isNew ? 'loaded' : 'unchanged';
+    const outcome = this.outcomeOf(kind, reason, loaded);
+    if (reason === 'signal' || isNew || this.failure !== failureBefore) {
+      for (const listener of this.listeners) listener(outcome);
     }
-    if (kind === 'loaded') {
-      this.policySet = loaded.policySet;
-      tell = true;
-    }
-    const outcome: ReloadOutcome = { kind, reason, policySet: this.policySet, errors, warnings };
-    if (tell) for (const listener of this.listeners) listener(outcome);
     return outcome;
+  }
+
+  private outcomeOf(
+    kind: ReloadOutcome['kind'],
+    reason: ReloadReason,
+    { errors, warnings, domains }: LoadedPolicies,
+  ): ReloadOutcome {
+    return { kind, reason, policySet: this.loaded.policySet, errors, warnings, domains };
+  }
+
+  private async arm(): Promise<void> {
+    if (this.running && this.watching) await this.watcher.armInTurns(this.loaded.files);
   }
 
   private changed(): void {
     if (!this.running || this.debounceTimer !== undefined) return;
     this.debounceTimer = this.timers.set(() => {
       this.debounceTimer = undefined;
-      if (this.running) this.load('change');
+      if (this.running) void this.reload('change');
     }, this.debounceMs);
   }
 
   private schedulePoll(): void {
-    this.pollTimer = this.timers.set(() => {
-      if (!this.running) return;
-      if (this.watching) this.watcher.arm(this.files);
-      if (this.watcher.fingerprint(this.files) !== this.fingerprint) this.load('poll');
-      this.schedulePoll();
-    }, this.pollMs);
+    this.pollTimer = this.timers.set(() => this.track(this.poll()), this.pollMs);
+  }
+
+  private async poll(): Promise<void> {
+    // What is being loaded compares by itself.
+    if (!this.loading) {
+      await this.arm();
+      const fingerprint = await this.watcher.fingerprintInTurns(this.loaded.files);
+      if (this.running && !this.loading && fingerprint !== this.fingerprint) await this.reload('poll');
+    }
+    if (this.running) this.schedulePoll();
   }
 }
 

@@ -1,139 +1,197 @@
-import type { PhaseSchedule, Rule, StoreFailurePolicy } from '../limiter/rule.js';
+import type { Rule } from '../limiter/rule.js';
 import { CompiledPolicy } from './compiled-policy.js';
-import { type DeriveCondition, type DeriveStep, RuleStep, TableStep } from './derive.js';
+import { type DeriveCondition, type DeriveRule, type DeriveStep, RuleStep, TableStep } from './derive.js';
 import { PathPattern } from './path-pattern.js';
 import type { DomainPolicy, PolicySet, ResponseHeaders } from './policy.js';
-import { PolicyNode } from './policy-node.js';
+import { type NodeOptions, PolicyNode } from './policy-node.js';
 
 /**
- * Parsed policies as plain data for the structured clone algorithm: how one process hands them to another without their files being
- * read again. Rules are the very objects of `rules`, which a clone keeps so. Holds key tables, so it goes nowhere else.
+ * Compiled policies as a row of plain items: how one thread or process hands them to another, which builds them a slice at a time (see
+ * {@link cutSlices}) while it decides. They hold key tables, so they go nowhere else.
  */
-export interface TransferredPolicies {
-  readonly version: string;
-  readonly policies: readonly TransferredPolicy[];
-}
-
-interface TransferredPolicy {
-  readonly domain: string;
-  readonly file: string;
-  readonly responseHeaders: ResponseHeaders | undefined;
-  readonly steps: readonly TransferredStep[];
-  readonly root: TransferredNode;
-  readonly rules: readonly Rule[];
-}
-
-interface TransferredNode {
-  readonly key: string;
-  readonly value: string;
-  readonly shareThreshold: boolean;
-  readonly detailedMetric: boolean;
-  readonly valueToMetric: boolean;
-  readonly phase: PhaseSchedule;
-  readonly onStoreFailure: StoreFailurePolicy;
-  readonly rule: Rule | undefined;
-  readonly children: readonly TransferredNode[];
-}
+export type PolicyItem =
+  /** A domain that the receiver has already, and keeps. */
+  | { readonly kind: 'kept'; readonly domain: string }
+  /** Begins a domain; what follows is part of it, up to its `end`. */
+  | {
+      readonly kind: 'domain';
+      readonly domain: string;
+      readonly file: string;
+      readonly responseHeaders: ResponseHeaders | undefined;
+      readonly rules: number;
+    }
+  /** A node of the tree. Its parent is the node that came as the `parent`-th, from 0; -1 for the root. Its rule is the `rule`-th of the domain. */
+  | {
+      readonly kind: 'node';
+      readonly parent: number;
+      readonly ruleIndex: number;
+      readonly options: Omit<NodeOptions, 'parent'>;
+    }
+  /** Begins a step of `derive`; `keys` or `derive` items that follow are part of it. */
+  | { readonly kind: 'table'; readonly entry: string; readonly source: string }
+  | { readonly kind: 'keys'; readonly pairs: readonly (readonly [string, string])[] }
+  | { readonly kind: 'rules'; readonly entry: string; readonly sources: readonly string[] }
+  | {
+      readonly kind: 'derive';
+      readonly conditions: readonly TransferredCondition[];
+      readonly value: string;
+    }
+  | { readonly kind: 'end' };
 
 type TransferredCondition = string | undefined | { readonly pattern: string };
 
-type TransferredStep =
-  | {
-      readonly kind: 'table';
-      readonly entry: string;
-      readonly source: string;
-      readonly table: ReadonlyMap<string, string>;
+/** So many keys of a table make one item. */
+const PAIRS_PER_ITEM = 16;
+
+/** Takes policies apart; those that `isKnown` names are not sent. Throws an Error for a DomainPolicy that no policy file gave. */
+export function* policyItems(
+  policySet: PolicySet,
+  isKnown: (policy: DomainPolicy) => boolean = () => false,
+): Generator<PolicyItem> {
+  for (const [domain, policy] of policySet.domains) {
+    if (isKnown(policy)) {
+      yield { kind: 'kept', domain };
+      continue;
     }
-  | {
-      readonly kind: 'rules';
-      readonly entry: string;
-      readonly sources: readonly string[];
-      readonly rules: readonly {
-        readonly conditions: readonly TransferredCondition[];
-        readonly value: string;
-      }[];
-    };
-
-/** Takes compiled policies apart. Throws an Error for a DomainPolicy that no policy file gave. */
-export function toTransfer(policySet: PolicySet): TransferredPolicies {
-  return {
-    version: policySet.version,
-    policies: [...policySet.domains.values()].map((policy) => {
-      if (!(policy instanceof CompiledPolicy))
-        throw new Error(`the policy of ${policy.domain} is not compiled`);
-      const { domain, file, responseHeaders, steps, root, rules } = policy;
-      return {
-        domain,
-        file,
-        responseHeaders,
-        steps: steps.map(stepToTransfer),
-        root: nodeToTransfer(root),
-        rules,
-      };
-    }),
-  };
-}
-
-/** Puts compiled policies together again. */
-export function fromTransfer(transferred: TransferredPolicies): PolicySet {
-  const domains = new Map<string, DomainPolicy>();
-  for (const { domain, file, responseHeaders, steps, root, rules } of transferred.policies) {
-    const policy = new CompiledPolicy({
-      domain,
-      file,
-      responseHeaders,
-      steps: steps.map(stepFromTransfer),
-      root: nodeFromTransfer(root, undefined),
-      rules,
-    });
-    domains.set(domain, policy);
+    if (!(policy instanceof CompiledPolicy)) throw new Error(`the policy of ${domain} is not compiled`);
+    const { file, responseHeaders, rules } = policy;
+    yield { kind: 'domain', domain, file, responseHeaders, rules: rules.length };
+    for (const step of policy.steps) yield* stepItems(step);
+    yield* nodeItems(policy);
+    yield { kind: 'end' };
   }
-  return { domains, version: transferred.version };
 }
 
-function nodeToTransfer(node: PolicyNode): TransferredNode {
-  const { key, value, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rule } = node;
-  const children = [...node.children()].map(nodeToTransfer);
-  return {
-    key,
-    value,
-    shareThreshold,
-    detailedMetric,
-    valueToMetric,
-    phase,
-    onStoreFailure,
-    rule,
-    children,
-  };
-}
-
-function nodeFromTransfer(transferred: TransferredNode, parent: PolicyNode | undefined): PolicyNode {
-  const { children, ...options } = transferred;
-  const node = new PolicyNode({ ...options, parent });
-  for (const child of children) node.add(nodeFromTransfer(child, node));
-  return node;
-}
-
-function stepToTransfer(step: DeriveStep): TransferredStep {
+function* stepItems(step: DeriveStep): Generator<PolicyItem> {
   if (step.kind === 'table') {
-    return { kind: 'table', entry: step.entry, source: step.source, table: step.table };
+    yield { kind: 'table', entry: step.entry, source: step.source };
+    let pairs: (readonly [string, string])[] = [];
+    for (const pair of step.table) {
+      pairs.push(pair);
+      if (pairs.length < PAIRS_PER_ITEM) continue;
+      yield { kind: 'keys', pairs };
+      pairs = [];
+    }
+    yield { kind: 'keys', pairs };
+    return;
   }
-  const rules = step.rules.map(({ conditions, value }) => ({
-    conditions: conditions.map((condition) =>
+  yield { kind: 'rules', entry: step.entry, sources: step.sources };
+  for (const { conditions, value } of step.rules) {
+    const plain = conditions.map((condition) =>
       condition instanceof PathPattern ? { pattern: condition.source } : condition,
-    ),
-    value,
-  }));
-  return { kind: 'rules', entry: step.entry, sources: step.sources, rules };
+    );
+    yield { kind: 'derive', conditions: plain, value };
+  }
 }
 
-function stepFromTransfer(step: TransferredStep): DeriveStep {
-  if (step.kind === 'table') return new TableStep(step.entry, step.source, step.table);
-  const rules = step.rules.map(({ conditions, value }) => ({
-    conditions: conditions.map(conditionFromTransfer),
-    value,
-  }));
-  return new RuleStep(step.entry, step.sources, rules);
+function* nodeItems({ root, rules }: CompiledPolicy): Generator<PolicyItem> {
+  const indexOf = new Map<Rule, number>(rules.map((rule, index) => [rule, index]));
+  const open: { readonly node: PolicyNode; readonly parent: number }[] = [{ node: root, parent: -1 }];
+  for (let index = 0; ; index++) {
+    const next = open.pop();
+    if (next === undefined) return;
+    const { node, parent } = next;
+    const ruleIndex = node.rule === undefined ? -1 : (indexOf.get(node.rule) ?? -1);
+    yield { kind: 'node', parent, ruleIndex, options: optionsOf(node) };
+    // Taken from the end: so they come in file order.
+    for (const child of [...node.children()].reverse()) open.push({ node: child, parent: index });
+  }
+}
+
+function optionsOf(node: PolicyNode): Omit<NodeOptions, 'parent'> {
+  const { key, value, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rule } = node;
+  return { key, value, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rule };
+}
+
+/** Puts policies together again, item by item. */
+export class PolicyBuilder {
+  private readonly inForce: PolicySet | undefined;
+  private readonly domains = new Map<string, DomainPolicy>();
+  private open: OpenDomain | undefined;
+
+  /** `inForce` holds the domains that are kept. */
+  constructor(inForce: PolicySet | undefined) {
+    this.inForce = inForce;
+  }
+
+  /** Takes the next item. Throws an Error for a domain that is to be kept and is not there. */
+  add(item: PolicyItem): void {
+    if (item.kind === 'kept') {
+      const policy = this.inForce?.domains.get(item.domain);
+      if (policy === undefined) throw new Error(`the domain ${item.domain} is not there to be kept`);
+      this.domains.set(item.domain, policy);
+    } else if (item.kind === 'domain') {
+      this.open = new OpenDomain(item);
+    } else if (this.open === undefined) {
+      throw new Error(`a ${item.kind} belongs to no domain`);
+    } else if (item.kind === 'end') {
+      const policy = this.open.finish();
+      this.domains.set(policy.domain, policy);
+      this.open = undefined;
+    } else {
+      this.open.add(item);
+    }
+  }
+
+  /** All domains, in the order in which they came. */
+  finish(version: string): PolicySet {
+    return { domains: this.domains, version };
+  }
+}
+
+/** A domain whose parts are still coming. */
+class OpenDomain {
+  private readonly head: Extract<PolicyItem, { kind: 'domain' }>;
+  private readonly steps: DeriveStep[] = [];
+  private readonly nodes: PolicyNode[] = [];
+  private readonly rules: Rule[];
+  private table = new Map<string, string>();
+  private deriveRules: DeriveRule[] = [];
+
+  constructor(head: Extract<PolicyItem, { kind: 'domain' }>) {
+    this.head = head;
+    this.rules = new Array(head.rules);
+  }
+
+  add(item: Exclude<PolicyItem, { kind: 'domain' | 'kept' | 'end' }>): void {
+    switch (item.kind) {
+      case 'node':
+        this.addNode(item);
+        break;
+      case 'table':
+        this.table = new Map();
+        this.steps.push(new TableStep(item.entry, item.source, this.table));
+        break;
+      case 'keys':
+        for (const [digest, name] of item.pairs) this.table.set(digest, name);
+        break;
+      case 'rules':
+        this.deriveRules = [];
+        this.steps.push(new RuleStep(item.entry, item.sources, this.deriveRules));
+        break;
+      case 'derive':
+        this.deriveRules.push({
+          conditions: item.conditions.map(conditionFromTransfer),
+          value: item.value,
+        });
+    }
+  }
+
+  finish(): CompiledPolicy {
+    const { domain, file, responseHeaders } = this.head;
+    const root = this.nodes[0];
+    if (root === undefined) throw new Error(`the domain ${domain} has no root`);
+    return new CompiledPolicy({ domain, file, responseHeaders, steps: this.steps, root, rules: this.rules });
+  }
+
+  private addNode(item: Extract<PolicyItem, { kind: 'node' }>): void {
+    const parent = this.nodes[item.parent];
+    const node = new PolicyNode({ ...item.options, parent });
+    parent?.add(node);
+    this.nodes.push(node);
+    // The rules of the policy are the very objects of its nodes.
+    if (node.rule !== undefined) this.rules[item.ruleIndex] = node.rule;
+  }
 }
 
 function conditionFromTransfer(condition: TransferredCondition): DeriveCondition {

@@ -1,6 +1,8 @@
 import { type FSWatcher, statSync, watch } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { policyNames } from './policy-paths.js';
+import { basename } from 'node:path';
+import { expandPaths, type PolicyPlace, pathOfPlace } from './policy-paths.js';
+import { atOnce, inTurns } from './turns.js';
+import { WatchPlan } from './watch-plan.js';
 
 interface WatchedDirectory {
   /** Device and inode: another directory under the same name needs another watcher. */
@@ -8,55 +10,72 @@ interface WatchedDirectory {
   readonly watcher: FSWatcher;
 }
 
+/** After so many files the event loop has a turn: each is a few system calls. */
+const FILES_PER_TURN = 64;
+
 /**
- * Watches everything a configuration is read from. Directories are watched, not files: an edit may replace the file, and
- * Kubernetes swaps the link `..data` beside it. Works as well as the file system tells of changes; {@link fingerprint} finds
- * what it does not tell.
+ * Watches everything a configuration is read from; see {@link WatchPlan}. Works as well as the file system tells of changes;
+ * {@link fingerprint} finds what it does not tell.
  */
 export class PolicyWatcher {
-  private readonly paths: readonly string[];
+  private readonly places: readonly PolicyPlace[];
   private readonly onChange: () => void;
   private readonly watched = new Map<string, WatchedDirectory>();
-  /** Per directory the names whose changes count. */
-  private names = new Map<string, ReadonlySet<string>>();
+  private plan = new WatchPlan();
+  private closed = false;
 
-  /** `paths` as given to `loadPolicies`; `onChange` is called often, several times for one change too. */
-  constructor(paths: readonly string[], onChange: () => void) {
-    this.paths = paths;
+  /** `places` as given to `loadPolicies`; `onChange` is called often, several times for one change too. */
+  constructor(places: readonly PolicyPlace[], onChange: () => void) {
+    this.places = places;
     this.onChange = onChange;
   }
 
   /** Begins to watch what is not watched yet, or is another directory than before. `files` are those last read. */
   arm(files: readonly string[]): void {
-    const names = new Map<string, Set<string>>();
-    const add = (directory: string, name: string): void => {
-      const known = names.get(directory);
-      if (known === undefined) names.set(directory, new Set([name]));
-      else known.add(name);
-    };
-    for (const file of [...this.paths, ...files]) {
-      add(dirname(file), basename(file));
-      if (isDirectory(file)) add(file, '');
-    }
-    this.names = names;
-    for (const directory of this.watched.keys()) if (!names.has(directory)) this.unwatch(directory);
-    for (const directory of names.keys()) this.watch(directory);
+    atOnce(this.armSteps(files));
   }
 
   /** Changes whenever a file or directory of the configuration is replaced, written to, added or removed. */
   fingerprint(files: readonly string[]): string {
-    const parts: string[] = [];
-    for (const path of this.paths) {
-      parts.push(identityOf(path, true));
-      if (isDirectory(path)) {
-        for (const name of namesIn(path)) parts.push(name, identityOf(join(path, name), true));
-      }
+    return atOnce(this.fingerprintSteps(files));
+  }
+
+  /** {@link arm} for many files, which lets what waits in the event loop go first. */
+  armInTurns(files: readonly string[]): Promise<void> {
+    return inTurns(this.armSteps(files));
+  }
+
+  /** {@link fingerprint} for many files, likewise. */
+  fingerprintInTurns(files: readonly string[]): Promise<string> {
+    return inTurns(this.fingerprintSteps(files));
+  }
+
+  private *armSteps(files: readonly string[]): Generator<void, void> {
+    const plan = new WatchPlan();
+    for (const place of this.places) plan.addPlace(place);
+    for (const [i, file] of files.entries()) {
+      if (i % FILES_PER_TURN === FILES_PER_TURN - 1) yield;
+      plan.addFile(file);
     }
-    for (const file of files) parts.push(identityOf(file, true));
+    if (this.closed) return;
+    this.plan = plan;
+    const directories = new Set(plan.directories);
+    for (const directory of this.watched.keys()) if (!directories.has(directory)) this.unwatch(directory);
+    for (const directory of directories) this.watch(directory);
+  }
+
+  private *fingerprintSteps(files: readonly string[]): Generator<void, string> {
+    const listed = expandPaths(this.places, []).map(({ file }) => file);
+    const parts = this.places.map((place) => identityOf(pathOfPlace(place), true));
+    for (const [i, file] of [...new Set([...listed, ...files])].entries()) {
+      if (i % FILES_PER_TURN === FILES_PER_TURN - 1) yield;
+      parts.push(file, identityOf(file, true));
+    }
     return parts.join('|');
   }
 
   close(): void {
+    this.closed = true;
     for (const directory of [...this.watched.keys()]) this.unwatch(directory);
   }
 
@@ -86,32 +105,8 @@ export class PolicyWatcher {
   }
 
   private changed(directory: string, name: string | null): void {
-    const names = this.names.get(directory);
-    if (names === undefined) return;
-    const counts =
-      name === null ||
-      names.has(name) ||
-      name.startsWith('..') ||
-      // A watched directory tells its own removal under its own name.
-      name === basename(directory) ||
-      (names.has('') && /\.ya?ml$/.test(name));
-    if (counts) this.onChange();
-  }
-}
-
-function isDirectory(path: string): boolean {
-  try {
-    return statSync(path).isDirectory();
-  } catch {
-    return false;
-  }
-}
-
-function namesIn(directory: string): readonly string[] {
-  try {
-    return policyNames(directory);
-  } catch {
-    return [];
+    // A watched directory tells its own removal under its own name.
+    if (name === null || name === basename(directory) || this.plan.counts(directory, name)) this.onChange();
   }
 }
 

@@ -100,7 +100,7 @@ export function metricsEndpoint(path: string, metricsText: () => Promise<string>
 /** What the debug port shows. */
 export interface DebugSource {
   readonly clock: Clock;
-  policies(): PolicySet | undefined;
+  readonly policies: Pick<Policies, 'current' | 'domains' | 'errors'>;
   /** Statistics under the reference's names, lines of `name: value`. */
   statsText?(): string | Promise<string>;
 }
@@ -112,10 +112,11 @@ export function debugEndpoints({ clock, policies, statsText }: DebugSource): rea
       path: '/rlconfig',
       help: 'the policies in force, a line for each rule; ?format=tree for all of them',
       answer: ({ query }) => {
-        const inForce = policies();
+        const inForce = policies.current();
+        const format = query.get('format');
+        if (format !== null && format !== 'tree') return text(400, 'format is tree, or left out\n');
         if (inForce === undefined) return text(200, '');
-        const asTree = query.get('format') === 'tree';
-        return text(200, asTree ? dumpTree(inForce, clock.wallMicros()) : dump(inForce));
+        return text(200, format === null ? dump(inForce) : dumpTree(inForce, clock.wallMicros()));
       },
     },
   ];

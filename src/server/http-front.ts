@@ -57,7 +57,7 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
   const { debugHost, debugPort, host, port } = settings;
   const forDebug = debugEndpoints({
     clock,
-    policies: () => policies.current(),
+    policies,
     ...(statsText !== undefined && { statsText }),
   });
   // The debug port first, so that it is there before the service counts as started.

@@ -1,11 +1,11 @@
-import { assetPath } from '../assets.js';
 import { type ConfigProblem, formatProblem } from '../config/config-problem.js';
 import { FilePolicyProvider, type ReloadOutcome, type ReloadReason } from '../config/file-policy-provider.js';
-import { loadPolicies } from '../config/load-policies.js';
+import { isRefusedAtStart, type LoadedPolicies } from '../config/load-policies.js';
 import type { DomainStatus } from '../config/policy.js';
+import { ThreadPolicyLoader } from '../config/policy-loader.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { PolicySource } from './grpc-service.js';
-import { BUNDLED_POLICY } from './policy-place.js';
+import { policyPlace } from './policy-place.js';
 import type { Settings } from './settings-table.js';
 import { StartError, type StartStopped } from './start-error.js';
 import { openXdsPolicies } from './xds-policies.js';
@@ -25,16 +25,29 @@ export interface Policies extends PolicySource {
 /** Most errors of a reload that are shown one by one; weir check-config prints all. */
 const MAX_SHOWN = 20;
 
+/** What is wrong, and what becomes of the domains that it is wrong with. */
+function logProblems(log: Logger, found: Pick<LoadedPolicies, 'errors' | 'warnings' | 'domains'>): void {
+  for (const warning of found.warnings.slice(0, MAX_SHOWN)) log.warn(formatProblem(warning));
+  for (const error of found.errors.slice(0, MAX_SHOWN)) log.error(formatProblem(error));
+  for (const { domain, files, state } of found.domains) {
+    if (state === 'kept')
+      log.error({ domain, files }, 'the domain is bad; its last good version stays in force');
+    if (state === 'absent')
+      log.error({ domain, files }, 'the domain is bad; it is absent until it is mended');
+  }
+}
+
 function logOutcome(log: Logger, outcome: ReloadOutcome): void {
-  for (const warning of outcome.warnings.slice(0, MAX_SHOWN)) log.warn(formatProblem(warning));
+  logProblems(log, outcome);
   const { reason } = outcome;
   const policy = outcome.policySet.version;
+  const domains = [...outcome.policySet.domains.keys()];
   if (outcome.kind === 'failed') {
-    for (const error of outcome.errors.slice(0, MAX_SHOWN)) log.error(formatProblem(error));
-    const errors = outcome.errors.length;
-    log.error({ reason, policy, errors }, 'the policy on disk is bad; the one in force stays');
+    log.error(
+      { reason, policy, errors: outcome.errors.length, domains },
+      'the policy on disk is bad; what is good of it is in force, the rest stays as it was',
+    );
   } else if (outcome.kind === 'loaded') {
-    const domains = [...outcome.policySet.domains.keys()];
     log.info({ reason, policy, domains }, 'policy reloaded');
     if (domains.length === 0) log.warn('the policy holds no domain any more: nothing is limited');
   } else {
@@ -43,8 +56,8 @@ function logOutcome(log: Logger, outcome: ReloadOutcome): void {
 }
 
 /**
- * Loads the policies and follows them. Rejects with {@link StartError} and every error when they are bad, with {@link StartStopped} when
- * `stopping` comes first.
+ * Loads the policies and follows them. Rejects with {@link StartError} and every error when they are bad and no domain is good, unless the
+ * settings force the start; with {@link StartStopped} when `stopping` comes first.
  */
 export async function openPolicies(
   settings: Settings,
@@ -52,32 +65,39 @@ export async function openPolicies(
   stopping: AbortSignal,
 ): Promise<Policies> {
   if (settings.configType === 'GRPC_XDS_SOTW') return openXdsPolicies(settings, log, stopping);
-  const path = settings.configPath === '' ? assetPath(BUNDLED_POLICY) : settings.configPath;
-  const initial = loadPolicies([path]);
-  if (initial.errors.length > 0) {
-    throw new StartError([
-      ...initial.errors.map(formatProblem),
-      `the policy is bad (${initial.errors.length} ${initial.errors.length === 1 ? 'error' : 'errors'}); ` +
-        'mend it, or see weir check-config --help',
-    ]);
-  }
-  for (const warning of initial.warnings) log.warn(formatProblem(warning));
-  const provider = new FilePolicyProvider([path], initial);
-  let errors: readonly ConfigProblem[] = [];
-  const { domains } = initial;
+  const places = [policyPlace(settings)];
+  const loader = new ThreadPolicyLoader(places, { mergeDomains: settings.mergeDomains });
+  const initial = await loader.load();
+  const refused = isRefusedAtStart(initial);
+  if (refused && !settings.forceStart) throw startError(initial);
+  logProblems(log, initial);
+  if (refused)
+    log.error('no policy is good; requests get an error until one is (FORCE_START_WITHOUT_INITIAL_CONFIG)');
+  const provider = new FilePolicyProvider(places, initial, loader);
+  let { errors } = initial;
+  let everGood = !refused;
   provider.onReload((outcome) => {
     errors = outcome.errors;
+    everGood ||= outcome.errors.length === 0 || outcome.policySet.domains.size > 0;
     logOutcome(log, outcome);
   });
   provider.start();
   return {
-    current: () => provider.current,
+    current: () => (everGood ? provider.current : undefined),
     errors: () => errors.slice(0, MAX_SHOWN),
-    domains: () => domains,
+    domains: () => provider.domains,
     reload: (reason) => {
-      provider.reload(reason);
+      void provider.reload(reason);
     },
     onReload: (listener) => provider.onReload((outcome) => listener(outcome.kind !== 'failed')),
     close: () => provider.stop(),
   };
+}
+
+function startError({ errors }: LoadedPolicies): StartError {
+  return new StartError([
+    ...errors.map(formatProblem),
+    `the policy is bad (${errors.length} ${errors.length === 1 ? 'error' : 'errors'}); ` +
+      'mend it, or see weir check-config --help',
+  ]);
 }

@@ -129,7 +129,7 @@ class XdsPolicies implements Policies {
     this.#client.stop();
   }
 
-  #update({ version, resources }: AdsUpdate): string | undefined {
+  async #update({ version, resources }: AdsUpdate): Promise<string | undefined> {
     const loaded = loadUpdate(resources, this.#codec, { mergeDomains: this.#mergeDomains });
     for (const warning of loaded.warnings.slice(0, MAX_SHOWN)) this.#log.warn(formatProblem(warning));
     const { errors } = loaded;

@@ -66,6 +66,7 @@ export class DenialTable {
   }
 
   delete(key: string): void {
+    if (this.size === 0) return;
     if (this.young.delete(key)) this.youngBytes -= bytesOf(key);
     else this.old.delete(key);
   }

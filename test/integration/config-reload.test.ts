@@ -1,9 +1,22 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { assetPath } from '../../src/assets.js';
-import { FilePolicyProvider, type FilePolicyProviderOptions } from '../../src/config/file-policy-provider.js';
-import { loadPolicies } from '../../src/config/load-policies.js';
+import {
+  FilePolicyProvider,
+  type FilePolicyProviderOptions,
+  type ReloadOutcome,
+} from '../../src/config/file-policy-provider.js';
+import { ThreadPolicyLoader } from '../../src/config/policy-loader.js';
+import type { PolicyPlace, RuntimeLayout } from '../../src/config/policy-paths.js';
 import { TempDir } from '../support/temp-dir.js';
 
 /** Real files, real events, real timers: each way of following files must notice each way of changing them. */
@@ -24,8 +37,9 @@ afterEach(() => {
 
 const domains = (): string => [...provider.current.domains.keys()].join();
 
-function follow(paths: readonly string[], options: FilePolicyProviderOptions): void {
-  provider = new FilePolicyProvider(paths, loadPolicies(paths), options);
+async function follow(places: readonly PolicyPlace[], options: FilePolicyProviderOptions): Promise<void> {
+  const loader = new ThreadPolicyLoader(places);
+  provider = new FilePolicyProvider(places, await loader.load(), loader, options);
   provider.start();
 }
 
@@ -40,10 +54,25 @@ function untilDomains(expected: string): Promise<void> {
   });
 }
 
+/** Resolves once a reload fails of something. */
+function untilFailed(): Promise<ReloadOutcome> {
+  return new Promise((resolve) => {
+    provider.onReload((outcome) => {
+      if (outcome.kind === 'failed') resolve(outcome);
+    });
+  });
+}
+
+/** Puts a link in the place of another one, in one step. */
+function swapLink(target: string, link: string): void {
+  symlinkSync(target, `${link}.tmp`);
+  renameSync(`${link}.tmp`, link);
+}
+
 describe.each(WAYS)('%s', (_name, options) => {
   test('an edit in place', async () => {
     const file = dir.write('a.yaml', 'domain: a\n');
-    follow([file], options);
+    await follow([file], options);
     for (const name of ['b', 'c', 'd']) {
       writeFileSync(file, `domain: ${name}\n`);
       await untilDomains(name);
@@ -52,7 +81,7 @@ describe.each(WAYS)('%s', (_name, options) => {
 
   test('a rename over the file, again and again', async () => {
     const file = dir.write('a.yaml', 'domain: a\n');
-    follow([file], options);
+    await follow([file], options);
     for (const name of ['b', 'c', 'd']) {
       renameSync(dir.write('a.yaml.tmp', `domain: ${name}\n`), file);
       await untilDomains(name);
@@ -68,7 +97,7 @@ describe.each(WAYS)('%s', (_name, options) => {
     };
     publish('v1');
     symlinkSync('..data/policy.yaml', dir.join('policy.yaml'));
-    follow([dir.join(name)], options);
+    await follow([dir.join(name)], options);
     let previous = 'v1';
     for (const version of ['v2', 'v3', 'v4']) {
       publish(version, previous);
@@ -79,7 +108,7 @@ describe.each(WAYS)('%s', (_name, options) => {
 
   test('files added and removed', async () => {
     dir.write('a.yaml', 'domain: a\n');
-    follow([dir.path], options);
+    await follow([dir.path], options);
     dir.write('b.yaml', 'domain: b\n');
     await untilDomains('a,b');
     rmSync(dir.join('a.yaml'));
@@ -88,7 +117,7 @@ describe.each(WAYS)('%s', (_name, options) => {
 
   test('a directory renamed away and replaced, twice', async () => {
     dir.write('policies/a.yaml', 'domain: a\n');
-    follow([dir.join('policies')], options);
+    await follow([dir.join('policies')], options);
     for (const name of ['b', 'c']) {
       dir.write(`${name}/a.yaml`, `domain: ${name}\n`);
       renameSync(dir.join('policies'), dir.join(`old-${name}`));
@@ -108,7 +137,7 @@ describe.each(WAYS)('%s', (_name, options) => {
       'policies/a.yaml',
       'domain: a\nderive: [{ entry: t, from: [k], sha256_file: ../secret/keys.yaml }]\n',
     );
-    follow([file], options);
+    await follow([file], options);
     const loaded = new Promise<void>((resolve) => provider.onReload(() => resolve()));
     renameSync(dir.write('secret/new', `${digest}: globex\n`), table);
     await loaded;
@@ -118,24 +147,177 @@ describe.each(WAYS)('%s', (_name, options) => {
 
   test('a burst of edits ends with the last one', async () => {
     const file = dir.write('a.yaml', 'domain: a\n');
-    follow([file], options);
+    await follow([file], options);
     for (let i = 0; i <= 200; i++) writeFileSync(file, `domain: d${i}\n`);
     await untilDomains('d200');
   });
 
   test('a bad edit, then a good one', async () => {
     const file = dir.write('a.yaml', 'domain: a\n');
-    follow([file], options);
-    const failed = new Promise<number>((resolve) => {
-      provider.onReload((outcome) => {
-        if (outcome.kind === 'failed' && outcome.errors[0]?.line === 1) resolve(outcome.errors.length);
-      });
-    });
+    await follow([file], options);
+    const failed = untilFailed();
     renameSync(dir.write('bad', 'domain: ""\n'), file);
-    expect(await failed).toBe(1);
+    expect((await failed).errors).toMatchObject([{ line: 1 }]);
     expect(domains()).toBe('a');
     renameSync(dir.write('good', 'domain: b\n'), file);
     await untilDomains('b');
+  });
+
+  test('a bad file beside good ones: they change, its domain stays', async () => {
+    dir.write('a.yaml', 'domain: a\n');
+    dir.write('b.yaml', 'domain: b\n');
+    await follow([dir.path], options);
+    const before = provider.current.domains.get('a');
+    const failed = untilFailed();
+    writeFileSync(dir.join('a.yaml'), 'domain: a\nphase: never\n');
+    const outcome = await failed;
+    expect(outcome.domains).toMatchObject([
+      { domain: 'a', state: 'kept' },
+      { domain: 'b', state: 'ok' },
+    ]);
+    dir.write('c.yaml', 'domain: c\n');
+    await untilDomains('a,b,c');
+    expect(provider.current.domains.get('a')).toBe(before);
+    rmSync(dir.join('a.yaml'));
+    await untilDomains('b,c');
+  });
+
+  test('a file removed and put back', async () => {
+    const file = dir.write('a.yaml', 'domain: a\n');
+    await follow([file], options);
+    const failed = untilFailed();
+    rmSync(file);
+    expect((await failed).errors[0]?.message).toMatch(/does not exist/);
+    expect(domains()).toBe('a');
+    dir.write('a.yaml', 'domain: b\n');
+    await untilDomains('b');
+  });
+
+  test('a file that grows while it is written clears its own error', async () => {
+    const rule = '  - { key: k, rate_limit: { unit: day, requests_per_unit: 1 } }\n';
+    const file = dir.write('a.yaml', `domain: a\ndescriptors:\n${rule}`);
+    await follow([file], options);
+    const failed = untilFailed();
+    writeFileSync(file, 'domain: grown\ndescriptors: [\n');
+    await failed;
+    expect(domains()).toBe('a');
+    appendFileSync(file, '  { key: half }');
+    appendFileSync(file, ' ]\n');
+    await untilDomains('grown');
+  });
+
+  test('a directory that goes, with the one above it, and comes back', async () => {
+    dir.write('etc/policies/a.yaml', 'domain: a\n');
+    await follow([dir.join('etc/policies')], options);
+    const failed = untilFailed();
+    rmSync(dir.join('etc'), { recursive: true });
+    await failed;
+    expect(domains()).toBe('a');
+    dir.write('new/policies/b.yaml', 'domain: b\n');
+    renameSync(dir.join('new'), dir.join('etc'));
+    await untilDomains('b');
+  });
+});
+
+// RUNTIME_WATCH_ROOT says which of the ways below the reference sees; here all are seen, whatever it says.
+describe.each([
+  ['RUNTIME_WATCH_ROOT=true', 'events', true],
+  ['RUNTIME_WATCH_ROOT=false', 'events', false],
+  ['RUNTIME_WATCH_ROOT=true', 'polling', true],
+] as const)('the layout of RUNTIME_ROOT, %s, by %s', (_setting, way, beside) => {
+  const options = WAYS[way === 'events' ? 0 : 1]?.[1] ?? {};
+  const layout = (): RuntimeLayout => ({
+    directory: dir.join('current/sub/config'),
+    setting: 'RUNTIME_ROOT',
+    beside,
+    ignoreDotFiles: false,
+  });
+
+  test('the swap of the root for another release, again and again', async () => {
+    const release = (name: string): void => {
+      dir.write(`releases/${name}/sub/config/policy`, `domain: ${name}\n`);
+      swapLink(`releases/${name}`, dir.join('current'));
+    };
+    release('v1');
+    await follow([layout()], options);
+    for (const name of ['v2', 'v3']) {
+      release(name);
+      await untilDomains(name);
+    }
+    // The release in force is followed, too.
+    dir.write('releases/v3/sub/config/more.txt', 'domain: more\n');
+    await untilDomains('more,v3');
+  });
+
+  test('a root that leads nowhere for a while', async () => {
+    dir.write('v1/sub/config/policy', 'domain: v1\n');
+    swapLink('v1', dir.join('current'));
+    await follow([layout()], options);
+    const failed = untilFailed();
+    swapLink('v2', dir.join('current'));
+    await failed;
+    expect(domains()).toBe('v1');
+    dir.write('half/sub/config/policy', 'domain: v2\n');
+    renameSync(dir.join('half'), dir.join('v2'));
+    await untilDomains('v2');
+  });
+
+  test('the swap of ..data in a volume of Kubernetes, without RUNTIME_IGNOREDOTFILES', async () => {
+    const publish = (version: string, previous?: string): void => {
+      dir.write(`current/sub/config/..${version}/a.yaml`, `domain: ${version}\n`);
+      swapLink(`..${version}`, dir.join('current/sub/config/..data'));
+      if (previous !== undefined) rmSync(dir.join(`current/sub/config/..${previous}`), { recursive: true });
+    };
+    publish('v1');
+    symlinkSync('..data/a.yaml', dir.join('current/sub/config/a.yaml'));
+    await follow([layout()], options);
+    expect(domains()).toBe('v1');
+    for (const [version, previous] of [
+      ['v2', 'v1'],
+      ['v3', 'v2'],
+    ] as const) {
+      publish(version, previous);
+      await untilDomains(version);
+    }
+  });
+
+  test('files edited, added, made readable and removed, in directories below as well', async () => {
+    dir.write('current/sub/config/a', 'domain: a\n');
+    await follow([layout()], options);
+    writeFileSync(dir.join('current/sub/config/a'), 'domain: a2\n');
+    await untilDomains('a2');
+    dir.write('current/sub/config/team/deep/b.conf', 'domain: b\n');
+    await untilDomains('a2,b');
+    writeFileSync(dir.join('current/sub/config/team/deep/b.conf'), 'domain: b2\n');
+    await untilDomains('a2,b2');
+    // A change of the mode alone is looked at; what is in the file is what counts.
+    chmodSync(dir.join('current/sub/config/a'), 0o600);
+    rmSync(dir.join('current/sub/config/team'), { recursive: true });
+    await untilDomains('a2');
+  });
+
+  test('the directory renamed away and replaced by another of its name', async () => {
+    dir.write('current/sub/config/a', 'domain: a\n');
+    await follow([layout()], options);
+    for (const name of ['b', 'c']) {
+      dir.write(`new-${name}/a`, `domain: ${name}\n`);
+      renameSync(dir.join('current/sub/config'), dir.join(`old-${name}`));
+      renameSync(dir.join(`new-${name}`), dir.join('current/sub/config'));
+      await untilDomains(name);
+      writeFileSync(dir.join('current/sub/config/a'), `domain: ${name}2\n`);
+      await untilDomains(`${name}2`);
+    }
+  });
+
+  test('what lies beside the directory under its name counts with RUNTIME_WATCH_ROOT', async () => {
+    if (!beside) return;
+    dir.write('root/config.yaml', 'domain: a\n');
+    const place = { directory: dir.join('root/config'), setting: '', beside: true, ignoreDotFiles: true };
+    await follow([place], options);
+    writeFileSync(dir.join('root/config.yaml'), 'domain: b\n');
+    await untilDomains('b');
+    dir.write('root/config.d/c.yaml', 'domain: c\n');
+    await untilDomains('c,b');
   });
 });
 
@@ -144,12 +326,16 @@ test('a provider that runs does not hold the process', () => {
   const room = JSON.stringify(assetPath('src/config'));
   const script = `
     const { FilePolicyProvider } = require(${room} + '/file-policy-provider.js');
-    const { loadPolicies } = require(${room} + '/load-policies.js');
-    const paths = [${JSON.stringify(dir.path)}];
-    new FilePolicyProvider(paths, loadPolicies(paths)).start();
+    const { ThreadPolicyLoader } = require(${room} + '/policy-loader.js');
+    const places = [${JSON.stringify(dir.path)}];
+    const loader = new ThreadPolicyLoader(places);
+    loader.load().then((initial) => {
+      console.log([...initial.policySet.domains.keys()]);
+      new FilePolicyProvider(places, initial, loader).start();
+    });
     process.on('exit', () => console.log('left by itself'));
   `;
   const output = execFileSync(process.execPath, ['-e', script], { timeout: 20_000, encoding: 'utf8' });
-  expect(output).toBe('left by itself\n');
-  follow([dir.path], {});
+  expect(output).toBe("[ 'a' ]\nleft by itself\n");
+  return follow([dir.path], {});
 });

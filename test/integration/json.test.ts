@@ -166,6 +166,20 @@ describe('with Redis', () => {
     await server.stop();
   });
 
+  test('hits of up to 64 bits, again and again, are OVER_LIMIT and spoil no counter', async () => {
+    const server = await startWeir({ policy: POLICY, env: { REDIS_URL: `127.0.0.1:${redis.port}` } });
+    const limit = { requestsPerUnit: 4_294_967_295, unit: 'YEAR' };
+    for (const more of [{}, { limit }]) {
+      const entries = [{ key: 'many', value: 'hostile' }];
+      const hits = ['18446744073709551615', '9223372036854775808', '18446744073709551615', '1', '0'];
+      for (const hitsAddend of hits) {
+        expect((await post(server, asking('many', { ...more, entries, hitsAddend }))).status).toBe(429);
+      }
+    }
+    expect((await post(server, asking('many'))).status).toBe(200);
+    await server.stop();
+  });
+
   test('several workers decide together', async () => {
     const env = { REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: '2' };
     const server = await startWeir({ policy: POLICY, env });

@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
@@ -304,4 +305,31 @@ test('tells an observer about calls', async () => {
   await Promise.all([hit(store), hit(store, 'b')]);
   expect(calls).toEqual([[2, undefined]]);
   expect(store.counters).toMatchObject({ calls: 1, takes: 2, items: 2 });
+});
+
+describe('pauses between attempts to connect', () => {
+  test('are those told until Redis was reached', async () => {
+    let attempts = 0;
+    const server = createServer((socket) => {
+      attempts++;
+      socket.destroy();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    try {
+      open({ address: parseRedisUrl(`127.0.0.1:${port}`), startup: { firstMs: 1, longestMs: 2 } });
+      // The usual pauses would take over a minute.
+      await waitFor('many attempts', () => attempts > 200);
+    } finally {
+      await new Promise((resolve) => server.close(resolve));
+    }
+  });
+
+  test('are the usual ones later', async () => {
+    const store = await reached({ startup: { firstMs: 600_000, longestMs: 600_000 } });
+    await redis.kill();
+    await waitFor('Redis to be away', () => !store.connected);
+    await redis.restart();
+    await waitFor('Redis to be back', () => store.connected);
+  });
 });

@@ -1,5 +1,6 @@
 /* The connection to a management server: lost and found again, over TLS, at the start, and with several workers. */
 import { copyFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { credentials } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { AdsStream } from '../../src/config/xds/ads-stream.js';
@@ -86,6 +87,21 @@ describeXds('a lost management server', () => {
     await after.stop();
     await waitFor('the second loss', () => logged(weir, LOST).length === 2);
     expect(logged(weir, LOST)[1]).toMatchObject({ pauseMs: 100 });
+    expect(await weir.stop()).toEqual({ code: 0, signal: null });
+  });
+
+  test('a connection that nobody answers is given up', async () => {
+    const silent = createServer();
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const accepted: Socket[] = [];
+    silent.on('connection', (socket) => accepted.push(socket));
+    opened.push(() => {
+      for (const socket of accepted) socket.destroy();
+      silent.close();
+    });
+    const { port } = silent.address() as AddressInfo;
+    const weir = await xdsWeir(port, { CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '200ms' });
+    expect(await untilLogged(weir, UNREACHABLE)).toMatchObject({ reason: 'no connection within 200 ms' });
   });
 
   test('SIGHUP ends a pause', async () => {

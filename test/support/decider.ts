@@ -1,6 +1,5 @@
 import type { Descriptor, RateLimitResponse } from '../../src/codec/messages.js';
 import { createReferenceCodec } from '../../src/codec/reference-codec.js';
-import type { DomainPolicy } from '../../src/config/policy.js';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../src/limiter/bucket-store.js';
 import { type AnswerOptions, PLAIN_ANSWERS } from '../../src/service/answer-options.js';
 import type { DecisionLine, DecisionObserver } from '../../src/service/decision-observer.js';
@@ -81,10 +80,10 @@ export class Decider {
   readonly service: ShouldRateLimit;
 
   constructor(
-    policy: string | DomainPolicy,
+    policy: string,
     { store, maxDescriptors = 10_000, loaded = true, answers }: DeciderOptions = {},
   ) {
-    const compiled = typeof policy === 'string' ? policyOf(policy) : policy;
+    const compiled = policyOf(policy);
     const memory = new MemoryStore({ clock: this.clock });
     const policySet = { domains: new Map([[compiled.domain, compiled]]), version: 'test' };
     this.service = new ShouldRateLimit({

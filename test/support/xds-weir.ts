@@ -12,6 +12,8 @@ export function startXdsWeir(port: number, env: NodeJS.ProcessEnv = {}): Promise
     env: {
       CONFIG_TYPE: 'GRPC_XDS_SOTW',
       CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${port}`,
+      // So long that no busy machine takes it for a server that is away.
+      CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '60s',
       XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '100ms',
       XDS_CLIENT_BACKOFF_MAX_INTERVAL: '400ms',
       ...env,

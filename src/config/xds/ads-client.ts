@@ -22,15 +22,20 @@ export interface AdsClientOptions {
   readonly node: { readonly id: string; readonly metadata: ReadonlyMap<string, string> };
   readonly backOff: BackOff;
   readonly timers: Timers;
-  /** Takes an update whole, or says why it is rejected, in words for the server's log. */
-  update(update: AdsUpdate): string | undefined;
+  /** Takes an update whole, or says why it is rejected, in words for the server's log. Asked for one at a time. */
+  update(update: AdsUpdate): Promise<string | undefined>;
   connected(): void;
   /** The connection could not be had, or is lost; the next attempt comes in `pauseMs`. */
   lost(reason: string, pauseMs: number): void;
-  /** `update` threw. */
+  /** `update` itself failed. */
   failed(error: unknown): void;
   /** The server sent resources that nobody asked for. */
   ignored(typeUrl: string): void;
+}
+
+interface Received {
+  readonly response: DiscoveryResponse;
+  readonly stream: AdsStream | undefined;
 }
 
 /** A server may send a rejected update again at once, and again, as go-control-plane's cache does: from the second on its rejection waits so long. */
@@ -52,6 +57,8 @@ export class AdsClient {
   #accepted = '';
   /** The last update rejected on this stream. */
   #rejected: { readonly digest: string; readonly error: string } | undefined;
+  /** The newest response, until it is taken or rejected. */
+  #next: Received | undefined;
   #stopped = false;
 
   constructor(options: AdsClientOptions) {
@@ -96,34 +103,51 @@ export class AdsClient {
   }
 
   #receive(response: DiscoveryResponse): void {
-    const { timers, backOff, ignored } = this.#options;
-    const { versionInfo: version, resources, nonce, typeUrl } = response;
-    if (typeUrl !== RATE_LIMIT_CONFIG_TYPE) {
-      ignored(typeUrl);
+    const { timers, ignored } = this.#options;
+    if (response.typeUrl !== RATE_LIMIT_CONFIG_TYPE) {
+      ignored(response.typeUrl);
       return;
     }
     timers.clear(this.#rejection);
+    const busy = this.#next !== undefined;
+    // Of several that come while one is taken only the last counts: it is the state of the world.
+    this.#next = { response, stream: this.#stream };
+    if (!busy) void this.#takeAll();
+  }
+
+  async #takeAll(): Promise<void> {
+    for (let taken = this.#next; taken !== undefined && !this.#stopped; ) {
+      await this.#take(taken);
+      if (this.#next === taken) this.#next = undefined;
+      taken = this.#next;
+    }
+  }
+
+  async #take({ response, stream }: Received): Promise<void> {
+    const { timers, backOff } = this.#options;
+    const { versionInfo: version, resources, nonce } = response;
     const digest = digestOf(response);
-    if (this.#rejected?.digest === digest) {
+    if (stream === this.#stream && this.#rejected?.digest === digest) {
       const { error } = this.#rejected;
       this.#rejection = timers.set(() => this.#send(nonce, error), REPEATED_REJECTION_MS);
       return;
     }
-    const error = this.#update({ version, resources });
+    const error = await this.#update({ version, resources });
+    if (this.#stopped) return;
     if (error === undefined) {
       this.#accepted = version;
-      this.#rejected = undefined;
       backOff.reset();
-    } else {
-      this.#rejected = { digest, error };
     }
+    // A nonce means nothing on another stream.
+    if (stream !== this.#stream) return;
+    this.#rejected = error === undefined ? undefined : { digest, error };
     this.#send(nonce, error);
   }
 
   /** No update may end the process. */
-  #update(update: AdsUpdate): string | undefined {
+  async #update(update: AdsUpdate): Promise<string | undefined> {
     try {
-      return this.#options.update(update);
+      return await this.#options.update(update);
     } catch (error) {
       this.#options.failed(error);
       return 'the update could not be loaded; the reason is in the log of the client';

@@ -1,11 +1,16 @@
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
-import type { TransferredPolicies } from '../../config/policy-transfer.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import type { Refusal } from '../../service/should-rate-limit.js';
 import type { Settings } from '../settings-table.js';
 
 /** All metrics of one process, as prom-client gives and adds them up. */
 export type MetricsJson = readonly MetricObjectWithValues<MetricValue<string>>[];
+
+/** All policies in force; see {@link policyItems}. */
+export interface SlicedPolicies {
+  readonly version: string;
+  readonly slices: readonly Uint8Array[];
+}
 
 /** From the primary process to a worker. */
 export type ToWorker =
@@ -14,11 +19,15 @@ export type ToWorker =
       readonly settings: Settings;
       readonly version: string;
       readonly terminal: boolean;
-      readonly policies: TransferredPolicies | undefined;
+      readonly policies: SlicedPolicies | undefined;
       readonly tls: TlsOptions | undefined;
     }
   | { readonly kind: 'tls'; readonly material: TlsMaterial }
-  | { readonly kind: 'policies'; readonly policies: TransferredPolicies }
+  /** Other policies are coming, slice by slice; a worker that has not heard this leaves the slices alone. */
+  | { readonly kind: 'policies_begin' }
+  | { readonly kind: 'policies_slice'; readonly slice: Uint8Array }
+  /** All are there: they are in force from now on. */
+  | { readonly kind: 'policies_end'; readonly version: string }
   | { readonly kind: 'metrics'; readonly id: number }
   /** An encoded RateLimitRequest of `/json`; answered by {@link DecidedByWorker}. */
   | {

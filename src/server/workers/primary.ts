@@ -1,6 +1,4 @@
 import { Counter, Gauge } from 'prom-client';
-import type { PolicySet } from '../../config/policy.js';
-import { type TransferredPolicies, toTransfer } from '../../config/policy-transfer.js';
 import { removeStaleSocket } from '../../h2/listen.js';
 import { MAX_TIMER_MS, systemClock } from '../../limiter/clock.js';
 import { Metrics } from '../../telemetry/metrics.js';
@@ -17,6 +15,7 @@ import type { RunningServer, StartContext } from '../start.js';
 import { StartError } from '../start-error.js';
 import { openStatsSinks } from '../stats-sinks.js';
 import { openTlsFiles } from '../tls-files.js';
+import { PolicyFeed } from './policy-feed.js';
 import { WorkerPool } from './worker-pool.js';
 
 /** How long answers to `/json` may take to be sent once the workers have ended. */
@@ -78,6 +77,10 @@ export async function openPrimary(
     giveUp = resolve;
   });
   let draining = false;
+  const feed = new PolicyFeed(
+    () => policies.current(),
+    (message) => pool.broadcast(message),
+  );
   const pool = new WorkerPool({
     count: settings.workers,
     entry: context.entry,
@@ -90,7 +93,7 @@ export async function openPrimary(
       settings,
       version,
       terminal,
-      policies: transferOf(policies.current()),
+      policies: feed.whole(),
       tls: tlsInForce,
     }),
   });
@@ -105,7 +108,7 @@ export async function openPrimary(
     if (policies.current() === inForce) return;
     inForce = policies.current();
     metrics.policyInForce(inForce?.version ?? 'none');
-    if (inForce !== undefined) pool.broadcast({ kind: 'policies', policies: toTransfer(inForce) });
+    void feed.send();
   });
 
   tls?.follow((material) => {
@@ -161,10 +164,6 @@ export async function openPrimary(
       log.info('drained');
     },
   };
-}
-
-function transferOf(policies: PolicySet | undefined): TransferredPolicies | undefined {
-  return policies === undefined ? undefined : toTransfer(policies);
 }
 
 function addPoolMetrics(metrics: Metrics, pool: WorkerPool): void {

@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import type { PolicySet } from '../../config/policy.js';
-import { fromTransfer, type TransferredPolicies } from '../../config/policy-transfer.js';
+import { PolicyBuilder, type PolicyItem } from '../../config/policy-transfer.js';
+import { openSlice } from '../../config/slices.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import { systemClock } from '../../limiter/clock.js';
 import { Refusal } from '../../service/should-rate-limit.js';
@@ -8,17 +9,22 @@ import { Closers } from '../closers.js';
 import { type GrpcService, openGrpcService, type PolicySource, type TlsSource } from '../grpc-service.js';
 import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
-import type { FromWorker, ToWorker, WorkerHealth } from './messages.js';
+import type { FromWorker, SlicedPolicies, ToWorker, WorkerHealth } from './messages.js';
 
 type StartMessage = Extract<ToWorker, { kind: 'start' }>;
 
 /** Policies as the primary hands them down. */
 class ReceivedPolicies implements PolicySource {
   #current: PolicySet | undefined;
+  /** Those that are coming. */
+  #next: PolicyBuilder | undefined;
   readonly #listeners: (() => void)[] = [];
 
-  constructor(transferred: TransferredPolicies | undefined) {
-    this.#current = transferred === undefined ? undefined : fromTransfer(transferred);
+  constructor(initial: SlicedPolicies | undefined) {
+    if (initial === undefined) return;
+    this.begin();
+    for (const slice of initial.slices) this.add(slice);
+    this.end(initial.version);
   }
 
   current(): PolicySet | undefined {
@@ -29,8 +35,19 @@ class ReceivedPolicies implements PolicySource {
     this.#listeners.push(listener);
   }
 
-  replace(transferred: TransferredPolicies): void {
-    this.#current = fromTransfer(transferred);
+  begin(): void {
+    this.#next = new PolicyBuilder(this.#current);
+  }
+
+  add(slice: Uint8Array): void {
+    if (this.#next === undefined) return;
+    for (const item of openSlice<PolicyItem>(slice)) this.#next.add(item);
+  }
+
+  end(version: string): void {
+    if (this.#next === undefined) return;
+    this.#current = this.#next.finish(version);
+    this.#next = undefined;
     for (const listener of this.#listeners) listener();
   }
 }
@@ -85,8 +102,8 @@ class Worker {
     send({ kind: 'listening', grpc, health: this.#health() });
   }
 
-  replacePolicies(transferred: TransferredPolicies): void {
-    this.#policies.replace(transferred);
+  get policies(): ReceivedPolicies {
+    return this.#policies;
   }
 
   replaceTls(material: TlsMaterial): void {
@@ -165,7 +182,9 @@ export function runWorker(): Promise<boolean> {
     };
     process.on('message', (message: ToWorker) => {
       if (message.kind === 'start') start(message).catch(reject);
-      else if (message.kind === 'policies') worker?.replacePolicies(message.policies);
+      else if (message.kind === 'policies_begin') worker?.policies.begin();
+      else if (message.kind === 'policies_slice') worker?.policies.add(message.slice);
+      else if (message.kind === 'policies_end') worker?.policies.end(message.version);
       else if (message.kind === 'tls') worker?.replaceTls(message.material);
       else if (message.kind === 'metrics') worker?.sendMetrics(message.id).catch(reject);
       else if (message.kind === 'decide') worker?.decide(message).catch(reject);

@@ -1,4 +1,4 @@
-import { createSecureContext } from 'node:tls';
+import { createSecureContext, type SecureContext } from 'node:tls';
 import type { RedisOptions } from 'ioredis';
 import { CircuitBreaker } from './circuit-breaker.js';
 import type { RedisAddress } from './redis-address.js';
@@ -95,6 +95,7 @@ export class RedisConnection {
   private readonly events: RedisConnectionEvents;
   private readonly client: LoginRedis;
   private readonly breaker: CircuitBreaker;
+  private readonly tlsContext: SecureContext | undefined;
   private pipe: RespPipe | undefined;
   private readonly loggedReasons = new Set<string>();
   /** The login of the latest connection. */
@@ -126,8 +127,9 @@ export class RedisConnection {
     this.breaker = new CircuitBreaker(options.breakerFailures);
     const { address } = options;
     this.login = address;
-    // ioredis gives up for ever when a TLS socket cannot be made: better to hear of it at start.
-    if (address.tls) createSecureContext({ ...options.tls });
+    // ioredis gives up for ever when a TLS socket cannot be made: better to hear of it at start. Reading a hundred certificates takes
+    // milliseconds, so it is done once.
+    this.tlsContext = address.tls ? createSecureContext({ ...options.tls }) : undefined;
     this.client = new LoginRedis(this.clientOptions(), () => this.currentLogin());
     this.client.on('error', (error: Error) => {
       this.lastError = error.message;
@@ -196,7 +198,7 @@ export class RedisConnection {
       ...(address.path === undefined
         ? { host: address.host as string, port: address.port as number }
         : { path: address.path }),
-      ...(address.tls ? { tls: { ...tls } } : {}),
+      ...(this.tlsContext === undefined ? {} : { tls: { ...tls, secureContext: this.tlsContext } }),
       db: address.db,
       // RESP2: all that integers need, and every proxy speaks it.
       protocol: 2,

@@ -3,10 +3,22 @@ import { assetPath } from '../../../src/assets.js';
 import { dumpTree } from '../../../src/config/dump-tree.js';
 import { loadPolicies } from '../../../src/config/load-policies.js';
 import type { DomainPolicy, PolicySet } from '../../../src/config/policy.js';
-import { fromTransfer, toTransfer } from '../../../src/config/policy-transfer.js';
+import { PolicyBuilder, type PolicyItem, policyItems } from '../../../src/config/policy-transfer.js';
+import { cutSlices, openSlice } from '../../../src/config/slices.js';
 import { entries, policyOf } from '../../support/policies.js';
 
-const across = (policySet: PolicySet): PolicySet => fromTransfer(structuredClone(toTransfer(policySet)));
+/** Hands policies over, but for those that are known, which the receiver has in `inForce`. */
+function across(
+  policySet: PolicySet,
+  inForce?: PolicySet,
+  isKnown?: (policy: DomainPolicy) => boolean,
+): PolicySet {
+  const builder = new PolicyBuilder(inForce);
+  for (const slice of cutSlices(policyItems(policySet, isKnown))) {
+    for (const item of openSlice<PolicyItem>(slice)) builder.add(item);
+  }
+  return builder.finish(policySet.version);
+}
 
 describe('policies handed to another process', () => {
   test('are the same in every line that /rlconfig?format=tree shows', () => {
@@ -51,5 +63,55 @@ descriptors:
     expect(after.match(entries('plain=x')).rule).toBe(after.rules[2]);
     expect(after.responseHeaders).toEqual(before.responseHeaders);
     expect([...after.secretKeys]).toEqual(['api_key']);
+  });
+
+  test('come in the order of the file, whatever the order of keys', () => {
+    const rule = 'rate_limit: { unit: second, requests_per_unit: 1 }';
+    const before = policyOf(`
+domain: d
+descriptors:
+  - { key: a, value: x, ${rule} }
+  - { key: b, ${rule}, descriptors: [{ key: c, value: "1*", ${rule} }, { key: c, value: "*1", ${rule} }] }
+  - { key: a, value: "y*", ${rule} }
+`);
+    const set = { domains: new Map([['d', before]]), version: 'v' };
+    const after = across(set);
+    expect(dumpTree(after, 0)).toBe(dumpTree(set, 0));
+    expect(after.domains.get('d')?.rules).toEqual(before.rules);
+    expect(after.version).toBe('v');
+  });
+
+  test('a large table and many rules arrive whole', () => {
+    const digest = (n: number): string => n.toString(16).padStart(64, '0');
+    const keys = Array.from({ length: 1000 }, (_, n) => `${digest(n)}: tenant${n}`).join(', ');
+    const nodes = Array.from(
+      { length: 1000 },
+      (_, n) => `{ key: k, value: v${n}, rate_limit: { unlimited: true } }`,
+    );
+    const before = policyOf(
+      `domain: d\nderive: [{ entry: t, from: [a], sha256: { ${keys} } }]\ndescriptors: [${nodes.join(', ')}]`,
+    );
+    const after = across({ domains: new Map([['d', before]]), version: '' }).domains.get('d');
+    expect(after?.rules).toEqual(before.rules);
+    expect(after).toEqual({ ...before, root: expect.anything(), names: expect.anything() });
+  });
+
+  test('those that the receiver has are not sent, and stay the very objects', () => {
+    const [a, b] = ['a', 'b'].map((domain) => policyOf(`domain: ${domain}\n`)) as [
+      DomainPolicy,
+      DomainPolicy,
+    ];
+    const inForce = { domains: new Map([['a', a]]), version: '1' };
+    const next = {
+      domains: new Map([
+        ['a', policyOf('domain: a\n')],
+        ['b', b],
+      ]),
+      version: '2',
+    };
+    const after = across(next, inForce, ({ domain }) => domain === 'a');
+    expect([...after.domains.keys()]).toEqual(['a', 'b']);
+    expect(after.domains.get('a')).toBe(a);
+    expect(() => across(next, undefined, () => true)).toThrow('the domain a is not there to be kept');
   });
 });

@@ -1,8 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
 import { Decider, type DeciderOptions, descriptor } from '../../support/decider.js';
-import { policyOf } from '../../support/policies.js';
-import { withRuleExtras } from '../../support/rule-extras.js';
 
 const POLICY = `
 domain: d
@@ -10,6 +8,7 @@ descriptors:
   - { key: window, rate_limit: { unit: minute, requests_per_unit: 2 } }
   - { key: shadow, shadow_mode: true, rate_limit: { unit: minute, requests_per_unit: 0 } }
   - { key: watched, phase: monitoring, rate_limit: { unit: minute, requests_per_unit: 0 } }
+  - { key: detailed, detailed_metric: true, rate_limit: { unit: minute, requests_per_unit: 2 } }
   - { key: free, rate_limit: { unlimited: true } }
   - { key: replaced, rate_limit: { name: replaced, unit: minute, requests_per_unit: 1 } }
   - { key: replacing, rate_limit: { replaces: [{ name: replaced }], unit: minute, requests_per_unit: 1 } }
@@ -25,11 +24,7 @@ class AwayStore implements BucketStore {
   async close(): Promise<void> {}
 }
 
-function decider(options: DeciderOptions = {}): Decider {
-  const policy = policyOf(POLICY);
-  const names = policy.rules.map(({ path }) => [path, { statName: `d.${path}` }] as const);
-  return new Decider(withRuleExtras(policy, Object.fromEntries(names)), options);
-}
+const decider = (options: DeciderOptions = {}): Decider => new Decider(POLICY, options);
 
 const one = (key: string) => descriptor([`${key}=x`]);
 const GOOD = { fromCaller: false, limited: false, shadowed: false };
@@ -42,6 +37,12 @@ describe('what the counters of the reference are told', () => {
       { ...GOOD, stat: 'd.window', hits: 1, used: 1 },
       { ...GOOD, stat: 'd.window', hits: 3, used: 4, limited: true },
     ]);
+  });
+
+  test('a rule with detailed_metric under the values of the request', () => {
+    const on = decider();
+    on.answer([descriptor(['detailed=v1'])]);
+    expect(on.observer.counts).toEqual([{ ...GOOD, stat: 'd.detailed_v1', hits: 1, used: 1 }]);
   });
 
   test('not unlimited and replaced rules, nor descriptors without a rule', () => {

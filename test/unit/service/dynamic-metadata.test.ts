@@ -2,34 +2,43 @@ import { describe, expect, test } from '@jest/globals';
 import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { Decider, descriptor } from '../../support/decider.js';
-import { policyOf } from '../../support/policies.js';
-import { withRuleExtras } from '../../support/rule-extras.js';
 
 const POLICY = `
 domain: d
 derive:
   - { entry: tenant, from: [token], sha256: {} }
 descriptors:
-  - { key: a, rate_limit: { unit: minute, requests_per_unit: 1 } }
-  - { key: b, rate_limit: { unit: minute, requests_per_unit: 1 } }
-  - { key: c, rate_limit: { unit: minute, requests_per_unit: 1 } }
-  - { key: shadow, shadow_mode: true, rate_limit: { unit: minute, requests_per_unit: 0 } }
-  - { key: free, rate_limit: { unlimited: true } }
+  - key: a
+    rate_limit: { unit: minute, requests_per_unit: 1 }
+    metadata: { owner: team-a, labels: { tier: gold, deep: { x: 1 } }, list: [1] }
+  - key: b
+    rate_limit: { unit: minute, requests_per_unit: 1 }
+    metadata: { owner: team-b, labels: { tier: silver, zone: eu, deep: { z: 2 } }, list: [2, 3], extra: null }
+  - key: c
+    rate_limit: { unit: minute, requests_per_unit: 1 }
+    metadata: { labels: a text, __proto__: { polluted: true } }
+  - key: detailed
+    detailed_metric: true
+    rate_limit: { unit: minute, requests_per_unit: 1 }
+    metadata: { owner: detailed }
+  - key: valued
+    value_to_metric: true
+    rate_limit: { unit: minute, requests_per_unit: 1 }
+    metadata: { owner: valued }
+  - key: shadow
+    shadow_mode: true
+    rate_limit: { unit: minute, requests_per_unit: 0 }
+    metadata: { owner: shadow }
+  - key: free
+    rate_limit: { unlimited: true }
+    metadata: { owner: free }
 `;
 const METADATA = {
   a: { owner: 'team-a', labels: { tier: 'gold', deep: { x: 1 } }, list: [1] },
-  b: { owner: 'team-b', labels: { tier: 'silver', zone: 'eu', deep: { y: 2 } }, list: [2, 3], extra: null },
-  c: { labels: 'a text', ['__proto__']: { polluted: true } },
-  shadow: { owner: 'shadow' },
-  free: { owner: 'free' },
+  b: { owner: 'team-b', labels: { tier: 'silver', zone: 'eu', deep: { z: 2 } }, list: [2, 3], extra: null },
 };
 
-function decider(): Decider {
-  const extras = Object.fromEntries(
-    Object.entries(METADATA).map(([path, metadata]) => [path, { metadata: structuredClone(metadata) }]),
-  );
-  return new Decider(withRuleExtras(policyOf(POLICY), extras), { answers: { dynamicMetadata: true } });
-}
+const decider = (): Decider => new Decider(POLICY, { answers: { dynamicMetadata: true } });
 
 const one = (key: string) => descriptor([`${key}=x`]);
 const metadataOf = (on: Decider, ...keys: string[]) => on.answer(keys.map(one)).dynamicMetadata?.['metadata'];
@@ -87,13 +96,20 @@ describe('RESPONSE_DYNAMIC_METADATA', () => {
   test('merges the metadata of rules that passed: the first wins, objects are merged', () => {
     expect(metadataOf(decider(), 'a', 'b')).toEqual({
       owner: 'team-a',
-      labels: { tier: 'gold', deep: { x: 1, y: 2 }, zone: 'eu' },
+      labels: { tier: 'gold', deep: { x: 1, z: 2 }, zone: 'eu' },
       list: [1],
       extra: null,
     });
     expect(metadataOf(decider(), 'b', 'a')).toMatchObject({ owner: 'team-b', labels: { tier: 'silver' } });
     expect(metadataOf(decider(), 'c', 'a')).toMatchObject({ labels: 'a text', owner: 'team-a' });
   });
+
+  test.each(['detailed', 'valued'])(
+    'holds that of a rule whose name in statistics holds values: %s',
+    (key) => {
+      expect(metadataOf(decider(), key)).toEqual({ owner: key });
+    },
+  );
 
   test('one answer never changes a later one', () => {
     const on = decider();

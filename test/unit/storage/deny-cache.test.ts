@@ -7,37 +7,12 @@ import {
 } from '../../../src/limiter/bucket-store.js';
 import { tokenBucketRate, windowRate } from '../../../src/limiter/rate.js';
 import { DenyCache } from '../../../src/storage/deny-cache.js';
-import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../support/fake-clock.js';
+import { SlowStore } from '../../support/slow-store.js';
 import { HUNDRED, takeItem } from '../../support/take-items.js';
 
 const MS = 1000;
 const SECOND = 1000 * MS;
-
-/** A store that answers when it is told to, as one behind a network does. */
-class SlowStore implements BucketStore {
-  readonly asked: (readonly TakeItem[])[] = [];
-  readonly inner: MemoryStore;
-  private readonly answers: (() => void)[] = [];
-
-  constructor(clock: FakeClock) {
-    this.inner = new MemoryStore({ clock });
-  }
-
-  take(items: readonly TakeItem[]): Promise<TakeResult> {
-    this.asked.push(items);
-    const result = this.inner.take(items);
-    return new Promise((resolve) => this.answers.push(() => resolve(result)));
-  }
-
-  /** Answers all that was asked. */
-  async answer(): Promise<void> {
-    for (const one of this.answers.splice(0)) one();
-    await Promise.resolve();
-  }
-
-  async close(): Promise<void> {}
-}
 
 let clock: FakeClock;
 let store: SlowStore;

@@ -29,6 +29,25 @@ describe('parseRedisUrl reads', () => {
     expect(parseRedisUrl(url)).toEqual({ ...expected, redactedAddress });
   });
 
+  test.each([
+    ['run/redis.sock', 'unix', { path: 'run/redis.sock' }],
+    ['redis:6379', 'unix', { path: 'redis:6379' }],
+    ['unix:///run/r.sock?db=2', 'unix', { path: '/run/r.sock', db: 2 }],
+    ['redis:6380', 'tcp', { host: 'redis', port: 6380 }],
+    ['redis://u:p@redis:6380', 'tcp', { host: 'redis', port: 6380, username: 'u', password: 'p' }],
+  ] as const)('%s as %s', (url, socketType, expected) => {
+    expect(parseRedisUrl(url, { socketType })).toMatchObject(expected);
+  });
+
+  test('user and password as parameters, which those before the host beat', () => {
+    const url = 'redis://h?username=u&password=p%40ss&db=3';
+    expect(parseRedisUrl(url)).toMatchObject({ host: 'h', username: 'u', password: 'p@ss', db: 3 });
+    expect(parseRedisUrl('redis://a:b@h?username=u&password=p')).toMatchObject({
+      username: 'a',
+      password: 'b',
+    });
+  });
+
   test('settings beside the URL', () => {
     const overrides = { password: 'b', username: 'u', db: 2, tls: true };
     expect(parseRedisUrl('redis://:a@h:1/1', overrides)).toEqual({
@@ -65,6 +84,16 @@ describe('parseRedisUrl refuses', () => {
     }
     expect(text).not.toContain('secret');
     expect(text).not.toContain('ret@');
+  });
+
+  test.each([
+    ['redis://h:1', 'unix', /redis:\/\/ URL is no Unix domain socket/],
+    ['rediss://h:1', 'unix', /rediss:\/\/ URL/],
+    ['/run/r.sock', 'tcp', /names a Unix domain socket.*write host:port/],
+    ['unix:///run/r.sock', 'tcp', /names a Unix domain socket/],
+    ['', 'unix', /empty/],
+  ] as const)('%s as %s', (url, socketType, message) => {
+    expect(() => parseRedisUrl(url, { socketType })).toThrow(message);
   });
 
   test('TLS on a socket', () => {

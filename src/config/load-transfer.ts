@@ -1,0 +1,130 @@
+import type { ConfigProblem } from './config-problem.js';
+import type { LoadedPolicies, LoadOptions, PreviousPolicies } from './load-policies.js';
+import { loadPolicies } from './load-policies.js';
+import type { DomainPolicy, DomainStatus, PolicySet } from './policy.js';
+import type { PolicyPlace } from './policy-paths.js';
+import { PolicyBuilder, type PolicyItem, policyItems } from './policy-transfer.js';
+
+/** What one thread asks another to load, as plain data. */
+export interface LoadRequest {
+  readonly places: readonly PolicyPlace[];
+  readonly options: LoadOptions;
+  /** Names of the domains in force; their policies stay where they are. */
+  readonly inForce: readonly string[];
+  readonly memory: PreviousPolicies['memory'] | undefined;
+}
+
+/** One part of what a load gave. */
+export type LoadItem =
+  | PolicyItem
+  | { readonly kind: 'version'; readonly version: string }
+  | { readonly kind: 'status'; readonly status: DomainStatus }
+  | { readonly kind: 'error' | 'warning'; readonly problem: ConfigProblem }
+  | { readonly kind: 'file'; readonly file: string }
+  | { readonly kind: 'domain_of'; readonly file: string; readonly domain: string }
+  | { readonly kind: 'digest'; readonly domain: string; readonly digest: string };
+
+/** The request that asks for a load after `previous`. */
+export function loadRequest(
+  places: readonly PolicyPlace[],
+  options: LoadOptions,
+  previous: PreviousPolicies | undefined,
+): LoadRequest {
+  const inForce = [...(previous?.policySet.domains.keys() ?? [])];
+  return { places, options, inForce, memory: previous?.memory };
+}
+
+/**
+ * Loads what `request` asks for, and gives it in parts. Of a domain in force that is bad, or whose files hold what it was made from, only
+ * the name is among them: whoever asked keeps its policy.
+ */
+export function* loadItems(request: LoadRequest): Generator<LoadItem> {
+  const { memory } = request;
+  const standIns = new Map(request.inForce.map((domain) => [domain, standIn(domain)]));
+  const previous =
+    memory === undefined ? undefined : { policySet: { domains: standIns, version: '' }, memory };
+  const loaded = loadPolicies(request.places, request.options, previous);
+  yield { kind: 'version', version: loaded.policySet.version };
+  for (const problem of loaded.errors) yield { kind: 'error', problem };
+  for (const problem of loaded.warnings) yield { kind: 'warning', problem };
+  for (const file of loaded.files) yield { kind: 'file', file };
+  for (const status of loaded.domains) yield { kind: 'status', status };
+  for (const [file, domain] of loaded.memory.domainOf) yield { kind: 'domain_of', file, domain };
+  for (const [domain, digest] of loaded.memory.digests) yield { kind: 'digest', domain, digest };
+  const isSame = ({ domain }: DomainPolicy): boolean =>
+    standIns.has(domain) && loaded.memory.digests.get(domain) === memory?.digests.get(domain);
+  yield* policyItems(loaded.policySet, isSame);
+}
+
+/** Stands for a policy that another thread has. */
+function standIn(domain: string): DomainPolicy {
+  return {
+    domain,
+    file: '',
+    phase: { gracePeriodAtMicros: 0, activeAtMicros: 0 },
+    onStoreFailure: 'error',
+    responseHeaders: undefined,
+    secretKeys: new Set(),
+    rules: [],
+    match() {
+      throw new Error(`the policy of ${domain} is in another thread`);
+    },
+  };
+}
+
+/** Puts together what {@link loadItems} gives, item by item. */
+export class LoadBuilder {
+  private readonly policies: PolicyBuilder;
+  private readonly errors: ConfigProblem[] = [];
+  private readonly warnings: ConfigProblem[] = [];
+  private readonly files: string[] = [];
+  private readonly domains: DomainStatus[] = [];
+  private readonly domainOf = new Map<string, string>();
+  private readonly digests = new Map<string, string>();
+  private version = '';
+
+  /** `inForce` is what the request named. */
+  constructor(inForce: PolicySet | undefined) {
+    this.policies = new PolicyBuilder(inForce);
+  }
+
+  /** Takes the next item. Throws an Error for what does not belong here. */
+  add(item: LoadItem): void {
+    switch (item.kind) {
+      case 'version':
+        this.version = item.version;
+        break;
+      case 'status':
+        this.domains.push(item.status);
+        break;
+      case 'error':
+        this.errors.push(item.problem);
+        break;
+      case 'warning':
+        this.warnings.push(item.problem);
+        break;
+      case 'file':
+        this.files.push(item.file);
+        break;
+      case 'domain_of':
+        this.domainOf.set(item.file, item.domain);
+        break;
+      case 'digest':
+        this.digests.set(item.domain, item.digest);
+        break;
+      default:
+        this.policies.add(item);
+    }
+  }
+
+  finish(): LoadedPolicies {
+    return {
+      policySet: this.policies.finish(this.version),
+      errors: this.errors,
+      warnings: this.warnings,
+      files: this.files,
+      domains: this.domains,
+      memory: { domainOf: this.domainOf, digests: this.digests },
+    };
+  }
+}

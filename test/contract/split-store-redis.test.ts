@@ -1,0 +1,133 @@
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import fc from 'fast-check';
+import { StorageError, type TakeItem } from '../../src/limiter/bucket-store.js';
+import { type Rate, tokenBucketRate, windowRate } from '../../src/limiter/rate.js';
+import { MemoryStore } from '../../src/storage/memory/memory-store.js';
+import { parseRedisUrl } from '../../src/storage/redis/redis-address.js';
+import { RedisStore } from '../../src/storage/redis/redis-store.js';
+import { SplitStore } from '../../src/storage/split-store.js';
+import { type RedisServer, startRedis } from '../support/redis-server.js';
+import { HUNDRED, takeItem } from '../support/take-items.js';
+import { RedisBench, takeFrom } from '../support/test-stores.js';
+import { waitFor } from '../support/wait-for.js';
+
+// Starting a Redis may take its time on a busy machine.
+jest.setTimeout(60_000);
+
+const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [
+  ['s', windowRate('second', 2)],
+  ['t', windowRate('second', 5)],
+  ['m', windowRate('minute', 4)],
+  ['b', tokenBucketRate(3, 1, 1_000_000)],
+];
+
+const item: fc.Arbitrary<TakeItem> = fc
+  .record({
+    bucket: fc.constantFrom(...BUCKETS),
+    hits: fc.integer({ min: 0, max: 3 }),
+    enforcement: fc.constantFrom('enforce' as const, 'observe' as const, 'quota' as const),
+  })
+  .map(({ bucket: [key, rate], ...options }) => takeItem(key, rate, options));
+
+const requests = fc.array(
+  fc.record({
+    wait: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 700_000 })),
+    items: fc.array(item, { minLength: 1, maxLength: 4 }),
+  }),
+  { minLength: 1, maxLength: 15 },
+);
+
+describe('two Redis as one store', () => {
+  const main = new RedisBench('redis-server');
+  const perSecond = new RedisBench('redis-server');
+  beforeAll(async () => {
+    await Promise.all([main.start(), perSecond.start()]);
+  });
+  afterEach(async () => {
+    await Promise.all([main.reset(), perSecond.reset()]);
+  });
+  afterAll(async () => {
+    await Promise.all([main.stop(), perSecond.stop()]);
+  });
+
+  async function open(countDeniedHits: boolean): Promise<SplitStore> {
+    const options = { countDeniedHits, clock: () => main.clock.wallMicros() };
+    return new SplitStore({
+      main: await main.openWith(options),
+      perSecond: await perSecond.openWith(options),
+      timeoutMicros: 10_000_000,
+      countDeniedHits,
+      monotonicMicros: () => performance.now() * 1000,
+    });
+  }
+
+  test.each([true, false])(
+    'decide as memory does (windows count denied hits: %s)',
+    async (countDeniedHits) => {
+      const split = await open(countDeniedHits);
+      let run = 0;
+      await fc.assert(
+        fc.asyncProperty(requests, async (turns) => {
+          run++;
+          const memory = new MemoryStore({ clock: main.clock, countDeniedHits });
+          for (const { wait, items } of turns) {
+            main.clock.advance(wait);
+            const named = items.map((one) => ({ ...one, key: `${run}${one.key}` }));
+            expect(await takeFrom(split, ...named)).toEqual(memory.take(named));
+          }
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
+
+  test('only windows of a second are in the second Redis', async () => {
+    const split = await open(true);
+    const rates = BUCKETS.map(([key, rate]) => takeItem(key, rate));
+    await takeFrom(split, ...rates, takeItem('o!5/second', windowRate('second', 5)));
+    const buckets = async (bench: RedisBench) =>
+      (await bench.redis.keys('*')).map((key) => key.replace(/^.*\}/, '')).filter((key) => key !== 'probe');
+    expect((await buckets(perSecond)).sort()).toEqual(['o!5/second', 's', 't']);
+    expect((await buckets(main)).sort()).toEqual(['b', 'm']);
+  });
+});
+
+test('either Redis away is an error of those requests that need it', async () => {
+  const servers: RedisServer[] = [];
+  const stores: RedisStore[] = [];
+  try {
+    for (let i = 0; i < 2; i++) {
+      const server = await startRedis();
+      servers.push(server);
+      stores.push(new RedisStore({ address: parseRedisUrl(`127.0.0.1:${server.port}`) }));
+    }
+    await Promise.all(stores.map(({ reached }) => reached));
+    const [main, perSecond] = stores as [RedisStore, RedisStore];
+    const split = new SplitStore({
+      main,
+      perSecond,
+      timeoutMicros: 2_000_000,
+      monotonicMicros: () => performance.now() * 1000,
+    });
+    const second = takeItem('s', windowRate('second', 1_000_000));
+    const tokens = takeItem('b', HUNDRED);
+    const take = (...items: TakeItem[]) => split.take(items, Infinity);
+
+    await servers[1]!.kill();
+    await waitFor('the second Redis to be away', () => !perSecond.connected);
+    expect(await take(second, tokens)).toBeInstanceOf(StorageError);
+    expect(await take(second)).toBeInstanceOf(StorageError);
+    // Nothing was taken for the request that failed.
+    expect(await take(tokens)).toMatchObject([{ limited: false, remaining: 99 }]);
+
+    await servers[1]!.restart();
+    await waitFor('its return', () => perSecond.connected);
+    await servers[0]!.kill();
+    await waitFor('the main Redis to be away', () => !main.connected);
+    expect(await take(second, tokens)).toBeInstanceOf(StorageError);
+    expect(await take(second)).toMatchObject([{ limited: false }]);
+  } finally {
+    await Promise.all(stores.map((store) => store.close()));
+    await Promise.all(servers.map((server) => server.stop()));
+  }
+});

@@ -1,0 +1,199 @@
+/* The client of aggregated discovery against a server that does what management servers should not do. */
+import { credentials } from '@grpc/grpc-js';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { AdsClient, REPEATED_REJECTION_MS } from '../../src/config/xds/ads-client.js';
+import { BackOff } from '../../src/config/xds/back-off.js';
+import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../src/config/xds/discovery.js';
+import { type AdsPeer, AdsServer } from '../support/ads-server.js';
+import { FakeTimers } from '../support/fake-timers.js';
+import { waitFor } from '../support/wait-for.js';
+
+const PAUSE_MS = 1234;
+const codec = createDiscoveryCodec();
+
+let server: AdsServer;
+let client: AdsClient;
+let timers: FakeTimers;
+/** Versions in the order in which they were taken, and what else the client told. */
+let told: string[];
+/** What the next update is answered with. */
+let verdict: (version: string) => Promise<string | undefined>;
+
+beforeEach(async () => {
+  server = await new AdsServer().start();
+  timers = new FakeTimers();
+  told = [];
+  verdict = async () => undefined;
+  client = new AdsClient({
+    address: {
+      target: `127.0.0.1:${server.port}`,
+      credentials: () => credentials.createInsecure(),
+      serverName: undefined,
+      headers: new Map(),
+      connectTimeoutMs: 0,
+      maxMessageBytes: 100_000,
+      keepaliveMs: 60_000,
+      keepaliveTimeoutMs: 1000,
+    },
+    codec,
+    node: { id: 'n', metadata: new Map() },
+    backOff: new BackOff({ initialMs: PAUSE_MS, maxMs: PAUSE_MS, randomFactor: 0, random: () => 0 }),
+    timers,
+    update: ({ version }) => {
+      told.push(`update ${version}`);
+      return verdict(version);
+    },
+    connected: () => told.push('connected'),
+    lost: (reason) => told.push(`lost: ${reason}`),
+    failed: (error) => told.push(`failed: ${error}`),
+    ignored: (typeUrl) => told.push(`ignored ${typeUrl}`),
+  });
+  client.connect();
+});
+afterEach(() => {
+  client.stop();
+  server.stop();
+});
+
+function response(version: string, more: object = {}): object {
+  return { versionInfo: version, nonce: `nonce-${version}`, typeUrl: RATE_LIMIT_CONFIG_TYPE, ...more };
+}
+
+/** The stream that was opened as the `index`-th, from 0, once its first request has come. */
+function peer(index = 0): Promise<AdsPeer> {
+  return waitFor('the first request', () =>
+    (server.peers[index]?.requests.length ?? 0) > 0 ? server.peers[index] : undefined,
+  );
+}
+
+function untilRequests(one: AdsPeer, count: number): Promise<unknown> {
+  return waitFor(`${count} requests`, () => one.requests.length >= count);
+}
+
+test('resources that nobody asked for are left alone', async () => {
+  const one = await peer();
+  one.send(response('other', { typeUrl: 'type.googleapis.com/envoy.config.cluster.v3.Cluster' }));
+  one.send(response('v1'));
+  await untilRequests(one, 2);
+  expect(told).toEqual([
+    'connected',
+    'ignored type.googleapis.com/envoy.config.cluster.v3.Cluster',
+    'update v1',
+  ]);
+  expect(one.requests[1]).toMatchObject({ versionInfo: 'v1', responseNonce: 'nonce-v1', errorDetail: null });
+});
+
+test('of updates that come while one is taken the last is taken', async () => {
+  let release = (): void => {};
+  verdict = (version) =>
+    version === 'v1'
+      ? new Promise((resolve) => {
+          release = () => resolve(undefined);
+        })
+      : Promise.resolve(undefined);
+  const one = await peer();
+  one.send(response('v1'));
+  await waitFor('v1', () => told.includes('update v1'));
+  for (const version of ['v2', 'v3']) one.send(response(version));
+  // What comes last is taken last: once it has come, so have the others.
+  one.send(response('marker', { typeUrl: 'marker' }));
+  await waitFor('the marker', () => told.includes('ignored marker'));
+  release();
+  await untilRequests(one, 3);
+  expect(told).toEqual(['connected', 'update v1', 'ignored marker', 'update v3']);
+  expect(one.requests.map(({ responseNonce }) => responseNonce)).toEqual(['', 'nonce-v1', 'nonce-v3']);
+});
+
+test('the same bad update again is not looked at again, and its rejection waits', async () => {
+  verdict = async () => 'bad: no';
+  const one = await peer();
+  const resources = ['a', 'b'].map((text) => ({ type_url: 'x', value: Buffer.from(text) }));
+  one.send(response('v1', { resources }));
+  await untilRequests(one, 2);
+  expect(one.requests[1]).toMatchObject({
+    versionInfo: '',
+    responseNonce: 'nonce-v1',
+    errorDetail: { code: 3, message: 'bad: no' },
+  });
+  one.send(response('v1', { resources: resources.toReversed(), nonce: 'again' }));
+  await waitFor('the pause', () => timers.delays.includes(REPEATED_REJECTION_MS));
+  expect(told).toEqual(['connected', 'update v1']);
+  expect(one.requests).toHaveLength(2);
+  timers.run(REPEATED_REJECTION_MS);
+  await untilRequests(one, 3);
+  expect(one.requests[2]).toMatchObject({ responseNonce: 'again', errorDetail: { message: 'bad: no' } });
+  // Another one is taken at once.
+  verdict = async () => undefined;
+  one.send(response('v1', { nonce: 'mended' }));
+  await untilRequests(one, 4);
+  expect(one.requests[3]).toMatchObject({ versionInfo: 'v1', responseNonce: 'mended', errorDetail: null });
+});
+
+test('an update that cannot even be tried is rejected without internals', async () => {
+  verdict = async () => {
+    throw new Error('out of something');
+  };
+  const one = await peer();
+  one.send(response('v1'));
+  await untilRequests(one, 2);
+  expect(told).toContain('failed: Error: out of something');
+  expect(one.requests[1]?.errorDetail?.message).toMatch(/^the update could not be loaded; /);
+});
+
+test.each([
+  ['ends', (one: AdsPeer) => one.end(), /^lost: the server ended the stream$/],
+  [
+    'sends what is no message',
+    (one: AdsPeer) => one.sendBytes(Buffer.from([0x0a, 0x7f])),
+    /^lost: INTERNAL: /,
+  ],
+  [
+    'sends too much',
+    (one: AdsPeer) => one.send(response('x'.repeat(100_001))),
+    /^lost: RESOURCE_EXHAUSTED: /,
+  ],
+])('a stream that %s is opened again after a pause, with what is in force', async (_, spoil, reason) => {
+  const one = await peer();
+  one.send(response('v1'));
+  await untilRequests(one, 2);
+  spoil(one);
+  await waitFor('the loss', () => timers.delays.includes(PAUSE_MS));
+  expect(told.at(-1)).toMatch(reason);
+  expect(server.peers).toHaveLength(1);
+  timers.run(PAUSE_MS);
+  const two = await peer(1);
+  expect(two.requests[0]).toMatchObject({ versionInfo: 'v1', responseNonce: '', errorDetail: null });
+});
+
+test('an update of a stream that is lost meanwhile counts, and is not acknowledged on the next', async () => {
+  let release = (): void => {};
+  verdict = () =>
+    new Promise((resolve) => {
+      release = () => resolve(undefined);
+    });
+  const one = await peer();
+  one.send(response('v1'));
+  await waitFor('v1', () => told.includes('update v1'));
+  one.end();
+  await waitFor('the loss', () => timers.delays.includes(PAUSE_MS));
+  timers.run(PAUSE_MS);
+  const two = await peer(1);
+  release();
+  verdict = async () => undefined;
+  two.send(response('v2'));
+  await untilRequests(two, 2);
+  expect(two.requests.map(({ versionInfo, responseNonce }) => [versionInfo, responseNonce])).toEqual([
+    ['', ''],
+    ['v2', 'nonce-v2'],
+  ]);
+});
+
+test('once stopped it neither answers nor connects', async () => {
+  const one = await peer();
+  one.end();
+  await waitFor('the loss', () => timers.delays.includes(PAUSE_MS));
+  client.stop();
+  expect(timers.delays).toEqual([]);
+  client.connect();
+  expect(server.peers).toHaveLength(1);
+});

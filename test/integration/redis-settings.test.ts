@@ -1,0 +1,359 @@
+/* REDIS_*, REDIS_PERSECOND_* and what goes with them, as the operator sets them, against real Redis servers. */
+import { rmSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { CODE, LIMIT_UNIT } from '../../src/codec/messages.js';
+import { STATUS } from '../../src/grpc/grpc-server.js';
+import { CertificateAuthority } from '../support/certificates.js';
+import { descriptor } from '../support/decider.js';
+import { freePorts } from '../support/free-port.js';
+import { httpRequest } from '../support/http-client.js';
+import { runToEnd } from '../support/processes.js';
+import { type RedisServer, type StartRedisOptions, startRedis } from '../support/redis-server.js';
+import { RlsClient } from '../support/rls-client.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir.js';
+
+// Starting several servers may take its time on a busy machine.
+jest.setTimeout(90_000);
+
+const POLICY = `
+domain: d
+descriptors:
+  - { key: second, rate_limit: { unit: second, requests_per_unit: 1000000 } }
+  - { key: never, rate_limit: { unit: second, requests_per_unit: 0 } }
+  - { key: year, rate_limit: { unit: year, requests_per_unit: 3 } }
+  - { key: tokens, rate_limit: { token_bucket: { max_tokens: 5, fill_interval: 1h } } }
+`;
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function redisServer(options?: StartRedisOptions): Promise<RedisServer> {
+  const redis = await startRedis(options);
+  closers.push(() => redis.stop());
+  return redis;
+}
+
+function clientOf(redis: RedisServer, options: { password?: string } = {}): Redis {
+  const client = new Redis(redis.port, '127.0.0.1', options);
+  closers.push(() => client.disconnect());
+  return client;
+}
+
+async function weir(env: NodeJS.ProcessEnv, untilHealthy = true): Promise<[WeirServer, RlsClient]> {
+  const server = await startWeir({ policy: POLICY, env, untilHealthy });
+  closers.push(() => server.stop());
+  const client = new RlsClient(server.grpcPort);
+  closers.push(() => client.close());
+  return [server, client];
+}
+
+const asks = (...keys: string[]) => keys.map((key) => descriptor([`${key}=v`]));
+async function code(client: RlsClient, ...keys: string[]): Promise<number | undefined> {
+  const reply = await client.ask('d', asks(...keys));
+  return reply.code === STATUS.OK ? reply.response!.overallCode : undefined;
+}
+
+/** Buckets by the names behind their hash tags. */
+async function buckets(redis: Redis): Promise<string[]> {
+  const keys = await redis.keys('*');
+  return keys.filter((key) => !key.endsWith('probe')).map((key) => key.replace(/^.*\}/, ''));
+}
+
+const logs = (server: WeirServer, pattern: RegExp) =>
+  server.log().some(({ msg }) => pattern.test(String(msg)));
+
+/** Runs weir until it ends by itself. */
+async function serve(env: NodeJS.ProcessEnv) {
+  const [grpc, http, debug] = await freePorts(3);
+  return runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
+    bareEnvironment: true,
+    env: {
+      GRPC_HOST: '127.0.0.1',
+      GRPC_PORT: String(grpc),
+      HOST: '127.0.0.1',
+      PORT: String(http),
+      DEBUG_PORT: String(debug),
+      LOG_FORMAT: 'json',
+      SHUTDOWN_DRAIN_DELAY: '0s',
+      ...env,
+    },
+  });
+}
+
+describe('the way to Redis', () => {
+  test('tcp with user and password in the URL', async () => {
+    const redis = await redisServer({
+      args: ['--requirepass', 's3cret'],
+    });
+    const [, client] = await weir({
+      REDIS_SOCKET_TYPE: 'tcp',
+      REDIS_URL: `redis://default:s3cret@127.0.0.1:${redis.port}`,
+    });
+    expect(await code(client, 'year')).toBe(CODE.OK);
+  });
+
+  test('a Unix domain socket by a relative path', async () => {
+    const redis = await redisServer({ args: ['--unixsocket', 'redis.sock'] });
+    const [, client] = await weir({
+      REDIS_SOCKET_TYPE: 'unix',
+      REDIS_URL: relative(process.cwd(), join(redis.folder, 'redis.sock')),
+    });
+    expect(await code(client, 'year')).toBe(CODE.OK);
+  });
+
+  test.each([
+    [
+      { REDIS_SOCKET_TYPE: 'unix', REDIS_URL: 'redis://:s3cret@redis:6379' },
+      /^weir: REDIS_URL, REDIS_SOCKET_TYPE: Redis address: a redis:\/\/ URL is no Unix domain socket/m,
+    ],
+    [
+      { REDIS_SOCKET_TYPE: 'tcp', REDIS_URL: '/run/redis.sock' },
+      /^weir: REDIS_URL, REDIS_SOCKET_TYPE: .*the socket type is tcp; write host:port$/m,
+    ],
+    [{ REDIS_TLS: 'true', REDIS_URL: '/run/redis.sock' }, /^weir: REDIS_URL, REDIS_TLS: .*has no TLS/m],
+    [
+      { REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'http://h', REDIS_URL: 'h:1' },
+      /^weir: REDIS_PERSECOND_URL: .*unknown scheme/m,
+    ],
+    [
+      { REDIS_URL: 'h:1', REDIS_AUTH_FILE: '/nowhere/s3cret' },
+      /^weir: REDIS_AUTH_FILE: cannot read \/nowhere\/s3cret: /m,
+    ],
+    [
+      { REDIS_URL: 'h:1', REDIS_PERSECOND: '1', REDIS_PERSECOND_AUTH_FILE: '/nowhere/s3cret' },
+      /^weir: REDIS_PERSECOND_AUTH_FILE: cannot read /m,
+    ],
+    [
+      { REDIS_URL: 'h:1', CACHE_KEY_PREFIX: '{app}:' },
+      /^weir: CACHE_KEY_PREFIX: .*choose a prefix without "\{"/m,
+    ],
+    [
+      { REDIS_URL: 'h:1', REDIS_TLS: '1', REDIS_TLS_CLIENT_CERT: '/nowhere' },
+      /^weir: REDIS_TLS_CLIENT_KEY: .*set both/m,
+    ],
+    [
+      { REDIS_URL: 'h:1', REDIS_TLS: '1', REDIS_TLS_CACERT: '/nowhere' },
+      /^weir: REDIS_TLS_CACERT: cannot read/m,
+    ],
+  ])('refused at start: %j', async (env, line) => {
+    const { code: exitCode, stderr } = await serve(env);
+    expect([exitCode, stderr]).toEqual([1, expect.stringMatching(line)]);
+    expect(stderr).not.toMatch(/:s3cret@/);
+  });
+});
+
+describe('TLS', () => {
+  /** A Redis that speaks TLS, with a certificate for `name`, and the file of its issuer's. */
+  async function tlsRedis(name: string): Promise<{ address: string; ca: string }> {
+    const authority = new CertificateAuthority();
+    const { cert, key } = authority.issue(name);
+    const [port] = await freePorts(1);
+    const folder = (await redisServer()).folder;
+    const file = (base: string, text: string) => {
+      writeFileSync(join(folder, base), text);
+      return join(folder, base);
+    };
+    const ca = file('ca.pem', authority.cert);
+    await redisServer({
+      args: [
+        ...['--tls-port', String(port), '--tls-auth-clients', 'no', '--tls-ca-cert-file', ca],
+        ...['--tls-cert-file', file('cert.pem', cert), '--tls-key-file', file('key.pem', key)],
+      ],
+    });
+    return { address: `127.0.0.1:${port}`, ca };
+  }
+
+  test('REDIS_TLS with a plain address', async () => {
+    const { address, ca } = await tlsRedis('IP:127.0.0.1');
+    const [, client] = await weir({ REDIS_URL: address, REDIS_TLS: 'true', REDIS_TLS_CACERT: ca });
+    expect(await code(client, 'year')).toBe(CODE.OK);
+  });
+
+  test('another name in the certificate may be accepted, an unknown issuer is not', async () => {
+    const { address, ca } = await tlsRedis('DNS:redis.test');
+    const env = { REDIS_URL: address, REDIS_TLS: 'true', REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: 'true' };
+    const [, client] = await weir({ ...env, REDIS_TLS_CACERT: ca });
+    expect(await code(client, 'year')).toBe(CODE.OK);
+    const [server] = await weir(env, false);
+    await waitFor('the refusal', () => logs(server, /is away.*certificate/));
+    const [strict] = await weir({ REDIS_URL: address, REDIS_TLS: 'true', REDIS_TLS_CACERT: ca }, false);
+    await waitFor('the refusal', () => logs(strict, /is away.*(altnames|IP)/));
+  });
+});
+
+test('a password in a file is read again for each connection', async () => {
+  const redis = await redisServer({ args: ['--requirepass', 'first'] });
+  const file = join(redis.folder, 'password');
+  writeFileSync(file, 'default:first\n');
+  const [server, client] = await weir({ REDIS_URL: `127.0.0.1:${redis.port}`, REDIS_AUTH_FILE: file });
+  const admin = clientOf(redis, { password: 'first' });
+  const cutOff = () => admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  expect(await code(client, 'year')).toBe(CODE.OK);
+
+  await admin.config('SET', 'requirepass', 'second');
+  await cutOff();
+  await waitFor('the old password to be refused', () => logs(server, /WRONGPASS|NOAUTH/));
+  writeFileSync(file, 'second');
+  await waitFor('the new password', async () => (await code(client, 'year')) === CODE.OK);
+
+  // One that is not there for a while is waited for.
+  rmSync(file);
+  await cutOff();
+  await waitFor('a line about the file', () => logs(server, /REDIS_AUTH_FILE: cannot read/));
+  await waitFor('the password that was good', async () => (await code(client, 'tokens')) === CODE.OK);
+  expect(JSON.stringify(server.log())).not.toMatch(/first|second/);
+});
+
+test('a prefix stands before every key', async () => {
+  const redis = await redisServer();
+  const [, client] = await weir({ REDIS_URL: `127.0.0.1:${redis.port}`, CACHE_KEY_PREFIX: 'app:' });
+  await code(client, 'year', 'tokens');
+  const keys = await clientOf(redis).keys('*');
+  expect(keys.length).toBeGreaterThanOrEqual(2);
+  for (const key of keys) expect(key).toMatch(/^app:weir:1:\{/);
+});
+
+describe('a second Redis for windows of a second', () => {
+  async function both(more: NodeJS.ProcessEnv = {}) {
+    const main = await redisServer();
+    const second = await redisServer({ args: ['--requirepass', 'pw'] });
+    const [server, client] = await weir({
+      REDIS_URL: `127.0.0.1:${main.port}`,
+      REDIS_PERSECOND: 'true',
+      REDIS_PERSECOND_SOCKET_TYPE: 'tcp',
+      REDIS_PERSECOND_URL: `127.0.0.1:${second.port}`,
+      REDIS_PERSECOND_AUTH: 'pw',
+      ...more,
+    });
+    return { main, second, server, client };
+  }
+
+  test('holds those, overrides included, and nothing else', async () => {
+    const { main, second, client } = await both();
+    const override = { requestsPerUnit: 1_000_000, unit: LIMIT_UNIT.second };
+    const admin = clientOf(second, { password: 'pw' });
+    const names = await waitFor('windows that have not expired yet', async () => {
+      const reply = await client.ask('d', [
+        ...asks('second', 'year', 'tokens'),
+        descriptor(['year=other'], { limit: override }),
+      ]);
+      expect(reply.response?.statuses).toHaveLength(4);
+      const found = await buckets(admin);
+      return found.length >= 2 ? found : undefined;
+    });
+    expect(names.sort()).toEqual([
+      expect.stringMatching(/4:year.*!1000000\/second$/),
+      expect.stringMatching(/6:second/),
+    ]);
+    expect(await buckets(clientOf(main))).toHaveLength(2);
+  });
+
+  test('denies what the main one has room for', async () => {
+    const { client } = await both();
+    const reply = await client.ask('d', asks('tokens', 'never', 'year'));
+    expect(reply.response).toMatchObject({
+      overallCode: CODE.OVER_LIMIT,
+      statuses: [
+        { code: CODE.OK, limitRemaining: 5 },
+        { code: CODE.OVER_LIMIT },
+        { code: CODE.OK, limitRemaining: 2 },
+      ],
+    });
+  });
+
+  test('away: its limits fail, the others hold; health follows both', async () => {
+    const { second, server, client } = await both({ REDIS_HEALTH_CHECK_ACTIVE_CONNECTION: 'true' });
+    const health = async () => (await httpRequest(server.httpPort, '/healthcheck')).status;
+    expect(await health()).toBe(200);
+    await second.kill();
+    await waitFor('health to follow', async () => (await health()) === 500);
+    expect(await code(client, 'second')).toBeUndefined();
+    expect(await code(client, 'second', 'tokens')).toBeUndefined();
+    expect(await code(client, 'tokens')).toBe(CODE.OK);
+    await second.restart();
+    await waitFor('health to return', async () => (await health()) === 200);
+    expect(await code(client, 'second', 'tokens')).toBe(CODE.OK);
+  });
+});
+
+describe('LOCAL_CACHE_SIZE_IN_BYTES', () => {
+  test('repeats the denials of windows without counting them, also while Redis is away', async () => {
+    const redis = await redisServer();
+    const admin = clientOf(redis);
+    const [server, client] = await weir({
+      REDIS_URL: `127.0.0.1:${redis.port}`,
+      LOCAL_CACHE_SIZE_IN_BYTES: '1000000',
+    });
+    for (let i = 0; i < 3; i++) expect(await code(client, 'year')).toBe(CODE.OK);
+    for (let i = 0; i < 5; i++) expect(await code(client, 'year')).toBe(CODE.OVER_LIMIT);
+    const key = (await admin.keys('*year*'))[0] as string;
+    expect(await admin.get(key)).toMatch(/^w1:\d+:4:\d+$/);
+    await redis.kill();
+    await waitFor('Redis to be away', () => logs(server, /is away/));
+    expect(await code(client, 'year')).toBe(CODE.OVER_LIMIT);
+    expect(await code(client, 'tokens')).toBeUndefined();
+  });
+
+  test('0 repeats nothing, unset those of token buckets', async () => {
+    const redis = await redisServer();
+    const admin = clientOf(redis);
+    for (const [env, tokens] of [
+      [{ LOCAL_CACHE_SIZE_IN_BYTES: '0' }, CODE.OK],
+      [{ DENY_CACHE_MAX_AGE: '1h' }, CODE.OVER_LIMIT],
+    ] as const) {
+      await admin.flushall();
+      const [, client] = await weir({ REDIS_URL: `127.0.0.1:${redis.port}`, ...env });
+      await client.ask('d', [descriptor(['tokens=v'], { hitsAddend: 5 })]);
+      expect(await code(client, 'tokens')).toBe(CODE.OVER_LIMIT);
+      await client.ask('d', [descriptor(['year=v'], { hitsAddend: 3 })]);
+      expect(await code(client, 'year')).toBe(CODE.OVER_LIMIT);
+      await admin.flushall();
+      expect([await code(client, 'tokens'), await code(client, 'year')]).toEqual([tokens, CODE.OK]);
+    }
+  });
+});
+
+describe('REDIS_STARTUP_MAX_ELAPSED_TIME', () => {
+  test.each([
+    ['one process', '1'],
+    ['workers', '2'],
+  ])('ends %s that did not reach Redis', async (_name, workers) => {
+    const [nowhere] = await freePorts(1);
+    const started = performance.now();
+    const { code: exitCode, stderr } = await serve({
+      REDIS_URL: `127.0.0.1:${nowhere}`,
+      REDIS_STARTUP_INITIAL_INTERVAL: '10ms',
+      REDIS_STARTUP_MAX_INTERVAL: '20ms',
+      REDIS_STARTUP_MAX_ELAPSED_TIME: '1500ms',
+      WORKERS: workers,
+    });
+    expect([exitCode, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /^weir: Redis redis:\/\/127\.0\.0\.1:\d+ was not reached within 1\.5 s of the start \(REDIS_STARTUP_MAX_ELAPSED_TIME\); .*$/m,
+      ),
+    ]);
+    expect(performance.now() - started).toBeGreaterThan(1500);
+  });
+
+  test('lets weir run that did', async () => {
+    const redis = await redisServer();
+    const [server, client] = await weir({
+      REDIS_URL: `127.0.0.1:${redis.port}`,
+      REDIS_STARTUP_MAX_ELAPSED_TIME: '5s',
+    });
+    await redis.kill();
+    await waitFor('Redis to be away for longer', async () => {
+      const { body } = await httpRequest(server.httpPort, '/healthcheck?detail');
+      return (JSON.parse(body) as { uptimeSeconds: number }).uptimeSeconds >= 6;
+    });
+    expect(server.process.isRunning()).toBe(true);
+    await redis.restart();
+    await waitFor('Redis to be back', async () => (await code(client, 'year')) === CODE.OK);
+  });
+});

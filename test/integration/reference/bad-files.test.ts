@@ -1,0 +1,128 @@
+/*
+ * What the reference rejects is rejected, file by file. The reference then serves nothing (and here each file is given to a process
+ * of its own); weir serves the good domains beside the bad ones.
+ */
+import { writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { RawClient } from '../../support/grpc-client.js';
+import { type RedisServer, startRedis } from '../../support/redis-server.js';
+import { TempDir } from '../../support/temp-dir.js';
+import { waitFor } from '../../support/wait-for.js';
+import { call } from './calls.js';
+import { type Answer, type CallStep, NONE, ok } from './case.js';
+import { BAD_FILES, type BadFile } from './cases/bad-files.js';
+import { REFERENCE_PROGRAM, startTarget, type Target } from './target.js';
+
+const GOOD = `domain: good
+descriptors:
+  - key: a
+    rate_limit: { unit: year, requests_per_unit: 1000000 }
+`;
+const NOT_LOADED: Answer = { error: { code: 2, text: 'no rate limit configuration loaded' } };
+
+function slug({ name }: BadFile): string {
+  return `bad-${name.replaceAll(/[^a-zA-Z0-9]+/g, '-')}`;
+}
+
+function write(folder: TempDir, files: readonly BadFile[]): void {
+  for (const file of files) {
+    folder.write(`ratelimit/config/${slug(file)}.yaml`, file.text.replaceAll('<domain>', slug(file)));
+  }
+}
+
+let redis: RedisServer;
+let folder: TempDir;
+let target: Target | undefined;
+
+function environment(): Record<string, string> {
+  return {
+    RUNTIME_ROOT: folder.path,
+    RUNTIME_SUBDIRECTORY: 'ratelimit',
+    RUNTIME_WATCH_ROOT: 'false',
+    REDIS_SOCKET_TYPE: 'tcp',
+    REDIS_URL: `127.0.0.1:${redis.port}`,
+    USE_STATSD: 'false',
+    LOG_LEVEL: 'error',
+  };
+}
+
+async function ask(domain: string, get: Answer): Promise<void> {
+  const client = new RawClient(`127.0.0.1:${target?.grpcPort}`);
+  try {
+    const step: CallStep = { ask: 'a=1', domain, get };
+    const { actual, expected } = await call(client, step, get, { domain, resetOf: undefined });
+    expect(actual).toEqual(expected);
+  } finally {
+    client.close();
+  }
+}
+
+const ofGood = (left: number): Answer => ({ statuses: [ok('1000000/year', left)] });
+
+/** The server does not read RUNTIME_ROOT yet. */
+const WAITING = true;
+
+(WAITING && REFERENCE_PROGRAM === undefined ? describe.skip : describe)('files that are rejected', () => {
+  let asked = 0;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    folder = new TempDir();
+    if (REFERENCE_PROGRAM !== undefined) return;
+    folder.write('ratelimit/config/good.yaml', GOOD);
+    write(folder, BAD_FILES);
+    target = await startTarget(environment());
+  }, 60_000);
+  afterAll(async () => {
+    await target?.stop();
+    await redis.stop();
+    folder.remove();
+  });
+
+  test.each(BAD_FILES.map((file) => [file.name, file] as const))('%s', async (_, file) => {
+    if (REFERENCE_PROGRAM !== undefined) return rejectedByReference(file);
+    const complaints = target?.lines().filter((line) => line.includes(`${slug(file)}.yaml`)) ?? [];
+    expect(complaints.length).toBeGreaterThan(0);
+    if (file.line !== undefined) expect(complaints.join('\n')).toContain(`${slug(file)}.yaml:${file.line}:`);
+    await ask(slug(file), { statuses: [NONE] });
+    asked += 1;
+    await ask('good', ofGood(1_000_000 - asked));
+  });
+
+  if (REFERENCE_PROGRAM === undefined) {
+    test('a good file beside them is replaced while they are bad', async () => {
+      writeFileSync(folder.join('ratelimit/config/good.yaml'), GOOD.replace('1000000', '7'));
+      await waitFor('the other limit', async () => {
+        await ask('good', { statuses: [{ ...ok('7/year', 0), over: true }] });
+        return true;
+      });
+    });
+
+    test('with bad files alone the start is refused and names them all', async () => {
+      const bad = new TempDir();
+      write(bad, BAD_FILES);
+      const refused = await startTarget(
+        { ...environment(), RUNTIME_ROOT: bad.path },
+        { untilHealthy: false },
+      );
+      const { code } = await refused.exited;
+      bad.remove();
+      expect(code).toBeGreaterThan(0);
+      const said = refused.lines().join('\n');
+      expect(BAD_FILES.filter((file) => !said.includes(`${slug(file)}.yaml`))).toEqual([]);
+    });
+  }
+
+  async function rejectedByReference(file: BadFile): Promise<void> {
+    const own = new TempDir();
+    write(own, [file]);
+    target = await startTarget({ ...environment(), RUNTIME_ROOT: own.path });
+    try {
+      await ask(slug(file), NOT_LOADED);
+      expect(target.lines().join('\n')).toMatch(file.reference);
+    } finally {
+      await target.stop();
+      own.remove();
+    }
+  }
+});

@@ -1,0 +1,195 @@
+import { NONE, ok, over, type ReferenceCase, UNLIMITED } from '../case.js';
+
+const TEN = `
+  - key: user
+    rate_limit: { unit: hour, requests_per_unit: 10 }
+`;
+
+/** Hits addends of the request and of its descriptors. */
+export const HITS: readonly ReferenceCase[] = [
+  {
+    name: 'the hits addend of the request counts for each descriptor',
+    rules: TEN,
+    steps: [
+      { ask: ['user=ann', 'user=bob'], hits: 4, get: [ok('10/hour', 6), ok('10/hour', 6)] },
+      { ask: 'user=ann', hits: 6, get: [ok('10/hour', 0)] },
+      { ask: 'user=ann', hits: 1, get: [over('10/hour')] },
+    ],
+    stats: { 'user.total_hits': 15, 'user.over_limit': 1, 'user.near_limit': 2, 'user.within_limit': 14 },
+  },
+  {
+    name: 'a request hits addend of 0 is 1',
+    rules: TEN,
+    steps: [{ ask: 'user=ann', hits: 0, get: [ok('10/hour', 9)] }],
+  },
+  {
+    name: 'a descriptor hits addend goes before the one of the request',
+    rules: TEN,
+    steps: [
+      {
+        ask: [{ entries: 'user=ann', hits: 3 }, 'user=bob'],
+        hits: 5,
+        get: [ok('10/hour', 7), ok('10/hour', 5)],
+      },
+    ],
+  },
+  {
+    name: 'a descriptor hits addend of 0 asks and takes nothing',
+    rules: TEN,
+    steps: [
+      { ask: { entries: 'user=ann', hits: 0 }, times: 3, get: [ok('10/hour', 10)] },
+      { ask: 'user=ann', get: [ok('10/hour', 9)] },
+      { ask: { entries: 'user=ann', hits: 0 }, get: [ok('10/hour', 9)] },
+    ],
+    stats: { 'user.total_hits': 1, 'user.within_limit': 1 },
+  },
+  {
+    name: 'asking with 0 exactly at the limit is OK and beyond it is not',
+    rules: `
+  - key: user
+    rate_limit: { unit: hour, requests_per_unit: 2 }
+`,
+    steps: [
+      { ask: 'user=ann', hits: 2, get: [ok('2/hour', 0)] },
+      { ask: { entries: 'user=ann', hits: 0 }, get: [ok('2/hour', 0)] },
+      { ask: 'user=ann', get: [over('2/hour')] },
+      { ask: { entries: 'user=ann', hits: 0 }, get: [over('2/hour')] },
+    ],
+  },
+  {
+    name: 'asking with 0 of a limit of 0 is OK',
+    rules: `
+  - key: user
+    rate_limit: { unit: hour, requests_per_unit: 0 }
+`,
+    steps: [
+      { ask: { entries: 'user=ann', hits: 0 }, get: [ok('0/hour', 0)] },
+      { ask: 'user=ann', get: [over('0/hour')] },
+      { ask: { entries: 'user=ann', hits: 0 }, get: [over('0/hour')] },
+    ],
+  },
+  {
+    name: 'asking with 0 in one descriptor while another counts',
+    rules: `
+  - key: user
+    rate_limit: { unit: hour, requests_per_unit: 3 }
+  - key: path
+    rate_limit: { unit: hour, requests_per_unit: 3 }
+`,
+    steps: [
+      { ask: [{ entries: 'user=ann', hits: 0 }, 'path=/'], get: [ok('3/hour', 3), ok('3/hour', 2)] },
+      {
+        ask: [
+          { entries: 'user=ann', hits: 2 },
+          { entries: 'path=/', hits: 0 },
+        ],
+        get: [ok('3/hour', 1), ok('3/hour', 2)],
+      },
+    ],
+  },
+  {
+    name: 'hits that lead beyond the limit are refused and counted',
+    rules: TEN,
+    steps: [
+      { ask: 'user=ann', hits: 8, get: [ok('10/hour', 2)] },
+      { ask: 'user=ann', hits: 5, get: [over('10/hour')] },
+      { ask: 'user=ann', hits: 1, get: [over('10/hour')] },
+    ],
+    stats: { 'user.total_hits': 14, 'user.within_limit': 8, 'user.over_limit': 4, 'user.near_limit': 2 },
+  },
+  {
+    name: 'more hits at once than the limit holds',
+    rules: TEN,
+    steps: [
+      { ask: 'user=ann', hits: 11, get: [over('10/hour')] },
+      { ask: 'user=ann', get: [over('10/hour')] },
+    ],
+    stats: { 'user.total_hits': 12, 'user.over_limit': 2, 'user.near_limit': 2 },
+  },
+  {
+    name: 'exactly as many hits at once as the limit holds',
+    rules: TEN,
+    steps: [
+      { ask: 'user=ann', hits: 10, get: [ok('10/hour', 0)] },
+      { ask: 'user=ann', get: [over('10/hour')] },
+    ],
+    stats: { 'user.total_hits': 11, 'user.within_limit': 10, 'user.near_limit': 2, 'user.over_limit': 1 },
+  },
+  {
+    name: 'the most hits that a request may name',
+    rules: TEN,
+    steps: [
+      { ask: 'user=ann', hits: 2 ** 32 - 1, get: [over('10/hour')] },
+      { ask: 'user=ann', get: [over('10/hour')] },
+    ],
+  },
+  {
+    name: 'more hits in a descriptor than a request may name',
+    rules: TEN,
+    steps: [
+      { ask: { entries: 'user=ann', hits: 2 ** 40 }, times: 2, get: [over('10/hour')] },
+      { ask: 'user=ann', get: [over('10/hour')] },
+    ],
+  },
+  {
+    name: 'hits of 2 to the 63 are refused and give nothing back',
+    differs: 'the reference hands them to Redis as a negative number, and the caller has given itself tokens',
+    notReference: true,
+    rules: TEN,
+    steps: [
+      { ask: 'user=ann', hits: 4, get: [ok('10/hour', 6)] },
+      { ask: { entries: 'user=ann', hits: 2 ** 63 }, get: [over('10/hour')] },
+      { ask: { entries: 'user=ann', hits: 2 ** 63 + 2 ** 12 }, get: [over('10/hour')] },
+      { ask: 'user=ann', get: [over('10/hour')] },
+    ],
+  },
+  {
+    name: 'hits that add up to more than a counter holds stay refused',
+    differs: 'the counter of the reference overflows, and the key answers errors until its window ends',
+    notReference: true,
+    rules: TEN,
+    steps: [
+      { ask: { entries: 'user=ann', hits: 2 ** 62 }, times: 5, get: [over('10/hour')] },
+      { ask: 'user=ann', get: [over('10/hour')] },
+    ],
+  },
+  {
+    name: 'a limit as large as the format allows',
+    rules: `
+  - key: user
+    rate_limit: { unit: day, requests_per_unit: 4294967295 }
+`,
+    steps: [
+      { ask: 'user=ann', get: [ok('4294967295/day', 4294967294)] },
+      { ask: 'user=ann', hits: 2 ** 32 - 2, get: [ok('4294967295/day', 0)] },
+      { ask: 'user=ann', get: [over('4294967295/day')] },
+    ],
+  },
+  {
+    name: 'negative hits give back what was taken and no more',
+    differs: 'is_negative_hits is younger than this version of the reference, which counts it as hits',
+    rules: TEN,
+    steps: [
+      { ask: 'user=ann', hits: 4, get: [ok('10/hour', 6)] },
+      {
+        ask: { entries: 'user=ann', hits: 3, negative: true },
+        get: [ok('10/hour', 9)],
+        reference: [ok('10/hour', 3)],
+      },
+      {
+        ask: { entries: 'user=ann', hits: 9, negative: true },
+        get: [ok('10/hour', 10)],
+        reference: [over('10/hour')],
+      },
+    ],
+  },
+  {
+    name: 'hits of what has no limit are counted nowhere',
+    rules: `
+  - key: free
+    rate_limit: { unlimited: true }
+`,
+    steps: [{ ask: ['free=1', 'none=1'], hits: 1000, times: 2, get: [UNLIMITED, NONE] }],
+    stats: {},
+  },
+];

@@ -1,0 +1,320 @@
+import { NONE, ok, over, type ReferenceCase, UNLIMITED } from '../case.js';
+
+/** What the request was, as dynamic metadata says it. */
+function request(domain: string, descriptors: readonly object[], more: object = {}): object {
+  return { domain, descriptors, ...more };
+}
+
+/** RESPONSE_DYNAMIC_METADATA=true. */
+export const METADATA: readonly ReferenceCase[] = [
+  {
+    name: 'metadata repeats the request',
+    rules: `
+  - key: user
+    rate_limit: { unit: hour, requests_per_unit: 5 }
+`,
+    steps: [
+      {
+        ask: ['user=ann path=/', 'user=bob'],
+        get: {
+          statuses: [NONE, ok('5/hour', 4)],
+          metadata: request('metadata-repeats-the-request', [
+            { entries: ['user=ann', 'path=/'] },
+            { entries: ['user=bob'] },
+          ]),
+        },
+      },
+    ],
+  },
+  {
+    name: 'metadata has hits where the request has',
+    rules: `
+  - key: user
+    rate_limit: { unit: hour, requests_per_unit: 5 }
+`,
+    steps: [
+      {
+        ask: [{ entries: 'user=ann', hits: 0 }, { entries: 'user=bob', hits: 2 }, 'user=eve'],
+        hits: 3,
+        get: {
+          statuses: [ok('5/hour', 5), ok('5/hour', 3), ok('5/hour', 2)],
+          metadata: request(
+            'metadata-has-hits-where-the-request-has',
+            [
+              { entries: ['user=ann'], hitsAddend: 0 },
+              { entries: ['user=bob'], hitsAddend: 2 },
+              { entries: ['user=eve'] },
+            ],
+            { hitsAddend: 3 },
+          ),
+        },
+      },
+    ],
+  },
+  {
+    name: 'metadata has the override as text',
+    rules: `
+  - key: user
+    rate_limit: { unit: hour, requests_per_unit: 5 }
+`,
+    steps: [
+      {
+        ask: { entries: 'user=ann', limit: '7/day' },
+        get: {
+          statuses: [ok('7/day', 6)],
+          metadata: request('metadata-has-the-override-as-text', [
+            { entries: ['user=ann'], limit: 'requests_per_unit:7 unit:DAY' },
+          ]),
+        },
+      },
+    ],
+  },
+  {
+    name: 'metadata of an unknown domain',
+    steps: [
+      {
+        ask: 'user=ann',
+        domain: 'metadata-of-nobody',
+        get: { statuses: [NONE], metadata: request('metadata-of-nobody', [{ entries: ['user=ann'] }]) },
+      },
+    ],
+  },
+  {
+    name: 'metadata of a rule is in the answer while it passes',
+    rules: `
+  - key: user
+    metadata: { team: red, level: 3, on: true, ratio: 0.5, none: null, list: [a, 1, { b: c }], deep: { er: { still: x } } }
+    rate_limit: { unit: hour, requests_per_unit: 1 }
+`,
+    steps: [
+      {
+        ask: 'user=ann',
+        get: {
+          statuses: [ok('1/hour', 0)],
+          metadata: request(
+            'metadata-of-a-rule-is-in-the-answer-while-it-passes',
+            [{ entries: ['user=ann'] }],
+            {
+              metadata: {
+                team: 'red',
+                level: 3,
+                on: true,
+                ratio: 0.5,
+                none: null,
+                list: ['a', 1, { b: 'c' }],
+                deep: { er: { still: 'x' } },
+              },
+            },
+          ),
+        },
+      },
+      {
+        ask: 'user=ann',
+        get: {
+          statuses: [over('1/hour')],
+          metadata: request('metadata-of-a-rule-is-in-the-answer-while-it-passes', [
+            { entries: ['user=ann'] },
+          ]),
+        },
+      },
+    ],
+  },
+  {
+    name: 'metadata of all rules that pass is merged and the first value stays',
+    rules: `
+  - key: user
+    metadata: { who: user, deep: { a: 1, b: 1 } }
+    rate_limit: { unit: hour, requests_per_unit: 5 }
+  - key: path
+    metadata: { who: path, what: path, deep: { b: 2, c: 2 }, list: [1] }
+    rate_limit: { unit: hour, requests_per_unit: 5 }
+`,
+    steps: [
+      {
+        ask: ['user=ann', 'path=/'],
+        get: {
+          statuses: [ok('5/hour', 4), ok('5/hour', 4)],
+          metadata: request(
+            'metadata-of-all-rules-that-pass-is-merged-and-the-first-value-stays',
+            [{ entries: ['user=ann'] }, { entries: ['path=/'] }],
+            { metadata: { who: 'user', what: 'path', deep: { a: 1, b: 1, c: 2 }, list: [1] } },
+          ),
+        },
+      },
+    ],
+  },
+  {
+    name: 'merged metadata does not stay in the rule',
+    differs:
+      'in the reference a merge writes into the loaded configuration, and one answer leaks into later ones',
+    rules: `
+  - key: user
+    metadata: { deep: { a: 1 } }
+    rate_limit: { unit: hour, requests_per_unit: 5 }
+  - key: path
+    metadata: { deep: { b: 2 } }
+    rate_limit: { unit: hour, requests_per_unit: 5 }
+`,
+    steps: [
+      {
+        ask: ['user=ann', 'path=/'],
+        get: {
+          statuses: [ok('5/hour', 4), ok('5/hour', 4)],
+          metadata: request(
+            'merged-metadata-does-not-stay-in-the-rule',
+            [{ entries: ['user=ann'] }, { entries: ['path=/'] }],
+            { metadata: { deep: { a: 1, b: 2 } } },
+          ),
+        },
+      },
+      {
+        ask: 'user=ann',
+        get: {
+          statuses: [ok('5/hour', 3)],
+          metadata: request('merged-metadata-does-not-stay-in-the-rule', [{ entries: ['user=ann'] }], {
+            metadata: { deep: { a: 1 } },
+          }),
+        },
+        reference: {
+          statuses: [ok('5/hour', 3)],
+          metadata: request('merged-metadata-does-not-stay-in-the-rule', [{ entries: ['user=ann'] }], {
+            metadata: { deep: { a: 1, b: 2 } },
+          }),
+        },
+      },
+    ],
+  },
+  {
+    name: 'metadata of quotas says which still has room',
+    rules: `
+  - key: pool
+    value: first
+    quota_mode: true
+    metadata: { use: { pool: first } }
+    rate_limit: { unit: hour, requests_per_unit: 1 }
+  - key: pool
+    value: second
+    quota_mode: true
+    metadata: { use: { pool: second } }
+    rate_limit: { unit: hour, requests_per_unit: 2 }
+`,
+    steps: [
+      pools([ok('1/hour', 0), ok('2/hour', 1)], undefined, { metadata: { use: { pool: 'first' } } }),
+      pools([over('1/hour'), ok('2/hour', 0)], 'OK', { metadata: { use: { pool: 'second' } } }),
+      pools([over('1/hour'), over('2/hour')], undefined, {}),
+    ],
+  },
+  {
+    name: 'metadata of a rule in shadow mode is there even when it is over',
+    rules: `
+  - key: user
+    shadow_mode: true
+    metadata: { team: red }
+    rate_limit: { unit: hour, requests_per_unit: 0 }
+`,
+    steps: [
+      {
+        ask: 'user=ann',
+        get: {
+          statuses: [ok('0/hour', 0)],
+          metadata: request(
+            'metadata-of-a-rule-in-shadow-mode-is-there-even-when-it-is-over',
+            [{ entries: ['user=ann'] }],
+            { metadata: { team: 'red' } },
+          ),
+        },
+      },
+    ],
+  },
+  {
+    name: 'metadata of unlimited replaced and overridden rules is not there',
+    rules: `
+  - key: free
+    metadata: { from: free }
+    rate_limit: { unlimited: true }
+  - key: user
+    metadata: { from: user }
+    rate_limit: { name: base, unit: hour, requests_per_unit: 5 }
+  - key: vip
+    rate_limit: { unit: hour, requests_per_unit: 5, replaces: [{ name: base }] }
+  - key: bare
+    metadata: { from: bare }
+`,
+    steps: [
+      {
+        ask: ['free=1', 'user=ann', 'vip=1', 'bare=1'],
+        get: {
+          statuses: [UNLIMITED, NONE, ok('5/hour', 4), NONE],
+          metadata: request('metadata-of-unlimited-replaced-and-overridden-rules-is-not-there', [
+            { entries: ['free=1'] },
+            { entries: ['user=ann'] },
+            { entries: ['vip=1'] },
+            { entries: ['bare=1'] },
+          ]),
+        },
+      },
+      {
+        ask: { entries: 'user=ann', limit: '5/day' },
+        get: {
+          statuses: [ok('5/day', 4)],
+          metadata: request('metadata-of-unlimited-replaced-and-overridden-rules-is-not-there', [
+            { entries: ['user=ann'], limit: 'requests_per_unit:5 unit:DAY' },
+          ]),
+        },
+      },
+    ],
+  },
+  {
+    name: 'metadata of a rule with detailed metrics is there',
+    differs: 'the reference loses the metadata of a rule whose statistics have another name than the rule',
+    rules: `
+  - key: user
+    detailed_metric: true
+    metadata: { from: detailed }
+    rate_limit: { unit: hour, requests_per_unit: 5 }
+  - key: path
+    value_to_metric: true
+    metadata: { also: value }
+    rate_limit: { unit: hour, requests_per_unit: 5 }
+`,
+    steps: [
+      {
+        ask: ['user=ann', 'path=/'],
+        get: {
+          statuses: [ok('5/hour', 4), ok('5/hour', 4)],
+          metadata: request(
+            'metadata-of-a-rule-with-detailed-metrics-is-there',
+            [{ entries: ['user=ann'] }, { entries: ['path=/'] }],
+            { metadata: { from: 'detailed', also: 'value' } },
+          ),
+        },
+        reference: {
+          statuses: [ok('5/hour', 4), ok('5/hour', 4)],
+          metadata: request('metadata-of-a-rule-with-detailed-metrics-is-there', [
+            { entries: ['user=ann'] },
+            { entries: ['path=/'] },
+          ]),
+        },
+      },
+    ],
+  },
+];
+
+function pools(
+  statuses: readonly [ReturnType<typeof ok>, ReturnType<typeof ok>],
+  overall: 'OK' | undefined,
+  more: object,
+): ReferenceCase['steps'][number] {
+  return {
+    ask: ['pool=first', 'pool=second'],
+    get: {
+      statuses,
+      ...(overall !== undefined && { overall }),
+      metadata: request(
+        'metadata-of-quotas-says-which-still-has-room',
+        [{ entries: ['pool=first'] }, { entries: ['pool=second'] }],
+        more,
+      ),
+    },
+  };
+}

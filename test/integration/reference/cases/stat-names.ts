@@ -1,0 +1,316 @@
+import { ok, over, type ReferenceCase } from '../case.js';
+
+/** Counters of one decided hit that fits and is not near the limit. */
+function oneHit(...names: readonly string[]): Record<string, number> {
+  return Object.fromEntries(
+    names.flatMap((name) => [
+      [`${name}.total_hits`, 1],
+      [`${name}.within_limit`, 1],
+    ]),
+  );
+}
+
+const NINE = 'rate_limit: { unit: hour, requests_per_unit: 9 }';
+const HIT = [ok('9/hour', 8)];
+
+/** How statistics are named: by the rule, or by what was asked where the rule wants it. */
+export const STAT_NAMES: readonly ReferenceCase[] = [
+  {
+    name: 'detailed metric of a key without value',
+    rules: `
+  - key: user
+    detailed_metric: true
+    ${NINE}
+`,
+    steps: [
+      { ask: 'user=ann', get: HIT },
+      { ask: 'user=bob', get: HIT },
+    ],
+    stats: oneHit('user_ann', 'user_bob'),
+  },
+  {
+    name: 'detailed metric and the empty value',
+    rules: `
+  - key: user
+    detailed_metric: true
+    ${NINE}
+`,
+    steps: [{ ask: 'user=', get: HIT }],
+    stats: oneHit('user_'),
+  },
+  {
+    name: 'detailed metric names all levels by what was asked',
+    rules: `
+  - key: app
+    descriptors:
+      - key: user
+        detailed_metric: true
+        ${NINE}
+`,
+    steps: [{ ask: 'app=shop user=ann', get: HIT }],
+    stats: oneHit('app_shop.user_ann'),
+  },
+  {
+    name: 'detailed metric of an upper level alone changes nothing below',
+    rules: `
+  - key: app
+    detailed_metric: true
+    descriptors:
+      - key: user
+        ${NINE}
+`,
+    steps: [{ ask: 'app=shop user=ann', get: HIT }],
+    stats: oneHit('app.user'),
+  },
+  {
+    name: 'detailed metric of a pattern names the value',
+    rules: `
+  - key: file
+    value: f*
+    detailed_metric: true
+    ${NINE}
+`,
+    steps: [
+      { ask: 'file=f1', get: HIT },
+      { ask: 'file=f2', get: HIT },
+    ],
+    stats: oneHit('file_f1', 'file_f2'),
+  },
+  {
+    name: 'detailed metric of a shared pattern names the pattern',
+    rules: `
+  - key: file
+    value: f*
+    share_threshold: true
+    detailed_metric: true
+    ${NINE}
+`,
+    steps: [{ ask: 'file=f1', get: HIT }],
+    stats: oneHit('file_f*'),
+  },
+  {
+    name: 'detailed metric below a shared pattern names both',
+    rules: `
+  - key: area
+    value: eu*
+    share_threshold: true
+    descriptors:
+      - key: user
+        detailed_metric: true
+        ${NINE}
+`,
+    steps: [{ ask: 'area=eu1 user=ann', get: HIT }],
+    stats: oneHit('area_eu*.user_ann'),
+  },
+  {
+    name: 'detailed metric goes before value to metric',
+    rules: `
+  - key: app
+    value_to_metric: true
+    descriptors:
+      - key: user
+        value: a*
+        detailed_metric: true
+        value_to_metric: true
+        ${NINE}
+`,
+    steps: [{ ask: 'app=shop user=ann', get: HIT }],
+    stats: oneHit('app_shop.user_ann'),
+  },
+  {
+    name: 'detailed metric in shadow mode counts by value too',
+    rules: `
+  - key: user
+    detailed_metric: true
+    shadow_mode: true
+    rate_limit: { unit: hour, requests_per_unit: 0 }
+`,
+    steps: [{ ask: 'user=ann', get: [ok('0/hour', 0)] }],
+    stats: { 'user_ann.total_hits': 1, 'user_ann.over_limit': 1, 'user_ann.shadow_mode': 1 },
+  },
+  {
+    name: 'value to metric on the upper levels',
+    rules: `
+  - key: route
+    value_to_metric: true
+    descriptors:
+      - key: method
+        value_to_metric: true
+        descriptors:
+          - key: user
+            ${NINE}
+`,
+    steps: [
+      { ask: 'route=cart method=GET user=ann', get: HIT },
+      { ask: 'route=list method=PUT user=ann', get: HIT },
+    ],
+    stats: oneHit('route_cart.method_GET.user', 'route_list.method_PUT.user'),
+  },
+  {
+    name: 'value to metric on one level in the middle',
+    rules: `
+  - key: a
+    descriptors:
+      - key: b
+        value_to_metric: true
+        descriptors:
+          - key: c
+            ${NINE}
+`,
+    steps: [{ ask: 'a=1 b=2 c=3', get: HIT }],
+    stats: oneHit('a.b_2.c'),
+  },
+  {
+    name: 'value to metric on the level of the rule',
+    rules: `
+  - key: user
+    value_to_metric: true
+    ${NINE}
+`,
+    steps: [{ ask: 'user=ann', get: HIT }],
+    stats: oneHit('user_ann'),
+  },
+  {
+    name: 'value to metric and the empty value',
+    rules: `
+  - key: user
+    value_to_metric: true
+    ${NINE}
+`,
+    steps: [{ ask: 'user=', get: HIT }],
+    stats: oneHit('user'),
+  },
+  {
+    name: 'value to metric of a pattern names the value',
+    rules: `
+  - key: user
+    value_to_metric: true
+    descriptors:
+      - key: action
+        value: read*
+        value_to_metric: true
+        descriptors:
+          - key: thing
+            ${NINE}
+`,
+    steps: [{ ask: 'user=ann action=readfile thing=x', get: HIT }],
+    stats: oneHit('user_ann.action_readfile.thing'),
+  },
+  {
+    name: 'value to metric of another level leaves the pattern',
+    rules: `
+  - key: file
+    value: f*
+    descriptors:
+      - key: user
+        value_to_metric: true
+        descriptors:
+          - key: kind
+            ${NINE}
+`,
+    steps: [{ ask: 'file=f1 user=ann kind=x', get: HIT }],
+    stats: oneHit('file_f*.user_ann.kind'),
+  },
+  {
+    name: 'value to metric of a shared pattern names the pattern',
+    rules: `
+  - key: route
+    value: api/*
+    share_threshold: true
+    value_to_metric: true
+    descriptors:
+      - key: method
+        value_to_metric: true
+        ${NINE}
+`,
+    steps: [{ ask: 'route=api/v1 method=GET', get: HIT }],
+    stats: oneHit('route_api/*.method_GET'),
+  },
+  {
+    name: 'value to metric of a rule with a value changes nothing',
+    rules: `
+  - key: user
+    value: ann
+    value_to_metric: true
+    ${NINE}
+`,
+    steps: [{ ask: 'user=ann', get: HIT }],
+    stats: oneHit('user_ann'),
+  },
+  {
+    name: 'value to metric does not split the counter',
+    rules: `
+  - key: route
+    value: r*
+    value_to_metric: true
+    descriptors:
+      - key: user
+        rate_limit: { unit: hour, requests_per_unit: 1 }
+`,
+    steps: [
+      { ask: 'route=r1 user=ann', get: [ok('1/hour', 0)] },
+      { ask: 'route=r2 user=ann', get: [ok('1/hour', 0)] },
+      { ask: 'route=r1 user=ann', get: [over('1/hour')] },
+    ],
+    stats: {
+      'route_r1.user.total_hits': 2,
+      'route_r1.user.within_limit': 1,
+      'route_r1.user.near_limit': 1,
+      'route_r1.user.over_limit': 1,
+      'route_r2.user.total_hits': 1,
+      'route_r2.user.within_limit': 1,
+      'route_r2.user.near_limit': 1,
+    },
+  },
+  {
+    name: 'colons and bars of values become underscores',
+    rules: `
+  - key: user
+    detailed_metric: true
+    ${NINE}
+`,
+    steps: [
+      { ask: 'user=a:b|c', get: HIT },
+      { ask: 'user=::1', get: HIT },
+    ],
+    stats: oneHit('user_a_b_c', 'user___1'),
+  },
+  {
+    name: 'dots of IPv4 addresses become underscores and others stay',
+    rules: `
+  - key: ip
+    detailed_metric: true
+    ${NINE}
+`,
+    steps: [
+      { ask: 'ip=10.1.2.3', get: HIT },
+      { ask: 'ip=10.1.2.3:80', get: HIT },
+      { ask: 'ip=www.example', get: HIT },
+    ],
+    stats: oneHit('ip_10_1_2_3', 'ip_10_1_2_3_80', 'ip_www.example'),
+  },
+  {
+    name: 'an override is named by what was asked',
+    rules: `
+  - key: app
+    descriptors:
+      - key: user
+        ${NINE}
+`,
+    steps: [
+      { ask: { entries: 'app=shop user=', limit: '9/hour' }, get: HIT },
+      { ask: { entries: 'app=10.0.0.1', limit: '9/hour' }, get: HIT },
+    ],
+    stats: oneHit('app_shop.user', 'app_10_0_0_1'),
+  },
+  {
+    name: 'names hold letters of all kinds as they are',
+    rules: `
+  - key: user-agent
+    value: My App/1.0 (x)
+    ${NINE}
+`,
+    steps: [{ ask: { entries: [['user-agent', 'My App/1.0 (x)']] }, get: HIT }],
+    stats: oneHit('user-agent_My App/1.0 (x)'),
+  },
+];

@@ -1,0 +1,201 @@
+import { drain, NONE, ok, over, type ReferenceCase } from '../case.js';
+
+const USER = `
+  - key: user
+    rate_limit: { unit: hour, requests_per_unit: 2 }
+  - key: path
+    rate_limit: { unit: hour, requests_per_unit: 5 }
+`;
+
+/** LOCAL_CACHE_SIZE_IN_BYTES over 0: what is over its limit is remembered until the window ends. */
+export const LOCAL_CACHE: readonly ReferenceCase[] = [
+  {
+    name: 'what was refused once is refused from memory',
+    rules: USER,
+    steps: [...drain('user=ann', '2/hour'), { ask: 'user=ann', times: 2, get: [over('2/hour')] }],
+    stats: {
+      'user.total_hits': 5,
+      'user.within_limit': 2,
+      'user.near_limit': 1,
+      'user.over_limit': 3,
+      'user.over_limit_with_local_cache': 2,
+    },
+  },
+  {
+    name: 'a window exactly full is not remembered',
+    rules: USER,
+    steps: [
+      { ask: 'user=ann', hits: 2, get: [ok('2/hour', 0)] },
+      { ask: { entries: 'user=ann', hits: 0 }, get: [ok('2/hour', 0)] },
+    ],
+    stats: { 'user.total_hits': 2, 'user.within_limit': 2, 'user.near_limit': 1 },
+  },
+  {
+    name: 'all hits of a remembered refusal count as over',
+    rules: USER,
+    steps: [
+      { ask: 'user=ann', hits: 3, get: [over('2/hour')] },
+      { ask: 'user=ann', hits: 7, get: [over('2/hour')] },
+    ],
+    stats: {
+      'user.total_hits': 10,
+      'user.near_limit': 1,
+      'user.over_limit': 8,
+      'user.over_limit_with_local_cache': 7,
+    },
+  },
+  {
+    name: 'other values are not refused',
+    rules: USER,
+    steps: [
+      ...drain('user=ann', '2/hour'),
+      { ask: ['user=ann', 'user=bob'], get: [over('2/hour'), ok('2/hour', 1)] },
+    ],
+  },
+  {
+    name: 'other descriptors of the request still count',
+    rules: USER,
+    steps: [
+      ...drain('user=ann', '2/hour'),
+      { ask: ['user=ann', 'path=/'], get: [over('2/hour'), ok('5/hour', 4)] },
+      { ask: 'path=/', get: [ok('5/hour', 3)] },
+    ],
+  },
+  {
+    name: 'a rule in shadow mode is remembered and lets through',
+    rules: `
+  - key: user
+    shadow_mode: true
+    rate_limit: { unit: hour, requests_per_unit: 1 }
+`,
+    steps: [{ ask: 'user=ann', times: 3, get: [ok('1/hour', 0)] }],
+    stats: {
+      'user.total_hits': 3,
+      'user.within_limit': 1,
+      'user.near_limit': 1,
+      'user.over_limit': 2,
+      'user.over_limit_with_local_cache': 1,
+      'user.shadow_mode': 2,
+    },
+  },
+  {
+    name: 'a remembered refusal answers a question with 0 too',
+    rules: USER,
+    steps: [
+      { ask: 'user=ann', hits: 3, get: [over('2/hour')] },
+      { ask: { entries: 'user=ann', hits: 0 }, get: [over('2/hour')] },
+    ],
+    stats: { 'user.total_hits': 3, 'user.near_limit': 1, 'user.over_limit': 1 },
+  },
+  {
+    name: 'a shared pattern is remembered for all its values',
+    rules: `
+  - key: file
+    value: f*
+    share_threshold: true
+    rate_limit: { unit: hour, requests_per_unit: 1 }
+`,
+    steps: [
+      { ask: 'file=f1', get: [ok('1/hour', 0)] },
+      { ask: 'file=f2', get: [over('1/hour')] },
+      { ask: 'file=f3', get: [over('1/hour')] },
+    ],
+    stats: {
+      'file_f*.total_hits': 3,
+      'file_f*.within_limit': 1,
+      'file_f*.near_limit': 1,
+      'file_f*.over_limit': 2,
+      'file_f*.over_limit_with_local_cache': 1,
+    },
+  },
+];
+
+/** STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true: a request that is refused counts only where it is refused. */
+export const STOP_INCREMENT: readonly ReferenceCase[] = [
+  {
+    name: 'a refused request does not count in the other windows',
+    rules: USER,
+    steps: [
+      { ask: ['user=ann', 'path=/'], get: [ok('2/hour', 1), ok('5/hour', 4)] },
+      { ask: ['user=ann', 'path=/'], get: [ok('2/hour', 0), ok('5/hour', 3)] },
+      { ask: ['user=ann', 'path=/'], times: 3, get: [over('2/hour'), ok('5/hour', 3)] },
+      { ask: ['user=bob', 'path=/'], get: [ok('2/hour', 1), ok('5/hour', 2)] },
+    ],
+  },
+  {
+    name: 'one descriptor alone is refused as ever',
+    rules: USER,
+    steps: [...drain('user=ann', '2/hour'), { ask: 'user=ann', get: [over('2/hour')] }],
+    stats: { 'user.total_hits': 4, 'user.within_limit': 2, 'user.near_limit': 1, 'user.over_limit': 2 },
+  },
+  {
+    name: 'what is not limited is no matter',
+    rules: USER,
+    steps: [
+      { ask: ['user=ann', 'none=1', 'path=/'], hits: 2, get: [ok('2/hour', 0), NONE, ok('5/hour', 3)] },
+      { ask: ['user=ann', 'none=1', 'path=/'], get: [over('2/hour'), NONE, ok('5/hour', 3)] },
+    ],
+  },
+];
+
+/** REDIS_PERSECOND=true: limits per second live on a Redis of their own. */
+export const PER_SECOND: readonly ReferenceCase[] = [
+  {
+    name: 'limits per second and per hour',
+    rules: `
+  - key: fast
+    rate_limit: { unit: second, requests_per_unit: 2 }
+  - key: slow
+    rate_limit: { unit: hour, requests_per_unit: 2 }
+`,
+    steps: [
+      { ask: ['fast=1', 'slow=1'], get: [ok('2/second', 1), ok('2/hour', 1)] },
+      { ask: ['slow=1', 'fast=1'], get: [ok('2/hour', 0), ok('2/second', 0)] },
+      { ask: ['fast=1', 'slow=1'], get: [over('2/second'), over('2/hour')] },
+    ],
+  },
+  {
+    name: 'an override per second',
+    rules: `
+  - key: slow
+    rate_limit: { unit: hour, requests_per_unit: 2 }
+`,
+    steps: drain({ entries: 'slow=1', limit: '2/second' }, '2/second'),
+  },
+];
+
+/** The same few decisions under settings that must not change them. */
+export function plainDecisions(): readonly ReferenceCase[] {
+  return [
+    {
+      name: 'decisions are the same',
+      rules: USER,
+      steps: [
+        ...drain('user=ann', '2/hour'),
+        { ask: ['user=bob', 'path=/'], get: [ok('2/hour', 1), ok('5/hour', 4)] },
+      ],
+      stats: {
+        'user.total_hits': 4,
+        'user.within_limit': 3,
+        'user.near_limit': 1,
+        'user.over_limit': 1,
+        'path.total_hits': 1,
+        'path.within_limit': 1,
+      },
+    },
+  ];
+}
+
+/** NEAR_LIMIT_RATIO=0.5. */
+export const NEAR_RATIO: readonly ReferenceCase[] = [
+  {
+    name: 'half of the limit is near',
+    rules: USER,
+    steps: [
+      { ask: 'path=/', hits: 2, get: [ok('5/hour', 3)] },
+      { ask: 'path=/', hits: 2, get: [ok('5/hour', 1)] },
+      { ask: 'path=/', hits: 2, get: [over('5/hour')] },
+    ],
+    stats: { 'path.total_hits': 6, 'path.within_limit': 4, 'path.near_limit': 3, 'path.over_limit': 1 },
+  },
+];

@@ -1,0 +1,113 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { BucketStore, TakeItem, TakeOutcome, TakeResult } from '../../../src/limiter/bucket-store.js';
+import { windowRate } from '../../../src/limiter/rate.js';
+import { DenyCache } from '../../../src/storage/deny-cache.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { takeItem } from '../../support/take-items.js';
+
+/** A store elsewhere: its clock shows another time, and its answers take `latency` there and back. */
+class Remote implements BucketStore {
+  readonly buckets: MemoryStore;
+  private readonly local: FakeClock;
+  private readonly latency: number;
+
+  constructor(local: FakeClock, offset: number, latency: number, countDeniedHits: boolean) {
+    this.local = local;
+    this.latency = latency;
+    const clock = {
+      monotonicMicros: () => local.monotonic + offset,
+      wallMicros: () => local.wall + offset,
+    };
+    this.buckets = new MemoryStore({ clock, countDeniedHits });
+  }
+
+  async take(items: readonly TakeItem[]): Promise<TakeResult> {
+    this.local.advance(this.latency);
+    const outcomes = this.buckets.take(items);
+    this.local.advance(this.latency);
+    return outcomes;
+  }
+
+  async close(): Promise<void> {}
+}
+
+const ask = fc.record({
+  key: fc.constantFrom('v', 'w'),
+  unit: fc.constantFrom('second' as const, 'second' as const, 'minute' as const),
+  limit: fc.constantFrom(0, 1, 3, 5),
+  hits: fc.oneof(fc.integer({ min: 0, max: 4 }), fc.constant(Number.MAX_SAFE_INTEGER)),
+  refund: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
+  observe: fc.boolean(),
+});
+
+const scenario = fc.record({
+  offset: fc.integer({ min: 0, max: 1_000_000_000_000 }),
+  latency: fc.constantFrom(0, 0, 1, 200, 30_000),
+  maxEntries: fc.constantFrom(1, 2, 1000),
+  maxBytes: fc.constantFrom(0, 400, 1e6),
+  steps: fc.array(
+    fc.record({
+      who: fc.constantFrom('us' as const, 'us' as const, 'us' as const, 'others' as const),
+      wait: fc.oneof(
+        { arbitrary: fc.integer({ min: 0, max: 5 }), weight: 4 },
+        { arbitrary: fc.integer({ min: 0, max: 1_000_000 }), weight: 2 },
+      ),
+      asks: fc.array(ask, { minLength: 1, maxLength: 2 }),
+    }),
+    { minLength: 5, maxLength: 60 },
+  ),
+});
+
+test.each([true, false])(
+  'denies no window that the store would let pass (windows count denied hits: %s)',
+  async (countDeniedHits) => {
+    let repeated = 0;
+    await fc.assert(
+      fc.asyncProperty(scenario, async ({ offset, latency, maxEntries, maxBytes, steps }) => {
+        const local = new FakeClock();
+        const remote = new Remote(local, offset, latency, countDeniedHits);
+        const cache = new DenyCache({
+          store: remote,
+          maxAgeMicros: 0,
+          windows: true,
+          maxEntries,
+          maxBytes,
+          monotonicMicros: () => local.monotonicMicros(),
+        });
+        for (const { who, wait, asks } of steps) {
+          local.advance(wait);
+          const items = asks.map(({ key, unit, limit, hits, refund, observe }) =>
+            takeItem(`${key}${unit}`, windowRate(unit, limit), {
+              hits,
+              // What others give back is seen when the window ends.
+              refund: refund && who === 'us',
+              enforcement: observe ? 'observe' : 'enforce',
+            }),
+          );
+          if (who === 'others') {
+            remote.buckets.take(items);
+            continue;
+          }
+          const found = cache.take(items, Infinity);
+          if (found instanceof Promise) {
+            await found;
+            continue;
+          }
+          repeated++;
+          remote.buckets.take(items).forEach((truth, i) => {
+            const told = (found as readonly TakeOutcome[])[i]!;
+            expect([truth.limited, told.limited, told.cached]).toEqual([true, true, true]);
+            expect(told.remaining).toBe(0);
+            expect(told.used).toBeLessThanOrEqual(truth.used);
+            expect(told.waitMicros).toBeLessThanOrEqual(truth.waitMicros);
+            expect(told.waitMicros).toBeGreaterThanOrEqual(truth.waitMicros - 2 * latency);
+          });
+        }
+      }),
+      { numRuns: 1000 },
+    );
+    expect(repeated).toBeGreaterThan(500);
+  },
+);

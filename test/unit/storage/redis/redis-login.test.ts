@@ -1,0 +1,12 @@
+import { expect, test } from '@jest/globals';
+import { parseLogin } from '../../../../src/storage/redis/redis-login.js';
+
+test.each([
+  ['', {}],
+  ['secret', { password: 'secret' }],
+  ['user:secret', { username: 'user', password: 'secret' }],
+  ['user:se:cret', { username: 'user', password: 'se:cret' }],
+  [':secret', { username: '', password: 'secret' }],
+])('parseLogin reads %j', (text, login) => {
+  expect(parseLogin(text)).toEqual(login);
+});
