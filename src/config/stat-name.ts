@@ -58,18 +58,6 @@ export function requestStatName(
   return name;
 }
 
-/** The name under which a limit override of the request is counted: the domain, then every entry with its value. */
-export function overrideStatName(
-  domain: string,
-  entries: readonly Entry[],
-  secretKeys: ReadonlySet<string>,
-): string {
-  return entries.reduce((name, { key, value }) => {
-    if (value === '') return `${name}.${key}`;
-    return `${name}.${key}_${isSecret(key, secretKeys) ? redacted(value) : value}`;
-  }, domain);
-}
-
 function takesRequestValue(level: StatLevel, detailed: boolean): boolean {
   if (!detailed && !level.valueToMetric) return false;
   return level.value === '' || (!level.shareThreshold && level.value.includes('*'));

@@ -134,6 +134,7 @@ describe('weir explain', () => {
     expect(stdout).toMatch('The rule at tenant/resource_group=user-chats applies.');
     expect(stdout).toMatch(/^phase: +active$/m);
     expect(stdout).toMatch(/^bucket: +8:open-api6:tenant4:acme14:resource_group10:user-chats$/m);
+    expect(stdout).toMatch(/^statistics: open-api\.tenant\.resource_group_user-chats$/m);
     expect(stdout).toMatch(
       /^Redis key: +weir:1:\{[0-9a-f]{16}\}8:open-api6:tenant4:acme14:resource_group10:user-chats$/m,
     );
