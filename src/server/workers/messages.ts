@@ -37,6 +37,8 @@ export type ToWorker =
       readonly message: Uint8Array;
       readonly patienceMicros: number;
     }
+  /** In a drain: no further `decide` comes. */
+  | { readonly kind: 'last-decided' }
   | { readonly kind: 'drain'; readonly why: string };
 
 /** An encoded RateLimitResponse, or what a Refusal says. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter, Gauge } from 'prom-client';
 import { removeStaleSocket } from '../../h2/listen.js';
 import { MAX_TIMER_MS, systemClock } from '../../limiter/clock.js';
@@ -19,8 +20,6 @@ import { openTlsFiles } from '../tls-files.js';
 import { PolicyFeed } from './policy-feed.js';
 import { WorkerPool } from './worker-pool.js';
 
-/** How long answers to `/json` may take to be sent once the workers have ended. */
-const ANSWERS_SENT_MS = 1000;
 const NO_BUCKETS = { size: 0, bytes: 0, evictions: 0 };
 
 /** What forbids several workers with these settings; throws {@link StartError}. */
@@ -159,10 +158,16 @@ export async function openPrimary(
     failed,
     async drain(why) {
       draining = true;
-      const patience = (settings.shutdownDrainDelay + settings.shutdownGrace) / 1000;
-      await pool.drain(why, Math.min(patience, MAX_TIMER_MS / 2));
-      // Nobody is left to decide: what still runs is told so.
-      await front.drain(ANSWERS_SENT_MS);
+      const delayMs = settings.shutdownDrainDelay / 1000;
+      const graceMs = Math.min(settings.shutdownGrace / 1000, MAX_TIMER_MS);
+      const ended = pool.drain(why, Math.min(delayMs + graceMs, MAX_TIMER_MS / 2));
+      const delay = new AbortController();
+      void ended.then(() => delay.abort());
+      await sleep(Math.min(delayMs, MAX_TIMER_MS), undefined, delay).catch(() => {});
+      // Workers stay until they have decided for those who asked this process.
+      await front.drain(graceMs);
+      pool.broadcast({ kind: 'last-decided' });
+      await ended;
       await closers.close();
       log.info('drained');
     },
