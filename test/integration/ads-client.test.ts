@@ -129,15 +129,21 @@ test('the same bad update again is not looked at again, and its rejection waits'
   expect(one.requests[3]).toMatchObject({ versionInfo: 'v1', responseNonce: 'mended', errorDetail: null });
 });
 
-test('an update that cannot even be tried is rejected without internals', async () => {
+test('an update that cannot even be tried is neither accepted nor rejected, but asked for again', async () => {
   verdict = async () => {
     throw new Error('out of something');
   };
   const one = await peer();
   one.send(response('v1'));
-  await untilRequests(one, 2);
-  expect(told).toContain('failed: Error: out of something');
-  expect(one.requests[1]?.errorDetail?.message).toMatch(/^the update could not be loaded; /);
+  await waitFor('the pause', () => timers.delays.includes(PAUSE_MS));
+  expect(told.slice(-2)).toEqual(['failed: Error: out of something', 'lost: the update could not be loaded']);
+  expect(one.requests).toHaveLength(1);
+  verdict = async () => undefined;
+  timers.run(PAUSE_MS);
+  const two = await peer(1);
+  two.send(response('v1'));
+  await untilRequests(two, 2);
+  expect(two.requests.map(({ versionInfo }) => versionInfo)).toEqual(['', 'v1']);
 });
 
 test.each([

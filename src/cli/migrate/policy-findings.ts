@@ -12,7 +12,7 @@ const SHORT_WINDOW_MICROS = 60_000_000;
 const EVERYWHERE: readonly Finding[] = [
   {
     about: 'limits that requests carry',
-    text: 'each size has a counter of its own, and none a metric of its own; there they share one, and an unknown unit ends the process.',
+    text: 'each size has a counter of its own, and their metrics are bounded; there they share one counter, and an unknown unit ends the process.',
   },
   {
     about: 'several descriptors',

@@ -134,12 +134,6 @@ function addCombinations(
       text: 'end the start there; here metrics go to all of them. Keep those you mean.',
     });
   }
-  if (settings.redisTlsSkipHostname && !given.has('REDIS_TLS_CACERT')) {
-    decide.push({
-      about: 'REDIS_TLS_SKIP_HOSTNAME_VERIFICATION',
-      text: 'is true without REDIS_TLS_CACERT: there no certificate is checked at all, here its issuer is. Name the issuers with REDIS_TLS_CACERT, unless Node ships them.',
-    });
-  }
   if (given.has('CACHE_KEY_PREFIX')) {
     decide.push({
       about: 'CACHE_KEY_PREFIX',

@@ -22,12 +22,15 @@ export interface AdsClientOptions {
   readonly node: { readonly id: string; readonly metadata: ReadonlyMap<string, string> };
   readonly backOff: BackOff;
   readonly timers: Timers;
-  /** Takes an update whole, or says why it is rejected, in words for the server's log. Asked for one at a time. */
+  /**
+   * Takes an update whole, or says why it is rejected, in words for the server's log. Asked for one at a time. Rejects when it could not be
+   * tried: the update is asked for again, later.
+   */
   update(update: AdsUpdate): Promise<string | undefined>;
   connected(): void;
   /** The connection could not be had, or is lost; the next attempt comes in `pauseMs`. */
   lost(reason: string, pauseMs: number): void;
-  /** `update` itself failed. */
+  /** `update` rejected with this. */
   failed(error: unknown): void;
   /** The server sent resources that nobody asked for. */
   ignored(typeUrl: string): void;
@@ -35,7 +38,7 @@ export interface AdsClientOptions {
 
 interface Received {
   readonly response: DiscoveryResponse;
-  readonly stream: AdsStream | undefined;
+  readonly stream: AdsStream;
 }
 
 /** A server may send a rejected update again at once, and again, as go-control-plane's cache does: from the second on its rejection waits so long. */
@@ -108,6 +111,7 @@ export class AdsClient {
       ignored(response.typeUrl);
       return;
     }
+    if (this.#stream === undefined) return;
     timers.clear(this.#rejection);
     const busy = this.#next !== undefined;
     // Of several that come while one is taken only the last counts: it is the state of the world.
@@ -132,7 +136,13 @@ export class AdsClient {
       this.#rejection = timers.set(() => this.#send(nonce, error), REPEATED_REJECTION_MS);
       return;
     }
-    const error = await this.#update({ version, resources });
+    let error: string | undefined;
+    try {
+      error = await this.#options.update({ version, resources });
+    } catch (cause) {
+      this.#giveUp(stream, cause);
+      return;
+    }
     if (this.#stopped) return;
     if (error === undefined) {
       this.#accepted = version;
@@ -144,14 +154,13 @@ export class AdsClient {
     this.#send(nonce, error);
   }
 
-  /** No update may end the process. */
-  async #update(update: AdsUpdate): Promise<string | undefined> {
-    try {
-      return await this.#options.update(update);
-    } catch (error) {
-      this.#options.failed(error);
-      return 'the update could not be loaded; the reason is in the log of the client';
-    }
+  /** The update may be good: it is neither accepted nor rejected, but asked for again on another stream. */
+  #giveUp(stream: AdsStream, cause: unknown): void {
+    if (this.#stopped) return;
+    this.#options.failed(cause);
+    if (stream !== this.#stream) return;
+    stream.close();
+    this.#lost('the update could not be loaded');
   }
 
   /** Asks (no nonce), acknowledges, or rejects with `error`. */

@@ -105,10 +105,6 @@ describe('needs a decision', () => {
     [{ CACHE_KEY_PREFIX: 'a_' }, /^CACHE_KEY_PREFIX: stands before every key/],
     [{ REDIS_AUTH: 'limits:s3cret' }, /^REDIS_AUTH: names a user of Redis/],
     [
-      { REDIS_TLS: 'true', REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: 'true' },
-      /^REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: /,
-    ],
-    [
       { LIMIT_RESPONSE_HEADERS_ENABLED: 'true', LIMIT_LIMIT_HEADER: 'X-RateLimit-Limit' },
       /^LIMIT_RESPONSE_HEADERS_ENABLED: is on/,
     ],
@@ -137,7 +133,7 @@ describe('needs a decision', () => {
   });
 
   test.each([
-    { REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: 'true', REDIS_TLS_CACERT: '/ca.pem' },
+    { REDIS_TLS: 'true', REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: 'true' },
     { LIMIT_RESPONSE_HEADERS_ENABLED: 'true' },
     { REDIS_AUTH: 's3cret' },
     { CONFIG_TYPE: 'GRPC_XDS_SOTW' },

@@ -1,0 +1,129 @@
+/* The installations of deploy/from-ratelimit, run as compose and Kubernetes would: /bin/ratelimit, their variables, their files. */
+import { cpSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { parse, parseAllDocuments } from 'yaml';
+import { CODE } from '../../../src/codec/messages.js';
+import { descriptor } from '../../support/decider.js';
+import { freePorts } from '../../support/free-port.js';
+import { httpRequest } from '../../support/http-client.js';
+import { standInPrograms } from '../../support/image-programs.js';
+import { type RatelimitServer, startRatelimit } from '../../support/ratelimit.js';
+import { type RedisServer, startRedis } from '../../support/redis-server.js';
+import { RlsClient } from '../../support/rls-client.js';
+import { TempDir } from '../../support/temp-dir.js';
+import { repositoryRoot } from '../../support/tools.js';
+import { waitFor } from '../../support/wait-for.js';
+
+const FOLDER = join(repositoryRoot, 'deploy/from-ratelimit');
+const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
+
+/** Stands for the root of the container's file system. */
+const root = new TempDir();
+const bin = standInPrograms(root.path);
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(async () => {
+  await redis.stop();
+  root.remove();
+});
+
+let server: RatelimitServer | undefined;
+afterEach(async () => {
+  expect(await server?.process.stop()).toEqual({ code: 0, signal: null });
+  server = undefined;
+});
+
+/** Variables as the file has them, but for where Redis and the files are. */
+function here(variables: Readonly<Record<string, string>>, data: string): Record<string, string> {
+  expect(variables).toMatchObject({ REDIS_URL: 'redis:6379', RUNTIME_ROOT: '/data' });
+  return { ...variables, REDIS_URL: `127.0.0.1:${redis.port}`, RUNTIME_ROOT: data };
+}
+
+async function codeOf(domain: string, ...entries: string[]): Promise<number | undefined> {
+  const client = new RlsClient(server?.grpcPort ?? 0);
+  try {
+    return (await client.ask(domain, [descriptor(entries)])).response?.overallCode;
+  } finally {
+    client.close();
+  }
+}
+
+describe('docker-compose.yaml', () => {
+  interface Service {
+    readonly image: string;
+    readonly command: string;
+    readonly environment: readonly string[];
+    readonly volumes: readonly string[];
+  }
+  const { services } = parse(read('docker-compose.yaml')) as { services: Record<string, Service> };
+  const service = services['ratelimit'] as Service;
+
+  test('answers as its files say, and shows the metrics of the reference', async () => {
+    expect(service).toMatchObject({ image: 'weir', command: '/bin/ratelimit' });
+    expect(service.volumes).toEqual(['./config:/data/ratelimit/config:ro']);
+    cpSync(join(FOLDER, 'config'), root.join('compose/ratelimit/config'), { recursive: true });
+    const variables = Object.fromEntries(
+      service.environment.map((line) => line.split('=') as [string, string]),
+    );
+    const [metricsPort = 0] = await freePorts(1);
+    server = await startRatelimit(join(bin, 'ratelimit'), {
+      ...here(variables, root.join('compose')),
+      PROMETHEUS_ADDR: `127.0.0.1:${metricsPort}`,
+    });
+    expect(await codeOf('shop', 'customer=mallory')).toBe(CODE.OVER_LIMIT);
+    for (let i = 0; i < 10; i++) expect(await codeOf('shop', 'customer=bob')).toBe(CODE.OK);
+    expect(await codeOf('shop', 'customer=bob')).toBe(CODE.OVER_LIMIT);
+    expect(await codeOf('shop', 'customer=eve')).toBe(CODE.OK);
+    expect(await codeOf('shop', 'path=/search/all')).toBe(CODE.OK);
+    const { body } = await httpRequest(metricsPort, '/metrics');
+    expect(body).toMatch(
+      /^ratelimit_service_rate_limit_over_limit\{domain="shop",key1="customer_mallory"\} 1$/m,
+    );
+    expect(body).toMatch(/^ratelimit_service_rate_limit_total_hits\{domain="shop",key1="customer"\} 12$/m);
+  }, 60_000);
+});
+
+describe('kubernetes.yaml', () => {
+  const manifests = parseAllDocuments(read('kubernetes.yaml')).map((document) => document.toJS());
+  const { data } = manifests.find(({ kind }) => kind === 'ConfigMap');
+  const [container] = manifests.find(({ kind }) => kind === 'Deployment').spec.template.spec.containers;
+
+  /** Writes the ConfigMap as the kubelet does: files behind `..data`, which is swapped. */
+  function mount(generation: string, files: Readonly<Record<string, string>>): void {
+    const folder = 'kubernetes/ratelimit/config';
+    for (const [name, text] of Object.entries(files)) {
+      root.write(`${folder}/${generation}/${name}`, text);
+      if (generation === '..1') symlinkSync(`..data/${name}`, root.join(folder, name));
+    }
+    symlinkSync(generation, root.join(folder, '..data_tmp'));
+    renameSync(root.join(folder, '..data_tmp'), root.join(folder, '..data'));
+  }
+
+  test('answers as its ConfigMap says, also when that changes', async () => {
+    expect(container).toMatchObject({
+      image: 'weir:0.1.0',
+      command: ['/bin/ratelimit'],
+      volumeMounts: [{ mountPath: '/data/ratelimit/config' }],
+      readinessProbe: { httpGet: { path: '/healthcheck', port: 8080 } },
+    });
+    mount('..1', data);
+    const variables = Object.fromEntries(
+      (container.env as { name: string; value: string }[]).map(({ name, value }) => [name, value]),
+    );
+    server = await startRatelimit(join(bin, 'ratelimit'), here(variables, root.join('kubernetes')));
+    expect(await codeOf('ratelimit', 'PATH=/productpage')).toBe(CODE.OK);
+    expect(await codeOf('ratelimit', 'PATH=/productpage')).toBe(CODE.OVER_LIMIT);
+    expect(await codeOf('ratelimit', 'PATH=/other')).toBe(CODE.OK);
+    mount('..2', {
+      'config.yaml': (data['config.yaml'] as string)
+        .replace('/productpage', '/other')
+        .replace('_unit: 1 }', '_unit: 0 }'),
+    });
+    await waitFor('the change', async () =>
+      (await codeOf('ratelimit', 'PATH=/other')) === CODE.OVER_LIMIT ? true : undefined,
+    );
+  }, 60_000);
+});
