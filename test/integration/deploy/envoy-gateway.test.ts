@@ -47,7 +47,7 @@ const ALWAYS = {
   REDIS_SOCKET_TYPE: 'tcp',
   REDIS_URL: 'redis.redis.svc:6379',
 };
-/** Unless its telemetry is turned off. The file comes from an optional ConfigMap, which Helm installs. */
+/** Unless its telemetry is turned off. The file comes from a ConfigMap that may come later. */
 const PROMETHEUS = {
   USE_PROMETHEUS: 'true',
   PROMETHEUS_ADDR: ':19001',
@@ -247,11 +247,24 @@ describeXds('the service as Envoy Gateway runs it', () => {
     expect(await server.process.stop()).toEqual({ code: 0, signal: null });
   }, 60_000);
 
-  test('starts without Prometheus', async () => {
-    const [xdsPort = 0] = await freePorts(1);
+  test('starts without Prometheus, and without the optional mapping', async () => {
+    const [xdsPort = 0, metricsPort = 0] = await freePorts(2);
     management = await startManagement(xdsPort);
     await management.setSnapshot('1', [rules(1)], 'envoy-ratelimit');
+    const untilRules = () =>
+      waitFor('the rules', async () => ((await ask('carol')) === undefined ? undefined : true));
     server = await startRatelimit(join(bin, 'ratelimit'), here(ALWAYS, xdsPort));
-    await waitFor('the rules', async () => ((await ask('carol')) === undefined ? undefined : true));
+    await untilRules();
+    await server.process.stop();
+
+    server = await startRatelimit(join(bin, 'ratelimit'), {
+      ...here({ ...ALWAYS, ...PROMETHEUS }, xdsPort),
+      PROMETHEUS_ADDR: `:${metricsPort}`,
+      PROMETHEUS_MAPPER_YAML: root.join('etc/nowhere/conf.yaml'),
+    });
+    await untilRules();
+    expect(server.process.lines().join('\n')).toContain('conf.yaml does not exist');
+    const { body } = await httpRequest(metricsPort, '/metrics');
+    expect(body).toContain('ratelimit_service_rate_limit_total_hits{domain="eg/http"');
   }, 60_000);
 });
