@@ -70,9 +70,9 @@ export function entriesKey(domain: string, entries: readonly Entry[]): BucketKey
 }
 
 /**
- * The bucket of a limit override (RateLimitDescriptor.limit), derived from the one it replaces: the rule's ({@link Match}), so
- * that a rule's override shares where the rule does, else {@link entriesKey} of the entries after `derive`. Never the bucket of
- * the rule itself, nor of an override of another size or unit.
+ * The bucket of a limit override (RateLimitDescriptor.limit), derived from the {@link entriesKey} of the entries after `derive`: the
+ * override is of these values, as in the reference, also where a rule shares one bucket between several. Never the bucket of the rule
+ * itself, nor of an override of another size or unit.
  */
 export function overrideKey(base: BucketKey, unit: WindowUnit, requestsPerUnit: number): BucketKey {
   return { key: `${base.key}!${requestsPerUnit}/${unit}`, tagLength: base.tagLength };

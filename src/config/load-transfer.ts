@@ -5,13 +5,21 @@ import type { DomainPolicy, DomainStatus, PolicySet } from './policy.js';
 import type { PolicyPlace } from './policy-paths.js';
 import { PolicyBuilder, type PolicyItem, policyItems } from './policy-transfer.js';
 
-/** What one thread asks another to load, as plain data. */
-export interface LoadRequest {
-  readonly places: readonly PolicyPlace[];
-  readonly options: LoadOptions;
+/** What is in force where a load is asked for, as plain data. */
+export interface InForce {
   /** Names of the domains in force; their policies stay where they are. */
   readonly inForce: readonly string[];
   readonly memory: PreviousPolicies['memory'] | undefined;
+}
+
+/** What one thread asks another to load, as plain data. */
+export interface LoadRequest extends InForce {
+  readonly places: readonly PolicyPlace[];
+  readonly options: LoadOptions;
+}
+
+export function inForceOf(previous: PreviousPolicies | undefined): InForce {
+  return { inForce: [...(previous?.policySet.domains.keys() ?? [])], memory: previous?.memory };
 }
 
 /** One part of what a load gave. */
@@ -30,20 +38,26 @@ export function loadRequest(
   options: LoadOptions,
   previous: PreviousPolicies | undefined,
 ): LoadRequest {
-  const inForce = [...(previous?.policySet.domains.keys() ?? [])];
-  return { places, options, inForce, memory: previous?.memory };
+  return { places, options, ...inForceOf(previous) };
+}
+
+/** Loads what `request` asks for, and gives it in parts; see {@link itemsOfLoad}. */
+export function loadItems(request: LoadRequest): Generator<LoadItem> {
+  return itemsOfLoad(request, (previous) => loadPolicies(request.places, request.options, previous));
 }
 
 /**
- * Loads what `request` asks for, and gives it in parts. Of a domain in force that is bad, or whose files hold what it was made from, only
- * the name is among them: whoever asked keeps its policy.
+ * Gives in parts what `load` gives. Of a domain in force that is bad, or whose files hold what it was made from, only the name is among
+ * them: whoever asked keeps its policy.
  */
-export function* loadItems(request: LoadRequest): Generator<LoadItem> {
-  const { memory } = request;
-  const standIns = new Map(request.inForce.map((domain) => [domain, standIn(domain)]));
-  const previous =
-    memory === undefined ? undefined : { policySet: { domains: standIns, version: '' }, memory };
-  const loaded = loadPolicies(request.places, request.options, previous);
+export function* itemsOfLoad(
+  { inForce, memory }: InForce,
+  load: (previous: PreviousPolicies | undefined) => LoadedPolicies,
+): Generator<LoadItem> {
+  const standIns = new Map(inForce.map((domain) => [domain, standIn(domain)]));
+  const loaded = load(
+    memory === undefined ? undefined : { policySet: { domains: standIns, version: '' }, memory },
+  );
   yield { kind: 'version', version: loaded.policySet.version };
   for (const problem of loaded.errors) yield { kind: 'error', problem };
   for (const problem of loaded.warnings) yield { kind: 'warning', problem };

@@ -42,8 +42,9 @@ const QUOTING_CODES: ReadonlyMap<string, string> = new Map([
 
 /**
  * Parses the first document of a file. Reports what is wrong into `problems`. Syntax errors, exceeded limits and a file without
- * content give undefined; a key that stands twice, a bad alias or a bad merge key leave a value to go on with, although the file
- * is refused. With `secret`, messages never repeat anything of the file; `showKey` decides key by key.
+ * content give undefined; a bad alias, a bad merge key or a key that may not be shown and stands twice leave a value to go on with, although
+ * the file is refused. Of any other key that stands twice the last counts, as in envoyproxy/ratelimit, with a warning. With `secret`,
+ * messages never repeat anything of the file; `showKey` decides key by key.
  */
 export function parseYaml(
   bytes: Uint8Array,
@@ -252,10 +253,13 @@ class Converter {
         pair.value === null ? nothing(key.at) : this.convert(pair.value, childPath, depth + 1, !shown);
       if (key.plain && key.text === '<<') {
         merges.push(value);
-      } else if (fields.has(key.text)) {
-        const name = shown ? `the key "${key.text}"` : 'this key';
-        this.report(key.at, childPath, `${name} stands twice in one mapping; remove one of the two`);
+      } else if (fields.has(key.text) && !shown) {
+        this.report(key.at, childPath, 'this key stands twice in one mapping; remove one of the two');
       } else {
+        if (fields.has(key.text)) {
+          const said = `the key "${key.text}" stands twice in one mapping, and the last counts; remove the other`;
+          this.problems.warn(key.at, childPath, said);
+        }
         fields.set(key.text, { key: key.text, keyAt: key.at, keyPlain: key.plain, index, shown, value });
       }
     });

@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import { dump } from '../config/dump.js';
+import { dumpJson } from '../config/dump-json.js';
 import { dumpTree } from '../config/dump-tree.js';
 import type { DomainStatus, PolicySet } from '../config/policy.js';
 import type { Clock } from '../limiter/clock.js';
@@ -110,13 +111,20 @@ export function debugEndpoints({ clock, policies, statsText }: DebugSource): rea
   const endpoints: HttpEndpoint[] = [
     {
       path: '/rlconfig',
-      help: 'the policies in force, a line for each rule; ?format=tree for all of them',
+      help: 'the policies in force, a line for each rule; ?format=json or tree for all of them',
       answer: ({ query }) => {
         const inForce = policies.current();
-        const format = query.get('format');
-        if (format !== null && format !== 'tree') return text(400, 'format is tree, or left out\n');
-        if (inForce === undefined) return text(200, '');
-        return text(200, format === null ? dump(inForce) : dumpTree(inForce, clock.wallMicros()));
+        const wallMicros = clock.wallMicros();
+        switch (query.get('format')) {
+          case null:
+            return text(200, inForce === undefined ? '' : dump(inForce));
+          case 'tree':
+            return text(200, inForce === undefined ? '' : dumpTree(inForce, wallMicros));
+          case 'json':
+            return json(200, dumpJson(inForce, policies.domains(), policies.errors(), wallMicros));
+          default:
+            return text(400, 'format is json or tree, or left out\n');
+        }
       },
     },
   ];

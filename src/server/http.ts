@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { PostCalls, type PostLimits } from './post-calls.js';
+import { BodyCalls, type BodyLimits, type NoBody } from './body-calls.js';
 
 /** What an endpoint answers. */
 export interface HttpAnswer {
@@ -14,22 +14,23 @@ export interface HttpAnswer {
 export interface HttpCall {
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
-  /** Empty unless the endpoint takes POST. */
+  /** Empty unless the endpoint reads bodies. */
   readonly body: Buffer;
 }
 
+/** Whatever the method of a request is, its answer is the same, as in the reference. */
 export interface HttpEndpoint {
   readonly path: string;
   /** One line for the list of endpoints. */
   readonly help: string;
-  /** Takes POST with a body of at most so many bytes; absent: takes GET and HEAD. */
-  readonly post?: { readonly maxBodyBytes: number };
+  /** Reads bodies of at most so many bytes; absent: a body is not looked at. */
+  readonly maxBodyBytes?: number;
   answer(call: HttpCall): HttpAnswer | Promise<HttpAnswer>;
 }
 
 export interface HttpListener {
   readonly port: number;
-  /** Takes no further POST; resolves when those that run are answered, at the latest after `graceMs`. */
+  /** Reads no further bodies; resolves when calls with a body are answered, at the latest after `graceMs`. */
   drain(graceMs: number): Promise<void>;
   /** Cuts what is open and stops listening. */
   close(): Promise<void>;
@@ -39,13 +40,16 @@ export interface HttpOptions {
   readonly endpoints: readonly HttpEndpoint[];
   /** Answers where no endpoint is; by default with a list of those there are. */
   readonly notFound?: (path: string) => HttpAnswer;
-  /** Default: POST_LIMITS. */
-  readonly postLimits?: PostLimits;
+  /** Default: BODY_LIMITS. */
+  readonly bodyLimits?: BodyLimits;
   readonly onError: (error: unknown) => void;
 }
 
 /** A caller who takes longer to send a request gets 408: slow ones must not hold what is bounded. */
 const REQUEST_TIMEOUT_MS = 30_000;
+/** Why a request failed, for people. */
+const REASON_HEADER = 'x-weir-reason';
+const MAX_REASON_LENGTH = 500;
 const NO_BODY = Buffer.alloc(0);
 /** The answer to a request whose body is not read to its end. */
 const CLOSE = { connection: 'close' };
@@ -61,15 +65,32 @@ export function json(status: number, value: unknown): HttpAnswer {
   return { status, contentType: 'application/json', body: `${JSON.stringify(value, null, 2)}\n` };
 }
 
+const STATUS_TEXTS = {
+  400: 'Bad Request',
+  413: 'Request Entity Too Large',
+  503: 'Service Unavailable',
+} as const;
+
+/** A failure as Go's http.Error writes it, and so the reference: the reason stands in a header. */
+export function failed(
+  status: keyof typeof STATUS_TEXTS,
+  reason: string,
+  headers?: HttpAnswer['headers'],
+): HttpAnswer {
+  // Reasons may quote what a caller sent, and header values are printable ASCII.
+  const shown = reason.replaceAll(/[^\x20-\x7e]+/g, '?').slice(0, MAX_REASON_LENGTH);
+  return text(status, `${STATUS_TEXTS[status]}\n`, { ...headers, [REASON_HEADER]: shown });
+}
+
 /** One HTTP port: finds the endpoint of a request and runs it. */
 class HttpPort {
-  readonly posts: PostCalls;
+  readonly calls: BodyCalls;
   readonly #endpoints: ReadonlyMap<string, HttpEndpoint>;
   readonly #options: HttpOptions;
 
   constructor(options: HttpOptions) {
     this.#options = options;
-    this.posts = new PostCalls(options.postLimits);
+    this.calls = new BodyCalls(options.bodyLimits);
     this.#endpoints = new Map(options.endpoints.map((endpoint) => [endpoint.path, endpoint]));
   }
 
@@ -85,40 +106,30 @@ class HttpPort {
     }
     try {
       const query = new URLSearchParams(question === -1 ? '' : target.slice(question + 1));
-      if (endpoint.post !== undefined) {
-        return await this.#post(endpoint, endpoint.post.maxBodyBytes, query, request, response);
-      }
-      if (request.method !== 'GET' && request.method !== 'HEAD') {
-        return text(405, 'only GET and HEAD\n', { allow: 'GET, HEAD' });
-      }
-      return await endpoint.answer({ query, headers: request.headers, body: NO_BODY });
+      const { headers } = request;
+      if (endpoint.maxBodyBytes === undefined)
+        return await endpoint.answer({ query, headers, body: NO_BODY });
+      const body = await this.calls.read(request, response, endpoint.maxBodyBytes);
+      if (typeof body === 'string') return withoutBody(body);
+      return await endpoint.answer({ query, headers, body });
     } catch (error) {
       this.#options.onError(error);
       return text(500, 'internal error\n');
     }
   }
+}
 
-  async #post(
-    endpoint: HttpEndpoint,
-    maxBodyBytes: number,
-    query: URLSearchParams,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<HttpAnswer> {
-    if (request.method !== 'POST') return text(405, 'Method Not Allowed\nonly POST\n', { allow: 'POST' });
-    const body = await this.posts.read(request, response, maxBodyBytes);
-    switch (body) {
-      case 'draining':
-        return text(503, 'Service Unavailable\nthis server ends\n', CLOSE);
-      case 'busy':
-        return text(503, 'Service Unavailable\ntoo many requests at once\n', CLOSE);
-      case 'too large':
-        return text(413, `Request Entity Too Large\nat most ${maxBodyBytes} bytes\n`, CLOSE);
-      case 'gone':
-        return text(400, 'Bad Request\n', CLOSE);
-      default:
-        return endpoint.answer({ query, headers: request.headers, body });
-    }
+/** The answer to a request whose body was not read. */
+function withoutBody(reason: NoBody): HttpAnswer {
+  switch (reason) {
+    case 'draining':
+      return failed(503, 'this server ends', CLOSE);
+    case 'busy':
+      return failed(503, 'too many requests at once', CLOSE);
+    case 'too large':
+      return failed(413, 'the body is longer than GRPC_MAX_MESSAGE_BYTES', CLOSE);
+    case 'gone':
+      return failed(400, 'the body was cut off', CLOSE);
   }
 }
 
@@ -149,7 +160,7 @@ export function listenHttp(host: string, port: number, options: HttpOptions): Pr
       server.on('error', options.onError);
       resolve({
         port: (server.address() as AddressInfo).port,
-        drain: (graceMs) => httpPort.posts.drain(graceMs),
+        drain: (graceMs) => httpPort.calls.drain(graceMs),
         close: () =>
           new Promise((closed) => {
             server.close(() => closed());

@@ -2,7 +2,7 @@ import type { JsonCodec } from '../codec/json-codec.js';
 import { DecodeError } from '../codec/messages.js';
 import { timeoutMicros } from '../grpc/timeout-header.js';
 import { Refusal } from '../service/should-rate-limit.js';
-import { type HttpAnswer, type HttpEndpoint, text } from './http.js';
+import { failed, type HttpEndpoint } from './http.js';
 
 /**
  * Decides an encoded RateLimitRequest whose caller waits `patienceMicros` at most (Infinity: for ever); the answer is an encoded
@@ -19,37 +19,34 @@ export interface JsonEndpointOptions {
   readonly maxBodyBytes: number;
 }
 
-/** The reference's body, and on a line of its own why. */
-const badRequest = (reason: string): HttpAnswer => text(400, `Bad Request\n${reason}\n`);
-
 function patienceOf(header: string | readonly string[] | undefined): number {
   return typeof header === 'string' ? timeoutMicros(header) : Number.POSITIVE_INFINITY;
 }
 
 /**
  * `/json`: ShouldRateLimit for callers without gRPC. 200 OK, 429 OVER_LIMIT, 400 what is wrong with the request, 503 no decision could be
- * had. A `grpc-timeout` header says how long the caller waits.
+ * had; the reason stands in a header. A `grpc-timeout` header says how long the caller waits.
  */
 export function jsonEndpoint({ codec, decide, maxBodyBytes }: JsonEndpointOptions): HttpEndpoint {
   return {
     path: '/json',
     help: 'decides a RateLimitRequest: POST, protobuf JSON both ways',
-    post: { maxBodyBytes },
+    maxBodyBytes,
     async answer({ body, headers }) {
       const patience = patienceOf(headers['grpc-timeout']);
       if (Number.isNaN(patience))
-        return badRequest('grpc-timeout must be at most 8 digits and one of H M S m u n');
+        return failed(400, 'grpc-timeout must be at most 8 digits and one of H M S m u n');
       let message: Uint8Array;
       try {
         message = codec.requestToWire(body);
       } catch (error) {
-        if (error instanceof DecodeError) return badRequest(error.message);
+        if (error instanceof DecodeError) return failed(400, error.message);
         throw error;
       }
       const decided = await decide(message, patience);
       if (decided instanceof Refusal) {
-        if (decided.kind === 'bad_request') return badRequest(decided.message);
-        return text(503, `Service Unavailable\n${decided.message}\n`);
+        if (decided.kind === 'bad_request') return failed(400, decided.message);
+        return failed(503, decided.message);
       }
       const { text: answer, overLimit } = codec.responseFromWire(decided);
       return { status: overLimit ? 429 : 200, contentType: 'application/json', body: answer };

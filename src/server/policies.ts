@@ -57,7 +57,7 @@ function logOutcome(log: Logger, outcome: ReloadOutcome): void {
 
 /**
  * Loads the policies and follows them. Rejects with {@link StartError} and every error when they are bad and no domain is good, unless the
- * settings force the start; with {@link StartStopped} when `stopping` comes first.
+ * settings force the start; with {@link StartStopped} when `stopping` comes while it waits for a management server.
  */
 export async function openPolicies(
   settings: Settings,

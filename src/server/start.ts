@@ -8,6 +8,7 @@ import { measurePolicies } from './policy-metrics.js';
 import { createServerLogger, logServing } from './server-logger.js';
 import type { Settings } from './settings-table.js';
 import type { StartError, StartStopped } from './start-error.js';
+import { statsOf, statsText } from './stats-text.js';
 import { openTlsFiles } from './tls-files.js';
 import { openPrimary } from './workers/primary.js';
 
@@ -76,6 +77,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
       clock,
       policies,
       metricsText: () => service.metrics.registry.metrics(),
+      statsText: () => statsText([statsOf(service.metrics.reference)]),
       detail,
       decide: service.decide,
       onError: (error) => log.error({ err: error }, 'unexpected error'),
@@ -83,8 +85,9 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
     closers,
   );
   const grpc = await service.listen();
-  const { http, debug } = front;
-  logServing(log, { version, grpc, http, debug, store: service.storeName }, policies.current(), clock);
+  const { http, debug, prometheus } = front;
+  const addresses = { grpc, http, debug, ...(prometheus !== undefined && { prometheus }) };
+  logServing(log, { version, ...addresses, store: service.storeName }, policies.current(), clock);
   return {
     reload: () => policies.reload('signal'),
     failed,

@@ -1,6 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { rootCertificates } from 'node:tls';
+import { isDeepStrictEqual } from 'node:util';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { holdsSubjectAltName } from '../h2/tls-material.js';
 import type { Settings } from './settings-table.js';
@@ -9,25 +11,43 @@ const CERT = 'CONFIG_GRPC_XDS_CLIENT_TLS_CERT';
 const KEY = 'CONFIG_GRPC_XDS_CLIENT_TLS_KEY';
 const CA = 'CONFIG_GRPC_XDS_SERVER_TLS_CACERT';
 
-/**
- * Credentials for a connection to the management server, from the files as they are now. Throws an Error that names the variable and the file
- * when one cannot be used.
- */
-export function xdsCredentials(settings: Settings): ChannelCredentials {
-  if (!settings.xdsUseTls) return credentials.createInsecure();
-  const { xdsTlsCert, xdsTlsKey, xdsTlsCaCert, xdsTlsSan } = settings;
-  const ca = readPem(CA, xdsTlsCaCert);
-  const cert = readPem(CERT, xdsTlsCert);
-  const key = readPem(KEY, xdsTlsKey);
-  try {
-    // Node.js passes over a text in which there is no certificate, and nobody would be trusted.
-    if (ca !== null) new X509Certificate(ca);
-    return credentials.createSsl(ca, key, cert, xdsTlsSan === '' ? {} : checkName(xdsTlsSan));
-  } catch (error) {
-    throw new Error(
-      `${CA}, ${CERT}, ${KEY}: not usable as PEM certificates and key: ${(error as Error).message}`,
-    );
+/** Makes credentials for a connection to the management server. */
+export class XdsCredentials {
+  readonly #settings: Settings;
+  /** What was made last, and of which files: with all the issuers that Node ships it takes some 60 ms. */
+  #last: { readonly files: readonly (Buffer | null)[]; readonly made: ChannelCredentials } | undefined;
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
   }
+
+  /** Of the files as they are now. Throws an Error that names the variable and the file when one cannot be used. */
+  get(): ChannelCredentials {
+    const { xdsUseTls, xdsTlsCert, xdsTlsKey, xdsTlsCaCert, xdsTlsSan } = this.#settings;
+    if (!xdsUseTls) return credentials.createInsecure();
+    const ca = readPem(CA, xdsTlsCaCert);
+    const key = readPem(KEY, xdsTlsKey);
+    const cert = readPem(CERT, xdsTlsCert);
+    const files = [ca, key, cert];
+    if (this.#last !== undefined && isDeepStrictEqual(this.#last.files, files)) return this.#last.made;
+    try {
+      // Node.js passes over a text in which there is no certificate, and nobody would be trusted.
+      if (ca !== null) new X509Certificate(ca);
+      const roots = ca === null ? null : withShipped(ca);
+      const made = credentials.createSsl(roots, key, cert, xdsTlsSan === '' ? {} : checkName(xdsTlsSan));
+      this.#last = { files, made };
+      return made;
+    } catch (error) {
+      throw new Error(
+        `${CA}, ${CERT}, ${KEY}: not usable as PEM certificates and key: ${(error as Error).message}`,
+      );
+    }
+  }
+}
+
+/** As in envoyproxy/ratelimit, where one's own issuers come beside the system's. */
+function withShipped(ca: Buffer): Buffer {
+  return Buffer.from(`${rootCertificates.join('\n')}\n${ca}`);
 }
 
 /** The certificate must hold this name, whatever host the connection leads to. */

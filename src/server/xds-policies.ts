@@ -5,13 +5,13 @@ import { AdsClient, type AdsUpdate } from '../config/xds/ads-client.js';
 import { type AdsAddress, KEEPALIVE_MS, KEEPALIVE_TIMEOUT_MS, toMetadata } from '../config/xds/ads-stream.js';
 import { BackOff } from '../config/xds/back-off.js';
 import { createDiscoveryCodec } from '../config/xds/discovery.js';
-import { loadUpdate } from '../config/xds/load-update.js';
+import { UpdateLoader } from '../config/xds/update-loader.js';
 import { MAX_TIMER_MS } from '../limiter/clock.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Policies } from './policies.js';
 import type { Settings } from './settings-table.js';
 import { StartError, StartStopped } from './start-error.js';
-import { xdsCredentials, xdsServerName } from './xds-credentials.js';
+import { XdsCredentials, xdsServerName } from './xds-credentials.js';
 
 /** gRPC's own default. */
 const DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
@@ -68,22 +68,22 @@ function firstConfiguration(
 class XdsPolicies implements Policies {
   readonly #server: string;
   readonly #log: Logger;
-  readonly #mergeDomains: boolean;
-  readonly #codec = createDiscoveryCodec();
+  readonly #loader: UpdateLoader;
   readonly #client: AdsClient;
   readonly #listeners: ((success: boolean) => void)[] = [];
   #connected = false;
-  #policySet: PolicySet | undefined;
+  /** The last good update; its policies are in force. */
+  #accepted: LoadedPolicies | undefined;
   #domains: readonly DomainStatus[] = [];
   #errors: readonly ConfigProblem[] = [];
 
   constructor(settings: Settings, log: Logger) {
     this.#server = settings.xdsServerUrl;
     this.#log = log;
-    this.#mergeDomains = settings.mergeDomains;
+    this.#loader = new UpdateLoader({ mergeDomains: settings.mergeDomains });
     this.#client = new AdsClient({
       address: addressOf(settings, log),
-      codec: this.#codec,
+      codec: createDiscoveryCodec(),
       node: { id: settings.xdsNodeId, metadata: settings.xdsNodeMetadata },
       backOff: backOffOf(settings),
       timers: {
@@ -103,7 +103,7 @@ class XdsPolicies implements Policies {
   }
 
   current(): PolicySet | undefined {
-    return this.#policySet;
+    return this.#accepted?.policySet;
   }
 
   errors(): readonly ConfigProblem[] {
@@ -127,10 +127,11 @@ class XdsPolicies implements Policies {
 
   close(): void {
     this.#client.stop();
+    this.#loader.close();
   }
 
   async #update({ version, resources }: AdsUpdate): Promise<string | undefined> {
-    const loaded = loadUpdate(resources, this.#codec, { mergeDomains: this.#mergeDomains });
+    const loaded = await this.#loader.load(resources, this.#accepted);
     for (const warning of loaded.warnings.slice(0, MAX_SHOWN)) this.#log.warn(formatProblem(warning));
     const { errors } = loaded;
     this.#errors = errors;
@@ -140,10 +141,12 @@ class XdsPolicies implements Policies {
     return errors.length === 0 ? undefined : rejection(errors);
   }
 
-  #accept(version: string, { policySet, domains }: LoadedPolicies): void {
-    // What is in force already stays, with all that was learnt under it.
-    if (this.#policySet?.version !== policySet.version) this.#policySet = policySet;
-    this.#domains = domains;
+  #accept(version: string, loaded: LoadedPolicies): void {
+    const before = this.current();
+    // The set stays the very object when it says the same, so that nobody takes it for another.
+    const policySet = before?.version === loaded.policySet.version ? before : loaded.policySet;
+    this.#accepted = { ...loaded, policySet };
+    this.#domains = loaded.domains;
     const names = [...policySet.domains.keys()];
     this.#log.info({ version, policy: policySet.version, domains: names }, 'configuration accepted');
     if (names.length === 0) this.#log.warn('the configuration holds no domain: nothing is limited');
@@ -151,7 +154,7 @@ class XdsPolicies implements Policies {
 
   #reject(version: string, { errors, domains }: LoadedPolicies): void {
     for (const error of errors.slice(0, MAX_SHOWN)) this.#log.error(formatProblem(error));
-    const inForce = this.#policySet?.domains ?? new Map();
+    const inForce = this.current()?.domains ?? new Map();
     const kept = this.#domains.flatMap((one) =>
       inForce.has(one.domain) ? [{ ...one, state: 'kept' as const }] : [],
     );
@@ -159,7 +162,7 @@ class XdsPolicies implements Policies {
       inForce.has(one.domain) ? [] : [{ ...one, state: 'absent' as const }],
     );
     this.#domains = [...kept, ...absent].sort((a, b) => (a.domain < b.domain ? -1 : 1));
-    const policy = this.#policySet?.version ?? 'none';
+    const policy = this.current()?.version ?? 'none';
     this.#log.error(
       { version, policy, errors: errors.length },
       'configuration rejected; the one in force stays',
@@ -187,6 +190,7 @@ function rejection(errors: readonly ConfigProblem[]): string {
 
 function addressOf(settings: Settings, log: Logger): AdsAddress {
   const { xdsServerUrl, xdsUseTls, xdsTlsCert, xdsTlsKey, xdsTlsCaCert, xdsTlsSan } = settings;
+  const credentials = new XdsCredentials(settings);
   const refused: string[] = [];
   if ((xdsTlsCert === '') !== (xdsTlsKey === '')) {
     refused.push(
@@ -200,11 +204,11 @@ function addressOf(settings: Settings, log: Logger): AdsAddress {
     );
   }
   attempt(refused, 'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: ', () => toMetadata(settings.xdsHeaders));
-  if (refused.length === 0) attempt(refused, '', () => xdsCredentials(settings));
+  if (refused.length === 0) attempt(refused, '', () => credentials.get());
   if (refused.length > 0) throw new StartError(refused);
   return {
     target: xdsServerUrl,
-    credentials: () => xdsCredentials(settings),
+    credentials: () => credentials.get(),
     serverName: xdsServerName(settings),
     headers: settings.xdsHeaders,
     connectTimeoutMs: timerMs(settings.xdsRetryInterval),

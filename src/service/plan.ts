@@ -110,8 +110,7 @@ function planOne(
   if (descriptor.limit !== undefined && override) {
     const unit = OVERRIDE_UNITS[descriptor.limit.unit] as WindowUnit;
     rate = windowRate(unit, descriptor.limit.requestsPerUnit);
-    const base = rule === undefined ? entriesKey(policy.domain, match.entries) : match;
-    bucket = overrideKey(base, unit, rate.requestsPerUnit);
+    bucket = overrideKey(entriesKey(policy.domain, match.entries), unit, rate.requestsPerUnit);
     phase = match.phase;
   } else if (rule?.rate === undefined) {
     return new Decision(match, undefined, rule !== undefined);

@@ -52,8 +52,10 @@ export function createLogger(options: LoggerOptions): Logger {
     {
       level,
       base,
-      timestamp: () => `,"time":"${new Date().toISOString()}"`,
-      formatters: { level: (label) => ({ level: label }) },
+      // Fields and levels as the reference (logrus) names them, so that what reads its log reads this one.
+      messageKey: '@message',
+      timestamp: () => `,"@timestamp":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label === 'warn' ? 'warning' : label }) },
     },
     destination,
   );

@@ -149,6 +149,21 @@ describe('HTTP', () => {
     ]);
   });
 
+  test('/rlconfig for machines, in lines, as a tree', async () => {
+    const server = await start({}, POLICY);
+    const rlconfig = (query: string) => httpRequest(server.debugPort, `/rlconfig${query}`);
+    const { body } = await rlconfig('?format=json');
+    expect(JSON.parse(body)).toMatchObject({
+      errors: [],
+      domains: [{ domain: 'd', state: 'ok', policy: { rules: [{ path: 'none' }, { path: 'ten' }] } }],
+    });
+    expect((await rlconfig('')).body.split('\n')[1]).toBe(
+      'd.ten: unit=SECOND requests_per_unit=10, shadow_mode: false, quota_mode: false',
+    );
+    expect((await rlconfig('?format=tree')).body).toMatch('ten');
+    expect((await rlconfig('?format=xml')).status).toBe(400);
+  });
+
   test('the debug port lists what it has, sorted', async () => {
     const server = await start({}, POLICY);
     const get = (path: string) => httpRequest(server.debugPort, path);

@@ -33,7 +33,7 @@ export interface WeirServer {
   readonly process: StartedProcess;
   /** The policy file, if `policy` was given. */
   readonly policyPath: string | undefined;
-  /** The log, parsed; lines that are not JSON are left out. */
+  /** The log, parsed, `@message` also as `msg`; lines that are not JSON are left out. */
   log(): Record<string, unknown>[];
   stop(signal?: NodeJS.Signals): Promise<Exit>;
 }
@@ -89,7 +89,8 @@ export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> 
     log: () =>
       started.lines().flatMap((line) => {
         try {
-          return [JSON.parse(line) as Record<string, unknown>];
+          const fields = JSON.parse(line) as Record<string, unknown>;
+          return [{ ...fields, msg: fields['@message'] }];
         } catch {
           return [];
         }

@@ -149,7 +149,7 @@ export class AdsClient {
     try {
       return await this.#options.update(update);
     } catch (error) {
-      this.#options.failed(error);
+      if (!this.#stopped) this.#options.failed(error);
       return 'the update could not be loaded; the reason is in the log of the client';
     }
   }

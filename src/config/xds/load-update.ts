@@ -1,17 +1,24 @@
 import { type ConfigProblem, WHOLE_FILE } from '../config-problem.js';
-import { type LoadedPolicies, loadDocuments } from '../load-policies.js';
+import {
+  type LoadedPolicies,
+  type LoadOptions,
+  loadDocuments,
+  type PreviousPolicies,
+} from '../load-policies.js';
 import type { YamlValue } from '../yaml-document.js';
 import { type DiscoveryCodec, RATE_LIMIT_CONFIG_TYPE, type Resource } from './discovery.js';
 import { toDocument } from './rate-limit-config.js';
 
 /**
  * Checks and compiles the resources of one update, as files of a directory are. Messages name a resource by its name, one without a name by
- * its place. Never throws: everything wrong is in `errors`.
+ * its place. `previous` is what the last good update gave. Never throws: everything wrong is in `errors`, and then nothing of the rest is to
+ * be used.
  */
 export function loadUpdate(
   resources: readonly Resource[],
   codec: DiscoveryCodec,
-  options: { readonly mergeDomains: boolean },
+  options: LoadOptions,
+  previous?: PreviousPolicies,
 ): LoadedPolicies {
   const errors: ConfigProblem[] = [];
   const sources: { readonly name: string; readonly document: YamlValue }[] = [];
@@ -35,6 +42,6 @@ export function loadUpdate(
   });
   // Their order means nothing, and differs from one management server to the next: replicas must agree all the same.
   sources.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-  const loaded = loadDocuments(sources, options);
+  const loaded = loadDocuments(sources, options, previous);
   return { ...loaded, errors: [...errors, ...loaded.errors] };
 }

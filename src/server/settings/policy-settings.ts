@@ -138,8 +138,8 @@ export const POLICY_SETTINGS = {
     name: 'CONFIG_GRPC_XDS_SERVER_TLS_CACERT',
     type: 'string',
     default: '',
-    help: 'File with the issuers of its certificate (PEM). Unset: those Node ships.',
-    reference: { default: '', differs: "Only these are trusted, not the system's as well." },
+    help: 'File with issuers of its certificate (PEM), beside those that Node ships.',
+    reference: { default: '' },
   },
   xdsTlsSan: {
     name: 'CONFIG_GRPC_XDS_SERVER_TLS_SAN',

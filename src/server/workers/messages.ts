@@ -2,6 +2,7 @@ import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import type { Refusal } from '../../service/should-rate-limit.js';
 import type { Settings } from '../settings-table.js';
+import type { ProcessStats } from '../stats-text.js';
 
 /** All metrics of one process, as prom-client gives and adds them up. */
 export type MetricsJson = readonly MetricObjectWithValues<MetricValue<string>>[];
@@ -36,6 +37,8 @@ export type ToWorker =
       readonly message: Uint8Array;
       readonly patienceMicros: number;
     }
+  /** In a drain: no further `decide` comes. */
+  | { readonly kind: 'last-decided' }
   | { readonly kind: 'drain'; readonly why: string };
 
 /** An encoded RateLimitResponse, or what a Refusal says. */
@@ -66,5 +69,10 @@ export type FromWorker =
   /** It never reached Redis in the time it was given; the lines of a StartError. It goes on until it is told to drain. */
   | { readonly kind: 'givenUp'; readonly lines: readonly string[] }
   | { readonly kind: 'health'; readonly health: WorkerHealth }
-  | { readonly kind: 'metrics'; readonly id: number; readonly metrics: MetricsJson }
+  | {
+      readonly kind: 'metrics';
+      readonly id: number;
+      readonly metrics: MetricsJson;
+      readonly stats: ProcessStats;
+    }
   | DecidedByWorker;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter, Gauge } from 'prom-client';
 import { removeStaleSocket } from '../../h2/listen.js';
 import { MAX_TIMER_MS, systemClock } from '../../limiter/clock.js';
@@ -14,12 +15,11 @@ import type { Settings } from '../settings-table.js';
 import type { RunningServer, StartContext } from '../start.js';
 import { StartError } from '../start-error.js';
 import { openStatsSinks } from '../stats-sinks.js';
+import { statsOf } from '../stats-text.js';
 import { openTlsFiles } from '../tls-files.js';
 import { PolicyFeed } from './policy-feed.js';
 import { WorkerPool } from './worker-pool.js';
 
-/** How long answers to `/json` may take to be sent once the workers have ended. */
-const ANSWERS_SENT_MS = 1000;
 const NO_BUCKETS = { size: 0, bytes: 0, evictions: 0 };
 
 /** What forbids several workers with these settings; throws {@link StartError}. */
@@ -139,27 +139,35 @@ export async function openPrimary(
   };
   const metricsText = async (): Promise<string> =>
     pool.metricsText(await metrics.registry.getMetricsAsJSON());
+  const statsText = (): Promise<string> => pool.statsText(statsOf(metrics.reference));
   const onError = (error: unknown): void => log.error({ err: error }, 'unexpected error');
   const decide: Decide = (message, patienceMicros) => pool.decide(message, patienceMicros);
   const front = await openHttpFront(
-    { settings, clock, policies, metricsText, detail, decide, onError },
+    { settings, clock, policies, metricsText, statsText, detail, decide, onError },
     closers,
   );
-  const { http, debug } = front;
+  const { http, debug, prometheus } = front;
   // Workers listen through this process, which would hold on to the failure that the file of a killed process gives the first of them.
   if (settings.grpcUds !== '') await removeStaleSocket(settings.grpcUds);
   const grpc = await pool.start();
   const { workers } = settings;
-  logServing(log, { version, grpc, http, debug, store: detail().store, workers }, policies.current(), clock);
+  const addresses = { grpc, http, debug, ...(prometheus !== undefined && { prometheus }) };
+  logServing(log, { version, ...addresses, store: detail().store, workers }, policies.current(), clock);
   return {
     reload: () => policies.reload('signal'),
     failed,
     async drain(why) {
       draining = true;
-      const patience = (settings.shutdownDrainDelay + settings.shutdownGrace) / 1000;
-      await pool.drain(why, Math.min(patience, MAX_TIMER_MS / 2));
-      // Nobody is left to decide: what still runs is told so.
-      await front.drain(ANSWERS_SENT_MS);
+      const delayMs = settings.shutdownDrainDelay / 1000;
+      const graceMs = Math.min(settings.shutdownGrace / 1000, MAX_TIMER_MS);
+      const ended = pool.drain(why, Math.min(delayMs + graceMs, MAX_TIMER_MS / 2));
+      const delay = new AbortController();
+      void ended.then(() => delay.abort());
+      await sleep(Math.min(delayMs, MAX_TIMER_MS), undefined, delay).catch(() => {});
+      // Workers stay until they have decided for those who asked this process.
+      await front.drain(graceMs);
+      pool.broadcast({ kind: 'last-decided' });
+      await ended;
       await closers.close();
       log.info('drained');
     },

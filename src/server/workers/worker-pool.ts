@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import type { Refusal } from '../../service/should-rate-limit.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { StartError } from '../start-error.js';
+import { endedStats, type ProcessStats, statsText } from '../stats-text.js';
 import { AddedMetrics } from './added-metrics.js';
 import { ForwardedDecisions } from './forwarded-decisions.js';
 import { closeLostConnections } from './lost-connections.js';
@@ -40,6 +41,8 @@ const METRICS_WAIT_MS = 1000;
 /** Closing may take this long beside what calls take. */
 const EXIT_MARGIN_MS = 5000;
 
+const NO_STATS: ProcessStats = { counters: [], gauges: [] };
+
 /** One slot of the pool: a worker, or the pause before its replacement. */
 interface Slot {
   worker: Worker | undefined;
@@ -47,6 +50,7 @@ interface Slot {
   told: boolean;
   health: WorkerHealth | undefined;
   metrics: MetricsJson;
+  stats: ProcessStats;
   startedMs: number;
   crashes: number;
   retry: NodeJS.Timeout | undefined;
@@ -64,6 +68,7 @@ export class WorkerPool {
   readonly #added = new AddedMetrics();
   readonly #decisions: ForwardedDecisions;
   readonly #waitingMetrics = new Map<number, () => void>();
+  #endedStats = NO_STATS;
   #metricsId = 0;
   #closing = false;
   /** Whether any worker ever reached Redis. */
@@ -80,6 +85,7 @@ export class WorkerPool {
       told: false,
       health: undefined,
       metrics: [],
+      stats: NO_STATS,
       startedMs: 0,
       crashes: 0,
       retry: undefined,
@@ -117,9 +123,14 @@ export class WorkerPool {
 
   /** Metrics of all processes, `own` included, added up, as text. */
   async metricsText(own: MetricsJson): Promise<string> {
-    const asked = this.#slots.filter(({ health }) => health !== undefined);
-    await Promise.all(asked.map((slot) => this.#askMetrics(slot)));
+    await this.#askAllMetrics();
     return this.#added.text([own, ...this.#slots.map(({ metrics }) => metrics)]);
+  }
+
+  /** Statistics of all processes, `own` included, added up, as `/stats` shows them. */
+  async statsText(own: ProcessStats): Promise<string> {
+    await this.#askAllMetrics();
+    return statsText([own, this.#endedStats, ...this.#slots.map(({ stats }) => stats)]);
   }
 
   /** Decides by one of the workers that serve. */
@@ -194,6 +205,7 @@ export class WorkerPool {
         return;
       case 'metrics':
         slot.metrics = message.metrics;
+        slot.stats = message.stats;
         this.#waitingMetrics.get(message.id)?.();
         return;
       case 'decided':
@@ -216,6 +228,8 @@ export class WorkerPool {
     slot.health = undefined;
     void this.#added.keep(slot.metrics);
     slot.metrics = [];
+    this.#endedStats = endedStats([this.#endedStats, slot.stats]);
+    slot.stats = NO_STATS;
     if (this.#onStarted !== undefined) {
       this.#onStarted(new StartError([`a worker process ended while starting (${how})`]));
     }
@@ -228,6 +242,11 @@ export class WorkerPool {
       this.restarts++;
       this.#fork(slot);
     }, pauseMs);
+  }
+
+  async #askAllMetrics(): Promise<void> {
+    const asked = this.#slots.filter(({ health }) => health !== undefined);
+    await Promise.all(asked.map((slot) => this.#askMetrics(slot)));
   }
 
   #askMetrics(slot: Slot): Promise<void> {

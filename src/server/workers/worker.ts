@@ -9,6 +9,7 @@ import { Closers } from '../closers.js';
 import { type GrpcService, openGrpcService, type PolicySource, type TlsSource } from '../grpc-service.js';
 import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
+import { statsOf } from '../stats-text.js';
 import type { FromWorker, SlicedPolicies, ToWorker, WorkerHealth } from './messages.js';
 
 type StartMessage = Extract<ToWorker, { kind: 'start' }>;
@@ -81,6 +82,7 @@ class Worker {
   readonly #tls: ReceivedTls | undefined;
   readonly #service: GrpcService;
   #deciding = 0;
+  #lastDecided = false;
   #onDecided: (() => void) | undefined;
 
   constructor(start: StartMessage, closers: Closers) {
@@ -111,7 +113,8 @@ class Worker {
   }
 
   async sendMetrics(id: number): Promise<void> {
-    send({ kind: 'metrics', id, metrics: await this.#service.metrics.registry.getMetricsAsJSON() });
+    const { registry, reference } = this.#service.metrics;
+    send({ kind: 'metrics', id, metrics: await registry.getMetricsAsJSON(), stats: statsOf(reference) });
   }
 
   async decide({ id, message, patienceMicros }: Extract<ToWorker, { kind: 'decide' }>): Promise<void> {
@@ -123,19 +126,33 @@ class Worker {
         : { response: decided };
     await sent({ kind: 'decided', id, result });
     this.#deciding--;
-    if (this.#deciding === 0) this.#onDecided?.();
+    this.#checkDecided();
+  }
+
+  /** The primary process asks for no further decision. */
+  lastDecided(): void {
+    this.#lastDecided = true;
+    this.#checkDecided();
   }
 
   async drain(why: string): Promise<void> {
-    await this.#service.drain(why, () => this.#decided());
+    await this.#service.drain(why, (graceMs) => this.#decided(graceMs));
     await this.#closers.close();
   }
 
-  /** Resolves when no decision for the primary runs; each ends by its deadline. */
-  #decided(): Promise<void> {
-    if (this.#deciding === 0) return Promise.resolve();
+  #checkDecided(): void {
+    if (this.#lastDecided && this.#deciding === 0) this.#onDecided?.();
+  }
+
+  /** Resolves when the primary process has all the decisions it asks for, at the latest after `graceMs`. */
+  #decided(graceMs: number): Promise<void> {
     return new Promise((resolve) => {
-      this.#onDecided = resolve;
+      const timer = setTimeout(resolve, graceMs);
+      this.#onDecided = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      this.#checkDecided();
     });
   }
 
@@ -188,6 +205,7 @@ export function runWorker(): Promise<boolean> {
       else if (message.kind === 'tls') worker?.replaceTls(message.material);
       else if (message.kind === 'metrics') worker?.sendMetrics(message.id).catch(reject);
       else if (message.kind === 'decide') worker?.decide(message).catch(reject);
+      else if (message.kind === 'last-decided') worker?.lastDecided();
       else if (worker === undefined) resolve(true);
       else worker.drain(message.why).then(() => resolve(true), reject);
     });

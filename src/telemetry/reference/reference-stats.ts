@@ -150,6 +150,18 @@ export class ReferenceStats {
     return changed;
   }
 
+  /** Every counter that counted. */
+  counters(): readonly (readonly [name: string, value: number])[] {
+    const counters: [string, number][] = [];
+    for (const series of this.series()) {
+      for (let at = 0; at < series.values.length; at++) {
+        const value = series.values[at] as number;
+        if (value !== 0) counters.push([series.nameAt(at), value]);
+      }
+    }
+    return counters;
+  }
+
   /** What goes up and down, as it is now. */
   gauges(): readonly (readonly [name: string, value: number])[] {
     const gauges: [string, number][] = [];

@@ -5,7 +5,7 @@ export type MicroCase = () => (call: number) => void;
 
 /** Something else than the time of a call, printed with its own unit. */
 export interface FiguresCase {
-  readonly figures: () => readonly Figure[];
+  readonly figures: () => readonly Figure[] | Promise<readonly Figure[]>;
 }
 
 /** One line of the table. */
@@ -76,8 +76,9 @@ export function runCases(file: string, cases: Readonly<Record<string, MicroCase 
     const name = rest.join(' ');
     const one = cases[name];
     if (one === undefined) throw new Error(`no case is called "${name}"`);
-    const figures = typeof one === 'function' ? [measure(name, one)] : one.figures();
-    for (const figure of figures) console.log(asJson ? JSON.stringify(figure) : formatFigure(figure));
+    void Promise.resolve(typeof one === 'function' ? [measure(name, one)] : one.figures()).then((figures) => {
+      for (const figure of figures) console.log(asJson ? JSON.stringify(figure) : formatFigure(figure));
+    });
     return;
   }
   const wanted = process.argv.slice(2);

@@ -48,17 +48,6 @@ describe('keys', () => {
     expect(overrideKey(given, 'hour', 100).key).toBe('1:d6:tenant4:acme!100/hour');
   });
 
-  test('an override of a shared rule has one bucket for all values, like the rule', () => {
-    const policy = policyOf(`
-domain: d
-descriptors:
-  - { key: path, value: "*", share_threshold: true, rate_limit: { unit: second, requests_per_unit: 1 } }
-`);
-    const keyOf = (text: string): string => overrideKey(policy.match(entries(text)), 'minute', 7).key;
-    expect(keyOf('path=/a')).toBe('1:d4:path1**!7/minute');
-    expect(keyOf('path=/b')).toBe(keyOf('path=/a'));
-  });
-
   test('matches give the same keys', () => {
     const policy = policyOf(`
 domain: open-api

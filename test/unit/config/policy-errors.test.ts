@@ -37,10 +37,6 @@ describe('the file', () => {
     ['['.repeat(100_000), 'policy.yaml: the file nests more than 200 levels; flatten it'],
     ["domain: '\n", "policy.yaml:2:1: this is not valid YAML: Missing closing 'quote"],
     [
-      'domain: d\ndomain: e\n',
-      'policy.yaml:2:1: domain: the key "domain" stands twice in one mapping; remove one of the two',
-    ],
-    [
       'domain: d\n? [a]\n: b\n',
       'policy.yaml:2:3: a key of a mapping must be a text; put the mapping or list elsewhere',
     ],
@@ -54,7 +50,7 @@ describe('the file', () => {
     expect(errorsOf(text)).toEqual([error]);
   });
 
-  test('a key that stands twice, bad aliases and merge keys hide no other errors, and cause none', () => {
+  test('bad aliases and merge keys hide no other errors, and cause none', () => {
     const text = `domain: *gone
 on_store_failure: never
 descriptors:
@@ -71,13 +67,11 @@ descriptors:
     expect(errorsOf(text).map((error) => error.slice('policy.yaml:'.length).split(';')[0])).toEqual([
       '1:9: domain: there is no anchor "&gone" before this alias',
       '2:19: on_store_failure: "never" is not one of error, allow, deny, local',
-      '5:3: descriptors[0].key: the key "key" stands twice in one mapping',
       expect.stringMatching(/^6:23: descriptors\[0\]\.rate_limit\.unit: "eon"/),
       '7:3: descriptors[1]: there is no anchor "&gone" before this alias',
       '9:7: descriptors[2].<<: a merge key takes a mapping or a list of mappings',
       '10:21: descriptors[2].rate_limit.<<: there is no anchor "&gone" before this alias',
       expect.stringMatching(/^10:59: descriptors\[2\]\.rate_limit\.requests_per_unit: /),
-      '11:16: descriptors[3].key: the key "key" stands twice in one mapping',
       '11:24: descriptors[3].rate_limt: unknown key "rate_limt"',
       '11:24: descriptors[4].descriptors[0].rate_limt: unknown key "rate_limt"',
     ]);
@@ -440,6 +434,20 @@ describe('token_bucket', () => {
 });
 
 describe('warnings', () => {
+  test('of a key that stands twice the last counts', () => {
+    const text = 'domain: d\ndescriptors:\n- key: a\n  key: b\ndomain: e\n';
+    expect(errorsOf(text)).toEqual([]);
+    expect(warningsOf(text)).toEqual([
+      'policy.yaml:4:3: descriptors[0].key: the key "key" stands twice in one mapping, and the last counts; remove the other',
+      'policy.yaml:5:1: domain: the key "domain" stands twice in one mapping, and the last counts; remove the other',
+    ]);
+    const { policy } = parse(text);
+    expect([policy?.domain, [...(policy?.root.children() ?? [])].map(({ label }) => label)]).toEqual([
+      'e',
+      ['b'],
+    ]);
+  });
+
   test.each([
     [
       limit('{ unit: second }'),

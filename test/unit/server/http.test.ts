@@ -1,10 +1,10 @@
 import { type ClientRequest, request } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type HttpListener, listenHttp, text } from '../../../src/server/http.js';
+import { failed, type HttpListener, listenHttp, text } from '../../../src/server/http.js';
 import { httpRequest } from '../../support/http-client.js';
 import { waitFor } from '../../support/wait-for.js';
 
-describe('POST on an HTTP port', () => {
+describe('requests with bodies', () => {
   let listener: HttpListener;
   const bodies: string[] = [];
   const errors: unknown[] = [];
@@ -14,7 +14,7 @@ describe('POST on an HTTP port', () => {
         {
           path: '/post',
           help: 'keeps bodies',
-          post: { maxBodyBytes: 100 },
+          maxBodyBytes: 100,
           answer: ({ body }) => {
             bodies.push(String(body));
             if (String(body) === 'throw') throw new Error('broken');
@@ -22,7 +22,7 @@ describe('POST on an HTTP port', () => {
           },
         },
       ],
-      postLimits: { maxCalls: 2, maxHeldBytes: 60 },
+      bodyLimits: { maxCalls: 2, maxHeldBytes: 60 },
       onError: (error) => errors.push(error),
     });
   });
@@ -65,6 +65,11 @@ describe('POST on an HTTP port', () => {
     expect((await post('y'.repeat(10))).status).toBe(200);
     slow.destroy();
     await statusBecomes(200, 'y'.repeat(11));
+  });
+
+  test('a failure tells its reason in a header that can hold it', () => {
+    const { body, headers } = failed(400, 'not\r\n\u00fcber\u2026 good');
+    expect([body, headers]).toEqual(['Bad Request\n', { 'x-weir-reason': 'not?ber? good' }]);
   });
 
   test('an endpoint that breaks is an internal error', async () => {

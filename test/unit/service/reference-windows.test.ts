@@ -160,6 +160,21 @@ describe('overrides', () => {
     expect(asked(decider, override(4_294_967_295, 4, { hitsAddend: MOST }))).toEqual([[OVER_LIMIT, 0]]);
   });
 
+  test('are of the values asked for, also where the rule shares one bucket between them', () => {
+    const shared = `
+domain: d
+descriptors:
+  - { key: file, value: "f*", share_threshold: true, rate_limit: { unit: hour, requests_per_unit: 5 } }
+`;
+    const decider = new Decider(shared);
+    const file = (value: string) => descriptor([`file=${value}`], { limit: { requestsPerUnit: 2, unit: 3 } });
+    expect(asked(decider, file('f1'), file('f2'), file('f1'))).toEqual([
+      [OK, 1],
+      [OK, 1],
+      [OK, 0],
+    ]);
+  });
+
   test('leave an unlimited rule and its like aside', () => {
     const decider = new Decider(POLICY);
     const limit = { requestsPerUnit: 1, unit: 2 };

@@ -71,13 +71,13 @@ export const BAD_FILES: readonly BadFile[] = [
     name: 'a key and value twice',
     text: descriptors(`  - key: a\n    value: x\n  - key: a\n    value: x\n`),
     reference: /duplicate descriptor composite key '[^']*\.a_x'/,
-    line: 5,
+    line: 6,
   },
   {
     name: 'a pattern twice',
     text: descriptors(`  - key: a\n    value: x*\n  - key: a\n    value: x*\n`),
     reference: /duplicate descriptor composite key/,
-    line: 5,
+    line: 6,
   },
   {
     name: 'a duplicate on an inner level',

@@ -3,24 +3,24 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 /** Why a request has no body to answer. */
 export type NoBody = 'draining' | 'busy' | 'too large' | 'gone';
 
-/** What POST requests of one port may take together; further ones are refused. */
-export interface PostLimits {
+/** What requests with bodies may take together on one port; further ones are refused. */
+export interface BodyLimits {
   readonly maxCalls: number;
   /** Bytes of bodies kept at once; a single one may be longer. */
   readonly maxHeldBytes: number;
 }
 
-export const POST_LIMITS: PostLimits = { maxCalls: 1024, maxHeldBytes: 64 * 1024 * 1024 };
+export const BODY_LIMITS: BodyLimits = { maxCalls: 1024, maxHeldBytes: 64 * 1024 * 1024 };
 
-/** Reads the bodies of POST requests: bounds what they hold in memory, and knows which are not answered yet. */
-export class PostCalls {
-  readonly #limits: PostLimits;
+/** Reads the bodies of requests: bounds what they hold in memory, and knows which are not answered yet. */
+export class BodyCalls {
+  readonly #limits: BodyLimits;
   #running = 0;
   #heldBytes = 0;
   #draining = false;
   #onIdle: (() => void) | undefined;
 
-  constructor(limits: PostLimits = POST_LIMITS) {
+  constructor(limits: BodyLimits = BODY_LIMITS) {
     this.#limits = limits;
   }
 

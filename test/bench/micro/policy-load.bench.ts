@@ -1,0 +1,153 @@
+/*
+ * Loading a policy, and what decisions notice of a reload. `node build/test/bench/micro/policy-load.bench.js [part of a name …]`
+ */
+import { renameSync } from 'node:fs';
+import { FilePolicyProvider } from '../../../src/config/file-policy-provider.js';
+import { ThreadPolicyLoader } from '../../../src/config/policy-loader.js';
+import { entries } from '../../support/policies.js';
+import { TempDir } from '../../support/temp-dir.js';
+import { type Figure, type FiguresCase, median, QUICK, runCases } from './measure.js';
+
+const TENANTS = 1000;
+const RULES_PER_TENANT = 10;
+const RELOADS = QUICK ? 2 : 10;
+
+/** 10,000 rules below 1,000 tenants. `quoted`: with an escape, which only the parser of all YAML reads. */
+function policyText(limit: number, quoted: boolean): string {
+  const lines = ['domain: big', 'descriptors:'];
+  for (let tenant = 0; tenant < TENANTS; tenant++) {
+    lines.push('  - key: tenant', `    value: tenant-${tenant}`, '    descriptors:');
+    for (let rule = 0; rule < RULES_PER_TENANT; rule++) {
+      lines.push(
+        '      - key: resource_group',
+        `        value: ${quoted ? `"\\x67roup-${rule}"` : `group-${rule}`}`,
+        '        rate_limit:',
+        `          name: rule-${rule}`,
+        '          unit: minute',
+        `          requests_per_unit: ${limit}`,
+      );
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** Runs a case in a directory of its own. */
+function inDirectory(
+  run: (write: (limit: number) => void, path: string) => Promise<readonly Figure[]>,
+  quoted = false,
+): FiguresCase {
+  return {
+    figures: async () => {
+      const dir = new TempDir();
+      const write = (limit: number): void =>
+        renameSync(dir.write('policy.tmp', policyText(limit, quoted)), dir.join('policy.yaml'));
+      write(1);
+      try {
+        return await run(write, dir.path);
+      } finally {
+        dir.remove();
+      }
+    },
+  };
+}
+
+/** The first load of a process: cold code, as at a start. */
+const start = (quoted: boolean): FiguresCase =>
+  inDirectory(async (_write, path) => {
+    const cpu = process.cpuUsage();
+    const begin = performance.now();
+    const { policySet } = await new ThreadPolicyLoader([path]).load();
+    const took = performance.now() - begin;
+    const { user, system } = process.cpuUsage(cpu);
+    if (policySet.domains.get('big')?.rules.length !== TENANTS * RULES_PER_TENANT)
+      throw new Error('not all rules');
+    const name = `load of 10,000 rules${quoted ? ' with escapes' : ''}`;
+    return [
+      { name, value: took, unit: 'ms' },
+      { name: `${name}, CPU of all threads`, value: (user + system) / 1000, unit: 'ms' },
+    ];
+  }, quoted);
+
+/** Decides without a pause, a few at each turn of the event loop; the longest time between turns is what a decision may have to wait. */
+class Deciding {
+  private readonly provider: FilePolicyProvider;
+  private readonly requests = Array.from({ length: 1000 }, (_, i) =>
+    entries(`tenant=tenant-${i}`, `resource_group=group-${i % RULES_PER_TENANT}`),
+  );
+  private last = performance.now();
+  private stopped = false;
+  private longest = 0;
+
+  constructor(provider: FilePolicyProvider) {
+    this.provider = provider;
+    this.turn(0);
+  }
+
+  stop(): void {
+    this.stopped = true;
+  }
+
+  /** The longest gap since the last call. */
+  takeLongest(): number {
+    const longest = this.longest;
+    this.longest = 0;
+    return longest;
+  }
+
+  private turn(call: number): void {
+    if (this.stopped) return;
+    const now = performance.now();
+    this.longest = Math.max(this.longest, now - this.last);
+    this.last = now;
+    const policy = this.provider.current.domains.get('big');
+    for (let i = 0; i < 20; i++)
+      policy?.match(this.requests[(call + i) % 1000] as (typeof this.requests)[number]);
+    setImmediate(() => this.turn(call + 20));
+  }
+}
+
+const reload: FiguresCase = inDirectory(async (write, path) => {
+  const loader = new ThreadPolicyLoader([path]);
+  const provider = new FilePolicyProvider([path], await loader.load(), loader, { watch: false });
+  const deciding = new Deciding(provider);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  deciding.takeLongest();
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const quiet = deciding.takeLongest();
+  const gaps: number[] = [];
+  const times: number[] = [];
+  for (let limit = 2; limit < 2 + RELOADS; limit++) {
+    // Each rule is another one.
+    write(limit);
+    const begin = performance.now();
+    deciding.takeLongest();
+    const { kind } = await provider.reload('signal');
+    times.push(performance.now() - begin);
+    gaps.push(deciding.takeLongest());
+    if (kind !== 'loaded') throw new Error(`the reload ${kind}`);
+  }
+  deciding.stop();
+  provider.stop();
+  return [
+    {
+      name: 'reload of 10,000 rules while deciding',
+      value: median(times),
+      least: Math.min(...times),
+      unit: 'ms',
+    },
+    { name: 'longest gap between decisions, no reload', value: quiet, unit: 'ms' },
+    {
+      name: 'longest gap in a reload: median, least',
+      value: median(gaps),
+      least: Math.min(...gaps),
+      unit: 'ms',
+    },
+    { name: 'longest gap in all reloads', value: Math.max(...gaps), unit: 'ms' },
+  ];
+});
+
+runCases(__filename, {
+  'load of 10,000 rules': start(false),
+  'load with escapes': start(true),
+  'reload while deciding': reload,
+});

@@ -1,0 +1,249 @@
+/* What Prometheus reads: names and values of the reference after known traffic, checked by promtool, and what the mapping file changes. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { descriptor } from '../support/decider.js';
+import { freePorts } from '../support/free-port.js';
+import { httpRequest } from '../support/http-client.js';
+import { runToEnd } from '../support/processes.js';
+import { startRedis } from '../support/redis-server.js';
+import { RlsClient } from '../support/rls-client.js';
+import { optionalToolPath } from '../support/tools.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - key: k
+    rate_limit: { unit: hour, requests_per_unit: 10 }
+    descriptors:
+      - key: sub
+        rate_limit: { unit: hour, requests_per_unit: 1 }
+        shadow_mode: true
+        descriptors:
+          - { key: deep, rate_limit: { unit: hour, requests_per_unit: 5 } }
+  - { key: each, detailed_metric: true, rate_limit: { unit: hour, requests_per_unit: 5 } }
+`;
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'weir-prometheus-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let server: WeirServer | undefined;
+let client: RlsClient;
+let port: number;
+afterEach(async () => {
+  client.close();
+  await server?.stop();
+  server = undefined;
+});
+
+async function start(env: NodeJS.ProcessEnv = {}): Promise<void> {
+  [port = 0] = await freePorts(1);
+  server = await startWeir({
+    policy: POLICY,
+    env: { USE_PROMETHEUS: 'true', PROMETHEUS_ADDR: `127.0.0.1:${port}`, ...env },
+  });
+  client = new RlsClient(server.grpcPort);
+}
+
+/** 13 hits on 10, 2 on 1 in shadow mode, 1 and 2 below; a bad request and a domain that nobody has. */
+async function traffic(): Promise<void> {
+  for (let call = 0; call < 10; call++) await client.ask('d', [descriptor(['k=x'])]);
+  await client.ask('d', [descriptor(['k=x'])], { hitsAddend: 3 });
+  await client.ask('d', [descriptor(['k=x', 'sub=y'])], { hitsAddend: 2 });
+  await client.ask('d', [descriptor(['k=x', 'sub=y', 'deep=z'])], { hitsAddend: 4 });
+  await client.ask('who', [descriptor(['k=x'])]);
+  await client.ask('', []);
+}
+
+const scrape = async (at: number, path = '/metrics'): Promise<string> => (await httpRequest(at, path)).body;
+
+/** Value of one line, by all that stands before it. */
+function value(text: string, name: string): number | undefined {
+  const line = text.split('\n').find((one) => one.startsWith(`${name} `));
+  return line === undefined ? undefined : Number(line.slice(name.length));
+}
+
+const RULE = 'ratelimit_service_rate_limit';
+
+function expectTraffic(text: string): void {
+  const k = '{domain="d",key1="k"}';
+  const sub = '{domain="d",key1="k",key2="sub"}';
+  const found = (name: string) => value(text, name);
+  expect(found(`${RULE}_total_hits${k}`)).toBe(13);
+  expect(found(`${RULE}_within_limit${k}`)).toBe(10);
+  expect(found(`${RULE}_near_limit${k}`)).toBe(2);
+  expect(found(`${RULE}_over_limit${k}`)).toBe(3);
+  expect(found(`${RULE}_shadow_mode${k}`)).toBeUndefined();
+  expect(found(`${RULE}_total_hits${sub}`)).toBe(6);
+  expect(found(`${RULE}_within_limit${sub}`)).toBe(4);
+  expect(found(`${RULE}_over_limit${sub}`)).toBe(1);
+  expect(found(`${RULE}_shadow_mode${sub}`)).toBe(1);
+  expect(found('ratelimit_service_total_requests{grpc_method="ShouldRateLimit"}')).toBe(15);
+  expect(found('ratelimit_service_response_time_seconds_count{grpc_method="ShouldRateLimit"}')).toBe(15);
+  expect(found('ratelimit_service_should_rate_limit_error{err_type="service_error"}')).toBe(1);
+  expect(found('ratelimit_service_config_load_success')).toBe(1);
+  expect(found(`${RULE}_who_domain_not_found`)).toBe(1);
+  expect(found('weir_request_duration_seconds_count')).toBe(15);
+  const seconds = found('ratelimit_service_response_time_seconds_sum{grpc_method="ShouldRateLimit"}') ?? 0;
+  expect(seconds).toBeGreaterThan(0);
+  expect(seconds).toBeCloseTo(found('weir_request_duration_seconds_sum') ?? Number.NaN, 5);
+  expect(found('weir_domain_state{domain="d",state="ok"}')).toBe(1);
+}
+
+test('PROMETHEUS_ADDR and PORT show the names and values of the reference, and those of weir', async () => {
+  await start();
+  await traffic();
+  expectTraffic(await scrape(port));
+  expectTraffic(await scrape(server?.httpPort ?? 0));
+  const away = await httpRequest(port, '/healthcheck');
+  expect(away.status).toBe(404);
+});
+
+const promtool = optionalToolPath('promtool');
+(promtool === undefined ? test.skip : test)('promtool takes what both ports show', async () => {
+  await start({ EXTRA_TAGS: 'zone:eu' });
+  await traffic();
+  // Values that must be escaped.
+  await client.ask('d', [descriptor(['each="\\\n\u00e9'])]);
+  for (const at of [port, server?.httpPort ?? 0]) {
+    const input = await scrape(at);
+    const { status, stdout, stderr } = spawnSync(promtool as string, ['check', 'metrics'], { input });
+    // 3: it parses, and there is advice on names. Those of the reference and of prom-client are what they are; ours leave nothing to advise on.
+    expect([0, 3]).toContain(status);
+    const advice = `${stdout}${stderr}`
+      .split('\n')
+      .filter((line) => line !== '' && !/^(ratelimit|nodejs)_/.test(line));
+    expect(advice).toEqual([]);
+  }
+});
+
+test('with several workers numbers add up, /stats too', async () => {
+  const redis = await startRedis();
+  await start({ WORKERS: '2', REDIS_URL: `127.0.0.1:${redis.port}` });
+  const others = [1, 2, 3].map(() => new RlsClient(server?.grpcPort ?? 0));
+  for (const other of others) await other.ask('d', [descriptor(['each=x'])]);
+  await traffic();
+  const text = await scrape(port);
+  expect(value(text, `${RULE}_total_hits{domain="d",key1="k"}`)).toBe(13);
+  expect(value(text, `${RULE}_total_hits{domain="d",key1="each_x"}`)).toBe(3);
+  expect(value(text, 'ratelimit_service_config_load_success')).toBe(1);
+  expect(value(text, 'weir_request_duration_seconds_count')).toBe(18);
+  const stats = await scrape(server?.debugPort ?? 0, '/stats');
+  expect(stats.split('\n')).toContain('ratelimit_server.ShouldRateLimit.total_requests: 18');
+  expect(stats.split('\n')).toContain('ratelimit.service.config_load_success: 1');
+  for (const other of others) other.close();
+  await client.close();
+  await server?.stop();
+  await redis.stop();
+});
+
+test('/stats shows the numbers under the names of statsd, sorted', async () => {
+  await start({ USE_PROMETHEUS: 'false' });
+  await traffic();
+  const lines = (await scrape(server?.debugPort ?? 0, '/stats')).trimEnd().split('\n');
+  expect(lines).toContain('ratelimit.service.rate_limit.d.k.total_hits: 13');
+  expect(lines).toContain('ratelimit.service.rate_limit.d.k.sub.deep.within_limit: 4');
+  expect(lines).toContain('ratelimit.service.call.should_rate_limit.service_error: 1');
+  expect(lines).toEqual([...lines].sort());
+  // Without USE_PROMETHEUS, PORT shows weir's own metrics only.
+  expect(await scrape(server?.httpPort ?? 0)).not.toContain('\nratelimit_');
+});
+
+describe('PROMETHEUS_MAPPER_YAML', () => {
+  test('takes the place of the mapping', async () => {
+    const file = join(folder, 'conf.yaml');
+    writeFileSync(
+      file,
+      `mappings:
+- match: "ratelimit.service.rate_limit.*.*.total_hits"
+  name: "hits_total"
+  labels: { where: "$1", what: "$2" }
+- match: "ratelimit_server.*.response_time"
+  name: "took_milliseconds"
+  timer_type: histogram
+  buckets: [1, 1000, 100000]
+  labels: { method: "$1" }
+- { match: ".", match_type: regex, action: drop, name: dropped }
+`,
+    );
+    await start({ PROMETHEUS_MAPPER_YAML: file, PROMETHEUS_PATH: '/elsewhere' });
+    await traffic();
+    const text = await scrape(port, '/elsewhere');
+    expect(value(text, 'hits_total{where="d",what="k"}')).toBe(13);
+    expect(value(text, 'took_milliseconds_bucket{le="100000",method="ShouldRateLimit"}')).toBe(15);
+    expect(text).not.toContain('ratelimit_');
+  });
+
+  test('that is bad ends the start with file, line and sentence', async () => {
+    const file = join(folder, 'bad.yaml');
+    writeFileSync(file, 'mappings:\n- match: "a.*"\n  nam: x\n');
+    const run = (env: NodeJS.ProcessEnv) =>
+      runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
+        bareEnvironment: true,
+        env: { USE_PROMETHEUS: '1', ...env },
+      });
+    const bad = await run({ PROMETHEUS_MAPPER_YAML: file });
+    expect(bad.code).toBe(1);
+    expect(bad.stderr).toContain(
+      `weir: ${file}:3:3: mappings[0].nam: unknown key "nam"; did you mean "name"?`,
+    );
+    const none = await run({ PROMETHEUS_MAPPER_YAML: join(folder, 'none.yaml') });
+    expect(none.stderr).toMatch(/^weir: PROMETHEUS_MAPPER_YAML: cannot read /);
+    const address = await run({ PROMETHEUS_ADDR: 'nowhere', PORT: '0', GRPC_PORT: '0', DEBUG_PORT: '0' });
+    expect(address.stderr).toBe(
+      'weir: PROMETHEUS_ADDR: "nowhere" is no address such as :9090 or 127.0.0.1:9090\n',
+    );
+  });
+});
+
+test('PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS, an address without host, DISABLE_STATS', async () => {
+  [port = 0] = await freePorts(1);
+  await start({ PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS: 'true', PROMETHEUS_ADDR: `:${port}` });
+  const serves = server?.log().find(({ msg }) => msg === 'weir serves');
+  const bound = Number(String(serves?.['prometheus']).replace(/^.*:/, ''));
+  await traffic();
+  const text = await scrape(bound);
+  const millis =
+    value(text, 'ratelimit_service_response_time_seconds_sum{grpc_method="ShouldRateLimit"}') ?? 0;
+  expect(millis).toBeCloseTo((value(text, 'weir_request_duration_seconds_sum') ?? Number.NaN) * 1000, 2);
+  await server?.stop();
+  client.close();
+  await start({ DISABLE_STATS: 'true' });
+  await expect(scrape(port)).rejects.toThrow();
+  expect(await scrape(server?.httpPort ?? 0)).not.toContain('\nratelimit_');
+});
+
+test('a flood of values in names leaves the series bounded, and the sum right', async () => {
+  await start({ METRICS_MAX_SERIES: '50' });
+  const calls = 1000;
+  for (let at = 0; at < calls; at += 100) {
+    await Promise.all(
+      Array.from({ length: 100 }, (_unused, i) => client.ask('d', [descriptor([`each=value-${at + i}`])])),
+    );
+  }
+  const text = await scrape(port);
+  const lines = text.split('\n').filter((line) => line.startsWith(`${RULE}_total_hits{`));
+  expect(lines).toHaveLength(51);
+  expect(value(text, `${RULE}_total_hits{domain="other",key1="other"}`)).toBe(calls - 50);
+});
+
+test('the log has the fields of the reference', async () => {
+  await start();
+  const [line] = (server?.log() ?? []).filter(({ msg }) => msg === 'weir serves');
+  expect(line).toMatchObject({ level: 'info', '@message': 'weir serves' });
+  expect(String(line?.['@timestamp'])).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  await server?.stop();
+  client.close();
+  await start({ USE_STATSD: 'true', STATSD_PORT: String((await freePorts(1))[0]) });
+  const warning = await waitFor('a warning', () =>
+    server?.log().find(({ msg }) => String(msg).includes('takes no metrics')),
+  );
+  expect(warning['level']).toBe('warning');
+});
