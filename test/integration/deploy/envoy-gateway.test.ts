@@ -138,8 +138,9 @@ describeXds('the service as Envoy Gateway runs it', () => {
 
     await management.setSnapshot('2', [rules(5)], NODE);
     await waitFor('the change', async () =>
-      (await ask('alice'))?.overallCode === CODE.OK ? true : undefined,
+      (await ask('nobody'))?.statuses[0]?.currentLimit?.requestsPerUnit === 5 ? true : undefined,
     );
+    expect(await ask('alice')).toMatchObject({ overallCode: CODE.OK });
     const { status, body } = await httpRequest(metricsPort, '/metrics');
     expect(status).toBe(200);
     expect(body).toMatch(
