@@ -2,12 +2,12 @@ import { type ConfigProblem, formatProblem } from '../config/config-problem.js';
 import { FilePolicyProvider, type ReloadOutcome, type ReloadReason } from '../config/file-policy-provider.js';
 import { isRefusedAtStart, type LoadedPolicies } from '../config/load-policies.js';
 import type { DomainStatus } from '../config/policy.js';
-import { ThreadPolicyLoader } from '../config/policy-loader.js';
+import { type PolicyLoader, ThreadPolicyLoader } from '../config/policy-loader.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { PolicySource } from './grpc-service.js';
 import { policyPlace } from './policy-place.js';
 import type { Settings } from './settings-table.js';
-import { StartError, type StartStopped } from './start-error.js';
+import { StartError, StartStopped } from './start-error.js';
 import { openXdsPolicies } from './xds-policies.js';
 
 /** The policies of this process, followed as their files change. */
@@ -29,11 +29,11 @@ const MAX_SHOWN = 20;
 function logProblems(log: Logger, found: Pick<LoadedPolicies, 'errors' | 'warnings' | 'domains'>): void {
   for (const warning of found.warnings.slice(0, MAX_SHOWN)) log.warn(formatProblem(warning));
   for (const error of found.errors.slice(0, MAX_SHOWN)) log.error(formatProblem(error));
-  for (const { domain, files, state } of found.domains) {
-    if (state === 'kept')
-      log.error({ domain, files }, 'the domain is bad; its last good version stays in force');
-    if (state === 'absent')
-      log.error({ domain, files }, 'the domain is bad; it is absent until it is mended');
+  const bad = found.domains.filter(({ state }) => state !== 'ok');
+  for (const { domain, files, state } of bad.slice(0, MAX_SHOWN)) {
+    const fate =
+      state === 'kept' ? 'its last good version stays in force' : 'it is absent until it is mended';
+    log.error({ domain, files }, `the domain is bad; ${fate}`);
   }
 }
 
@@ -67,7 +67,7 @@ export async function openPolicies(
   if (settings.configType === 'GRPC_XDS_SOTW') return openXdsPolicies(settings, log, stopping);
   const places = [policyPlace(settings)];
   const loader = new ThreadPolicyLoader(places, { mergeDomains: settings.mergeDomains });
-  const initial = await loader.load();
+  const initial = await firstLoad(loader, stopping);
   const refused = isRefusedAtStart(initial);
   if (refused && !settings.forceStart) throw startError(initial);
   logProblems(log, initial);
@@ -92,6 +92,22 @@ export async function openPolicies(
     onReload: (listener) => provider.onReload((outcome) => listener(outcome.kind !== 'failed')),
     close: () => provider.stop(),
   };
+}
+
+/** Rejects with {@link StartStopped} when `stopping` comes first, with {@link StartError} when nothing could be loaded at all. */
+async function firstLoad(loader: PolicyLoader, stopping: AbortSignal): Promise<LoadedPolicies> {
+  const stop = (): void => loader.close();
+  stopping.addEventListener('abort', stop);
+  try {
+    return await loader.load();
+  } catch (error) {
+    if (stopping.aborted) throw new StartStopped();
+    throw new StartError([
+      `the policies could not be loaded: ${(error as Error).message}; is there memory, and may this process start threads?`,
+    ]);
+  } finally {
+    stopping.removeEventListener('abort', stop);
+  }
 }
 
 function startError({ errors }: LoadedPolicies): StartError {
