@@ -31,6 +31,11 @@ function mappingOf(settings: Settings, log: Logger): Mapping {
   try {
     bytes = readFileSync(file);
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+      // Envoy Gateway mounts it from an optional ConfigMap, which may come later; the reference starts without it, too.
+      log.warn(`PROMETHEUS_MAPPER_YAML: ${file} does not exist; metrics are named by the default mapping`);
+      return defaultMapping(settings.prometheusMillis);
+    }
     throw new StartError([`PROMETHEUS_MAPPER_YAML: cannot read ${file}: ${(error as Error).message}`]);
   }
   const { mapping, errors, warnings } = readMappingFile(file, bytes);

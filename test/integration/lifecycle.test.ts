@@ -100,7 +100,7 @@ describe('start', () => {
     const file = join(folder, 'garbage.pem');
     writeFileSync(file, 'garbage');
     const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
-      env: { REDIS_URL: 'rediss://127.0.0.1:1', REDIS_TLS_CLIENT_CERT: file },
+      env: { REDIS_URL: 'rediss://127.0.0.1:1', REDIS_TLS_CLIENT_CERT: file, REDIS_TLS_CLIENT_KEY: file },
     });
     expect(code).toBe(1);
     expect(stderr.trim().split('\n')).toHaveLength(1);

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { descriptor } from '../support/decider.js';
 import { freePorts } from '../support/free-port.js';
+import { RawClient } from '../support/grpc-client.js';
 import { httpRequest } from '../support/http-client.js';
 import { runToEnd } from '../support/processes.js';
 import { startRedis } from '../support/redis-server.js';
@@ -147,10 +148,14 @@ test('with several workers numbers add up, /stats too', async () => {
 test('/stats shows the numbers under the names of statsd, sorted', async () => {
   await start({ USE_PROMETHEUS: 'false' });
   await traffic();
+  const health = new RawClient(`127.0.0.1:${server?.grpcPort}`);
+  expect((await health.unary('/grpc.health.v1.Health/Check', new Uint8Array())).code).toBe(0);
+  health.close();
   const lines = (await scrape(server?.debugPort ?? 0, '/stats')).trimEnd().split('\n');
   expect(lines).toContain('ratelimit.service.rate_limit.d.k.total_hits: 13');
   expect(lines).toContain('ratelimit.service.rate_limit.d.k.sub.deep.within_limit: 4');
   expect(lines).toContain('ratelimit.service.call.should_rate_limit.service_error: 1');
+  expect(lines).toContain('ratelimit_server.Check.total_requests: 1');
   expect(lines).toEqual([...lines].sort());
   // Without USE_PROMETHEUS, PORT shows weir's own metrics only.
   expect(await scrape(server?.httpPort ?? 0)).not.toContain('\nratelimit_');

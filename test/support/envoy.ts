@@ -50,6 +50,42 @@ export async function validateEnvoy(bootstrap: string): Promise<{ good: boolean;
   return { good: code === 0, output: stdout + stderr };
 }
 
+/** Starts Envoy with a bootstrap, which is removed when it ends. */
+function launch(bootstrap: string): StartedProcess {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-envoy-'));
+  const path = join(folder, 'envoy.yaml');
+  writeFileSync(path, bootstrap);
+  const started = startProcess(toolPath('envoy'), [
+    ...['-c', path, '--concurrency', '2', '--disable-hot-restart', '--log-level', 'warning'],
+  ]);
+  void started.exited.then(() => rmSync(folder, { recursive: true, force: true }));
+  return started;
+}
+
+/** Waits until Envoy is ready; rejects with what it printed when it ends, or takes too long. */
+async function untilReady(started: StartedProcess, ready: () => Promise<true | undefined>): Promise<void> {
+  try {
+    await waitFor('Envoy to be ready', async () => (started.isRunning() ? ready() : true));
+    if (!started.isRunning()) throw new Error('Envoy ended');
+  } catch (error) {
+    await started.stop('SIGKILL');
+    throw new Error(`${(error as Error).message}; it printed:\n${started.lines().join('\n')}`);
+  }
+}
+
+const isReady = async (adminPort: number) =>
+  (await httpRequest(adminPort, '/ready')).status === 200 ? true : undefined;
+
+/** Starts a real Envoy with a bootstrap of the test's own, and waits until it serves. */
+export async function startEnvoyWith(
+  bootstrap: string,
+  adminPort: number,
+): Promise<{ stop(): Promise<Exit> }> {
+  const started = launch(bootstrap);
+  await untilReady(started, () => isReady(adminPort));
+  return { stop: () => started.stop() };
+}
+
 /** Starts a real Envoy with a shipped bootstrap whose addresses are put on loopback, and waits until it serves. */
 export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyServer> {
   const [port = 0, adminPort = 0] = await freePorts(2);
@@ -60,30 +96,16 @@ export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyServer> {
     ['address: weir, port_value: 8081', `address: 127.0.0.1, port_value: ${options.weirPort}`],
     ...(options.changes ?? []),
   ]);
-  const folder = mkdtempSync(join(tmpdir(), 'weir-envoy-'));
-  const path = join(folder, 'envoy.yaml');
-  writeFileSync(path, text);
-  const started = startProcess(toolPath('envoy'), [
-    ...['-c', path, '--concurrency', '2', '--disable-hot-restart', '--log-level', 'warning'],
-  ]);
-  void started.exited.then(() => rmSync(folder, { recursive: true, force: true }));
+  const started = launch(text);
 
   const stat = async (name: string) => {
     const { body } = await httpRequest(adminPort, `/stats?filter=^${name.replaceAll('.', '\\.')}$`);
     return Number(body.trim().split(': ')[1] ?? 0);
   };
   const weirIsHealthy = async () => (await stat('cluster.weir.membership_healthy')) > 0;
-  const ready = async () => {
-    if (!started.isRunning()) return true;
-    if ((await httpRequest(adminPort, '/ready')).status !== 200) return undefined;
+  await untilReady(started, async () => {
+    if ((await isReady(adminPort)) === undefined) return undefined;
     return options.untilWeirServes === false || (await weirIsHealthy()) ? true : undefined;
-  };
-  try {
-    await waitFor('Envoy to be ready', ready);
-    if (!started.isRunning()) throw new Error('Envoy ended');
-  } catch (error) {
-    await started.stop('SIGKILL');
-    throw new Error(`${(error as Error).message}; it printed:\n${started.lines().join('\n')}`);
-  }
+  });
   return { port, adminPort, process: started, weirIsHealthy, stat, stop: () => started.stop() };
 }

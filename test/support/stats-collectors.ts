@@ -24,12 +24,15 @@ function sumOf(lines: readonly string[], name: string, tags: string): number {
 /** Listens on TCP as statsd does. */
 export async function collectTcp(port = 0): Promise<StatsCollector & { cut(): void }> {
   const sockets = new Set<Socket>();
-  let text = '';
+  const whole: string[] = [];
   const server = createServer((socket) => {
+    let rest = '';
     sockets.add(socket);
     socket.setEncoding('utf8');
     socket.on('data', (chunk) => {
-      text += chunk;
+      const lines = `${rest}${chunk}`.split('\n');
+      rest = lines.pop() ?? '';
+      whole.push(...lines);
     });
     socket.on('error', () => {});
     socket.once('close', () => sockets.delete(socket));
@@ -37,7 +40,7 @@ export async function collectTcp(port = 0): Promise<StatsCollector & { cut(): vo
   await new Promise<void>((resolve) => {
     server.listen(port, '127.0.0.1', resolve);
   });
-  const lines = () => text.split('\n').slice(0, -1);
+  const lines = () => whole;
   const cut = () => {
     for (const socket of sockets) socket.destroy();
   };

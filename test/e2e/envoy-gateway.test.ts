@@ -1,0 +1,166 @@
+/* Envoy as Envoy Gateway configures it, in front of the service as Envoy Gateway runs it. */
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
+import { startEnvoyWith } from '../support/envoy.js';
+import { ALWAYS, DOMAIN, GatewayPod, NODE, PROMETHEUS, ROUTE, rules } from '../support/envoy-gateway.js';
+import { freePorts } from '../support/free-port.js';
+import { headersLike, httpRequest } from '../support/http-client.js';
+import { startRedis } from '../support/redis-server.js';
+import { optionalToolPath } from '../support/tools.js';
+import { waitFor } from '../support/wait-for.js';
+
+const V3 = 'type.googleapis.com/envoy.extensions';
+
+/** The parts of a listener, route and cluster that concern rate limits, as its translator writes them; certificates come from files here. */
+function bootstrap(
+  pod: GatewayPod,
+  at: Record<'port' | 'adminPort' | 'upstreamPort' | 'grpcPort', number>,
+): string {
+  const address = (port: number) => ({ socket_address: { address: '127.0.0.1', port_value: port } });
+  const endpoints = (cluster: string, port: number) => ({
+    cluster_name: cluster,
+    endpoints: [{ lb_endpoints: [{ endpoint: { address: address(port) } }] }],
+  });
+  const manager = {
+    '@type': `${V3}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
+    stat_prefix: 'http',
+    route_config: {
+      virtual_hosts: [
+        {
+          name: 'eg/http/*',
+          domains: ['*'],
+          routes: [
+            {
+              match: { prefix: '/' },
+              route: { cluster: 'backend' },
+              typed_per_filter_config: {
+                'envoy.filters.http.ratelimit': {
+                  '@type': `${V3}.filters.http.ratelimit.v3.RateLimitPerRoute`,
+                  domain: DOMAIN,
+                  rate_limits: [
+                    {
+                      actions: [
+                        { generic_key: { descriptor_key: ROUTE, descriptor_value: ROUTE } },
+                        { request_headers: { header_name: 'x-user-id', descriptor_key: 'rule-0-match-0' } },
+                      ],
+                    },
+                  ],
+                },
+              },
+            },
+          ],
+        },
+      ],
+    },
+    http_filters: [
+      {
+        name: 'envoy.filters.http.ratelimit',
+        typed_config: {
+          '@type': `${V3}.filters.http.ratelimit.v3.RateLimit`,
+          domain: DOMAIN,
+          disable_x_envoy_ratelimited_header: true,
+          enable_x_ratelimit_headers: 'DRAFT_VERSION_03',
+          // Patience that a busy machine may need, and no request that passes for want of an answer.
+          timeout: '10s',
+          failure_mode_deny: true,
+          rate_limit_service: {
+            transport_api_version: 'V3',
+            grpc_service: { envoy_grpc: { cluster_name: 'ratelimit_cluster' } },
+          },
+        },
+      },
+      {
+        name: 'envoy.filters.http.router',
+        typed_config: { '@type': `${V3}.filters.http.router.v3.Router` },
+      },
+    ],
+  };
+  const ratelimit = {
+    name: 'ratelimit_cluster',
+    type: 'STATIC',
+    connect_timeout: '10s',
+    load_assignment: endpoints('ratelimit_cluster', at.grpcPort),
+    // No ALPN and no health check: that is how it is.
+    transport_socket: {
+      name: 'envoy.transport_sockets.tls',
+      typed_config: {
+        '@type': `${V3}.transport_sockets.tls.v3.UpstreamTlsContext`,
+        common_tls_context: {
+          tls_certificates: [
+            { certificate_chain: { filename: pod.certs.cert }, private_key: { filename: pod.certs.key } },
+          ],
+          tls_params: { tls_maximum_protocol_version: 'TLSv1_3' },
+          validation_context: { trusted_ca: { filename: pod.certs.ca } },
+        },
+      },
+    },
+    typed_extension_protocol_options: {
+      'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
+        '@type': `${V3}.upstreams.http.v3.HttpProtocolOptions`,
+        explicit_http_config: {
+          http2_protocol_options: {
+            initial_connection_window_size: 1_048_576,
+            initial_stream_window_size: 65_536,
+          },
+        },
+      },
+    },
+  };
+  const filters = [{ name: 'envoy.filters.network.http_connection_manager', typed_config: manager }];
+  return JSON.stringify({
+    admin: { address: address(at.adminPort) },
+    static_resources: {
+      listeners: [{ name: 'eg/http', address: address(at.port), filter_chains: [{ filters }] }],
+      clusters: [
+        ratelimit,
+        { name: 'backend', type: 'STATIC', load_assignment: endpoints('backend', at.upstreamPort) },
+      ],
+    },
+  });
+}
+
+const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip : describe;
+
+describeXds('Envoy Gateway with the image of weir', () => {
+  const stops: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const stop of stops.splice(0).reverse()) await stop();
+  });
+
+  test('limits what a BackendTrafficPolicy says, with headers of Envoy, once', async () => {
+    const pod = new GatewayPod();
+    stops.push(() => pod.root.remove());
+    const redis = await startRedis();
+    stops.push(() => redis.stop());
+    const upstream = await startEchoUpstream(0);
+    stops.push(() => upstream.server.close());
+    const [port = 0, adminPort = 0, xdsPort = 0, metricsPort = 0] = await freePorts(4);
+    const management = await pod.startManagement(xdsPort);
+    stops.push(() => management.stop());
+    await management.setSnapshot('1', [rules(3)], NODE);
+    const service = await pod.start(
+      { ...ALWAYS, ...PROMETHEUS },
+      { xdsPort, redisPort: redis.port },
+      { PROMETHEUS_ADDR: `:${metricsPort}` },
+    );
+    stops.push(() => service.process.stop());
+    const { grpcPort } = service;
+    const envoy = await startEnvoyWith(
+      bootstrap(pod, { port, adminPort, upstreamPort: upstream.port, grpcPort }),
+      adminPort,
+    );
+    stops.push(() => envoy.stop());
+
+    const get = (user: string) => httpRequest(port, '/', { headers: { 'x-user-id': user } });
+    const first = await waitFor('the rules', async () => {
+      const answer = await get('alice');
+      return headersLike(answer, 'x-ratelimit-limit').length > 0 ? answer : undefined;
+    });
+    expect(first.status).toBe(200);
+    expect(headersLike(first, 'x-ratelimit')).toHaveLength(3);
+    expect(headersLike(first, 'x-ratelimit').join()).toContain('3, 3;w=3600');
+    expect([(await get('alice')).status, (await get('alice')).status]).toEqual([200, 200]);
+    expect((await get('alice')).status).toBe(429);
+    expect((await get('bob')).status).toBe(200);
+  }, 60_000);
+});

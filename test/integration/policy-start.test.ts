@@ -1,0 +1,170 @@
+/* Where a started server finds its policies, and what it does when they are bad. */
+import { mkdirSync, rmSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { STATUS } from '../../src/grpc/grpc-server.js';
+import { descriptor } from '../support/decider.js';
+import { httpRequest } from '../support/http-client.js';
+import { RlsClient } from '../support/rls-client.js';
+import { TempDir } from '../support/temp-dir.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir.js';
+
+let dir: TempDir;
+let server: WeirServer | undefined;
+beforeEach(() => {
+  dir = new TempDir();
+});
+afterEach(async () => {
+  await server?.stop();
+  server = undefined;
+  dir.remove();
+});
+
+interface Detail {
+  readonly status: string;
+  readonly policy: {
+    readonly domains: readonly { domain: string; state: string }[];
+    readonly lastReload: string;
+  };
+}
+
+async function detail(): Promise<Detail> {
+  const { body } = await httpRequest((server as WeirServer).httpPort, '/healthcheck?detail');
+  return JSON.parse(body) as Detail;
+}
+
+/** Those in force. */
+async function domains(): Promise<string> {
+  const { policy } = await detail();
+  return policy.domains.flatMap(({ domain, state }) => (state === 'absent' ? [] : [domain])).join();
+}
+
+const untilDomains = (expected: string): Promise<unknown> =>
+  waitFor(`the domains ${expected}`, async () => (await domains()) === expected || undefined);
+
+/** Starts a server that must end by itself; resolves with what it printed. */
+async function refused(env: NodeJS.ProcessEnv): Promise<string> {
+  const ended = await startWeir({ env, untilHealthy: false });
+  expect(await ended.process.exited).toEqual({ code: 1, signal: null });
+  return ended.process.lines().join('\n').replaceAll(dir.path, '');
+}
+
+test("the reference's variables, as Istio's sample sets them", async () => {
+  dir.write('ratelimit/config/config.yaml', 'domain: a\n');
+  dir.write('ratelimit/config/.hidden', 'no policy');
+  server = await startWeir({
+    env: {
+      RUNTIME_ROOT: dir.path,
+      RUNTIME_SUBDIRECTORY: 'ratelimit',
+      RUNTIME_WATCH_ROOT: 'false',
+      RUNTIME_IGNOREDOTFILES: 'true',
+      USE_STATSD: 'false',
+    },
+  });
+  expect(await domains()).toBe('a');
+  dir.write('ratelimit/config/more', 'domain: b\n');
+  await untilDomains('a,b');
+});
+
+test('MERGE_DOMAIN_CONFIG decides whether two files may hold one domain', async () => {
+  for (const key of ['x', 'y']) {
+    dir.write(
+      `config/${key}`,
+      `domain: a\ndescriptors: [{ key: ${key}, rate_limit: { unlimited: true } }]\n`,
+    );
+  }
+  const env = { RUNTIME_ROOT: dir.path };
+  expect(await refused(env)).toMatch(/MERGE_DOMAIN_CONFIG/);
+  server = await startWeir({ env: { ...env, MERGE_DOMAIN_CONFIG: 'true' } });
+  expect(await domains()).toBe('a');
+});
+
+describe('a start', () => {
+  test('with no good domain is refused, with all errors', async () => {
+    dir.write('a.yaml', 'domain: a\nphase: never\n');
+    dir.write('b.yaml', 'domain: [\n');
+    const said = await refused({ CONFIG_PATH: dir.path });
+    expect(said).toMatch(/\/a\.yaml:2:8: phase: /);
+    expect(said).toMatch(/\/b\.yaml:\d+:\d+: this is not valid YAML/);
+  });
+
+  test('without the directory is refused, with its path and variables', async () => {
+    expect(await refused({ RUNTIME_ROOT: dir.join('nowhere') })).toContain(
+      '"/nowhere/config" does not exist; RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY leads there',
+    );
+  });
+
+  test('with a good domain beside a bad one serves the good one, and says so', async () => {
+    dir.write('good.yaml', 'domain: good\n');
+    dir.write('bad.yaml', 'domain: bad\nphase: never\n');
+    server = await startWeir({ env: { CONFIG_PATH: dir.path } });
+    expect(await detail()).toMatchObject({ status: 'SERVING', policy: { lastReload: 'error' } });
+    expect(await domains()).toBe('good');
+    expect(server.log()).toContainEqual(
+      expect.objectContaining({
+        domain: 'bad',
+        files: [dir.join('bad.yaml')],
+        msg: 'the domain is bad; it is absent until it is mended',
+      }),
+    );
+    dir.write('bad.yaml', 'domain: bad\n');
+    await untilDomains('bad,good');
+    expect((await detail()).policy.lastReload).toBe('ok');
+  });
+
+  test('with an empty directory serves no domain', async () => {
+    mkdirSync(dir.join('config'));
+    server = await startWeir({ env: { RUNTIME_ROOT: dir.path } });
+    expect(await domains()).toBe('');
+    dir.write('config/a', 'domain: a\n');
+    await untilDomains('a');
+  });
+
+  test('that is forced answers with an error until a domain is good', async () => {
+    server = await startWeir({
+      env: { RUNTIME_ROOT: dir.path, FORCE_START_WITHOUT_INITIAL_CONFIG: 'true' },
+      untilHealthy: false,
+    });
+    const { process: started, grpcPort } = server;
+    await waitFor(
+      'the port',
+      () => started.lines().some((line) => line.includes('weir serves')) || undefined,
+    );
+    const client = new RlsClient(grpcPort);
+    try {
+      const before = await client.ask('a', [descriptor(['k=v'])]);
+      expect(before).toMatchObject({
+        code: STATUS.UNAVAILABLE,
+        details: 'no rate limit configuration loaded',
+      });
+      dir.write('config/bad', 'domain: a\nphase: never\n');
+      dir.write('config/a', 'domain: b\n');
+      await waitFor(
+        'an answer',
+        async () => (await client.ask('a', [descriptor(['k=v'])])).code === 0 || undefined,
+      );
+      expect(await domains()).toBe('b');
+      rmSync(dir.join('config/bad'));
+      await waitFor('no error', async () => (await detail()).policy.lastReload === 'ok' || undefined);
+    } finally {
+      client.close();
+    }
+  });
+});
+
+test('SIGHUP reloads bad files: the good domain beside changes, the bad one stays', async () => {
+  dir.write('a.yaml', 'domain: a\n');
+  dir.write('b.yaml', 'domain: b\n');
+  server = await startWeir({ env: { CONFIG_PATH: dir.path } });
+  dir.write('a.yaml', 'domain: a\nphase: never\n');
+  dir.write('b.yaml', 'domain: b2\n');
+  server.process.signal('SIGHUP');
+  await untilDomains('a,b2');
+  await waitFor(
+    'the log',
+    () =>
+      server?.log().some(({ domain, msg }) => domain === 'a' && String(msg).includes('last good version')) ||
+      undefined,
+  );
+  expect((await httpRequest(server.httpPort, '/healthcheck')).body).toBe('OK');
+});

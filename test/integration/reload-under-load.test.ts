@@ -1,0 +1,129 @@
+/* Policies that change while requests are decided without a pause: every answer is of one version, and every version is met. */
+import { renameSync, symlinkSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { CODE } from '../../src/codec/messages.js';
+import { STATUS } from '../../src/grpc/grpc-server.js';
+import { descriptor } from '../support/decider.js';
+import { type RedisServer, startRedis } from '../support/redis-server.js';
+import { RlsClient } from '../support/rls-client.js';
+import { TempDir } from '../support/temp-dir.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir.js';
+
+/** Enough that a policy takes many slices to build. */
+const RULES = 600;
+const FLIPS = 8;
+
+let dir: TempDir;
+let redis: RedisServer | undefined;
+let server: WeirServer | undefined;
+let client: RlsClient | undefined;
+beforeEach(() => {
+  dir = new TempDir();
+});
+afterEach(async () => {
+  client?.close();
+  await server?.stop();
+  await redis?.stop();
+  redis = undefined;
+  dir.remove();
+});
+
+/** The first and the last rule have the same limit, which tells the version. */
+function policyText(limit: number): string {
+  const nodes = Array.from(
+    { length: RULES },
+    (_, i) => `  - { key: k, value: v${i}, rate_limit: { unit: year, requests_per_unit: ${limit} } }`,
+  );
+  return `domain: d\ndescriptors:\n${nodes.join('\n')}\n`;
+}
+
+/** Writes a release, and makes it the one in force in one step. */
+function publish(limit: number): void {
+  dir.write(`release-${limit}/config/first.yaml`, policyText(limit));
+  // A domain that never changes, beside the one that does.
+  dir.write(
+    `release-${limit}/config/same.yaml`,
+    'domain: same\ndescriptors: [{ key: k, rate_limit: { unlimited: true } }]\n',
+  );
+  symlinkSync(`release-${limit}`, dir.join('next'));
+  renameSync(dir.join('next'), dir.join('current'));
+}
+
+const REQUEST = [descriptor(['k=v0']), descriptor([`k=v${RULES - 1}`])];
+
+/** The limits that one answer tells. */
+async function ask(): Promise<readonly (number | undefined)[]> {
+  const { code, response } = await (client as RlsClient).ask('d', REQUEST);
+  expect({ code, overall: response?.overallCode }).toEqual({ code: STATUS.OK, overall: CODE.OK });
+  return (response?.statuses ?? []).map(({ currentLimit }) => currentLimit?.requestsPerUnit);
+}
+
+describe.each([
+  ['one process', {}],
+  ['two workers', { WORKERS: '2' }],
+])('%s', (_name, env: NodeJS.ProcessEnv) => {
+  test('no decision sees half a policy', async () => {
+    if (env['WORKERS'] !== undefined) redis = await startRedis();
+    publish(1_000_000);
+    server = await startWeir({
+      env: {
+        RUNTIME_ROOT: dir.join('current'),
+        ...(redis && { REDIS_URL: `127.0.0.1:${redis.port}` }),
+        ...env,
+      },
+    });
+    client = new RlsClient(server.grpcPort);
+    const seen = new Set<number | undefined>();
+    let done = false;
+    const asking = Array.from({ length: 4 }, async () => {
+      while (!done) {
+        const [first, last] = await ask();
+        expect(last).toBe(first);
+        seen.add(first);
+      }
+    });
+    const flipping = async (): Promise<void> => {
+      for (let limit = 1_000_001; limit <= 1_000_000 + FLIPS; limit++) {
+        publish(limit);
+        await waitFor(`version ${limit}`, () => seen.has(limit) || undefined, 60_000);
+      }
+    };
+    try {
+      await Promise.race([flipping(), Promise.all(asking)]);
+    } finally {
+      done = true;
+      await Promise.allSettled(asking);
+    }
+    expect(seen.size).toBe(FLIPS + 1);
+    const other = await client.ask('same', [descriptor(['k=x'])]);
+    expect(other.response?.statuses[0]?.code).toBe(CODE.OK);
+  }, 120_000);
+});
+
+test('a worker that starts while policies change has all of the latest', async () => {
+  redis = await startRedis();
+  publish(1);
+  server = await startWeir({
+    env: {
+      RUNTIME_ROOT: dir.join('current'),
+      WORKERS: '2',
+      REDIS_URL: `127.0.0.1:${redis.port}`,
+      LOG_LEVEL: 'info',
+    },
+  });
+  const detail = await fetch(`http://127.0.0.1:${server.httpPort}/healthcheck?detail`);
+  const { workers } = (await detail.json()) as { workers: { pid: number }[] };
+  for (const { pid } of workers) process.kill(pid, 'SIGKILL');
+  publish(5);
+  await waitFor(
+    'the policy of the new workers',
+    async () => {
+      client?.close();
+      client = new RlsClient((server as WeirServer).grpcPort);
+      const { response } = await client.ask('d', [descriptor(['k=v0'])], { timeoutMs: 5000 });
+      return response?.statuses[0]?.currentLimit?.requestsPerUnit === 5 || undefined;
+    },
+    90_000,
+  );
+}, 120_000);

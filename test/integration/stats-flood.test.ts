@@ -1,0 +1,98 @@
+/* Hundreds of thousands of distinct values and unknown domains: statistics of every kind stay bounded, and so does the memory of the process. */
+import { readFileSync } from 'node:fs';
+import { expect, test } from '@jest/globals';
+import { descriptor } from '../support/decider.js';
+import { freePorts } from '../support/free-port.js';
+import { httpRequest } from '../support/http-client.js';
+import { RlsClient } from '../support/rls-client.js';
+import { collectTcp } from '../support/stats-collectors.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir } from '../support/weir.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - { key: each, detailed_metric: true, rate_limit: { unit: hour, requests_per_unit: 5 } }
+  - { key: plain, rate_limit: { unit: hour, requests_per_unit: 5 } }
+`;
+const VALUES = 200_000;
+const DOMAINS = 20_000;
+const SERIES = 1000;
+/** Node.js itself, buckets and series, several times over. */
+const MOST_KIB = 500 * 1024;
+
+/** Calls `work` with each of 0 to `count` - 1, some at a time. */
+async function inParallel(
+  count: number,
+  workers: number,
+  work: (at: number) => Promise<unknown>,
+): Promise<void> {
+  let next = 0;
+  const run = async () => {
+    while (next < count) await work(next++);
+  };
+  await Promise.all(Array.from({ length: workers }, run));
+}
+
+function residentKib(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+}
+
+test('no caller makes more series, or memory, than allowed', async () => {
+  const collector = await collectTcp();
+  const [port = 0] = await freePorts(1);
+  const server = await startWeir({
+    policy: POLICY,
+    env: {
+      METRICS_MAX_SERIES: String(SERIES),
+      MEMORY_MAX_BUCKETS: '10000',
+      USE_STATSD: 'true',
+      STATSD_HOST: '127.0.0.1',
+      STATSD_PORT: String(collector.port),
+      STATS_FLUSH_INTERVAL: '200ms',
+      USE_PROMETHEUS: 'true',
+      PROMETHEUS_ADDR: `127.0.0.1:${port}`,
+    },
+  });
+  const client = new RlsClient(server.grpcPort);
+  const perCall = 1000;
+  // Half of the values enter a name by detailed_metric, half by a limit override.
+  await inParallel(VALUES / perCall, 4, (call) =>
+    client.ask(
+      'd',
+      Array.from({ length: perCall }, (_unused, i) => {
+        const value = call * perCall + i;
+        return i % 2 === 0
+          ? descriptor([`each=${value}`])
+          : descriptor([`plain=${value}`], { limit: { requestsPerUnit: 7, unit: 3 } });
+      }),
+    ),
+  );
+  await inParallel(DOMAINS, 100, (at) => client.ask(`domain-${at}`, [descriptor(['k=v'])]));
+
+  const other = 'ratelimit.service.rate_limit.other';
+  await waitFor('all domains to be told', () =>
+    collector.sum(`${other}.domain_not_found`) >= DOMAINS - SERIES ? true : undefined,
+  );
+  const names = new Set(collector.lines().map((line) => line.slice(0, line.indexOf(':'))));
+  // A rule's series has up to seven counters, of which these calls count two.
+  expect(names.size).toBeLessThan(2 * (SERIES + 2) + 100);
+  let total = 0;
+  for (const line of collector.lines()) {
+    const hits = /\.total_hits:(\d+)\|c$/.exec(line);
+    if (hits !== null) total += Number(hits[1]);
+  }
+  expect(total).toBe(VALUES);
+
+  for (const at of [port, server.httpPort]) {
+    const { body } = await httpRequest(at, '/metrics');
+    expect(
+      body.split('\n').filter((line) => line.startsWith('ratelimit_service_rate_limit')).length,
+    ).toBeLessThan(2 * (SERIES + 2));
+    expect(body.split('\n').filter((line) => line.startsWith('weir_')).length).toBeLessThan(2 * SERIES + 500);
+  }
+  expect(residentKib(server.process.pid)).toBeLessThan(MOST_KIB);
+  client.close();
+  await server.stop();
+  await collector.close();
+}, 300_000);
