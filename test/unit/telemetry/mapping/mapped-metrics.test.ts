@@ -74,6 +74,20 @@ test('a second reading shows the sum, not twice the sum', async () => {
   );
 });
 
+test('what is gone from the statistics is gone from the metrics', async () => {
+  const { stats, registry } = create();
+  let active = true;
+  stats.readFrom({
+    pools: () => (active ? [{ name: 'redis_pool', active: 1, opened: 1, closed: 0 }] : []),
+    localCache: () => undefined,
+  });
+  expect(await registry.metrics()).toContain('ratelimit_redis_pool_cx_active 1');
+  active = false;
+  expect(await registry.metrics()).not.toContain('cx_active');
+  active = true;
+  expect(await registry.metrics()).toContain('ratelimit_redis_pool_cx_active 1');
+});
+
 test('durations become a histogram in seconds, extra tags labels', async () => {
   const { stats, registry } = create(defaultMapping(false), [['my-zone', 'eu']]);
   stats.durations('ShouldRateLimit').ended(7000);

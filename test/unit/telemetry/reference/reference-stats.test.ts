@@ -142,6 +142,25 @@ describe('the statistics of the reference', () => {
     ]);
   });
 
+  test('rules that are no more make room for new ones, and what they counted last is still told', () => {
+    const { stats } = create(2, ['d.a', 'd.b']);
+    stats.counted('d.a', false, TAKE, OK, false);
+    stats.counted('d.b', false, TAKE, OK, false);
+    stats.rulesAre(() => ['d.b', 'd.c', 'd.d']);
+    stats.counted('d.c', false, TAKE, OK, false);
+    stats.counted('d.d', false, TAKE, OK, false);
+    stats.counted('d.b', false, TAKE, OK, false);
+    const hits = (names: readonly string[]) => names.filter((name) => name.endsWith('total_hits'));
+    expect(hits(Object.keys(all(stats)))).toEqual([
+      'ratelimit.service.rate_limit.d.b.total_hits',
+      'ratelimit.service.rate_limit.d.c.total_hits',
+      'ratelimit.service.rate_limit.other.other.total_hits',
+    ]);
+    const told: string[] = [];
+    for (const series of stats.takeChanged()) series.takeDeltas((name) => told.push(name));
+    expect(hits(told)).toContain('ratelimit.service.rate_limit.d.a.total_hits');
+  });
+
   test('names that callers make very long count as other', () => {
     const { stats } = create(10);
     stats.counted(`d.${'x'.repeat(10_000)}`, true, TAKE, OK, false);
