@@ -70,7 +70,7 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   },
   optional_integer: (text, max) => (text === '' ? good(undefined) : parsers.integer(text, max)),
   number: (text, max = Number.MAX_SAFE_INTEGER) => {
-    const value = /^\+?(\d+\.?\d*|\.\d+)$/.test(text) ? Number(text) : Number.NaN;
+    const value = /^\+?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
     return value >= 0 && value <= max ? good(value) : bad(`a number from 0 to ${max}`);
   },
   boolean: (text) => {

@@ -86,7 +86,7 @@ test('the types of new settings', () => {
     EXTRA_TAGS: 'zone:eu, team=edge,url:http://x',
     USE_DOG_STATSD_MOGRIFIERS: 'TAG, OTHER',
     LOCAL_CACHE_SIZE_IN_BYTES: '0',
-    NEAR_LIMIT_RATIO: '.75',
+    NEAR_LIMIT_RATIO: '7.5e-1',
     REDIS_STARTUP_MAX_INTERVAL: '90s',
   });
   expect(read.ok && read.settings).toMatchObject({

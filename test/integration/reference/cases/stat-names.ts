@@ -315,7 +315,6 @@ export const STAT_NAMES: readonly ReferenceCase[] = [
   },
   {
     name: 'names hold spaces as they are',
-    todo: 'spaces become underscores',
     rules: `
   - key: user-agent
     value: My App

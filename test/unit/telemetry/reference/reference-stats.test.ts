@@ -44,7 +44,7 @@ describe('names', () => {
     ['d.k_1.2.3', 'd.k_1.2.3'],
     ['d.k_1.2.3.4567.8', 'd.k_1_2_3_4567.8'],
     ['a\nforged', 'a_forged'],
-    ['tab\tand blank', 'tab_and_blank'],
+    ['tab\tand blank', 'tab_and blank'],
   ])('%j becomes %j', (name, sanitised) => {
     expect(sanitiseStatName(name)).toBe(sanitised);
   });
