@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { type ConfigProblem, type ProblemList, WHOLE_FILE } from './config-problem.js';
 import type { DomainStatus, PolicySet } from './policy.js';
 import { expandPaths, messageOf, type PolicyPlace, readRegularFile } from './policy-paths.js';
@@ -73,8 +73,9 @@ export function loadPolicies(
     warnings.push({ file, ...WHOLE_FILE, path: '', message });
     return false;
   });
-  const lost = filesBelow(
+  const lost = lostFiles(
     pathErrors.map(({ file }) => file),
+    opened.flatMap(({ file, digest }) => (digest === '' ? [file] : [])),
     previous.memory,
   );
   const readFile = (file: string): Uint8Array => reader.read(file);
@@ -168,13 +169,26 @@ function openPolicyFile(file: string, reader: FileReader): LoadedSource {
   return { file, opened: openFile(file, bytes), digest: reader.digestOf(file) };
 }
 
-/** The files of the load before that lie at or below `paths`, or beside them, as `config.yaml` does beside `config`. */
-function filesBelow(paths: readonly string[], memory: LoadMemory): readonly string[] {
-  const below = (file: string): boolean =>
-    paths.some(
-      (path) => file === path || ['/', '.'].some((next) => file.startsWith(path.replace(/\/$/, '') + next)),
-    );
-  return [...memory.domainOf.keys()].filter(below);
+/**
+ * The files of the load before that cannot be looked for: at or below places and directories that cannot be listed, or beside them, as
+ * `config.yaml` is beside `config`; and below what cannot be read, which may have been a directory, such as a link that leads nowhere now.
+ */
+function lostFiles(
+  unlisted: readonly string[],
+  unread: readonly string[],
+  memory: LoadMemory,
+): readonly string[] {
+  const gone = new Set([...unlisted, ...unread].map((path) => resolve(path)));
+  const unlistedPaths = new Set(unlisted.map((path) => resolve(path)));
+  const beside = [...unlistedPaths].map((path) => `${path}.`);
+  return [...memory.domainOf.keys()].filter((file) => {
+    const path = resolve(file);
+    if (unlistedPaths.has(path) || beside.some((start) => path.startsWith(start))) return true;
+    for (let above = dirname(path); above !== dirname(above); above = dirname(above)) {
+      if (gone.has(above)) return true;
+    }
+    return false;
+  });
 }
 
 function sha256(content: string | Uint8Array): string {

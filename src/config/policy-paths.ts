@@ -1,6 +1,7 @@
 import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type ConfigProblem, WHOLE_FILE } from './config-problem.js';
+import { atOnce } from './turns.js';
 import { MAX_FILE_BYTES } from './yaml-document.js';
 
 /**
@@ -38,12 +39,24 @@ export function pathOfPlace(place: PolicyPlace): string {
   return typeof place === 'string' ? place : place.directory;
 }
 
+/** After so many entries a listing yields: each may be a system call. */
+const ENTRIES_PER_TURN = 64;
+
 /** The policy files of all places, each once. What cannot be listed goes into `errors`, what is left out against expectation into `warnings`. */
 export function expandPaths(
   places: readonly PolicyPlace[],
   errors: ConfigProblem[],
   warnings: ConfigProblem[] = [],
 ): readonly PolicyPath[] {
+  return atOnce(expandPathsInSteps(places, errors, warnings));
+}
+
+/** {@link expandPaths}, which yields after every few files. */
+export function* expandPathsInSteps(
+  places: readonly PolicyPlace[],
+  errors: ConfigProblem[],
+  warnings: ConfigProblem[] = [],
+): Generator<void, readonly PolicyPath[]> {
   const found = new Map<string, PolicyPath>();
   const add = (file: string, listed: boolean): void => {
     if (!found.has(resolve(file))) found.set(resolve(file), { file, listed });
@@ -51,21 +64,21 @@ export function expandPaths(
   for (const place of places) {
     try {
       if (typeof place !== 'string') {
-        const walk = walkLayout(place);
+        const walk = yield* walkLayout(place);
         for (const file of walk.files) add(file, true);
+        errors.push(...walk.errors);
         warnings.push(...walk.warnings);
       } else if (!statSync(place).isDirectory()) add(place, false);
-      else for (const name of policyNames(place)) add(join(place, name), true);
+      else for (const name of yield* policyNames(place)) add(join(place, name), true);
     } catch (error) {
-      errors.push({
-        file: pathOfPlace(place),
-        ...WHOLE_FILE,
-        path: '',
-        message: listingSentence(place, error),
-      });
+      errors.push(problemAt(pathOfPlace(place), listingSentence(place, error)));
     }
   }
   return [...found.values()];
+}
+
+function problemAt(file: string, message: string): ConfigProblem {
+  return { file, ...WHOLE_FILE, path: '', message };
 }
 
 function listingSentence(place: PolicyPlace, error: unknown): string {
@@ -81,52 +94,76 @@ export interface WalkedLayout {
   readonly files: readonly string[];
   /** Directories that were read, `directory` first. */
   readonly directories: readonly string[];
+  /** Directories below that cannot be read; what lies beside them is there all the same. */
+  readonly errors: readonly ConfigProblem[];
   readonly warnings: readonly ConfigProblem[];
 }
 
-/** Lists a runtime layout. Throws what the file system says of `directory`; directories below that cannot be read are an error alike. */
-export function walkLayout(layout: RuntimeLayout): WalkedLayout {
-  const walk = { files: [] as string[], directories: [] as string[], warnings: [] as ConfigProblem[] };
+/** Lists a runtime layout; yields after every few entries. Throws what the file system says of `directory` itself. */
+export function* walkLayout(layout: RuntimeLayout): Generator<void, WalkedLayout> {
+  const walk: Walk = { files: [], directories: [], errors: [], warnings: [], entries: 0 };
   const { directory } = layout;
   const parent = dirname(directory);
   const beside = layout.beside
     ? entriesOf(parent).filter(({ name }) => name.startsWith(`${basename(directory)}.`))
     : [];
   if (beside.length === 0 || statSync(directory, { throwIfNoEntry: false }) !== undefined) {
-    walkDirectory(directory, layout, walk);
+    yield* walkDirectory(directory, layout, walk);
   }
-  for (const entry of beside) addEntry(parent, entry, layout, walk);
+  for (const entry of beside) yield* addEntry(parent, entry, layout, walk);
   return walk;
 }
 
 interface Walk {
   readonly files: string[];
   readonly directories: string[];
+  readonly errors: ConfigProblem[];
   readonly warnings: ConfigProblem[];
+  /** How many were looked at. */
+  entries: number;
 }
 
-function walkDirectory(directory: string, layout: RuntimeLayout, walk: Walk): void {
+function* walkDirectory(directory: string, layout: RuntimeLayout, walk: Walk): Generator<void, void> {
   const entries = readdirSync(directory, { withFileTypes: true });
   walk.directories.push(directory);
-  for (const entry of sorted(entries)) addEntry(directory, entry, layout, walk);
+  for (const entry of sorted(entries)) yield* addEntry(directory, entry, layout, walk);
 }
 
-function addEntry(directory: string, entry: Dirent, layout: RuntimeLayout, walk: Walk): void {
+function* addEntry(
+  directory: string,
+  entry: Dirent,
+  layout: RuntimeLayout,
+  walk: Walk,
+): Generator<void, void> {
+  if (++walk.entries % ENTRIES_PER_TURN === 0) yield;
   const { name } = entry;
   if (layout.ignoreDotFiles && name.startsWith('.')) return;
   const path = join(directory, name);
-  const leadsTo = entry.isSymbolicLink() ? statSync(path, { throwIfNoEntry: false }) : entry;
-  if (leadsTo?.isDirectory() !== true) {
+  if (!(entry.isSymbolicLink() ? leadsToDirectory(path) : entry.isDirectory())) {
     walk.files.push(path);
     return;
   }
   if (name.startsWith('..')) return;
-  if (!entry.isSymbolicLink() || isPublished(directory, path)) {
-    walkDirectory(path, layout, walk);
+  try {
+    if (!entry.isSymbolicLink() || isPublished(directory, path)) {
+      yield* walkDirectory(path, layout, walk);
+      return;
+    }
+  } catch (error) {
+    walk.errors.push(problemAt(path, messageOf(error, path)));
     return;
   }
   const message = 'the link to a directory is not followed; put the directory here, or links to its files';
-  walk.warnings.push({ file: path, ...WHOLE_FILE, path: '', message });
+  walk.warnings.push(problemAt(path, message));
+}
+
+/** One that leads nowhere, to itself, or out of reach counts as a file: reading it says so, and the others do not suffer. */
+function leadsToDirectory(link: string): boolean {
+  try {
+    return statSync(link).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 /** Whether a link leads into what Kubernetes keeps in this very directory, as it does for paths with a `/` in a volume's items. */
@@ -147,12 +184,19 @@ function sorted(entries: Dirent[]): Dirent[] {
   return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Names of the policy files in a directory that CONFIG_PATH names, sorted by code units so that every machine agrees. */
-export function policyNames(directory: string): readonly string[] {
-  return readdirSync(directory)
-    .filter((name) => /\.ya?ml$/.test(name) && !name.startsWith('.'))
-    .filter((name) => statSync(join(directory, name), { throwIfNoEntry: false })?.isDirectory() !== true)
-    .sort();
+/** Names of the policy files in a directory that CONFIG_PATH names, by code units; yields after every few. */
+function* policyNames(directory: string): Generator<void, readonly string[]> {
+  const names: string[] = [];
+  for (const [i, entry] of sorted(readdirSync(directory, { withFileTypes: true })).entries()) {
+    if (i % ENTRIES_PER_TURN === ENTRIES_PER_TURN - 1) yield;
+    const { name } = entry;
+    if (!/\.ya?ml$/.test(name) || name.startsWith('.')) continue;
+    const isDirectory = entry.isSymbolicLink()
+      ? leadsToDirectory(join(directory, name))
+      : entry.isDirectory();
+    if (!isDirectory) names.push(name);
+  }
+  return names;
 }
 
 /** Reads a file, but no pipe or device, which could block for ever, and nothing too large to be a policy. Throws an Error with a sentence. */

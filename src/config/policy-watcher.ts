@@ -1,6 +1,6 @@
 import { type FSWatcher, statSync, watch } from 'node:fs';
 import { basename } from 'node:path';
-import { expandPaths, type PolicyPlace, pathOfPlace } from './policy-paths.js';
+import { expandPathsInSteps, type PolicyPlace, pathOfPlace } from './policy-paths.js';
 import { atOnce, inTurns } from './turns.js';
 import { WatchPlan } from './watch-plan.js';
 
@@ -52,7 +52,7 @@ export class PolicyWatcher {
 
   private *armSteps(files: readonly string[]): Generator<void, void> {
     const plan = new WatchPlan();
-    for (const place of this.places) plan.addPlace(place);
+    for (const place of this.places) yield* plan.addPlace(place);
     for (const [i, file] of files.entries()) {
       if (i % FILES_PER_TURN === FILES_PER_TURN - 1) yield;
       plan.addFile(file);
@@ -65,7 +65,7 @@ export class PolicyWatcher {
   }
 
   private *fingerprintSteps(files: readonly string[]): Generator<void, string> {
-    const listed = expandPaths(this.places, []).map(({ file }) => file);
+    const listed = (yield* expandPathsInSteps(this.places, [])).map(({ file }) => file);
     const parts = this.places.map((place) => identityOf(pathOfPlace(place), true));
     for (const [i, file] of [...new Set([...listed, ...files])].entries()) {
       if (i % FILES_PER_TURN === FILES_PER_TURN - 1) yield;
@@ -106,7 +106,10 @@ export class PolicyWatcher {
 
   private changed(directory: string, name: string | null): void {
     // A watched directory tells its own removal under its own name.
-    if (name === null || name === basename(directory) || this.plan.counts(directory, name)) this.onChange();
+    const isOwn = name === basename(directory);
+    // What takes its place may have its very number: the watcher would pass for one of that.
+    if (isOwn) this.unwatch(directory);
+    if (name === null || isOwn || this.plan.counts(directory, name)) this.onChange();
   }
 }
 

@@ -19,8 +19,8 @@ export class WatchPlan {
   /** Paths looked at, and whether something is there. */
   private readonly visited = new Map<string, boolean>();
 
-  /** Adds a place: its own name, and what may come to lie in it. */
-  addPlace(place: PolicyPlace): void {
+  /** Adds a place: its own name, and what may come to lie in it. Yields after every few files that lie there. */
+  *addPlace(place: PolicyPlace): Generator<void, void> {
     if (typeof place === 'string') {
       this.addFile(place);
       if (isDirectory(place)) this.filter(resolve(place), (name) => /\.ya?ml$/.test(name));
@@ -32,7 +32,7 @@ export class WatchPlan {
       const prefix = `${basename(directory)}.`;
       this.filter(dirname(directory), (name) => name.startsWith(prefix));
     }
-    for (const each of directoriesOf(place)) {
+    for (const each of yield* directoriesOf(place)) {
       this.addFile(each);
       this.filter(resolve(each), (name) => !place.ignoreDotFiles || !name.startsWith('.'));
     }
@@ -103,9 +103,9 @@ function isDirectory(path: string): boolean {
   }
 }
 
-function directoriesOf(place: Exclude<PolicyPlace, string>): readonly string[] {
+function* directoriesOf(place: Exclude<PolicyPlace, string>): Generator<void, readonly string[]> {
   try {
-    return walkLayout(place).directories;
+    return (yield* walkLayout(place)).directories;
   } catch {
     return [];
   }

@@ -4,6 +4,7 @@ import {
   chmodSync,
   mkdirSync,
   renameSync,
+  rmdirSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -204,6 +205,17 @@ describe.each(WAYS)('%s', (_name, options) => {
     appendFileSync(file, '  { key: half }');
     appendFileSync(file, ' ]\n');
     await untilDomains('grown');
+  });
+
+  test('a directory removed and made again at once, which may get its number again', async () => {
+    mkdirSync(dir.join('policies'));
+    await follow([dir.join('policies')], options);
+    await provider.settled();
+    rmdirSync(dir.join('policies'));
+    dir.write('policies/b.yaml', 'domain: b\n');
+    await untilDomains('b');
+    dir.write('policies/c.yaml', 'domain: c\n');
+    await untilDomains('b,c');
   });
 
   test('a directory that goes, with the one above it, and comes back', async () => {

@@ -1,7 +1,8 @@
-import { rmSync } from 'node:fs';
+import { rmSync, symlinkSync } from 'node:fs';
+import { relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../src/config/config-problem.js';
-import { isRefusedAtStart } from '../../../src/config/load-policies.js';
+import { isRefusedAtStart, loadPolicies } from '../../../src/config/load-policies.js';
 import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../../support/policy-dir.js';
 
 let policies: PolicyDir;
@@ -118,6 +119,28 @@ test('a directory that cannot be listed loses nothing; one that is empty has no 
   dir.write('a.yaml', '');
   expect(statesOf(policies.load({}))).toEqual(['a: kept 1']);
   expect(statesOf(policies.load({ 'a.yaml': undefined }))).toEqual([]);
+});
+
+test('so does a directory that was named in another way', () => {
+  const { dir } = policies;
+  const place = `./${relative(process.cwd(), dir.path)}/`;
+  dir.write('a.yaml', goodFile('a', 1));
+  const before = loadPolicies([place]);
+  rmSync(dir.path, { recursive: true });
+  expect(statesOf(loadPolicies([place], {}, before))).toEqual(['a: kept 1']);
+});
+
+test('what lies behind a link to a directory stays while the link leads nowhere', () => {
+  const { dir } = policies;
+  const place = { directory: dir.path, setting: 'RUNTIME_ROOT', beside: false, ignoreDotFiles: false };
+  dir.write('..v1/team/a.yaml', goodFile('a', 1));
+  dir.write('top.yaml', goodFile('top', 1));
+  symlinkSync('..v1', dir.join('..data'));
+  symlinkSync('..data/team', dir.join('team'));
+  const before = loadPolicies([place]);
+  expect(statesOf(before)).toEqual(['a: ok 1', 'top: ok 1']);
+  rmSync(dir.join('..data'));
+  expect(statesOf(loadPolicies([place], {}, before))).toEqual(['a: kept 1', 'top: ok 1']);
 });
 
 describe('domains that move', () => {

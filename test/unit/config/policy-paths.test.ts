@@ -1,9 +1,10 @@
-import { mkdirSync, symlinkSync } from 'node:fs';
-import { relative } from 'node:path';
+import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
+import { dirname, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type ConfigProblem, formatProblem } from '../../../src/config/config-problem.js';
 import { loadPolicies } from '../../../src/config/load-policies.js';
-import { expandPaths, type RuntimeLayout } from '../../../src/config/policy-paths.js';
+import { expandPaths, expandPathsInSteps, type RuntimeLayout } from '../../../src/config/policy-paths.js';
+import { WatchPlan } from '../../../src/config/watch-plan.js';
 import { TempDir } from '../../support/temp-dir.js';
 
 let dir: TempDir;
@@ -27,6 +28,18 @@ function listed(options: Partial<RuntimeLayout> = {}): { files: string[]; said: 
     files: found.map(({ file }) => relative(dir.join('root'), file)),
     said: [...errors, ...warnings].map((problem) => formatProblem(problem).replaceAll(dir.path, '')),
   };
+}
+
+/** Runs `work` as a user whom file modes stop. */
+function asNobody<T>(work: () => T): T {
+  if (process.geteuid?.() !== 0) return work();
+  chmodSync(dir.path, 0o755);
+  process.seteuid?.(65534);
+  try {
+    return work();
+  } finally {
+    process.seteuid?.(0);
+  }
 }
 
 /** A volume as Kubernetes mounts a ConfigMap: files in a directory of their own, and links to them. */
@@ -98,6 +111,39 @@ describe('the layout of the reference', () => {
     ]);
   });
 
+  test('a link that leads to itself is a file that cannot be read', () => {
+    dir.write('root/config/good.yaml', 'domain: good\n');
+    symlinkSync('loop.yaml', dir.join('root/config/loop.yaml'));
+    for (const place of [layout(), dir.join('root/config')]) {
+      const { policySet, errors } = loadPolicies([place]);
+      expect([...policySet.domains.keys()]).toEqual(['good']);
+      expect(errors.map(({ message }) => message)).toEqual([
+        `"${dir.join('root/config/loop.yaml')}" cannot be read (ELOOP); check the path`,
+      ]);
+    }
+  });
+
+  test('a directory below that cannot be read takes no file beside it down', () => {
+    dir.write('root/config/good.yaml', 'domain: good\n');
+    mkdirSync(dir.join('root/config/lost+found'), { mode: 0 });
+    const { policySet, errors } = asNobody(() => loadPolicies([layout()]));
+    expect([...policySet.domains.keys()]).toEqual(['good']);
+    const path = dir.join('root/config/lost+found');
+    expect(errors.map(formatProblem)).toEqual([
+      `${path}: "${path}" cannot be read (permission denied); check its owner and mode`,
+    ]);
+  });
+
+  test('what lies in a directory below that cannot be read stays as it was', () => {
+    const file = dir.write('root/config/team/a.yaml', 'domain: a\n');
+    const before = loadPolicies([layout()]);
+    chmodSync(dirname(file), 0);
+    const { policySet, domains } = asNobody(() => loadPolicies([layout()], {}, before));
+    chmodSync(dirname(file), 0o755);
+    expect(policySet.domains.get('a')).toBe(before.policySet.domains.get('a'));
+    expect(domains).toEqual([{ domain: 'a', files: [file], state: 'kept' }]);
+  });
+
   test('what begins with the name of the directory and a dot counts, too, as with RUNTIME_WATCH_ROOT there', () => {
     dir.write('root/config.yaml', '');
     dir.write('root/config.d/b.yaml', '');
@@ -122,4 +168,12 @@ describe('the layout of the reference', () => {
     mkdirSync(dir.join('root/config'), { recursive: true });
     expect(loadPolicies([layout()])).toMatchObject({ errors: [], warnings: [], files: [] });
   });
+});
+
+test('a listing of many files pauses again and again, so that decisions need not wait for all of it', () => {
+  for (let i = 0; i < 300; i++) dir.write(`root/config/${i}.yaml`, '');
+  for (const place of [layout(), dir.join('root/config')]) {
+    expect([...expandPathsInSteps([place], [])].length).toBeGreaterThanOrEqual(4);
+  }
+  expect([...new WatchPlan().addPlace(layout())].length).toBeGreaterThanOrEqual(4);
 });
