@@ -189,6 +189,8 @@ export class WorkerPool {
   }
 
   #receive(slot: Slot, worker: Worker, message: FromWorker): void {
+    // What a worker said last may be read after its end is known: its numbers are kept by then, and the slot is another's.
+    if (slot.worker !== worker && message.kind !== 'failed') return;
     switch (message.kind) {
       case 'ready':
         if (!this.#closing) worker.send(this.#options.start());

@@ -145,7 +145,7 @@ export class MappedMetrics {
     const family = this.#family(mapped, type);
     if (family === undefined) return null;
     const labels = { ...this.#labels, ...mapped.labels };
-    const key = JSON.stringify(labels);
+    const key = labelsKey(labels);
     let sample = family.samples.get(key);
     if (sample === undefined) {
       sample = { labels, value: 0, reading: 0 };
@@ -158,7 +158,7 @@ export class MappedMetrics {
     const family = this.#family(mapped, mapped.observer.kind);
     if (family === undefined) return undefined;
     const labels = { ...this.#labels, ...mapped.labels };
-    const key = JSON.stringify(labels);
+    const key = labelsKey(labels);
     let observer = family.observers.get(key);
     if (observer === undefined) {
       const { quantiles, now } = this.#options;
@@ -177,4 +177,9 @@ export class MappedMetrics {
     }
     return family.type === type ? family : undefined;
   }
+}
+
+/** The same for the same labels, in whatever order rules of a mapping name them. */
+function labelsKey(labels: Readonly<Record<string, string>>): string {
+  return JSON.stringify(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)));
 }

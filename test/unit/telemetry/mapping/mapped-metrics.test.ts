@@ -156,3 +156,16 @@ test('families of several processes add up, whatever their labels', async () => 
   expect(text).toContain('total_hits{domain="d",key1="k",key2="s"} 2\n');
   expect(text).toContain('response_time_seconds_count{grpc_method="ShouldRateLimit"} 2');
 });
+
+test('rules that name the same labels in another order add to one series', async () => {
+  const { stats, registry } = create(
+    mappingOf(`
+mappings:
+- { match: "ratelimit.service.rate_limit.*.*.total_hits", name: hits, labels: { domain: "$1", key: "$2" } }
+- { match: "ratelimit.service.rate_limit.*.*.within_limit", name: hits, labels: { key: "$2", domain: "$1" } }
+`),
+  );
+  stats.counted('d.k', false, TAKE, OK, false);
+  const text = await registry.metrics();
+  expect(text.split('\n').filter((line) => line.startsWith('hits{'))).toHaveLength(1);
+});
