@@ -22,19 +22,21 @@ export interface Policies extends PolicySource {
   close(): void;
 }
 
-/** Most errors of a reload that are shown one by one; weir check-config prints all. */
+/** Most errors, and bad domains, of a reload that are shown one by one; weir check-config prints all. */
 const MAX_SHOWN = 20;
 
 /** What is wrong, and what becomes of the domains that it is wrong with. */
 function logProblems(log: Logger, found: Pick<LoadedPolicies, 'errors' | 'warnings' | 'domains'>): void {
   for (const warning of found.warnings.slice(0, MAX_SHOWN)) log.warn(formatProblem(warning));
   for (const error of found.errors.slice(0, MAX_SHOWN)) log.error(formatProblem(error));
-  for (const { domain, files, state } of found.domains) {
+  const bad = found.domains.filter(({ state }) => state !== 'ok');
+  for (const { domain, files, state } of bad.slice(0, MAX_SHOWN)) {
     if (state === 'kept')
       log.error({ domain, files }, 'the domain is bad; its last good version stays in force');
-    if (state === 'absent')
-      log.error({ domain, files }, 'the domain is bad; it is absent until it is mended');
+    else log.error({ domain, files }, 'the domain is bad; it is absent until it is mended');
   }
+  if (bad.length > MAX_SHOWN)
+    log.error({ bad: bad.length }, 'more domains are bad; /rlconfig?format=json on the debug port names all');
 }
 
 function logOutcome(log: Logger, outcome: ReloadOutcome): void {
