@@ -248,5 +248,5 @@ export class FilePolicyProvider {
 /** Names what failed, contents included, to tell a new failure from the same one met again. */
 function failureOf(loaded: LoadedPolicies): string {
   if (loaded.errors.length === 0) return '';
-  return [loaded.policySet.version, ...loaded.errors.map(formatProblem)].join('\n');
+  return [loaded.contents, ...loaded.errors.map(formatProblem)].join('\n');
 }

@@ -28,6 +28,8 @@ export interface LoadedPolicies {
   readonly warnings: readonly ConfigProblem[];
   /** Every file that was read or should have been: policies and key tables, as named by the user or found. */
   readonly files: readonly string[];
+  /** A digest of all that was read, good or bad: tells another attempt from the same one met again. */
+  readonly contents: string;
   /** For the next load. */
   readonly memory: LoadMemory;
 }
@@ -81,7 +83,7 @@ export function loadPolicies(
   const readFile = (file: string): Uint8Array => reader.read(file);
   const tableDigest = (file: string): string => reader.digestOf(file);
   const settled = settleDomains(sources, lost, { ...options, readFile, tableDigest }, previous);
-  return loadedOf(settled, sources, { errors: pathErrors, warnings }, reader.files);
+  return loadedOf(settled, sources, { errors: pathErrors, warnings }, reader);
 }
 
 /**
@@ -104,15 +106,18 @@ export function loadDocuments(
     throw new Error(`"${file}" is not read, as the policy is no file; write the table under "sha256"`);
   };
   const settled = settleDomains(sources, [], { ...options, readFile, tableDigest: () => '' }, previous);
-  const names = sources.map(({ file }) => file);
-  return loadedOf(settled, sources, { errors: [], warnings: [] }, names);
+  const read = {
+    files: sources.map(({ file }) => file),
+    contents: sha256(sources.map(({ digest }) => digest).join()),
+  };
+  return loadedOf(settled, sources, { errors: [], warnings: [] }, read);
 }
 
 function loadedOf(
   settled: SettledDomains,
   sources: readonly LoadedSource[],
   first: { readonly errors: readonly ConfigProblem[]; readonly warnings: readonly ConfigProblem[] },
-  files: readonly string[],
+  read: Pick<LoadedPolicies, 'files' | 'contents'>,
 ): LoadedPolicies {
   const lists: readonly ProblemList[] = [
     ...sources.map(({ opened }) => opened.problems),
@@ -123,7 +128,8 @@ function loadedOf(
     domains: settled.domains,
     errors: [...first.errors, ...lists.flatMap(({ errors }) => errors)],
     warnings: [...first.warnings, ...lists.flatMap(({ warnings }) => warnings)],
-    files: [...new Set(files)],
+    files: [...new Set(read.files)],
+    contents: read.contents,
     memory: settled.memory,
   };
 }
@@ -140,22 +146,28 @@ function canonical(value: YamlValue): unknown {
 /** Reads each file once for one load. */
 class FileReader {
   readonly files: string[] = [];
-  private readonly contents = new Map<string, Uint8Array>();
+  private readonly known = new Map<string, Uint8Array>();
+  private readonly digests = new Map<string, string>();
 
   /** Throws an Error with a sentence when the file cannot be read. */
   read(file: string): Uint8Array {
     this.files.push(file);
-    const known = this.contents.get(file);
+    const known = this.known.get(file);
     if (known !== undefined) return known;
     const bytes = readRegularFile(file);
-    this.contents.set(file, bytes);
+    this.known.set(file, bytes);
+    this.digests.set(file, sha256(bytes));
     return bytes;
   }
 
   /** Digest of a file that was read; '' of one that could not be. */
   digestOf(file: string): string {
-    const bytes = this.contents.get(file);
-    return bytes === undefined ? '' : sha256(bytes);
+    return this.digests.get(file) ?? '';
+  }
+
+  /** Digest of all files. */
+  get contents(): string {
+    return sha256(JSON.stringify([...this.digests]));
   }
 }
 

@@ -25,7 +25,7 @@ export function inForceOf(previous: PreviousPolicies | undefined): InForce {
 /** One part of what a load gave. */
 export type LoadItem =
   | PolicyItem
-  | { readonly kind: 'version'; readonly version: string }
+  | { readonly kind: 'version'; readonly version: string; readonly contents: string }
   | { readonly kind: 'status'; readonly status: DomainStatus }
   | { readonly kind: 'error' | 'warning'; readonly problem: ConfigProblem }
   | { readonly kind: 'file'; readonly file: string }
@@ -58,7 +58,7 @@ export function* itemsOfLoad(
   const loaded = load(
     memory === undefined ? undefined : { policySet: { domains: standIns, version: '' }, memory },
   );
-  yield { kind: 'version', version: loaded.policySet.version };
+  yield { kind: 'version', version: loaded.policySet.version, contents: loaded.contents };
   for (const problem of loaded.errors) yield { kind: 'error', problem };
   for (const problem of loaded.warnings) yield { kind: 'warning', problem };
   for (const file of loaded.files) yield { kind: 'file', file };
@@ -96,6 +96,7 @@ export class LoadBuilder {
   private readonly domainOf = new Map<string, string>();
   private readonly digests = new Map<string, string>();
   private version = '';
+  private contents = '';
 
   /** `inForce` is what the request named. */
   constructor(inForce: PolicySet | undefined) {
@@ -107,6 +108,7 @@ export class LoadBuilder {
     switch (item.kind) {
       case 'version':
         this.version = item.version;
+        this.contents = item.contents;
         break;
       case 'status':
         this.domains.push(item.status);
@@ -137,6 +139,7 @@ export class LoadBuilder {
       errors: this.errors,
       warnings: this.warnings,
       files: this.files,
+      contents: this.contents,
       domains: this.domains,
       memory: { domainOf: this.domainOf, digests: this.digests },
     };

@@ -157,7 +157,8 @@ function compileClaim(
 
 const NOTHING: CompiledDomain = { policy: undefined, tableFiles: [] };
 
-function reportDuplicates(domain: string, { sources, broken }: Claim): void {
+function reportDuplicates(fullName: string, { sources, broken }: Claim): void {
+  const domain = fullName.slice(0, 200);
   const remedy = 'give a domain one file, or set MERGE_DOMAIN_CONFIG=true';
   sources.forEach(({ root }, i) => {
     const first = sources[0] as PolicySource;

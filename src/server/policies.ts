@@ -22,7 +22,7 @@ export interface Policies extends PolicySource {
   close(): void;
 }
 
-/** Most errors of a reload that are shown one by one; weir check-config prints all. */
+/** Most errors, and bad domains, of a reload that are shown one by one; weir check-config prints all. */
 const MAX_SHOWN = 20;
 
 /** What is wrong, and what becomes of the domains that it is wrong with. */
@@ -35,6 +35,8 @@ function logProblems(log: Logger, found: Pick<LoadedPolicies, 'errors' | 'warnin
       state === 'kept' ? 'its last good version stays in force' : 'it is absent until it is mended';
     log.error({ domain, files }, `the domain is bad; ${fate}`);
   }
+  if (bad.length > MAX_SHOWN)
+    log.error({ bad: bad.length }, 'more domains are bad; /rlconfig?format=json on the debug port names all');
 }
 
 function logOutcome(log: Logger, outcome: ReloadOutcome): void {

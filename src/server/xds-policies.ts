@@ -17,6 +17,8 @@ import { XdsCredentials, xdsServerName } from './xds-credentials.js';
 const DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 /** Most problems of one update that are logged, and told the management server, one by one. */
 const MAX_SHOWN = 20;
+/** So much of a name or version is logged: the management server may send megabytes. */
+const MAX_LOGGED = 200;
 /** How often a start that waits for its first configuration says so. */
 const WAITING_MS = 10_000;
 
@@ -94,7 +96,11 @@ class XdsPolicies implements Policies {
       connected: () => this.#onConnected(),
       lost: (reason, pauseMs) => this.#onLost(reason, pauseMs),
       failed: (error) => this.#onFailed(error),
-      ignored: (typeUrl) => log.warn({ server: this.#server, typeUrl }, 'resources that were not asked for'),
+      ignored: (typeUrl) =>
+        log.warn(
+          { server: this.#server, typeUrl: typeUrl.slice(0, MAX_LOGGED) },
+          'resources that were not asked for',
+        ),
     });
   }
 
@@ -135,8 +141,9 @@ class XdsPolicies implements Policies {
     for (const warning of loaded.warnings.slice(0, MAX_SHOWN)) this.#log.warn(formatProblem(warning));
     const { errors } = loaded;
     this.#errors = errors;
-    if (errors.length === 0) this.#accept(version, loaded);
-    else this.#reject(version, loaded);
+    const named = version.slice(0, MAX_LOGGED);
+    if (errors.length === 0) this.#accept(named, loaded);
+    else this.#reject(named, loaded);
     for (const listener of this.#listeners) listener(errors.length === 0);
     return errors.length === 0 ? undefined : rejection(errors);
   }

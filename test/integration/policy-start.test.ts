@@ -112,6 +112,17 @@ describe('a start', () => {
     expect((await detail()).policy.lastReload).toBe('ok');
   });
 
+  test('with many bad domains names some of them, and says how many there are', async () => {
+    dir.write('good.yaml', 'domain: good\n');
+    for (let i = 0; i < 30; i++) dir.write(`bad${i}.yaml`, `domain: bad${i}\nphase: never\n`);
+    server = await startWeir({ env: { CONFIG_PATH: dir.path } });
+    const lines = server.log().filter(({ msg }) => String(msg).startsWith('the domain is bad'));
+    expect(lines.length).toBe(20);
+    expect(server.log()).toContainEqual(
+      expect.objectContaining({ bad: 30, msg: expect.stringContaining('/rlconfig?format=json') }),
+    );
+  });
+
   test('with an empty directory serves no domain', async () => {
     mkdirSync(dir.join('config'));
     server = await startWeir({ env: { RUNTIME_ROOT: dir.path } });

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { AdsStream } from '../../src/config/xds/ads-stream.js';
 import { createDiscoveryCodec } from '../../src/config/xds/discovery.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
+import { AdsServer } from '../support/ads-server.js';
 import { CertificateAuthority } from '../support/certificates.js';
 import { freePorts } from '../support/free-port.js';
 import { httpRequest } from '../support/http-client.js';
@@ -41,6 +42,16 @@ async function isListening(port: number): Promise<boolean> {
 const LOST = 'lost the management server';
 const UNREACHABLE = 'cannot reach the management server';
 const WAITING = 'waiting for the first configuration of the management server';
+
+test('of what a management server sends without being asked little is logged', async () => {
+  const server = await new AdsServer().start();
+  opened.push(() => server.stop());
+  const weir = await xdsWeir(server.port);
+  const peer = await waitFor('the stream', () => server.peers[0]);
+  peer.send({ versionInfo: '1', nonce: '1', typeUrl: 'x'.repeat(1_000_000), resources: [] });
+  const line = await untilLogged(weir, 'resources that were not asked for');
+  expect(String(line['typeUrl']).length).toBe(200);
+});
 
 describeXds('a lost management server', () => {
   test('the configuration stays; pauses grow; the one that takes its place is told what is in force', async () => {

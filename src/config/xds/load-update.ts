@@ -9,6 +9,9 @@ import type { YamlValue } from '../yaml-document.js';
 import { type DiscoveryCodec, RATE_LIMIT_CONFIG_TYPE, type Resource } from './discovery.js';
 import { toDocument } from './rate-limit-config.js';
 
+/** So much of a resource's name stands in messages. */
+const MAX_NAME = 200;
+
 /**
  * Checks and compiles the resources of one update, as files of a directory are. Messages name a resource by its name, one without a name by
  * its place. `previous` is what the last good update gave. Never throws: everything wrong is in `errors`, and then nothing of the rest is to
@@ -33,7 +36,8 @@ export function loadUpdate(
     }
     try {
       const config = codec.decodeConfig(resource.value);
-      sources.push({ name: config.name === '' ? place : config.name, document: toDocument(config) });
+      const name = config.name.slice(0, MAX_NAME) || place;
+      sources.push({ name, document: toDocument(config) });
     } catch (error) {
       refuse(
         `its bytes are no RateLimitConfig (${(error as Error).message}); send one as protobuf encodes it`,

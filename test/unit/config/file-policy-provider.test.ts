@@ -104,10 +104,14 @@ test('a bad file keeps the old policy and tells all errors, once', async () => {
   expect(kinds()).toEqual(['poll failed']);
   expect(outcomes[0]?.errors).toHaveLength(2);
   expect(domainsOf(provided)).toEqual(['a']);
-  // Another mistake is news.
+  // Another attempt is news, even where it makes the same mistakes.
+  dir.write('a.yaml', 'domain:\nphase: x # mended?\n');
+  await poll();
+  expect(outcomes[1]?.errors).toEqual(outcomes[0]?.errors);
+  // So is another mistake.
   dir.write('a.yaml', 'domain: [\n');
   await poll();
-  expect(kinds()).toEqual(['poll failed', 'poll failed']);
+  expect(kinds()).toEqual(['poll failed', 'poll failed', 'poll failed']);
 });
 
 test('the end of a failure is told, even when the old content is back', async () => {

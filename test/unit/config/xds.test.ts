@@ -167,6 +167,13 @@ describe('an update', () => {
     expect(errors.map(formatProblem)).toEqual([expect.stringMatching(/^resource 2: domain: /)]);
   });
 
+  test('whose names are long is rejected in few words, which go back to the management server', () => {
+    const long = 'n'.repeat(100_000);
+    const { errors } = load(config(`${long}a`, long), config(`${long}b`, long), config(long, ''));
+    expect(errors.length).toBeGreaterThanOrEqual(2);
+    for (const error of errors) expect(formatProblem(error).length).toBeLessThan(1000);
+  });
+
   test('holds only what was asked for', () => {
     const value = encodeConfig(config('a', 'one')).bytes;
     const other = { typeUrl: 'type.googleapis.com/envoy.config.cluster.v3.Cluster', value };
