@@ -1,3 +1,4 @@
+import { type RedisPlace, readRedisAddress } from './redis-address-settings.js';
 import { SETTINGS, type Settings } from './settings-table.js';
 
 /** The names of variables that are set, on the command line or in the environment. */
@@ -74,6 +75,16 @@ function refuseRedis(
     settings.perSecond && settings.perSecondType !== 'single',
     `REDIS_PERSECOND_TYPE: ${LATER_TOPOLOGIES.replaceAll('REDIS_', 'REDIS_PERSECOND_')}`,
   );
+  for (const place of placesOf(settings)) {
+    const address = readRedisAddress(place);
+    if (typeof address === 'string') refuse(true, address);
+  }
+  // The hash tag of a Redis Cluster is what stands in the first braces of a key, and must be ours.
+  refuse(
+    !noUrl && settings.cacheKeyPrefix.includes('{'),
+    'CACHE_KEY_PREFIX: it holds "{", which in a Redis Cluster begins what chooses the node: weir puts the tenant there, so ' +
+      'that all its buckets are decided at once; choose a prefix without "{"',
+  );
   for (const [name, value] of [
     ['REDIS_POOL_ON_EMPTY_BEHAVIOR', settings.redisPoolOnEmpty],
     ['REDIS_PERSECOND_POOL_ON_EMPTY_BEHAVIOR', settings.perSecondPoolOnEmpty],
@@ -91,6 +102,28 @@ function refuseRedis(
     settings.perSecondAuth !== '' && settings.perSecondAuthFile !== '',
     'REDIS_PERSECOND_AUTH_FILE: REDIS_PERSECOND_AUTH is set, too; unset one of them',
   );
+}
+
+/** Where one Redis is said to be, for each; not of topologies that are refused anyway. */
+function placesOf(settings: Settings): readonly RedisPlace[] {
+  const { redisUrl, redisType, redisSocketType, redisTls } = settings;
+  if (redisUrl === '') return [];
+  const { perSecond, perSecondUrl, perSecondType, perSecondSocketType, perSecondTls } = settings;
+  return [
+    ...(redisType === 'single'
+      ? [{ variable: 'REDIS', url: redisUrl, socketType: redisSocketType, tls: redisTls } as const]
+      : []),
+    ...(perSecond && perSecondType === 'single'
+      ? [
+          {
+            variable: 'REDIS_PERSECOND',
+            url: perSecondUrl,
+            socketType: perSecondSocketType,
+            tls: perSecondTls,
+          } as const,
+        ]
+      : []),
+  ];
 }
 
 /** What a variable is about that is off here unless it is set, and on in the reference. */

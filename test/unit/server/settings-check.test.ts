@@ -26,6 +26,17 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
     /^REDIS_PERSECOND_TIMEOUT: 0 is no limit/,
   ],
   ['statistics all the time', { STATS_FLUSH_INTERVAL: '0' }, /^STATS_FLUSH_INTERVAL: 0 ends the reference/],
+  [
+    'no address',
+    { REDIS_URL: 'redis:port', REDIS_AUTH: 'geheim' },
+    /^REDIS_URL: Redis address cannot be read; /,
+  ],
+  [
+    'a second one',
+    { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'a,b', REDIS_PERSECOND_SOCKET_TYPE: 'tcp' },
+    /^REDIS_PERSECOND_URL, REDIS_PERSECOND_SOCKET_TYPE: Redis address: several/,
+  ],
+  ['a hash tag', { ...REDIS, CACHE_KEY_PREFIX: '{a}' }, /^CACHE_KEY_PREFIX: it holds "\{"/],
   ['a cluster', { ...REDIS, REDIS_TYPE: 'CLUSTER' }, /^REDIS_TYPE: .* set REDIS_TYPE=SINGLE$/],
   ['sentinels', { ...REDIS, REDIS_TYPE: 'sentinel' }, /^REDIS_TYPE:/],
   [
