@@ -45,8 +45,8 @@ const WAITING = 'waiting for the first configuration of the management server';
 
 test('of what a management server sends without being asked little is logged', async () => {
   const server = await new AdsServer().start();
-  opened.push(() => server.stop());
-  const weir = await xdsWeir(server.port);
+  bench.closes(() => server.stop());
+  const weir = await bench.weir(server.port);
   const peer = await waitFor('the stream', () => server.peers[0]);
   peer.send({ versionInfo: '1', nonce: '1', typeUrl: 'x'.repeat(1_000_000), resources: [] });
   const line = await untilLogged(weir, 'resources that were not asked for');
