@@ -32,6 +32,12 @@ export function rateText(rate: number): string {
   return rate >= 1 ? '' : `|@${Number(rate.toPrecision(6))}`;
 }
 
+/** What ends a tag's name or value on the wire, and control characters, which end a line. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not pass
+const ENDS_NAME = /[:|=\u0000-\u0020\u007f]/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not pass
+const ENDS_VALUE = /[.:|\u0000-\u001f\u007f]/g;
+
 /**
  * EXTRA_TAGS as the reference sends them: in the order of their names, characters that end a name on the wire replaced, those without name or
  * value left out.
@@ -39,6 +45,6 @@ export function rateText(rate: number): string {
 export function extraTags(tags: ReadonlyMap<string, string>): readonly (readonly [string, string])[] {
   return [...tags]
     .filter(([name, value]) => name !== '' && value !== '')
-    .map(([name, value]) => [name, value.replaceAll(/[.:|]/g, '_')] as const)
+    .map(([name, value]) => [name.replaceAll(ENDS_NAME, '_'), value.replaceAll(ENDS_VALUE, '_')] as const)
     .sort(([one], [other]) => (one < other ? -1 : 1));
 }
