@@ -145,6 +145,8 @@ function readLabels(reader: FieldReader): readonly (readonly [string, string])[]
   return [...labels.map.fields.keys()].map((name) => {
     if (!LABEL_NAME.test(name)) {
       labels.error(name, `${JSON.stringify(name)} is no label name; use letters, digits and _`);
+    } else if (name === '__name__') {
+      labels.error(name, '"__name__" is what Prometheus calls the metric\'s own name; choose another');
     }
     return [name, labels.text(name) ?? ''] as const;
   });

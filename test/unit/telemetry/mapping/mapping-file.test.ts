@@ -79,6 +79,7 @@ mappings: # for statsd exporter >= v0.6.0
       /"\(" is no regular expression/,
     ],
     ['a bad label', rule('labels: { "a-b": x }'), /"a-b" is no label name/],
+    ['a reserved label', rule('labels: { __name__: x }'), /"__name__" is what Prometheus calls/],
     ['a bad type', rule('match_type: globe'), /"globe" is not one of glob, regex; did you mean "glob"/],
     ['a bad action', rule('action: keep'), /"keep" is not one of map, drop/],
     ['a bad scale', rule('scale: big'), /"scale" must be a number/],
