@@ -3,7 +3,7 @@ import type { Descriptor, DescriptorEntry } from '../codec/messages.js';
 import { parseGoDuration } from '../config/go-duration.js';
 import { isAddress } from './address.js';
 import { readEntry } from './arguments.js';
-import { type ChannelOptions, readTlsOptions, TLS_OPTIONS } from './channel.js';
+import { type ChannelOptions, readTlsOptions, TLS_OPTIONS } from './tls-options.js';
 
 /** What `weir check` is asked to do. */
 export interface CheckOptions {

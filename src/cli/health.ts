@@ -5,8 +5,9 @@ import { formatHostPort } from '../grpc/connections.js';
 import { readSettings } from '../server/settings.js';
 import { isAddress } from './address.js';
 import { readArguments } from './arguments.js';
-import { channelCredentials, readTlsOptions, TLS_OPTIONS } from './channel.js';
+import { channelCredentials } from './channel.js';
 import { EXIT, type Io } from './io.js';
+import { readTlsOptions, TLS_OPTIONS } from './tls-options.js';
 
 const TIMEOUT_MS = 2000;
 

@@ -75,9 +75,24 @@ function wrap(paragraph: string, width: number, indent: string): string {
   return lines.map((one) => `${indent}${one}\n`).join('');
 }
 
+/** Variables of the reference that change nothing here, together with those that change nothing for the same reason. */
+function inertHelp(): string {
+  const reasons = new Map<string, string[]>();
+  for (const { name, reference } of SETTINGS) {
+    if (reference?.inert === undefined) continue;
+    const names = reasons.get(reference.inert);
+    if (names === undefined) reasons.set(reference.inert, [name]);
+    else names.push(name);
+  }
+  return [...reasons]
+    .map(([reason, names]) => `${wrap(names.join(', '), 94, '  ')}${wrap(reason, 90, '      ')}`)
+    .join('');
+}
+
 /** `weir serve --help`: every setting with its flag, variable and default. */
 export function serveHelp(): string {
-  const settings = SETTINGS.map(({ name, flag, type, default: value, help }) => {
+  const active = SETTINGS.filter(({ reference }) => reference?.inert === undefined);
+  const settings = active.map(({ name, flag, type, default: value, help }) => {
     const shown = value === '' ? 'unset' : value;
     return `  ${flag} <${type.replaceAll('_', ' ')}>  ${name}, default ${shown}\n${wrap(help, 90, '      ')}`;
   });
@@ -86,7 +101,10 @@ export function serveHelp(): string {
 Answers envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit over gRPC until SIGTERM or SIGINT; a second signal ends at once.
 SIGHUP reloads the policy. Settings are environment variables; a flag of the same name beats the variable.
 
-${settings.join('')}`;
+${settings.join('')}
+Variables of envoyproxy/ratelimit that are taken and change nothing:
+
+${inertHelp()}`;
 }
 
 export const CHECK_CONFIG_HELP = `Usage: weir check-config [--merge-domains] <path>…

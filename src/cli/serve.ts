@@ -1,3 +1,4 @@
+import { overlookedPolicies } from '../server/policy-place.js';
 import { readSettings } from '../server/settings.js';
 import { SETTINGS } from '../server/settings-table.js';
 import { startServer } from '../server/start.js';
@@ -45,7 +46,7 @@ export async function runServe(args: readonly string[], io: Io): Promise<number>
     version: version(),
     terminal: io.terminal,
     entry: io.entry,
-    notes: read.notes,
+    notes: [...read.notes, ...overlookedPolicies(read.settings)],
     stopping: stopping.signal,
   }).catch((error: unknown) => {
     if (error instanceof StartError || error instanceof StartStopped) return error;

@@ -17,7 +17,10 @@ export function loadRateLimitDefinition(): PackageDefinition {
   return loadSync(RLS_PROTO, { includeDirs: [assetPath('proto')], longs: Number, defaults: true });
 }
 
-/** The same with field names as they stand in the files (`hits_addend`), which is what reflection must show. */
+let forReflection: PackageDefinition | undefined;
+
+/** The same with field names as they stand in the files (`hits_addend`), which is what reflection must show. Read once. */
 export function loadReflectionDefinition(): PackageDefinition {
-  return loadSync(RLS_PROTO, { includeDirs: [assetPath('proto')], keepCase: true });
+  forReflection ??= loadSync(RLS_PROTO, { includeDirs: [assetPath('proto')], keepCase: true });
+  return forReflection;
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { assetPath } from '../assets.js';
 import type { PolicyPlace } from '../config/policy-paths.js';
@@ -9,6 +10,21 @@ export const BUNDLED_POLICY = 'deploy/policies/open-api.yaml';
 /** What the reference takes for RUNTIME_ROOT and RUNTIME_APPDIRECTORY where they are unset. */
 const REFERENCE_ROOT = '/srv/runtime_data/current';
 const REFERENCE_APP_DIRECTORY = 'config';
+
+/**
+ * A line for the log where policies of the reference lie in its default place and nothing names it: what is served then is the bundled policy,
+ * and none of theirs.
+ */
+export function overlookedPolicies(
+  { configType, configPath, runtimeRoot, runtimeSubdirectory, runtimeAppDirectory }: Settings,
+  exists: (path: string) => boolean = existsSync,
+): readonly string[] {
+  const isNamed = configPath + runtimeRoot + runtimeSubdirectory + runtimeAppDirectory !== '';
+  if (isNamed || configType !== 'FILE' || !exists(REFERENCE_ROOT)) return [];
+  return [
+    `${REFERENCE_ROOT} is not read, the bundled policy is served: set RUNTIME_ROOT=${REFERENCE_ROOT}, or CONFIG_PATH to another place`,
+  ];
+}
 
 /** Where the settings say that policies are: CONFIG_PATH, or the reference's layout if any of its variables is set, or the bundled policy. */
 export function policyPlace(

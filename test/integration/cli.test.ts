@@ -1,7 +1,7 @@
 /* The weir command as a shell sees it: output, errors, exit codes. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { SETTINGS } from '../../src/server/settings-table.js';
 import { runToEnd } from '../support/processes.js';
@@ -19,6 +19,13 @@ describe('weir', () => {
   test('--version is that of package.json', async () => {
     const { version } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8'));
     expect(await weir('--version')).toMatchObject({ code: 0, stdout: `weir ${version}\n`, stderr: '' });
+  });
+
+  test('what needs no server loads no gRPC', async () => {
+    const script = `require(${JSON.stringify(join(dirname(WEIR_MAIN), 'cli/run.js'))});
+      require(${JSON.stringify(join(dirname(WEIR_MAIN), 'cli/check-config.js'))});
+      console.log(Object.keys(require.cache).filter((path) => path.includes('/@grpc/')).length)`;
+    expect(await runToEnd(process.execPath, ['-e', script])).toMatchObject({ code: 0, stdout: '0\n' });
   });
 
   test('--help lists commands and exit codes; every command has its own', async () => {
@@ -41,7 +48,14 @@ describe('weir', () => {
       expect(own.stdout).toMatch(`Usage: weir ${command}`);
     }
     const serve = await weir('help', 'serve');
-    for (const { name, flag } of SETTINGS) expect(serve.stdout).toMatch(new RegExp(`${flag} <.*${name}`));
+    const [active = '', inert = ''] = serve.stdout.split('that are taken and change nothing:');
+    for (const { name, flag, reference } of SETTINGS) {
+      if (reference?.inert === undefined) expect(active).toMatch(new RegExp(`${flag} <.*${name}`));
+      else {
+        expect(active).not.toContain(flag);
+        expect(inert).toMatch(new RegExp(`\\b${name}\\b`));
+      }
+    }
   });
 
   test.each([

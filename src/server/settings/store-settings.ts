@@ -140,7 +140,7 @@ export const STORE_SETTINGS = {
     type: 'duration',
     default: '2s',
     help: 'Longest a decision may wait for Redis; a shorter `grpc-timeout` of the caller counts instead.',
-    reference: { default: '10s' },
+    reference: { default: '10s', differs: 'Bounds the whole wait; there only the time to connect.' },
   },
   redisHealthFollows: {
     name: 'REDIS_HEALTH_CHECK_ACTIVE_CONNECTION',

@@ -7,7 +7,10 @@ export const TELEMETRY_SETTINGS = {
     type: 'log_level',
     default: 'info',
     help: 'Least level to log; `debug` logs every decision.',
-    reference: { default: 'WARN' },
+    reference: {
+      default: 'WARN',
+      differs: '`info` tells of starts, reloads and Redis, never of single requests.',
+    },
   },
   logFormat: {
     name: 'LOG_FORMAT',

@@ -109,6 +109,22 @@ test('links lead somewhere', () => {
   }
 });
 
+test('differences are said once, each with its reason', () => {
+  const table = /^### Different on purpose\n(.*?)^### /ms.exec(page)?.[1] ?? '';
+  const rows = table
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .slice(1)
+    .map((line) => line.split('|').map((cell) => cell.trim()));
+  expect(rows.length).toBeGreaterThan(15);
+  for (const [, there, here, because, ...rest] of rows) {
+    expect([there !== '', here !== '', because !== '', rest]).toEqual([true, true, true, ['']]);
+  }
+  // What a row is about stands first in it.
+  const subjects = rows.flatMap(([, there = '']) => /^`[^`]+`/.exec(there) ?? []);
+  expect(new Set(subjects).size).toBe(subjects.length);
+});
+
 describe('variables', () => {
   test('each of the reference is in the table or in the list below it', () => {
     for (const { name, reference } of SETTINGS) {

@@ -1,6 +1,7 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { assetPath } from '../../../src/assets.js';
-import { BUNDLED_POLICY, policyPlace } from '../../../src/server/policy-place.js';
+import { BUNDLED_POLICY, overlookedPolicies, policyPlace } from '../../../src/server/policy-place.js';
+import { readSettings } from '../../../src/server/settings.js';
 
 const UNSET = {
   configPath: '',
@@ -42,4 +43,32 @@ test('RUNTIME_WATCH_ROOT=false and RUNTIME_IGNOREDOTFILES=true', () => {
     beside: false,
     ignoreDotFiles: true,
   });
+});
+
+describe('policies in the default place of the reference', () => {
+  const notes = (
+    environment: Record<string, string>,
+    exists: (path: string) => boolean = (path) => path === '/srv/runtime_data/current',
+  ) => {
+    const read = readSettings(environment);
+    if (!read.ok) throw new Error(read.errors.join('\n'));
+    return overlookedPolicies(read.settings, exists);
+  };
+
+  test('are told of when nothing names them: a limit that is gone is gone in silence', () => {
+    expect(notes({})).toEqual([
+      expect.stringMatching(
+        /^\/srv\/runtime_data\/current is not read, .* set RUNTIME_ROOT=\/srv\/runtime_data\/current/,
+      ),
+    ]);
+  });
+
+  test.each([
+    { RUNTIME_ROOT: '/data' },
+    { RUNTIME_SUBDIRECTORY: 'ratelimit' },
+    { CONFIG_PATH: '/etc/weir' },
+    { CONFIG_TYPE: 'GRPC_XDS_SOTW' },
+  ])('%j: nothing to tell', (environment) => expect(notes(environment)).toEqual([]));
+
+  test('nothing to tell where there are none', () => expect(notes({}, () => false)).toEqual([]));
 });
