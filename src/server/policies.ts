@@ -2,12 +2,12 @@ import { type ConfigProblem, formatProblem } from '../config/config-problem.js';
 import { FilePolicyProvider, type ReloadOutcome, type ReloadReason } from '../config/file-policy-provider.js';
 import { isRefusedAtStart, type LoadedPolicies } from '../config/load-policies.js';
 import type { DomainStatus } from '../config/policy.js';
-import { ThreadPolicyLoader } from '../config/policy-loader.js';
+import { type PolicyLoader, ThreadPolicyLoader } from '../config/policy-loader.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { PolicySource } from './grpc-service.js';
 import { policyPlace } from './policy-place.js';
 import type { Settings } from './settings-table.js';
-import { StartError, type StartStopped } from './start-error.js';
+import { StartError, StartStopped } from './start-error.js';
 import { openXdsPolicies } from './xds-policies.js';
 
 /** The policies of this process, followed as their files change. */
@@ -59,7 +59,7 @@ function logOutcome(log: Logger, outcome: ReloadOutcome): void {
 
 /**
  * Loads the policies and follows them. Rejects with {@link StartError} and every error when they are bad and no domain is good, unless the
- * settings force the start; with {@link StartStopped} when `stopping` comes while it waits for a management server.
+ * settings force the start; with {@link StartStopped} when `stopping` comes while files are loaded or a management server is waited for.
  */
 export async function openPolicies(
   settings: Settings,
@@ -69,7 +69,7 @@ export async function openPolicies(
   if (settings.configType === 'GRPC_XDS_SOTW') return openXdsPolicies(settings, log, stopping);
   const places = [policyPlace(settings)];
   const loader = new ThreadPolicyLoader(places, { mergeDomains: settings.mergeDomains });
-  const initial = await loader.load();
+  const initial = await firstLoad(loader, stopping);
   const refused = isRefusedAtStart(initial);
   if (refused && !settings.forceStart) throw startError(initial);
   logProblems(log, initial);
@@ -94,6 +94,19 @@ export async function openPolicies(
     onReload: (listener) => provider.onReload((outcome) => listener(outcome.kind !== 'failed')),
     close: () => provider.stop(),
   };
+}
+
+async function firstLoad(loader: PolicyLoader, stopping: AbortSignal): Promise<LoadedPolicies> {
+  const stop = (): void => loader.close();
+  stopping.addEventListener('abort', stop);
+  try {
+    return await loader.load();
+  } catch (error) {
+    if (stopping.aborted) throw new StartStopped();
+    throw error;
+  } finally {
+    stopping.removeEventListener('abort', stop);
+  }
 }
 
 function startError({ errors }: LoadedPolicies): StartError {
