@@ -1,3 +1,4 @@
+import { request } from 'node:http';
 import { type ChannelCredentials, makeGenericClientConstructor } from '@grpc/grpc-js';
 import { service } from 'grpc-health-check';
 import { formatHostPort } from '../grpc/connections.js';
@@ -48,9 +49,14 @@ export async function runHealth(args: readonly string[], io: Io): Promise<number
       io.err(read.errors.map((error) => `weir health: ${error}\n`).join(''));
       return EXIT.FAILED;
     }
-    const { grpcHost, grpcPort, grpcUds, grpcServerUseTls } = read.settings;
+    const { grpcHost, grpcPort, grpcUds, grpcServerUseTls, grpcClientTlsCaCert, host, port } = read.settings;
     address = grpcUds === '' ? ownAddress(grpcHost, grpcPort) : `unix:${grpcUds}`;
     if (grpcServerUseTls) channel = { ...channel, tls: true };
+    // A certificate of its own issuers is what a probe does not have: HTTP says the same.
+    if (grpcServerUseTls && grpcClientTlsCaCert !== '' && channel.cert === undefined) {
+      const web = ownAddress(host, port);
+      return tell(io, web, await askHttp(web));
+    }
   }
   let credentials: ChannelCredentials;
   try {
@@ -69,13 +75,30 @@ export async function runHealth(args: readonly string[], io: Io): Promise<number
         resolve(error === null ? (response?.status ?? 'UNKNOWN') : `no answer: ${error.details}`),
       );
     });
-    if (status === 'SERVING') {
-      io.out('SERVING\n');
-      return EXIT.OK;
-    }
-    io.err(`weir health: ${address}: ${status}\n`);
-    return EXIT.FAILED;
+    return tell(io, address, status);
   } finally {
     client.close();
   }
+}
+
+function tell(io: Io, address: string, status: string): number {
+  if (status === 'SERVING') {
+    io.out('SERVING\n');
+    return EXIT.OK;
+  }
+  io.err(`weir health: ${address}: ${status}\n`);
+  return EXIT.FAILED;
+}
+
+/** The status that `/healthcheck` of an HTTP port tells of, or why there is none. */
+function askHttp(address: string): Promise<string> {
+  return new Promise((resolve) => {
+    const asked = request(`http://${address}/healthcheck`, { timeout: TIMEOUT_MS }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200 ? 'SERVING' : 'NOT_SERVING');
+    });
+    asked.on('timeout', () => asked.destroy(new Error(`nothing came within ${TIMEOUT_MS} ms`)));
+    asked.on('error', (error) => resolve(`no answer: ${error.message}`));
+    asked.end();
+  });
 }

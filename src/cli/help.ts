@@ -115,7 +115,8 @@ export const HEALTH_HELP = `Usage: weir health [--address <host:port>]
 
 Asks a running server for its gRPC health and exits 0 when it is SERVING. Without --address it asks the server of its own environment:
 GRPC_UDS, or GRPC_HOST and GRPC_PORT, on loopback if they name every address; over TLS if GRPC_SERVER_USE_TLS says so, whatever
-certificate it shows.
+certificate it shows. Where GRPC_CLIENT_TLS_CACERT asks for a certificate and --cert names none, /healthcheck of HOST and PORT is
+asked, which says the same.
 
   --address <host:port>  another server, or unix:<path>
   --tls                  speak TLS, and trust the issuers Node.js ships

@@ -77,5 +77,10 @@ function policiesBelow(root: string | undefined, settings: Settings): RuntimeLay
 }
 
 function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    // Missing, below a file, or not to be looked into: no directory for us.
+    return false;
+  }
 }

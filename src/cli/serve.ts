@@ -1,5 +1,4 @@
 import { readSettings } from '../server/settings.js';
-import { inertSettings } from '../server/settings-check.js';
 import { SETTINGS } from '../server/settings-table.js';
 import { startServer } from '../server/start.js';
 import { StartError, StartStopped } from '../server/start-error.js';
@@ -46,7 +45,7 @@ export async function runServe(args: readonly string[], io: Io): Promise<number>
     version: version(),
     terminal: io.terminal,
     entry: io.entry,
-    notes: inertSettings(read.given),
+    notes: read.notes,
     stopping: stopping.signal,
   }).catch((error: unknown) => {
     if (error instanceof StartError || error instanceof StartStopped) return error;

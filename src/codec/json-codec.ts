@@ -9,7 +9,7 @@ import {
   toJson,
 } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { DecodeError } from './messages.js';
+import { DecodeError, tooManyDescriptors } from './messages.js';
 
 /**
  * Between protobuf JSON (https://protobuf.dev/programming-guides/json/) and the wire, for callers who have no protobuf: what is decided
@@ -57,8 +57,19 @@ function parseFile(bytes: Uint8Array) {
   return fromBinary(FileDescriptorProtoSchema, bytes);
 }
 
-/** `files` are encoded FileDescriptorProtos of rls.proto and all it imports, in any order. Throws when one is missing. */
-export function createJsonCodec(files: readonly Uint8Array[]): JsonCodec {
+/** Reading a descriptor costs a hundred times what it does on the wire, so a list that will be refused is not read. */
+function checkLength(request: JsonValue, maxDescriptors: number): void {
+  const list = (request as { readonly descriptors?: unknown } | null)?.descriptors;
+  if (Array.isArray(list) && list.length > maxDescriptors) {
+    throw new DecodeError(tooManyDescriptors(list.length, maxDescriptors));
+  }
+}
+
+/**
+ * `files` are encoded FileDescriptorProtos of rls.proto and all it imports, in any order. Throws when one is missing. Requests with more than
+ * `maxDescriptors` do not decode.
+ */
+export function createJsonCodec(files: readonly Uint8Array[], maxDescriptors: number): JsonCodec {
   const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: sortedFiles(files) }));
   const message = (name: string): DescMessage => {
     const found = registry.getMessage(`${PACKAGE}.${name}`);
@@ -72,8 +83,11 @@ export function createJsonCodec(files: readonly Uint8Array[]): JsonCodec {
     requestToWire(json) {
       try {
         const text = utf8.decode(json).replace(LONG_HITS, '$1"$2"');
-        return toBinary(request, fromJson(request, JSON.parse(text) as JsonValue, { registry }));
+        const parsed = JSON.parse(text) as JsonValue;
+        checkLength(parsed, maxDescriptors);
+        return toBinary(request, fromJson(request, parsed, { registry }));
       } catch (error) {
+        if (error instanceof DecodeError) throw error;
         throw new DecodeError(reasonOf(error), { cause: error });
       }
     },

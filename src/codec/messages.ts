@@ -99,3 +99,8 @@ export interface Codec extends ServiceCodec {
 export class DecodeError extends Error {
   override readonly name = 'DecodeError';
 }
+
+/** Why a request with so many descriptors is refused. */
+export function tooManyDescriptors(count: number, most: number): string {
+  return `rate limit descriptor list holds ${count} descriptors, more than the ${most} that are allowed`;
+}

@@ -27,7 +27,7 @@ const INDICATORS = new Set([...'-?:,[]{}#&*!|>\'"%@`'].map((char) => char.charCo
 const BEYOND = new Error('beyond plain YAML');
 
 /**
- * Reads the YAML that nearly all policies are written in, about forty times as fast as the parser: block mappings and lists with
+ * Reads the YAML that nearly all policies are written in, more than twenty times as fast as the parser: block mappings and lists with
  * plain keys, scalars and flow collections that end on their line, quotes without escapes, comments. Undefined for everything
  * else, errors included: then the parser has to read the text. What is read is exactly what {@link parseYaml} makes of the
  * parser's document, positions included; a property test compares them (bench: policy-load).

@@ -4,6 +4,7 @@ import { type DeriveCondition, type DeriveRule, type DeriveStep, RuleStep, Table
 import { PathPattern } from './path-pattern.js';
 import type { DomainPolicy, PolicySet, ResponseHeaders } from './policy.js';
 import { type NodeOptions, PolicyNode } from './policy-node.js';
+import { SharedParts } from './shared-parts.js';
 
 /**
  * Compiled policies as a row of plain items: how one thread or process hands them to another, which builds them a slice at a time (see
@@ -145,6 +146,7 @@ class OpenDomain {
   private readonly steps: DeriveStep[] = [];
   private readonly nodes: PolicyNode[] = [];
   private readonly rules: Rule[];
+  private readonly shared = new SharedParts();
   private table = new Map<string, string>();
   private deriveRules: DeriveRule[] = [];
 
@@ -186,7 +188,20 @@ class OpenDomain {
 
   private addNode(item: Extract<PolicyItem, { kind: 'node' }>): void {
     const parent = this.nodes[item.parent];
-    const node = new PolicyNode({ ...item.options, parent });
+    const { shared } = this;
+    const { key, value, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rule } =
+      item.options;
+    const node = new PolicyNode({
+      key: shared.text(key),
+      value: shared.text(value),
+      shareThreshold,
+      detailedMetric,
+      valueToMetric,
+      parent,
+      phase: shared.phase(phase),
+      onStoreFailure: shared.failurePolicy(onStoreFailure),
+      rule: rule === undefined ? undefined : shared.rule(rule),
+    });
     parent?.add(node);
     this.nodes.push(node);
     // The rules of the policy are the very objects of its nodes.

@@ -1,8 +1,8 @@
 import { deserialize, serialize } from 'node:v8';
 
 /**
- * So many items at most go into one slice: opening it and putting its items in their places takes about a millisecond, which decisions
- * may wait (bench: policy-load).
+ * So many items at most go into one slice: opening it and putting its items in their places takes well below a millisecond, or a few while
+ * the code is cold, which decisions may wait (bench: policy-load).
  */
 const ITEMS_PER_SLICE = 64;
 

@@ -68,7 +68,7 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
   const metricsText = (): Promise<string> => options.metricsText();
   const prometheus = await listenPrometheus(settings, metricsText, onError, closers);
   const forJson = jsonEndpoint({
-    codec: createJsonCodec(fileDescriptors([loadReflectionDefinition()])),
+    codec: createJsonCodec(fileDescriptors([loadReflectionDefinition()]), settings.maxDescriptors),
     decide: options.decide,
     maxBodyBytes: settings.grpcMaxMessageBytes,
   });

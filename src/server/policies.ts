@@ -31,9 +31,9 @@ function logProblems(log: Logger, found: Pick<LoadedPolicies, 'errors' | 'warnin
   for (const error of found.errors.slice(0, MAX_SHOWN)) log.error(formatProblem(error));
   const bad = found.domains.filter(({ state }) => state !== 'ok');
   for (const { domain, files, state } of bad.slice(0, MAX_SHOWN)) {
-    if (state === 'kept')
-      log.error({ domain, files }, 'the domain is bad; its last good version stays in force');
-    else log.error({ domain, files }, 'the domain is bad; it is absent until it is mended');
+    const fate =
+      state === 'kept' ? 'its last good version stays in force' : 'it is absent until it is mended';
+    log.error({ domain, files }, `the domain is bad; ${fate}`);
   }
   if (bad.length > MAX_SHOWN)
     log.error({ bad: bad.length }, 'more domains are bad; /rlconfig?format=json on the debug port names all');
@@ -59,7 +59,7 @@ function logOutcome(log: Logger, outcome: ReloadOutcome): void {
 
 /**
  * Loads the policies and follows them. Rejects with {@link StartError} and every error when they are bad and no domain is good, unless the
- * settings force the start; with {@link StartStopped} when `stopping` comes while files are loaded or a management server is waited for.
+ * settings force the start; with {@link StartStopped} when `stopping` comes while it waits for a management server.
  */
 export async function openPolicies(
   settings: Settings,
@@ -96,6 +96,7 @@ export async function openPolicies(
   };
 }
 
+/** Rejects with {@link StartStopped} when `stopping` comes first, with {@link StartError} when nothing could be loaded at all. */
 async function firstLoad(loader: PolicyLoader, stopping: AbortSignal): Promise<LoadedPolicies> {
   const stop = (): void => loader.close();
   stopping.addEventListener('abort', stop);
@@ -103,7 +104,9 @@ async function firstLoad(loader: PolicyLoader, stopping: AbortSignal): Promise<L
     return await loader.load();
   } catch (error) {
     if (stopping.aborted) throw new StartStopped();
-    throw error;
+    throw new StartError([
+      `the policies could not be loaded: ${(error as Error).message}; is there memory, and may this process start threads?`,
+    ]);
   } finally {
     stopping.removeEventListener('abort', stop);
   }

@@ -1,21 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext, rootCertificates } from 'node:tls';
-import { parseRedisUrl, type RedisAddress } from '../storage/redis/redis-address.js';
+import { MAX_TIMER_MS } from '../limiter/clock.js';
+import type { RedisAddress } from '../storage/redis/redis-address.js';
 import { DEFAULT_RETRY, type RedisTlsOptions, type RetryPauses } from '../storage/redis/redis-connection.js';
 import { DEFAULT_KEY_PREFIX } from '../storage/redis/redis-key.js';
 import { parseLogin, type RedisLogin } from '../storage/redis/redis-login.js';
 import type { RedisStoreOptions } from '../storage/redis/redis-store-options.js';
+import { type RedisPlace, readRedisAddress } from './redis-address-settings.js';
 import type { Settings } from './settings-table.js';
 import { StartError } from './start-error.js';
 
-/** The settings of one Redis; `variable` names them, as in `REDIS_URL`. */
-interface Instance {
-  readonly variable: 'REDIS' | 'REDIS_PERSECOND';
-  readonly url: string;
+/** The settings of one Redis. */
+interface Instance extends RedisPlace {
   readonly auth: string;
   readonly authFile: string;
-  readonly socketType: Settings['redisSocketType'];
-  readonly tls: boolean;
   readonly timeoutMicros: number;
 }
 
@@ -59,25 +57,14 @@ function instanceOptions(settings: Settings, instance: Instance): RedisStoreOpti
     countDeniedHits: !settings.stopIncrementWhenOver,
     maxInFlight: settings.redisMaxInFlight,
     keysPerCall: settings.redisBatchKeys,
-    keyPrefix: keyPrefix(settings.cacheKeyPrefix),
+    keyPrefix: settings.cacheKeyPrefix + DEFAULT_KEY_PREFIX,
   };
 }
 
-function addressOf({ variable, url, auth, socketType, tls }: Instance): RedisAddress {
-  try {
-    return parseRedisUrl(url, {
-      ...parseLogin(auth),
-      ...(tls ? { tls } : {}),
-      ...(socketType === '' ? {} : { socketType }),
-    });
-  } catch (error) {
-    const names = [
-      `${variable}_URL`,
-      ...(socketType === '' ? [] : [`${variable}_SOCKET_TYPE`]),
-      ...(tls ? [`${variable}_TLS`] : []),
-    ];
-    throw new StartError([`${names.join(', ')}: ${(error as Error).message}`]);
-  }
+function addressOf(instance: Instance): RedisAddress {
+  const address = readRedisAddress(instance, parseLogin(instance.auth));
+  if (typeof address === 'string') throw new StartError([address]);
+  return address;
 }
 
 /** Reads the file of a login at each call; it must be there at start. */
@@ -100,20 +87,9 @@ function loginFile(variable: string, file: string): () => RedisLogin {
 /** Those of the settings until Redis was reached, with the usual ones where they say nothing. */
 function startupPauses({ redisStartupInitial, redisStartupMax }: Settings): RetryPauses {
   const ms = (micros: number | undefined, usual: number): number =>
-    micros === undefined || micros === 0 ? usual : micros / 1000;
+    micros === undefined || micros === 0 ? usual : Math.min(micros / 1000, MAX_TIMER_MS);
   const firstMs = ms(redisStartupInitial, DEFAULT_RETRY.firstMs);
   return { firstMs, longestMs: ms(redisStartupMax, Math.max(firstMs, DEFAULT_RETRY.longestMs)) };
-}
-
-/** The hash tag of a Redis Cluster is what stands in the first braces of a key, and must be ours. */
-function keyPrefix(prefix: string): string {
-  if (prefix.includes('{')) {
-    throw new StartError([
-      'CACHE_KEY_PREFIX: it holds "{", which in a Redis Cluster begins what chooses the node: weir puts the tenant there, so ' +
-        'that all its buckets are decided at once; choose a prefix without "{"',
-    ]);
-  }
-  return prefix + DEFAULT_KEY_PREFIX;
 }
 
 function tlsOptions(settings: Settings): RedisTlsOptions {

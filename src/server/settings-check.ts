@@ -1,3 +1,4 @@
+import { type RedisPlace, readRedisAddress } from './redis-address-settings.js';
 import { SETTINGS, type Settings } from './settings-table.js';
 
 /** The names of variables that are set, on the command line or in the environment. */
@@ -28,6 +29,10 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
   );
   refuseRedis(settings, given, refuse);
   refuse(
+    settings.statsFlushInterval === 0,
+    'STATS_FLUSH_INTERVAL: 0 ends the reference, too; set how often statistics are sent, such as 10s, or DISABLE_STATS=true',
+  );
+  refuse(
     settings.tracingEnabled,
     'TRACING_ENABLED: weir has no tracing yet; unset it. LOG_LEVEL=debug logs each decision, and /metrics has times',
   );
@@ -45,14 +50,40 @@ function refuseRedis(
     'BACKEND_TYPE: redis needs REDIS_URL, as in REDIS_URL=redis:6379',
   );
   refuse(noUrl && settings.perSecond, 'REDIS_PERSECOND: it needs REDIS_URL, too, for all other limits');
-  refuse(
-    noUrl && given.has('REDIS_SOCKET_TYPE'),
-    'REDIS_SOCKET_TYPE: REDIS_URL is not set, so buckets would live in memory; set REDIS_URL, or unset this',
-  );
+  for (const [name, set] of [
+    ['REDIS_SOCKET_TYPE', given.has('REDIS_SOCKET_TYPE')],
+    ['REDIS_AUTH', settings.redisAuth !== ''],
+    ['REDIS_AUTH_FILE', settings.redisAuthFile !== ''],
+    ['REDIS_TLS', settings.redisTls],
+  ] as const) {
+    refuse(
+      noUrl && set,
+      `${name}: REDIS_URL is not set, so buckets would live in memory; set REDIS_URL, or unset this`,
+    );
+  }
+  for (const [name, timeout] of [
+    ['REDIS_TIMEOUT', settings.redisTimeout],
+    ['REDIS_PERSECOND_TIMEOUT', settings.perSecondTimeout],
+  ] as const) {
+    refuse(
+      timeout === 0,
+      `${name}: 0 is no limit in the reference, but here each decision ends in time; set the longest one may wait, such as 10s`,
+    );
+  }
   refuse(settings.redisType !== 'single', `REDIS_TYPE: ${LATER_TOPOLOGIES}`);
   refuse(
     settings.perSecond && settings.perSecondType !== 'single',
     `REDIS_PERSECOND_TYPE: ${LATER_TOPOLOGIES.replaceAll('REDIS_', 'REDIS_PERSECOND_')}`,
+  );
+  for (const place of placesOf(settings)) {
+    const address = readRedisAddress(place);
+    if (typeof address === 'string') refuse(true, address);
+  }
+  // The hash tag of a Redis Cluster is what stands in the first braces of a key, and must be ours.
+  refuse(
+    !noUrl && settings.cacheKeyPrefix.includes('{'),
+    'CACHE_KEY_PREFIX: it holds "{", which in a Redis Cluster begins what chooses the node: weir puts the tenant there, so ' +
+      'that all its buckets are decided at once; choose a prefix without "{"',
   );
   for (const [name, value] of [
     ['REDIS_POOL_ON_EMPTY_BEHAVIOR', settings.redisPoolOnEmpty],
@@ -73,9 +104,61 @@ function refuseRedis(
   );
 }
 
+/** Where one Redis is said to be, for each; not of topologies that are refused anyway. */
+function placesOf(settings: Settings): readonly RedisPlace[] {
+  const { redisUrl, redisType, redisSocketType, redisTls } = settings;
+  if (redisUrl === '') return [];
+  const { perSecond, perSecondUrl, perSecondType, perSecondSocketType, perSecondTls } = settings;
+  return [
+    ...(redisType === 'single'
+      ? [{ variable: 'REDIS', url: redisUrl, socketType: redisSocketType, tls: redisTls } as const]
+      : []),
+    ...(perSecond && perSecondType === 'single'
+      ? [
+          {
+            variable: 'REDIS_PERSECOND',
+            url: perSecondUrl,
+            socketType: perSecondSocketType,
+            tls: perSecondTls,
+          } as const,
+        ]
+      : []),
+  ];
+}
+
+/** What a variable is about that is off here unless it is set, and on in the reference. */
+const DEPENDENTS: readonly {
+  readonly names: RegExp;
+  readonly unused: (settings: Settings, given: GivenSettings) => boolean;
+  readonly because: string;
+}[] = [
+  {
+    names: /^RUNTIME_(?:WATCH_ROOT|IGNOREDOTFILES)$/,
+    unused: (settings, given) =>
+      settings.configType === 'FILE' &&
+      !['RUNTIME_ROOT', 'RUNTIME_SUBDIRECTORY', 'RUNTIME_APPDIRECTORY'].some((name) => given.has(name)),
+    because: 'RUNTIME_ROOT is not set; set it to read policies where the reference does.',
+  },
+  {
+    names: /^(?:REDIS_|CACHE_KEY_PREFIX$|LOCAL_CACHE_SIZE_IN_BYTES$|DENY_CACHE_)/,
+    unused: ({ redisUrl }) => redisUrl === '',
+    because: 'it is about Redis, and buckets live in memory; set REDIS_URL.',
+  },
+  {
+    names: /^STATSD_(?:HOST|PORT)$/,
+    unused: ({ useDogStatsd, disableStats }, given) =>
+      !given.has('USE_STATSD') && !useDogStatsd && !disableStats,
+    because: 'statsd is off unless it is asked for; set USE_STATSD=true.',
+  },
+];
+
 /** Lines for the log about variables that are set and change nothing. */
-export function inertSettings(given: GivenSettings): readonly string[] {
-  return SETTINGS.flatMap(({ name, reference }) =>
-    given.has(name) && reference?.inert !== undefined ? [`${name} changes nothing: ${reference.inert}`] : [],
-  );
+export function notesOn(settings: Settings, given: GivenSettings): readonly string[] {
+  return SETTINGS.flatMap(({ name, reference }) => {
+    if (!given.has(name)) return [];
+    const reason =
+      reference?.inert ??
+      DEPENDENTS.find(({ names, unused }) => names.test(name) && unused(settings, given))?.because;
+    return reason === undefined ? [] : [`${name} changes nothing: ${reason}`];
+  });
 }

@@ -31,9 +31,14 @@ const BOOLEANS: Readonly<Record<string, boolean>> = {
   False: false,
 };
 
+/** Go's strconv.ParseInt with base 0: `0x`, `0o` or `0` for octal, `0b`, and `_` between digits. */
+const INTEGER = /^([+-]?)(0x(?:_?[\da-f])+|0o(?:_?[0-7])+|0b(?:_?[01])+|0(?:_?[0-7])*|[1-9](?:_?\d)*)$/i;
+
 function wholeNumber(text: string, least: number, most: number): number | undefined {
-  if (!/^[+-]?\d+$/.test(text)) return undefined;
-  const value = Number(text);
+  const [, sign, digits] = INTEGER.exec(text) ?? [];
+  if (digits === undefined) return undefined;
+  const plain = digits.replaceAll('_', '').replace(/^0(?=\d)/, '0o');
+  const value = sign === '-' ? 0 - Number(plain) : Number(plain);
   return Number.isSafeInteger(value) && value >= least && value <= most ? value : undefined;
 }
 
@@ -42,6 +47,18 @@ function parseDuration(text: string): number | undefined {
   const nanos = parseGoDuration(text);
   if (nanos === undefined || nanos < 0n) return undefined;
   return Number((nanos + 999n) / 1000n);
+}
+
+/** Pairs with commas between them. The first `separator` parts name and value, the first of `other` where a pair has none. */
+function readPairs(text: string, separator: string, other: string): ReadonlyMap<string, string> | undefined {
+  const map = new Map<string, string>();
+  for (const pair of text === '' ? [] : text.split(',')) {
+    const at = pair.includes(separator) ? pair.indexOf(separator) : pair.indexOf(other);
+    const name = pair.slice(0, Math.max(at, 0)).trim();
+    if (name === '') return undefined;
+    map.set(name, pair.slice(at + 1).trim());
+  }
+  return map;
 }
 
 /** One of a few words, written exactly so. */
@@ -70,7 +87,7 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   },
   optional_integer: (text, max) => (text === '' ? good(undefined) : parsers.integer(text, max)),
   number: (text, max = Number.MAX_SAFE_INTEGER) => {
-    const value = /^\+?(\d+\.?\d*|\.\d+)$/.test(text) ? Number(text) : Number.NaN;
+    const value = /^\+?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
     return value >= 0 && value <= max ? good(value) : bad(`a number from 0 to ${max}`);
   },
   boolean: (text) => {
@@ -81,18 +98,17 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   },
   duration: (text) => {
     const value = parseDuration(text);
-    return value === undefined ? bad('a duration such as 150ms, 2s or 1h30m') : good(value);
+    return value === undefined ? bad('a duration such as 150ms, 2s or 1h30m, from 0 on') : good(value);
   },
   optional_duration: (text) => (text === '' ? good(undefined) : parsers.duration(text)),
   string_list: (text) => good(text === '' ? [] : text.split(',').map((item) => item.trim())),
   string_map: (text) => {
-    const map = new Map<string, string>();
-    for (const pair of text === '' ? [] : text.split(',')) {
-      const match = /^([^:=]+)[:=](.*)$/s.exec(pair.trim());
-      if (match === null) return bad('a list such as name:value,name:value');
-      map.set((match[1] as string).trim(), (match[2] as string).trim());
-    }
-    return good(map);
+    const map = readPairs(text, ':', '=');
+    return map === undefined ? bad('a list such as name:value,name:value') : good(map);
+  },
+  metadata_map: (text) => {
+    const map = readPairs(text, '=', ':');
+    return map === undefined ? bad('a list such as name=value,name=value') : good(map);
   },
   log_level: (text) => {
     const level = text.toLowerCase();

@@ -61,12 +61,6 @@ function memoryStore(settings: Settings, clock: Clock): MemoryStore {
 /** Opens the store that the settings name. Redis is connected to in the background. Throws {@link StartError}. */
 export function openStore(settings: Settings, clock: Clock, log: Logger): Store {
   if (settings.redisUrl !== '') return redisStore(settings, clock, log);
-  for (const [name, set] of [
-    ['CACHE_KEY_PREFIX', settings.cacheKeyPrefix !== ''],
-    ['LOCAL_CACHE_SIZE_IN_BYTES', (settings.localCacheBytes ?? 0) > 0],
-  ] as const) {
-    if (set) log.warn(`${name} changes nothing: it is about Redis, and buckets live in memory`);
-  }
   const memory = memoryStore(settings, clock);
   return {
     name: 'memory',

@@ -4,6 +4,7 @@ import {
   type RateLimitRequest,
   type RateLimitResponse,
   type ServiceCodec,
+  tooManyDescriptors,
 } from '../codec/messages.js';
 import type { DomainPolicy, PolicySet } from '../config/policy.js';
 import { redactEntries } from '../config/redact.js';
@@ -45,7 +46,7 @@ export interface ShouldRateLimitOptions {
   readonly observer: DecisionObserver;
   /** Longest a store may take (REDIS_TIMEOUT), in microseconds. */
   readonly storeTimeoutMicros: number;
-  /** More descriptors than this in one request are refused: one request is one atomic step of the store. */
+  /** More descriptors than this in one request are refused: one request is one atomic step of the store, and one answer. */
   readonly maxDescriptors: number;
   /** What holds for every answer; {@link PLAIN_ANSWERS} when absent. */
   readonly answers?: AnswerOptions;
@@ -113,6 +114,10 @@ export class ShouldRateLimit {
     if (request.domain === '') return this.#refuse(NO_DOMAIN);
     const count = request.descriptors.length;
     if (count === 0) return this.#refuse(NO_DESCRIPTORS);
+    // Before the domain, which may be unknown: the answer to it is as long as the request.
+    if (count > maxDescriptors) {
+      return this.#refuse(new Refusal('bad_request', tooManyDescriptors(count, maxDescriptors)));
+    }
     const policySet = policies();
     if (policySet === undefined) return this.#refuse(NO_CONFIGURATION);
     const policy = policySet.domains.get(request.domain);
@@ -120,10 +125,6 @@ export class ShouldRateLimit {
       observer.unknownDomain(request.domain, count);
       if (observer.logsDecisions()) this.#logUnknownDomain(request, policySet, startMicros);
       return answerWithoutLimits(request, policySet, this.#answers);
-    }
-    if (count > maxDescriptors) {
-      const message = `rate limit descriptor list holds ${count} descriptors, more than the ${maxDescriptors} that are allowed`;
-      return this.#refuse(new Refusal('bad_request', message));
     }
     const bad = findBadDescriptor(request.descriptors);
     if (bad !== undefined) return this.#refuse(new Refusal('bad_request', bad.message));

@@ -59,4 +59,9 @@ export class SeriesLimit {
     this.#taken++;
     return true;
   }
+
+  /** A series is gone: another one may come. */
+  giveBack(): void {
+    this.#taken--;
+  }
 }

@@ -175,6 +175,27 @@ describe('weir health and weir check', () => {
     await waitFor('the reason', logged(/refused: the client showed no certificate/));
   });
 
+  test('a probe without a certificate asks HTTP where the server asks for one', async () => {
+    const volume = new SecretVolume();
+    volume.swap(authority.issue(NAMES));
+    const env = { ...volume.env, GRPC_CLIENT_TLS_CACERT: folder.join('ca.crt') };
+    server = await startWeir({ env: { ...env, SHUTDOWN_DRAIN_DELAY: '1h' } });
+    const own = { ...env, GRPC_PORT: String(server.grpcPort), PORT: String(server.httpPort) };
+    expect(await weir(['health'], own)).toMatchObject({ code: 0, stdout: 'SERVING\n' });
+    server.process.signal('SIGTERM');
+    await waitFor('the drain', logged(/draining/));
+    expect(await weir(['health'], own)).toMatchObject({
+      code: 1,
+      stderr: `weir health: 127.0.0.1:${server.httpPort}: NOT_SERVING\n`,
+    });
+    server.process.signal('SIGTERM');
+    await server.process.exited;
+    expect(await weir(['health'], own)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('ECONNREFUSED'),
+    });
+  });
+
   test('ask a server on a Unix domain socket', async () => {
     const path = folder.join('grpc.sock');
     server = await startWeir({ env: { GRPC_UDS: path } });

@@ -188,3 +188,10 @@ describe('what cannot be read', () => {
     expect(stderr).toContain('weir migrate --help');
   });
 });
+
+test('a file in the place of the directory is a sentence', async () => {
+  write({ 'a-file': '' });
+  const { code, stderr } = await migrate('a-file');
+  expect(stderr).toMatch(/^weir migrate: "a-file" is no directory; name the one /);
+  expect(code).toBe(1);
+});

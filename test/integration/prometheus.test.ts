@@ -186,6 +186,14 @@ describe('PROMETHEUS_MAPPER_YAML', () => {
     expect(text).not.toContain('ratelimit_');
   });
 
+  test('that is not there leaves the default, and the log says so', async () => {
+    await start({ PROMETHEUS_MAPPER_YAML: join(folder, 'none.yaml') });
+    await traffic();
+    expect(await scrape(port)).toContain('\nratelimit_service_rate_limit_total_hits{');
+    const warning = server?.log().find(({ msg }) => String(msg).startsWith('PROMETHEUS_MAPPER_YAML'));
+    expect(warning).toMatchObject({ level: 'warning' });
+  });
+
   test('that is bad ends the start with file, line and sentence', async () => {
     const file = join(folder, 'bad.yaml');
     writeFileSync(file, 'mappings:\n- match: "a.*"\n  nam: x\n');
@@ -199,8 +207,6 @@ describe('PROMETHEUS_MAPPER_YAML', () => {
     expect(bad.stderr).toContain(
       `weir: ${file}:3:3: mappings[0].nam: unknown key "nam"; did you mean "name"?`,
     );
-    const none = await run({ PROMETHEUS_MAPPER_YAML: join(folder, 'none.yaml') });
-    expect(none.stderr).toMatch(/^weir: PROMETHEUS_MAPPER_YAML: cannot read /);
     const address = await run({ PROMETHEUS_ADDR: 'nowhere', PORT: '0', GRPC_PORT: '0', DEBUG_PORT: '0' });
     expect(address.stderr).toBe(
       'weir: PROMETHEUS_ADDR: "nowhere" is no address such as :9090 or 127.0.0.1:9090\n',

@@ -112,6 +112,8 @@ test('a worker that starts while policies change has all of the latest', async (
       LOG_LEVEL: 'info',
     },
   });
+  // All workers, not the first alone: one that ends while others start ends the start.
+  await server.process.waitForLine(/weir serves/);
   const detail = await fetch(`http://127.0.0.1:${server.httpPort}/healthcheck?detail`);
   const { workers } = (await detail.json()) as { workers: { pid: number }[] };
   for (const { pid } of workers) process.kill(pid, 'SIGKILL');

@@ -1,4 +1,5 @@
 /* statsd over TCP and dogstatsd over UDP, as a real weir sends them to real listeners after known traffic. */
+import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { StatsdTcp } from '../../src/telemetry/statsd/statsd-tcp.js';
 import { descriptor } from '../support/decider.js';
@@ -139,6 +140,26 @@ describe('statsd over TCP', () => {
       return collector.sum(`${RULE}.total_hits`) > 13 ? true : undefined;
     });
     await server.stop();
+  });
+
+  test('that closes every connection at once is called less and less often, and said so once', async () => {
+    let calls = 0;
+    const server = createServer((socket) => {
+      calls++;
+      socket.destroy();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const said: string[] = [];
+    const log = (_level: string, message: string) => said.push(message);
+    const sink = new StatsdTcp({ host: '127.0.0.1', port, tags: [], log });
+    const startedMs = performance.now();
+    await waitFor('four calls', () => (calls >= 4 ? true : undefined));
+    // 100, 200 and 400 ms after one another.
+    expect(performance.now() - startedMs).toBeGreaterThan(650);
+    await sink.close();
+    expect(said).toHaveLength(1);
+    await new Promise((resolve) => server.close(resolve));
   });
 
   test('that takes nothing costs lines, counted, and no memory', async () => {

@@ -14,39 +14,23 @@ import { startRedis } from '../support/redis-server.js';
 import { TempDir } from '../support/temp-dir.js';
 import { optionalToolPath } from '../support/tools.js';
 import { waitFor } from '../support/wait-for.js';
-import type { WeirServer } from '../support/weir.js';
-import { startXdsServer, type XdsServer } from '../support/xds-server.js';
+import type { XdsServer } from '../support/xds-server.js';
 import {
   acknowledges,
   ask,
   limitOf,
   logged,
-  startXdsWeir,
   untilLogged,
   untilRequest,
   untilServing,
   windowConfig,
+  XdsBench,
 } from '../support/xds-weir.js';
 
 const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip : describe;
 
-/** What each test started, ended after it in turn. */
-const opened: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of opened.splice(0).reverse()) await close();
-});
-
-async function xdsServer(...options: Parameters<typeof startXdsServer>): Promise<XdsServer> {
-  const server = await startXdsServer(...options);
-  opened.push(() => server.stop());
-  return server;
-}
-
-async function xdsWeir(...options: Parameters<typeof startXdsWeir>): Promise<WeirServer> {
-  const weir = await startXdsWeir(...options);
-  opened.push(() => weir.stop());
-  return weir;
-}
+const bench = new XdsBench();
+afterEach(() => bench.close());
 
 async function isListening(port: number): Promise<boolean> {
   return httpRequest(port, '/healthcheck').then(
@@ -61,8 +45,8 @@ const WAITING = 'waiting for the first configuration of the management server';
 
 test('of what a management server sends without being asked little is logged', async () => {
   const server = await new AdsServer().start();
-  opened.push(() => server.stop());
-  const weir = await xdsWeir(server.port);
+  bench.closes(() => server.stop());
+  const weir = await bench.weir(server.port);
   const peer = await waitFor('the stream', () => server.peers[0]);
   peer.send({ versionInfo: '1', nonce: '1', typeUrl: 'x'.repeat(1_000_000), resources: [] });
   const line = await untilLogged(weir, 'resources that were not asked for');
@@ -71,9 +55,9 @@ test('of what a management server sends without being asked little is logged', a
 
 describeXds('a lost management server', () => {
   test('the configuration stays; pauses grow; the one that takes its place is told what is in force', async () => {
-    const before = await xdsServer();
+    const before = await bench.server();
     await before.setSnapshot('v1', [windowConfig('one', 3)]);
-    const weir = await xdsWeir(before.port, { XDS_CLIENT_BACKOFF_JITTER: 'false' });
+    const weir = await bench.weir(before.port, { XDS_CLIENT_BACKOFF_JITTER: 'false' });
     await untilServing(weir);
     await before.stop();
     expect(await untilLogged(weir, LOST)).toMatchObject({
@@ -88,7 +72,7 @@ describeXds('a lost management server', () => {
     ]);
     expect(await limitOf(weir, 'one')).toBe(3);
 
-    const after = await xdsServer({ port: before.port });
+    const after = await bench.server({ port: before.port });
     await after.setSnapshot('v2', [windowConfig('one', 5)]);
     await untilRequest(after, 'the ACK', acknowledges('v2'));
     expect((await after.requests())[0]).toMatchObject({ version: 'v1', nonce: '' });
@@ -106,25 +90,25 @@ describeXds('a lost management server', () => {
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const accepted: Socket[] = [];
     silent.on('connection', (socket) => accepted.push(socket));
-    opened.push(() => {
+    bench.closes(() => {
       for (const socket of accepted) socket.destroy();
       silent.close();
     });
     const { port } = silent.address() as AddressInfo;
-    const weir = await xdsWeir(port, { CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '200ms' });
+    const weir = await bench.weir(port, { CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '200ms' });
     expect(await untilLogged(weir, UNREACHABLE)).toMatchObject({ reason: 'no connection within 200 ms' });
   });
 
   test('SIGHUP ends a pause', async () => {
     const [port = 0] = await freePorts(1);
-    const weir = await xdsWeir(port, {
+    const weir = await bench.weir(port, {
       XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '1h',
       XDS_CLIENT_BACKOFF_MAX_INTERVAL: '1h',
       FORCE_START_WITHOUT_INITIAL_CONFIG: 'true',
     });
     await untilLogged(weir, UNREACHABLE);
     await untilServing(weir);
-    const xds = await xdsServer({ port });
+    const xds = await bench.server({ port });
     await xds.setSnapshot('v1', [windowConfig('one', 3)]);
     weir.process.signal('SIGHUP');
     await untilRequest(xds, 'the ACK', acknowledges('v1'));
@@ -132,7 +116,7 @@ describeXds('a lost management server', () => {
   });
 
   test('one that hangs is noticed', async () => {
-    const xds = await xdsServer();
+    const xds = await bench.server();
     const events: string[] = [];
     const stream = new AdsStream(
       {
@@ -152,7 +136,7 @@ describeXds('a lost management server', () => {
         ended: (reason) => events.push(reason),
       },
     );
-    opened.push(() => stream.close());
+    bench.closes(() => stream.close());
     await waitFor('the connection', () => events.length > 0);
     xds.process.signal('SIGSTOP');
     await waitFor('the end', () => events.length > 1);
@@ -162,8 +146,8 @@ describeXds('a lost management server', () => {
 
 describeXds('the start', () => {
   test('waits for a first good configuration, with all ports closed', async () => {
-    const xds = await xdsServer();
-    const weir = await xdsWeir(xds.port);
+    const xds = await bench.server();
+    const weir = await bench.weir(xds.port);
     expect(await untilLogged(weir, WAITING)).toMatchObject({ server: `127.0.0.1:${xds.port}` });
     await untilRequest(xds, 'the first request', ({ version }) => version === '');
     await xds.setSnapshot('v1', [windowConfig('', 3)]);
@@ -179,16 +163,16 @@ describeXds('the start', () => {
     ['a server that has none', {}],
     ['no server', { CONFIG_GRPC_XDS_SERVER_URL: '127.0.0.1:1' }],
   ])('SIGTERM ends a wait: %s', async (_, env) => {
-    const xds = await xdsServer();
-    const weir = await xdsWeir(xds.port, env);
+    const xds = await bench.server();
+    const weir = await bench.weir(xds.port, env);
     await untilLogged(weir, WAITING);
     expect(await weir.stop()).toEqual({ code: 0, signal: null });
     expect(weir.process.stderr()).toBe('');
   });
 
   test('FORCE_START_WITHOUT_INITIAL_CONFIG serves at once, and answers with an error until there is one', async () => {
-    const xds = await xdsServer();
-    const weir = await xdsWeir(xds.port, { FORCE_START_WITHOUT_INITIAL_CONFIG: 'true' });
+    const xds = await bench.server();
+    const weir = await bench.weir(xds.port, { FORCE_START_WITHOUT_INITIAL_CONFIG: 'true' });
     await untilServing(weir);
     expect(await ask(weir, 'one', 'k=v')).toMatchObject({ details: 'no rate limit configuration loaded' });
     await xds.setSnapshot('v1', [windowConfig('one', 3)]);
@@ -200,16 +184,16 @@ describeXds('the start', () => {
     ['CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS', 'bad name:x'],
     ['CONFIG_GRPC_XDS_CLIENT_TLS_CERT', '/cert.pem'],
   ])('is refused with %s=%s', async (name, value) => {
-    const weir = await xdsWeir(1, { [name]: value });
+    const weir = await bench.weir(1, { [name]: value });
     expect(await weir.process.exited).toMatchObject({ code: 1 });
     expect(weir.process.stderr()).toMatch(new RegExp(`^weir: ${name}`));
   });
 
   test('several workers get the first configuration, and the next', async () => {
-    const xds = await xdsServer();
+    const xds = await bench.server();
     const redis = await startRedis();
-    opened.push(() => redis.stop());
-    const weir = await xdsWeir(xds.port, {
+    bench.closes(() => redis.stop());
+    const weir = await bench.weir(xds.port, {
       WORKERS: '2',
       REDIS_URL: `127.0.0.1:${redis.port}`,
       FORCE_START_WITHOUT_INITIAL_CONFIG: 'true',
@@ -252,7 +236,7 @@ describeXds('TLS', () => {
 
   async function tlsServer(clientCa?: string): Promise<XdsServer> {
     const { cert, key } = files;
-    const xds = await xdsServer({ tls: { cert, key, ...(clientCa !== undefined && { clientCa }) } });
+    const xds = await bench.server({ tls: { cert, key, ...(clientCa !== undefined && { clientCa }) } });
     await xds.setSnapshot('v1', [windowConfig('one', 3)]);
     return xds;
   }
@@ -264,7 +248,7 @@ describeXds('TLS', () => {
     ['an address', '127.0.0.1'],
   ])('the certificate holds %s', async (_, san) => {
     const xds = await tlsServer();
-    const weir = await xdsWeir(xds.port, settings({ CONFIG_GRPC_XDS_SERVER_TLS_SAN: san }));
+    const weir = await bench.weir(xds.port, settings({ CONFIG_GRPC_XDS_SERVER_TLS_SAN: san }));
     await untilServing(weir);
     expect(await limitOf(weir, 'one')).toBe(3);
   });
@@ -280,7 +264,7 @@ describeXds('TLS', () => {
     ['another issuer', undefined, 'otherCa', /certificate/],
   ] as const)('not with %s', async (_, san, ca, reason) => {
     const xds = await tlsServer();
-    const weir = await xdsWeir(
+    const weir = await bench.weir(
       xds.port,
       settings({
         CONFIG_GRPC_XDS_SERVER_TLS_SAN: san,
@@ -297,7 +281,7 @@ describeXds('TLS', () => {
     const stranger = new CertificateAuthority('stranger').issue('URI:spiffe://test/weir');
     const cert = folder.write('renewed.pem', stranger.cert);
     const key = folder.write('renewed-key.pem', stranger.key);
-    const weir = await xdsWeir(
+    const weir = await bench.weir(
       xds.port,
       settings({ CONFIG_GRPC_XDS_CLIENT_TLS_CERT: cert, CONFIG_GRPC_XDS_CLIENT_TLS_KEY: key }),
     );
@@ -315,7 +299,7 @@ describeXds('TLS', () => {
   });
 
   test('a file that cannot be used ends the start', async () => {
-    const weir = await xdsWeir(1, settings({ CONFIG_GRPC_XDS_SERVER_TLS_CACERT: '/nowhere/ca.pem' }));
+    const weir = await bench.weir(1, settings({ CONFIG_GRPC_XDS_SERVER_TLS_CACERT: '/nowhere/ca.pem' }));
     expect(await weir.process.exited).toMatchObject({ code: 1 });
     expect(weir.process.stderr()).toMatch(
       /^weir: CONFIG_GRPC_XDS_SERVER_TLS_CACERT: cannot read \/nowhere\/ca\.pem/,

@@ -4,45 +4,29 @@ import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { httpRequest } from '../support/http-client.js';
 import { optionalToolPath } from '../support/tools.js';
-import type { WeirServer } from '../support/weir.js';
-import { encodeConfig, startXdsServer, type XdsServer } from '../support/xds-server.js';
+import { encodeConfig } from '../support/xds-server.js';
 import {
   acknowledges,
   ask,
   limitOf,
   logged,
-  startXdsWeir,
   untilLogged,
   untilRequest,
   untilServing,
   windowConfig,
+  XdsBench,
 } from '../support/xds-weir.js';
 
 const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip : describe;
 
-/** What each test started, ended after it in turn. */
-const opened: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of opened.splice(0).reverse()) await close();
-});
-
-async function xdsServer(...options: Parameters<typeof startXdsServer>): Promise<XdsServer> {
-  const server = await startXdsServer(...options);
-  opened.push(() => server.stop());
-  return server;
-}
-
-async function xdsWeir(...options: Parameters<typeof startXdsWeir>): Promise<WeirServer> {
-  const weir = await startXdsWeir(...options);
-  opened.push(() => weir.stop());
-  return weir;
-}
+const bench = new XdsBench();
+afterEach(() => bench.close());
 
 describeXds('updates', () => {
   test('the first request says who asks; the first configuration is acknowledged and acts', async () => {
-    const xds = await xdsServer();
+    const xds = await bench.server();
     await xds.setSnapshot('v1', [windowConfig('one', 3), windowConfig('two', 4)], 'node-7');
-    const weir = await xdsWeir(xds.port, {
+    const weir = await bench.weir(xds.port, {
       CONFIG_GRPC_XDS_NODE_ID: 'node-7',
       CONFIG_GRPC_XDS_NODE_METADATA: 'zone:a,tier=gold',
       CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: 'authorization:Bearer x,x-team:limits',
@@ -66,9 +50,9 @@ describeXds('updates', () => {
   });
 
   test('an update replaces everything; a bad one is rejected with all reasons and changes nothing; a good one mends it', async () => {
-    const xds = await xdsServer();
+    const xds = await bench.server();
     await xds.setSnapshot('v1', [windowConfig('one', 3), windowConfig('two', 4)]);
-    const weir = await xdsWeir(xds.port);
+    const weir = await bench.weir(xds.port);
     await untilServing(weir);
     await xds.setSnapshot('v2', [windowConfig('one', 5)]);
     await untilRequest(xds, 'the ACK', acknowledges('v2'));
@@ -101,9 +85,9 @@ describeXds('updates', () => {
   });
 
   test('an update without resources is a configuration without domains', async () => {
-    const xds = await xdsServer();
+    const xds = await bench.server();
     await xds.setSnapshot('v1', [windowConfig('one', 3)]);
-    const weir = await xdsWeir(xds.port);
+    const weir = await bench.weir(xds.port);
     await untilServing(weir);
     await xds.setSnapshot('v2', []);
     await untilRequest(xds, 'the ACK', acknowledges('v2'));
@@ -114,7 +98,7 @@ describeXds('updates', () => {
   });
 
   test('one domain in two resources is rejected, or merged where MERGE_DOMAIN_CONFIG says so', async () => {
-    const xds = await xdsServer();
+    const xds = await bench.server();
     const other = {
       json: {
         name: 'other',
@@ -124,7 +108,7 @@ describeXds('updates', () => {
     };
     for (const node of ['apart', 'merged'])
       await xds.setSnapshot('v1', [windowConfig('one', 3), other], node);
-    const apart = await xdsWeir(xds.port, {
+    const apart = await bench.weir(xds.port, {
       CONFIG_GRPC_XDS_NODE_ID: 'apart',
       FORCE_START_WITHOUT_INITIAL_CONFIG: 'true',
     });
@@ -135,7 +119,7 @@ describeXds('updates', () => {
     );
     expect(rejection.error).toMatch(/"one"/);
     expect(apart.process.isRunning()).toBe(true);
-    const merged = await xdsWeir(xds.port, {
+    const merged = await bench.weir(xds.port, {
       CONFIG_GRPC_XDS_NODE_ID: 'merged',
       MERGE_DOMAIN_CONFIG: 'true',
     });
@@ -146,7 +130,7 @@ describeXds('updates', () => {
   });
 
   test('a message is as large as XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES allows', async () => {
-    const xds = await xdsServer();
+    const xds = await bench.server();
     const nodes = Array.from({ length: 1500 }, (_, i) => ({
       key: 'k',
       value: `${i}-${'x'.repeat(4000)}`,
@@ -161,11 +145,11 @@ describeXds('updates', () => {
         },
       },
     ]);
-    const small = await xdsWeir(xds.port);
+    const small = await bench.weir(xds.port);
     expect(await untilLogged(small, 'lost the management server')).toMatchObject({
       reason: expect.stringMatching(/RESOURCE_EXHAUSTED.*4194304/),
     });
-    const large = await xdsWeir(xds.port, { XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: '16777216' });
+    const large = await bench.weir(xds.port, { XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: '16777216' });
     await untilServing(large);
     expect(await limitOf(large, 'big')).toBe(11);
   });
@@ -173,7 +157,7 @@ describeXds('updates', () => {
 
 describeXds('our fields', () => {
   test('token_bucket, share_threshold, phase and response_headers act', async () => {
-    const xds = await xdsServer();
+    const xds = await bench.server();
     const bucket = (tokens: number) => ({
       token_bucket: { max_tokens: tokens, tokens_per_fill: { value: 1 }, fill_interval: { seconds: 3600 } },
     });
@@ -195,7 +179,7 @@ describeXds('our fields', () => {
         ],
       }),
     ]);
-    const weir = await xdsWeir(xds.port);
+    const weir = await bench.weir(xds.port);
     await untilServing(weir);
     const codes = async (key: string, ...values: string[]) => {
       const found: (number | undefined)[] = [];

@@ -11,12 +11,13 @@ export interface RatelimitServer {
 }
 
 /**
- * Starts and waits for a program such as the image's /bin/ratelimit ({@link standInPrograms}) as a container would: with `env` and no other variables.
- * Only addresses are chosen here, as those it has by default may be taken.
+ * Starts and waits for a program such as the image's /bin/ratelimit ({@link standInPrograms}), or the reference's, as a container would: with `env` and
+ * no other variables. Only addresses are chosen here, as those it has by default may be taken.
  */
 export async function startRatelimit(
   program: string,
   env: Readonly<Record<string, string>>,
+  { untilHealthy = true }: { readonly untilHealthy?: boolean } = {},
 ): Promise<RatelimitServer> {
   const [grpcPort = 0, httpPort = 0, debugPort = 0] = await freePorts(3);
   const started = startProcess(program, [], {
@@ -26,10 +27,13 @@ export async function startRatelimit(
       GRPC_PORT: String(grpcPort),
       HOST: '127.0.0.1',
       PORT: String(httpPort),
+      DEBUG_HOST: '127.0.0.1',
       DEBUG_PORT: String(debugPort),
       ...env,
     },
   });
+  const server = { grpcPort, httpPort, debugPort, process: started };
+  if (!untilHealthy) return server;
   try {
     await waitFor('the service to serve', async () => {
       if (!started.isRunning()) return true;
@@ -40,5 +44,5 @@ export async function startRatelimit(
     await started.stop('SIGKILL');
     throw new Error(`${(error as Error).message}; it printed:\n${started.lines().join('\n')}`);
   }
-  return { grpcPort, httpPort, debugPort, process: started };
+  return server;
 }

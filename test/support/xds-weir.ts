@@ -3,7 +3,7 @@ import { httpRequest } from './http-client.js';
 import { RlsClient, type RlsReply } from './rls-client.js';
 import { waitFor } from './wait-for.js';
 import { startWeir, type WeirServer } from './weir.js';
-import type { XdsRequest, XdsResource, XdsServer } from './xds-server.js';
+import { startXdsServer, type XdsRequest, type XdsResource, type XdsServer } from './xds-server.js';
 
 /** Starts a weir that takes its policies from the management server on `port`, with short pauses. It need not serve yet. */
 export function startXdsWeir(port: number, env: NodeJS.ProcessEnv = {}): Promise<WeirServer> {
@@ -70,4 +70,30 @@ export function logged(weir: WeirServer, message: string): Record<string, unknow
 
 export function untilLogged(weir: WeirServer, message: string): Promise<Record<string, unknown>> {
   return waitFor(`the line ${message}`, () => logged(weir, message)[0]);
+}
+
+/** What one test starts, to be ended after it. */
+export class XdsBench {
+  readonly #opened: (() => unknown)[] = [];
+
+  async server(...options: Parameters<typeof startXdsServer>): Promise<XdsServer> {
+    const server = await startXdsServer(...options);
+    this.closes(() => server.stop());
+    return server;
+  }
+
+  async weir(...options: Parameters<typeof startXdsWeir>): Promise<WeirServer> {
+    const weir = await startXdsWeir(...options);
+    this.closes(() => weir.stop());
+    return weir;
+  }
+
+  closes(close: () => unknown): void {
+    this.#opened.push(close);
+  }
+
+  /** Ends everything, the latest first. */
+  async close(): Promise<void> {
+    for (const close of this.#opened.splice(0).reverse()) await close();
+  }
 }

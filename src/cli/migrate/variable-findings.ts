@@ -12,6 +12,16 @@ export const IMAGE_VARIABLES: Variables = { GRPC_HOST: '0.0.0.0', HOST: '0.0.0.0
 /** Variables of others that the reference's libraries, or another setting, read. */
 const OF_TRACING = /^OTEL_/;
 const OF_MOGRIFIERS = /^DOG_STATSD_MOGRIFIER_/;
+const OF_GO = /^(?:GO(?:MAXPROCS|MEMLIMIT|GC|DEBUG|TRACEBACK)|GRPC_GO_\w+)$/;
+const OF_ISSUERS = /^SSL_CERT_(?:FILE|DIR)$/;
+
+/** Variables that change nothing where another is refused: what is said of that one is enough. */
+const GO_WITH: readonly (readonly [refused: string, names: RegExp])[] = [
+  ['BACKEND_TYPE', /^MEMCACHE_/],
+  ['REDIS_TYPE', /^REDIS_(?:URL$|SENTINEL_AUTH|CLUSTER_)/],
+  ['REDIS_PERSECOND_TYPE', /^REDIS_PERSECOND_(?:URL$|SENTINEL_AUTH|CLUSTER_)/],
+  ['TRACING_ENABLED', /^TRACING_/],
+];
 
 export interface VariableFindings extends Findings {
   /** The settings, those left out that are bad or refused. */
@@ -26,7 +36,7 @@ export function findInVariables(
   variables: Variables,
   unknown: ReadonlySet<string> = new Set(),
 ): VariableFindings {
-  const { settings, given, refused } = readWhatCanBe({ ...IMAGE_VARIABLES, ...variables });
+  const { settings, given, refused, leftOut } = readWhatCanBe({ ...IMAGE_VARIABLES, ...variables });
   const same: Finding[] = [];
   const better: Finding[] = [];
   const decide = [...refused];
@@ -34,7 +44,8 @@ export function findInVariables(
   for (const setting of SETTINGS) {
     const { name, reference } = setting;
     if (reference === undefined || unknown.has(name)) continue;
-    if (refused.some(({ about }) => about === name)) continue;
+    if (leftOut.has(name)) continue;
+    if (GO_WITH.some(([by, names]) => leftOut.has(by) && names.test(name))) continue;
     if (given.has(name)) {
       if (variables[name] === undefined) continue; // the image's
       if (reference.inert !== undefined)
@@ -52,7 +63,11 @@ export function findInVariables(
     }
   }
   const foreign = Object.keys(variables).filter((name) => !SETTINGS.some((setting) => setting.name === name));
-  for (const name of foreign) same.push({ about: name, text: ofForeign(name) });
+  for (const name of foreign) {
+    if (leftOut.has(name)) continue;
+    if (OF_ISSUERS.test(name)) decide.push({ about: name, text: OTHER_ISSUERS });
+    else same.push({ about: name, text: ofForeign(name) });
+  }
   addCombinations(settings, given, better, decide);
   return { same: together(same), better: together(better), decide, settings, given, keep };
 }
@@ -62,19 +77,31 @@ function readWhatCanBe(variables: Variables): {
   readonly settings: Settings;
   readonly given: GivenSettings;
   readonly refused: readonly Finding[];
+  /** Names of what is bad or refused. */
+  readonly leftOut: ReadonlySet<string>;
 } {
   const left: Record<string, string> = { ...variables };
   const refused: Finding[] = [];
+  const leftOut = new Set<string>();
   for (;;) {
     const read = readSettings(left);
-    if (read.ok) return { settings: read.settings, given: read.given, refused };
-    for (const error of read.errors) {
-      const [, name = '', text = ''] = /^(\w+): (.*)$/s.exec(error) ?? [];
-      // Every error names a variable that is set; one that does not would come for ever.
-      if (left[name] === undefined) throw new Error(`the settings cannot be read: ${error}`);
-      refused.push({ about: name, text: `${text}.` });
+    if (read.ok) return { settings: read.settings, given: read.given, refused, leftOut };
+    const bad = read.errors.flatMap((error) => {
+      const [, about = '', text = ''] = /^(\w+(?:, \w+)*): (.*)$/s.exec(error) ?? [];
+      refused.push({ about, text: `${text}.` });
+      // A mogrifier is asked for by a variable that is good in itself.
+      return OF_MOGRIFIERS.test(about) ? [about, 'USE_DOG_STATSD_MOGRIFIERS'] : about.split(', ');
+    });
+    // Every error names a variable that is set; one that does not would come for ever.
+    if (!bad.some((name) => left[name] !== undefined && !leftOut.has(name)))
+      throw new Error(`the settings cannot be read: ${read.errors.join('; ')}`);
+    for (const name of bad) {
+      leftOut.add(name);
+      delete left[name];
+      // There is a Redis, wherever it is: what belongs to it is not without one.
+      const [, url] = /^(REDIS(?:_PERSECOND)?_)(?:URL|TYPE)$/.exec(name) ?? [];
+      if (url !== undefined && variables[`${url}URL`] !== undefined) left[`${url}URL`] = 'redis:6379';
     }
-    for (const { about } of refused) delete left[about];
   }
 }
 
@@ -111,8 +138,12 @@ function ofDefault({ name, default: here, reference }: Setting): Finding {
   };
 }
 
+const OTHER_ISSUERS =
+  'names issuers of certificates for Go; name them in REDIS_TLS_CACERT and CONFIG_GRPC_XDS_SERVER_TLS_CACERT.';
+
 function ofForeign(name: string): string {
   if (OF_MOGRIFIERS.test(name)) return 'part of USE_DOG_STATSD_MOGRIFIERS, as there.';
+  if (OF_GO.test(name)) return "read by Go's runtime there; changes nothing here.";
   if (OF_TRACING.test(name)) return 'about tracing, which weir does not have yet; changes nothing.';
   return 'read by neither.';
 }

@@ -10,8 +10,8 @@ export const LISTEN_SETTINGS = {
     name: 'GRPC_HOST',
     type: 'string',
     default: '127.0.0.1',
-    help: 'Address for gRPC. `0.0.0.0` or `::` for all.',
-    reference: { default: '0.0.0.0', differs: 'The container image binds 0.0.0.0, as there.' },
+    help: 'Address for gRPC. `0.0.0.0`, `::` or nothing (`GRPC_HOST=`) for all.',
+    reference: { default: '0.0.0.0', whenEmpty: '', differs: 'The container image binds 0.0.0.0, as there.' },
   },
   grpcPort: {
     name: 'GRPC_PORT',
@@ -31,8 +31,8 @@ export const LISTEN_SETTINGS = {
     name: 'HOST',
     type: 'string',
     default: '127.0.0.1',
-    help: 'Address for `/healthcheck`, `/json` and `/metrics`.',
-    reference: { default: '0.0.0.0', differs: 'The container image binds 0.0.0.0, as there.' },
+    help: 'Address for `/healthcheck`, `/json` and `/metrics`; as GRPC_HOST.',
+    reference: { default: '0.0.0.0', whenEmpty: '', differs: 'The container image binds 0.0.0.0, as there.' },
   },
   port: {
     name: 'PORT',

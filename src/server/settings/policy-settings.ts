@@ -87,10 +87,10 @@ export const POLICY_SETTINGS = {
   },
   xdsNodeMetadata: {
     name: 'CONFIG_GRPC_XDS_NODE_METADATA',
-    type: 'string_map',
+    type: 'metadata_map',
     default: '',
-    help: 'Node metadata: `key:value,key:value`.',
-    reference: { default: '', differs: '`key=value` is taken, too, as its documentation has both.' },
+    help: 'Node metadata: `key=value,key=value`.',
+    reference: { default: '', differs: '`key:value` is taken, too; there it is left out in silence.' },
   },
   xdsServerUrl: {
     name: 'CONFIG_GRPC_XDS_SERVER_URL',
@@ -111,6 +111,7 @@ export const POLICY_SETTINGS = {
     type: 'string_map',
     default: '',
     help: 'Headers sent along: `name:value,name:value`.',
+    secret: true,
     reference: { default: '' },
   },
   xdsUseTls: {

@@ -17,8 +17,10 @@ export interface SettingTypes {
   optional_duration: number | undefined;
   /** `a,b`. */
   string_list: readonly string[];
-  /** `name:value,name:value`, in the order written. */
+  /** `name:value,name:value`, in the order written; the first `:` parts them, the first `=` where there is none. */
   string_map: ReadonlyMap<string, string>;
+  /** `name=value,name=value`, in the order written; the first `=` parts them, the first `:` where there is none. */
+  metadata_map: ReadonlyMap<string, string>;
   log_level: 'panic' | 'fatal' | 'error' | 'warn' | 'warning' | 'info' | 'debug' | 'trace';
   log_format: 'auto' | 'json' | 'text';
   worker_scheduling: 'round-robin' | 'kernel' | 'reuse-port';
@@ -36,6 +38,8 @@ export type SettingType = keyof SettingTypes;
 export interface ReferenceSetting {
   /** Its default, as written there. */
   readonly default: string;
+  /** What it means there when it is set to nothing, where that is another thing than unset and worth keeping. */
+  readonly whenEmpty?: string;
   /** What differs here besides the default, a sentence. */
   readonly differs?: string;
   /** Why it changes nothing here, a sentence: said at start when the variable is set. */

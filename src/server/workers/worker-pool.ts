@@ -133,12 +133,14 @@ export class WorkerPool {
     return statsText([own, this.#endedStats, ...this.#slots.map(({ stats }) => stats)]);
   }
 
-  /** Decides by one of the workers that serve. */
+  /** Decides by one of the workers that serve, or, if none does, of those that have started: they know why they do not. */
   decide(message: Uint8Array, patienceMicros: number): Promise<Uint8Array | Refusal> {
-    const serving = this.#slots.flatMap(({ worker, health }) =>
-      worker?.isConnected() === true && health !== undefined ? [worker] : [],
+    const started = this.#slots.filter(
+      ({ worker, health }) => worker?.isConnected() === true && health !== undefined,
     );
-    return this.#decisions.ask(serving, message, patienceMicros);
+    const serving = started.filter(({ health }) => health?.reason === undefined);
+    const asked = (serving.length > 0 ? serving : started).flatMap(({ worker }) => worker ?? []);
+    return this.#decisions.ask(asked, message, patienceMicros);
   }
 
   /** Lets every worker drain and end; after `patienceMs` and a margin they are killed. */
@@ -189,6 +191,8 @@ export class WorkerPool {
   }
 
   #receive(slot: Slot, worker: Worker, message: FromWorker): void {
+    // What a worker said last may be read after its end is known: its numbers are kept by then, and the slot is another's.
+    if (slot.worker !== worker && message.kind !== 'failed') return;
     switch (message.kind) {
       case 'ready':
         if (!this.#closing) worker.send(this.#options.start());

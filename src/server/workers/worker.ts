@@ -2,6 +2,7 @@ import cluster from 'node:cluster';
 import type { PolicySet } from '../../config/policy.js';
 import { PolicyBuilder, type PolicyItem } from '../../config/policy-transfer.js';
 import { openSlice } from '../../config/slices.js';
+import { YoungGarbage } from '../../config/young-garbage.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import { systemClock } from '../../limiter/clock.js';
 import { Refusal } from '../../service/should-rate-limit.js';
@@ -19,6 +20,7 @@ class ReceivedPolicies implements PolicySource {
   #current: PolicySet | undefined;
   /** Those that are coming. */
   #next: PolicyBuilder | undefined;
+  readonly #garbage = new YoungGarbage();
   readonly #listeners: (() => void)[] = [];
 
   constructor(initial: SlicedPolicies | undefined) {
@@ -43,6 +45,7 @@ class ReceivedPolicies implements PolicySource {
   add(slice: Uint8Array): void {
     if (this.#next === undefined) return;
     for (const item of openSlice<PolicyItem>(slice)) this.#next.add(item);
+    this.#garbage.slice();
   }
 
   end(version: string): void {

@@ -12,7 +12,7 @@ type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary';
 interface Sample {
   readonly labels: Readonly<Record<string, string>>;
   value: number;
-  /** The reading that `value` belongs to: what did not count since the start is not shown. */
+  /** The reading that `value` belongs to. */
   reading: number;
 }
 
@@ -28,8 +28,6 @@ class MappedFamily implements Family {
     { readonly labels: Readonly<Record<string, string>>; readonly of: Observer }
   >();
   readonly #help: string;
-  /** The latest reading. */
-  reading = 0;
 
   constructor(name: string, type: FamilyType, help: string) {
     this.name = name;
@@ -39,15 +37,17 @@ class MappedFamily implements Family {
 
   get isEmpty(): boolean {
     for (const { of } of this.observers.values()) if (!of.isEmpty) return false;
-    for (const { reading } of this.samples.values()) if (reading === this.reading) return false;
-    return true;
+    return this.samples.size === 0;
+  }
+
+  /** Forgets what no statistic adds to any more. */
+  endReading(reading: number): void {
+    for (const [key, sample] of this.samples) if (sample.reading !== reading) this.samples.delete(key);
   }
 
   get(): FamilyValues {
     const values: unknown[] = [];
-    for (const { labels, value, reading } of this.samples.values()) {
-      if (reading === this.reading) values.push({ labels, value });
-    }
+    for (const { labels, value } of this.samples.values()) values.push({ labels, value });
     for (const { labels, of } of this.observers.values()) {
       if (!of.isEmpty) values.push(...of.values(this.name, labels));
     }
@@ -73,8 +73,7 @@ export class MappedMetrics {
   readonly #labels: Readonly<Record<string, string>>;
   readonly #families = new Map<string, MappedFamily>();
   /** What each counter of a series adds to, found when it first counts. */
-  readonly #counters = new Map<StatSeries, (Target | undefined)[]>();
-  readonly #gauges = new Map<string, Target>();
+  readonly #counters = new WeakMap<StatSeries, (Target | undefined)[]>();
   #reading = 0;
 
   constructor(options: MappedMetricsOptions) {
@@ -103,7 +102,7 @@ export class MappedMetrics {
       }
     }
     for (const [name, value] of this.#options.stats.gauges()) this.#set(this.#gauge(name), value);
-    for (const family of this.#families.values()) family.reading = this.#reading;
+    for (const family of this.#families.values()) family.endReading(this.#reading);
     return [...this.#families.values()].filter(({ isEmpty }) => !isEmpty);
   }
 
@@ -138,20 +137,15 @@ export class MappedMetrics {
   }
 
   #gauge(name: string): Target {
-    let target = this.#gauges.get(name);
-    if (target === undefined) {
-      const mapped = this.#options.mapper.map(name, 'gauge');
-      target = mapped === undefined ? null : this.#sample(mapped, 'gauge');
-      this.#gauges.set(name, target);
-    }
-    return target;
+    const mapped = this.#options.mapper.map(name, 'gauge');
+    return mapped === undefined ? null : this.#sample(mapped, 'gauge');
   }
 
   #sample(mapped: MappedStat, type: 'counter' | 'gauge'): Target {
     const family = this.#family(mapped, type);
     if (family === undefined) return null;
     const labels = { ...this.#labels, ...mapped.labels };
-    const key = JSON.stringify(labels);
+    const key = labelsKey(labels);
     let sample = family.samples.get(key);
     if (sample === undefined) {
       sample = { labels, value: 0, reading: 0 };
@@ -164,7 +158,7 @@ export class MappedMetrics {
     const family = this.#family(mapped, mapped.observer.kind);
     if (family === undefined) return undefined;
     const labels = { ...this.#labels, ...mapped.labels };
-    const key = JSON.stringify(labels);
+    const key = labelsKey(labels);
     let observer = family.observers.get(key);
     if (observer === undefined) {
       const { quantiles, now } = this.#options;
@@ -183,4 +177,9 @@ export class MappedMetrics {
     }
     return family.type === type ? family : undefined;
   }
+}
+
+/** The same for the same labels, in whatever order rules of a mapping name them. */
+function labelsKey(labels: Readonly<Record<string, string>>): string {
+  return JSON.stringify(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)));
 }

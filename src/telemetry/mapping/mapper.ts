@@ -1,3 +1,4 @@
+import { execInTime } from '../regexp-in-time.js';
 import type { Mapping, MappingRule, ObserverOptions, StatKind } from './mapping.js';
 
 /** What a statistic is for Prometheus. */
@@ -83,7 +84,7 @@ export class Mapper {
   #byPattern(name: string, kind: StatKind): { rule: MappingRule; captures: Captures } | undefined {
     for (const rule of this.#patterns) {
       if ((rule.kind ?? kind) !== kind) continue;
-      const match = (rule.match as RegExp).exec(name);
+      const match = execInTime(rule.match as RegExp, name);
       if (match === null) continue;
       const captures: Captures = (reference) =>
         (/^\d+$/.test(reference) ? match[Number(reference)] : match.groups?.[reference]) ?? '';

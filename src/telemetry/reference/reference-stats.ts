@@ -48,11 +48,15 @@ export interface ReferenceStatsOptions extends CountingRules {
 
 /**
  * The statistics of the reference, under its names. A decision costs one look-up by name and a few additions. Counters come into being when
- * they first count, as there, and never go.
+ * they first count, as there, and only go when their rule is no more and another one needs the room.
  */
 export class ReferenceStats {
   readonly #options: ReferenceStatsOptions;
   readonly #rules = new Map<string, StatSeries>();
+  /** Those of {@link #rules} that the budget of rules paid for. */
+  readonly #paidAsRules = new Set<string>();
+  /** Whether rules may be among them that are no more. */
+  #mayHoldOldRules = false;
   readonly #domains = new Map<string, StatSeries>();
   readonly #service = new StatSeries('ratelimit.service.', SERVICE_COUNTERS);
   readonly #durations = new Map<string, DurationStats>();
@@ -72,6 +76,7 @@ export class ReferenceStats {
   /** Says which names are rules' own; any other name is a caller's making. `names` is asked when the answer is first needed. */
   rulesAre(names: () => Iterable<string>): void {
     this.#ruleNames = names;
+    this.#mayHoldOldRules = true;
   }
 
   /** Says where pools and cache are. */
@@ -199,14 +204,32 @@ export class ReferenceStats {
 
   #addRule(stat: string, fromCaller: boolean): StatSeries {
     const isRule = !fromCaller && this.#isRule(stat);
-    const { byRule, byCaller } = this.#options;
-    if (!(isRule || stat.length <= MAX_CALLER_NAME) || !(isRule ? byRule : byCaller).take()) {
+    if (!(isRule ? this.#takeForRule() : this.#takeForCaller(stat))) {
       this.#otherRule ??= new StatSeries(`${RULES}${OTHER_RULE}.`, RULE_COUNTERS);
       return this.#otherRule;
     }
     const series = new StatSeries(`${RULES}${sanitiseStatName(stat)}.`, RULE_COUNTERS);
     this.#rules.set(stat, series);
+    if (isRule) this.#paidAsRules.add(stat);
     return series;
+  }
+
+  #takeForCaller(stat: string): boolean {
+    return stat.length <= MAX_CALLER_NAME && this.#options.byCaller.take();
+  }
+
+  #takeForRule(): boolean {
+    const { byRule } = this.#options;
+    if (byRule.take()) return true;
+    if (!this.#mayHoldOldRules) return false;
+    this.#mayHoldOldRules = false;
+    for (const stat of this.#paidAsRules) {
+      if (this.#isRule(stat)) continue;
+      this.#paidAsRules.delete(stat);
+      this.#rules.delete(stat);
+      byRule.giveBack();
+    }
+    return byRule.take();
   }
 
   #addDomain(domain: string): StatSeries {

@@ -1,3 +1,5 @@
+import { execInTime } from '../regexp-in-time.js';
+
 /** Turns names that match into another name and tags. */
 export interface Mogrifier {
   readonly pattern: RegExp;
@@ -22,7 +24,7 @@ function fillIn(template: string, match: RegExpExecArray): string {
 /** What the first mogrifier that matches makes of a name. */
 export function mogrify(mogrifiers: readonly Mogrifier[], name: string): Mogrified {
   for (const mogrifier of mogrifiers) {
-    const match = mogrifier.pattern.exec(name);
+    const match = execInTime(mogrifier.pattern, name);
     if (match === null) continue;
     return {
       name: fillIn(mogrifier.name, match),

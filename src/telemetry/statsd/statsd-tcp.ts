@@ -4,6 +4,8 @@ import { CLOSE_MS, MAX_WAITING, millisText, rateText, type SinkLog, type StatsSi
 const CONNECT_MS = 10_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
+/** A connection that lasts so long is a good one: others, that a collector without room or a balancer closes at once, count as failed. */
+const GOOD_MS = 1000;
 /** A collector that takes nothing for so long is left and called again. */
 const STALLED_MS = 30_000;
 
@@ -28,6 +30,8 @@ export class StatsdTcp implements StatsSink {
   #connected = false;
   #failures = 0;
   #retry: NodeJS.Timeout | undefined;
+  /** Runs while a connection is not known to be good. */
+  #trial: NodeJS.Timeout | undefined;
   #closed = false;
   /** Set while closing: called when everything is sent, or cannot be. */
   #onIdle: (() => void) | undefined;
@@ -65,6 +69,7 @@ export class StatsdTcp implements StatsSink {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#retry);
+    clearTimeout(this.#trial);
     const socket = this.#socket;
     if (socket === undefined) return;
     if (this.#waiting > 0) {
@@ -75,7 +80,8 @@ export class StatsdTcp implements StatsSink {
       });
     }
     this.#onIdle = undefined;
-    if (this.#connected) {
+    // One that has not taken it all by now is not waited for any longer.
+    if (this.#connected && this.#waiting === 0) {
       await new Promise<void>((resolve) => {
         setTimeout(resolve, CLOSE_MS).unref();
         socket.once('close', () => resolve());
@@ -104,8 +110,10 @@ export class StatsdTcp implements StatsSink {
     socket.once('connect', () => {
       this.#connected = true;
       socket.setTimeout(STALLED_MS);
-      if (this.#failures > 0) log('info', `${this.#where()} takes metrics again`);
-      this.#failures = 0;
+      this.#trial = setTimeout(() => {
+        if (this.#failures > 0) log('info', `${this.#where()} takes metrics again`);
+        this.#failures = 0;
+      }, GOOD_MS).unref();
       this.flush();
     });
     socket.on('timeout', () => {
@@ -122,6 +130,7 @@ export class StatsdTcp implements StatsSink {
   }
 
   #onLost(reason: string): void {
+    clearTimeout(this.#trial);
     this.#connected = false;
     this.#socket = undefined;
     this.#onIdle?.();

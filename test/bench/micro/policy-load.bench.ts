@@ -3,7 +3,11 @@
  */
 import { renameSync } from 'node:fs';
 import { FilePolicyProvider } from '../../../src/config/file-policy-provider.js';
+import { LoadBuilder, type LoadItem, loadItems, loadRequest } from '../../../src/config/load-transfer.js';
 import { ThreadPolicyLoader } from '../../../src/config/policy-loader.js';
+import { cutSlices, openSlice } from '../../../src/config/slices.js';
+import { turn } from '../../../src/config/turns.js';
+import { YoungGarbage } from '../../../src/config/young-garbage.js';
 import { entries } from '../../support/policies.js';
 import { TempDir } from '../../support/temp-dir.js';
 import { type Figure, type FiguresCase, median, QUICK, runCases } from './measure.js';
@@ -146,8 +150,54 @@ const reload: FiguresCase = inDirectory(async (write, path) => {
   ];
 });
 
+/**
+ * What one thread pays for the slices that another one gives it: the CPU time of a turn of the event loop, garbage collection included,
+ * which a busy machine does not stretch.
+ */
+const building: FiguresCase = inDirectory(async (_write, path) => {
+  const slices = [...cutSlices(loadItems(loadRequest([path], {}, undefined)))];
+  globalThis.gc?.();
+  const rounds: { readonly longest: number; readonly all: number }[] = [];
+  // As in a server, the policies of the round before are in force until those of this one are.
+  let inForce: unknown;
+  for (let round = 0; round < RELOADS; round++) {
+    const builder = new LoadBuilder(undefined);
+    const garbage = new YoungGarbage();
+    const took: number[] = [];
+    for (const slice of slices) {
+      const before = process.cpuUsage();
+      for (const item of openSlice<LoadItem>(slice)) builder.add(item);
+      await turn();
+      garbage.slice();
+      const { user, system } = process.cpuUsage(before);
+      took.push((user + system) / 1000);
+    }
+    inForce = builder.finish();
+    rounds.push({ longest: Math.max(...took), all: took.reduce((sum, one) => sum + one, 0) });
+  }
+  if (inForce === undefined) throw new Error('nothing was built');
+  const figure = (name: string, values: readonly number[]): Figure => ({
+    name,
+    value: median(values),
+    least: Math.min(...values),
+    unit: 'ms',
+  });
+  return [
+    { name: 'longest turn, code cold', value: rounds[0]?.longest ?? 0, unit: 'ms' },
+    figure(
+      'longest slice',
+      rounds.map(({ longest }) => longest),
+    ),
+    figure(
+      `all ${slices.length} slices`,
+      rounds.map(({ all }) => all),
+    ),
+  ];
+});
+
 runCases(__filename, {
   'load of 10,000 rules': start(false),
   'load with escapes': start(true),
+  'building, slice by slice': building,
   'reload while deciding': reload,
 });

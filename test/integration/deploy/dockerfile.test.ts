@@ -115,6 +115,10 @@ describe('the image', () => {
     );
     const client = await run('weir-entrypoint', inside(image, '/bin/ratelimit_client'), '-help');
     expect(client.stdout).toContain('Usage: weir ratelimit-client');
+    const named = await run('weir-entrypoint', 'ratelimit_config_check', '-help');
+    expect(named.stdout).toContain('Usage: weir ratelimit-config-check');
+    const waited = await run('weir-entrypoint', 'sh', '-c', 'true && ratelimit --help');
+    expect(waited.stdout).toContain('Usage: weir serve');
   });
 
   test('serves, and its health check tells a running server from none', async () => {

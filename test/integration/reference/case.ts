@@ -128,8 +128,6 @@ export interface ReferenceCase {
   readonly differs?: string;
   /** Statistics of the reference where they differ, too. */
   readonly referenceStats?: Readonly<Record<string, number>>;
-  /** Why weir does not do this yet: the case is asked of the reference only. */
-  readonly todo?: string;
   /** The reference does not survive this case, or it has no answer that could be checked: said in `differs`. */
   readonly notReference?: true;
 }

@@ -32,3 +32,10 @@ describeGroup('RUNTIME_APPDIRECTORY and a RUNTIME_ROOT that is a link', {
 });
 
 describeGroup('MERGE_DOMAIN_CONFIG', { cases: MERGED, env: { MERGE_DOMAIN_CONFIG: 'true' } });
+
+describeGroup('no RUNTIME_SUBDIRECTORY', {
+  cases: ONLY_THE_DIRECTORY,
+  directory: 'config',
+  files: OTHER_FILES,
+  env: { RUNTIME_SUBDIRECTORY: '', RUNTIME_WATCH_ROOT: 'false' },
+});

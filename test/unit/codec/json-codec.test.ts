@@ -5,7 +5,7 @@ import { loadReflectionDefinition } from '../../../src/codec/rls-definition.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { fileDescriptors } from '../../../src/grpc/file-descriptors.js';
 
-const codec = createJsonCodec(fileDescriptors([loadReflectionDefinition()]));
+const codec = createJsonCodec(fileDescriptors([loadReflectionDefinition()]), 100);
 const wire = createWireCodec();
 const read = (json: string) => wire.decodeRequest(codec.requestToWire(Buffer.from(json)));
 
@@ -44,6 +44,16 @@ describe('a request in protobuf JSON', () => {
       descriptors: [{ ...NO_DESCRIPTOR, limit: { requestsPerUnit: 5, unit: 0 }, hitsAddend: 0 }],
       hitsAddend: 3,
     });
+  });
+
+  test('with too many descriptors is refused unread, in the words of the service', () => {
+    const list = (count: number, one: string): string =>
+      `{"descriptors":[${Array(count).fill(one).join(',')}]}`;
+    expect(read(list(100, '{}')).descriptors).toHaveLength(100);
+    expect(() => read(list(101, '13'))).toThrow(
+      new DecodeError('rate limit descriptor list holds 101 descriptors, more than the 100 that are allowed'),
+    );
+    expect(() => read(`{"descriptors":"${'x'.repeat(101)}"}`)).toThrow(/expected Array/);
   });
 
   test.each(['{}', ' {"domain":null,"descriptors":null} '])('%s is an empty one', (json) => {
@@ -176,5 +186,5 @@ describe('a response in protobuf JSON', () => {
 });
 
 test('files that are missing end the start', () => {
-  expect(() => createJsonCodec([])).toThrow(/do not define/);
+  expect(() => createJsonCodec([], 100)).toThrow(/do not define/);
 });

@@ -1,6 +1,5 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { readSettings } from '../../../src/server/settings.js';
-import { inertSettings } from '../../../src/server/settings-check.js';
 import { SETTINGS } from '../../../src/server/settings-table.js';
 
 /** Errors of settings that are good one by one. */
@@ -17,6 +16,27 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   ['memcache', { BACKEND_TYPE: 'memcache' }, /^BACKEND_TYPE: weir has no memcache; use Redis/],
   ['Redis without address', { BACKEND_TYPE: 'redis' }, /^BACKEND_TYPE: redis needs REDIS_URL/],
   ['a socket type alone', { REDIS_SOCKET_TYPE: 'tcp' }, /^REDIS_SOCKET_TYPE: REDIS_URL is not set/],
+  ['a password alone', { REDIS_AUTH: 'geheim' }, /^REDIS_AUTH: REDIS_URL is not set/],
+  ['a file of it alone', { REDIS_AUTH_FILE: '/f' }, /^REDIS_AUTH_FILE: REDIS_URL is not set/],
+  ['TLS alone', { REDIS_TLS: 'true' }, /^REDIS_TLS: REDIS_URL is not set/],
+  ['no time for Redis', { ...REDIS, REDIS_TIMEOUT: '0' }, /^REDIS_TIMEOUT: 0 is no limit .* such as 10s$/],
+  [
+    'no time for the second',
+    { ...REDIS, REDIS_PERSECOND_TIMEOUT: '0s' },
+    /^REDIS_PERSECOND_TIMEOUT: 0 is no limit/,
+  ],
+  ['statistics all the time', { STATS_FLUSH_INTERVAL: '0' }, /^STATS_FLUSH_INTERVAL: 0 ends the reference/],
+  [
+    'no address',
+    { REDIS_URL: 'redis:port', REDIS_AUTH: 'geheim' },
+    /^REDIS_URL: Redis address cannot be read; /,
+  ],
+  [
+    'a second one',
+    { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'a,b', REDIS_PERSECOND_SOCKET_TYPE: 'tcp' },
+    /^REDIS_PERSECOND_URL, REDIS_PERSECOND_SOCKET_TYPE: Redis address: several/,
+  ],
+  ['a hash tag', { ...REDIS, CACHE_KEY_PREFIX: '{a}' }, /^CACHE_KEY_PREFIX: it holds "\{"/],
   ['a cluster', { ...REDIS, REDIS_TYPE: 'CLUSTER' }, /^REDIS_TYPE: .* set REDIS_TYPE=SINGLE$/],
   ['sentinels', { ...REDIS, REDIS_TYPE: 'sentinel' }, /^REDIS_TYPE:/],
   [
@@ -64,13 +84,128 @@ test.each<[Record<string, string>]>([
   expect(errorsOf(environment)).toEqual([]);
 });
 
+/** What the log is told of settings that are good. */
+function notesOf(environment: Record<string, string>): readonly string[] {
+  const read = readSettings(environment);
+  return read.ok ? read.notes : read.errors;
+}
+
 test('a variable that changes nothing is told of, with the reason, if it is set', () => {
-  const read = readSettings({ ...REDIS, REDIS_POOL_SIZE: '20', MEMCACHE_SRV: 'x', LOG_LEVEL: 'warn' });
-  expect(inertSettings(read.ok ? read.given : new Set())).toEqual([
+  expect(notesOf({ ...REDIS, REDIS_POOL_SIZE: '20', MEMCACHE_SRV: 'x', LOG_LEVEL: 'warn' })).toEqual([
     'REDIS_POOL_SIZE changes nothing: weir sends all calls of a moment over one connection; there is no pool.',
     'MEMCACHE_SRV changes nothing: it is about BACKEND_TYPE=memcache, which weir does not have.',
   ]);
-  expect(inertSettings(new Set())).toEqual([]);
+  expect(notesOf({})).toEqual([]);
+});
+
+describe('a variable about what is on in the reference, and off here unless it is set', () => {
+  test.each<[environment: Record<string, string>, names: string[], remedy: RegExp]>([
+    [
+      { RUNTIME_WATCH_ROOT: 'false', RUNTIME_IGNOREDOTFILES: 'true' },
+      ['RUNTIME_WATCH_ROOT', 'RUNTIME_IGNOREDOTFILES'],
+      /: RUNTIME_ROOT is not set; set it/,
+    ],
+    [
+      { REDIS_TIMEOUT: '1s', CACHE_KEY_PREFIX: 'a' },
+      ['REDIS_TIMEOUT', 'CACHE_KEY_PREFIX'],
+      /set REDIS_URL\.$/,
+    ],
+    [{ LOCAL_CACHE_SIZE_IN_BYTES: '1000' }, ['LOCAL_CACHE_SIZE_IN_BYTES'], /set REDIS_URL\.$/],
+    [
+      { STATSD_HOST: 'statsd', STATSD_PORT: '9125' },
+      ['STATSD_HOST', 'STATSD_PORT'],
+      /set USE_STATSD=true\.$/,
+    ],
+  ])('%j: told of', (environment, names, remedy) => {
+    const notes = notesOf(environment);
+    expect(notes.map((note) => note.split(' ')[0]).sort()).toEqual([...names].sort());
+    for (const note of notes) expect(note).toMatch(remedy);
+  });
+
+  test.each<[Record<string, string>]>([
+    [{ RUNTIME_ROOT: '/a', RUNTIME_WATCH_ROOT: 'false' }],
+    [{ CONFIG_TYPE: 'GRPC_XDS_SOTW', RUNTIME_WATCH_ROOT: 'false' }],
+    [{ ...REDIS, REDIS_TIMEOUT: '1s', CACHE_KEY_PREFIX: 'a', REDIS_SOCKET_TYPE: 'tcp' }],
+    [{ STATSD_HOST: 'statsd', USE_STATSD: 'false' }],
+    [{ STATSD_HOST: 'statsd', USE_DOG_STATSD: 'true' }],
+    [{ STATSD_HOST: 'statsd', DISABLE_STATS: 'true' }],
+  ])('%j: nothing to tell', (environment) => expect(notesOf(environment)).toEqual([]));
+});
+
+test("a port that holds Kubernetes' link to a Service of that name counts as unset, and is told of", () => {
+  const read = readSettings({
+    DEBUG_PORT: 'tcp://10.96.0.7:80',
+    GRPC_PORT: 'tcp://[fd00::7]:80',
+    STATSD_PORT: 'udp://10.96.0.8:8125',
+    PORT: '80',
+  });
+  expect(read).toMatchObject({
+    ok: true,
+    settings: { debugPort: 6070, grpcPort: 8081, statsdPort: 8125, port: 80 },
+    given: new Set(['PORT']),
+    notes: [
+      expect.stringMatching(
+        /^GRPC_PORT is left out, so 8081 holds: it is Kubernetes' link to the Service grpc; /,
+      ),
+      expect.stringMatching(/^DEBUG_PORT is left out, .* enableServiceLinks: false$/),
+      expect.stringContaining('the Service statsd;'),
+    ],
+  });
+  // Somebody wrote this one.
+  expect(errorsOf({ DEBUG_PORT: '10.96.0.7:80' })).toHaveLength(1);
+});
+
+test('HOST and GRPC_HOST set to nothing mean all addresses, as in the reference; other variables count as unset then', () => {
+  expect(readSettings({ HOST: '', GRPC_HOST: '', DEBUG_HOST: '', LOG_LEVEL: '', PORT: '' })).toMatchObject({
+    ok: true,
+    settings: { host: '', grpcHost: '', debugHost: '127.0.0.1', logLevel: 'info', port: 8080 },
+    given: new Set(['HOST', 'GRPC_HOST']),
+  });
+});
+
+test.each([
+  ['0x1F90', 8080],
+  ['0o17', 15],
+  ['017', 15],
+  ['0b101', 5],
+  ['1_000', 1000],
+  ['0x_ff', 255],
+  ['+7', 7],
+  ['-0', 0],
+])('a whole number is read as Go reads it: %s', (text, value) => {
+  expect(readSettings({ PORT: text })).toMatchObject({ ok: true, settings: { port: value } });
+});
+
+test.each(['08080', '0x', '1__0', '_1', '1_', '1e3', '8080.0', ' 8080', '0o8'])(
+  'what Go takes for no whole number is none: %j',
+  (text) => expect(errorsOf({ PORT: text })).toHaveLength(1),
+);
+
+test('pairs: tags and headers are parted by ":", node metadata by "=", as in the reference; the other where it is missing', () => {
+  const read = readSettings({
+    EXTRA_TAGS: 'a=b:c,d=e',
+    CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: 'authorization:Basic YTpi==',
+    CONFIG_GRPC_XDS_NODE_METADATA: 'k:8s=v,url=http://x?y=z,old:style',
+  });
+  expect(read.ok && read.settings).toMatchObject({
+    extraTags: new Map([
+      ['a=b', 'c'],
+      ['d', 'e'],
+    ]),
+    xdsHeaders: new Map([['authorization', 'Basic YTpi==']]),
+    xdsNodeMetadata: new Map([
+      ['k:8s', 'v'],
+      ['url', 'http://x?y=z'],
+      ['old', 'style'],
+    ]),
+  });
+  for (const text of [':c', 'a:b,', ' :c']) expect(errorsOf({ EXTRA_TAGS: text })).toHaveLength(1);
+});
+
+test('headers for the management server may hold a token: no message repeats them', () => {
+  expect(errorsOf({ CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: 'authorization Bearer geheim' })).toEqual([
+    'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: the value is not a list such as name:value,name:value',
+  ]);
 });
 
 test('names, flags and keys are unique, and every default can be read', () => {
@@ -86,7 +221,7 @@ test('the types of new settings', () => {
     EXTRA_TAGS: 'zone:eu, team=edge,url:http://x',
     USE_DOG_STATSD_MOGRIFIERS: 'TAG, OTHER',
     LOCAL_CACHE_SIZE_IN_BYTES: '0',
-    NEAR_LIMIT_RATIO: '.75',
+    NEAR_LIMIT_RATIO: '7.5e-1',
     REDIS_STARTUP_MAX_INTERVAL: '90s',
   });
   expect(read.ok && read.settings).toMatchObject({

@@ -64,8 +64,16 @@ export const YAML_TEXTS: readonly ReferenceCase[] = [
   - key: c
     shadow_mode: TRUE
     rate_limit: { unit: hour, requests_per_unit: 0 }
+  - key: d
+    shadow_mode: y
+    rate_limit: { unit: hour, requests_per_unit: 0 }
 `,
-    steps: [{ ask: ['a=1', 'b=1', 'c=1'], get: [ok('0/hour', 0), ok('0/hour', 0), ok('0/hour', 0)] }],
+    steps: [
+      {
+        ask: ['a=1', 'b=1', 'c=1', 'd=1'],
+        get: [ok('0/hour', 0), ok('0/hour', 0), ok('0/hour', 0), ok('0/hour', 0)],
+      },
+    ],
   },
   {
     name: 'an empty value is no value',
@@ -165,6 +173,15 @@ descriptors:
       'ratelimit.service.rate_limit.a-domain-without-descriptors-is-known.domain_not_found': 0,
       'ratelimit.service.rate_limit.a-domain-without-descriptors-is-known-2.domain_not_found': 0,
     },
+  },
+  {
+    name: 'of a word twice in one map the last counts',
+    rules: `
+  - key: a
+    rate_limit: { unit: day, unit: hour, requests_per_unit: 3, requests_per_unit: 4 }
+`,
+    steps: [{ ask: 'a=1', get: [ok('4/hour', 3)] }],
+    resetOf: 'hour',
   },
   {
     name: 'a rate limit of nothing is none',

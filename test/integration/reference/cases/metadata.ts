@@ -70,6 +70,32 @@ export const METADATA: readonly ReferenceCase[] = [
     ],
   },
   {
+    name: 'metadata of keys and values of all kinds',
+    rules: `
+  - key: user
+    metadata: { 7: seven, true: yes, "a.b": "", big: 12345678901, list: [[1], [], { x: [y] }], empty: {} }
+    rate_limit: { unit: hour, requests_per_unit: 5 }
+`,
+    steps: [
+      {
+        ask: { entries: [['user', 'a=b=ü']] },
+        get: {
+          statuses: [ok('5/hour', 4)],
+          metadata: request('metadata-of-keys-and-values-of-all-kinds', [{ entries: ['user=a=b=ü'] }], {
+            metadata: {
+              7: 'seven',
+              true: true,
+              'a.b': '',
+              big: 12345678901,
+              list: [[1], [], { x: [true] }],
+              empty: {},
+            },
+          }),
+        },
+      },
+    ],
+  },
+  {
     name: 'metadata of an unknown domain',
     steps: [
       {

@@ -84,7 +84,6 @@ export const OVERRIDES: readonly ReferenceCase[] = [
   },
   {
     name: 'an override under a pattern with share_threshold is of the value',
-    todo: 'an override takes the shared bucket of the pattern',
     rules: `
   - key: file
     value: f*
@@ -94,6 +93,20 @@ export const OVERRIDES: readonly ReferenceCase[] = [
     steps: [
       { ask: { entries: 'file=f1', limit: '2/hour' }, get: [ok('2/hour', 1)] },
       { ask: { entries: 'file=f2', limit: '2/hour' }, get: [ok('2/hour', 1)] },
+    ],
+  },
+  {
+    name: 'an override of a descriptor without entries',
+    rules: USER,
+    differs:
+      'a descriptor without entries is nobody, and matches nothing; the reference limits it all the same',
+    steps: [{ ask: { entries: [], limit: '2/hour' }, get: [NONE], reference: [ok('2/hour', 1)] }],
+  },
+  {
+    name: 'an override of the largest size',
+    rules: USER,
+    steps: [
+      { ask: { entries: 'user=ann', limit: '4294967295/year' }, get: [ok('4294967295/year', 4294967294)] },
     ],
   },
   {

@@ -305,13 +305,50 @@ export const STAT_NAMES: readonly ReferenceCase[] = [
   },
   {
     name: 'names hold letters of all kinds as they are',
-    todo: 'spaces and parentheses are replaced',
     rules: `
   - key: user-agent
-    value: My App/1.0 (x)
+    value: Äpp/1.0(x);[y]{z}@#%&,=+~
     ${NINE}
 `,
-    steps: [{ ask: { entries: [['user-agent', 'My App/1.0 (x)']] }, get: HIT }],
-    stats: oneHit('user-agent_My App/1.0 (x)'),
+    steps: [{ ask: { entries: [['user-agent', 'Äpp/1.0(x);[y]{z}@#%&,=+~']] }, get: HIT }],
+    stats: oneHit('user-agent_Äpp/1.0(x);[y]{z}@#%&,=+~'),
+  },
+  {
+    name: 'names hold spaces as they are',
+    rules: `
+  - key: user-agent
+    value: My App
+    ${NINE}
+`,
+    steps: [{ ask: { entries: [['user-agent', 'My App']] }, get: HIT }],
+    stats: oneHit('user-agent_My App'),
+  },
+  {
+    name: 'an override does not take the name that its values have by rule',
+    rules: `
+  - key: app
+    value: s*
+    value_to_metric: true
+    descriptors:
+      - key: user
+        ${NINE}
+`,
+    steps: [
+      { ask: { entries: 'app=shop user=ann', limit: '9/hour' }, get: HIT },
+      { ask: { entries: 'app=shop', limit: '9/hour' }, get: HIT },
+    ],
+    stats: oneHit('app_shop.user_ann', 'app_shop'),
+  },
+  {
+    name: 'the same descriptor twice in one request is counted twice',
+    rules: `
+  - key: user
+    rate_limit: { unit: hour, requests_per_unit: 3 }
+`,
+    steps: [
+      { ask: ['user=ann', 'user=ann'], get: [ok('3/hour', 2), ok('3/hour', 1)] },
+      { ask: ['user=ann', 'user=ann'], get: [ok('3/hour', 0), over('3/hour')] },
+    ],
+    stats: { 'user.total_hits': 4, 'user.within_limit': 3, 'user.near_limit': 1, 'user.over_limit': 1 },
   },
 ];

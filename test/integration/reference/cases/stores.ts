@@ -88,6 +88,55 @@ export const LOCAL_CACHE: readonly ReferenceCase[] = [
     stats: { 'user.total_hits': 3, 'user.near_limit': 1, 'user.over_limit': 1 },
   },
   {
+    name: 'an override that was refused is remembered and the rule is not',
+    rules: USER,
+    steps: [
+      { ask: { entries: 'path=/', limit: '1/day' }, get: [ok('1/day', 0)] },
+      { ask: { entries: 'path=/', limit: '1/day' }, times: 2, get: [over('1/day')] },
+      { ask: 'path=/', get: [ok('5/hour', 4)] },
+    ],
+    stats: {
+      'path_/.total_hits': 3,
+      'path_/.within_limit': 1,
+      'path_/.near_limit': 1,
+      'path_/.over_limit': 2,
+      'path_/.over_limit_with_local_cache': 1,
+      'path.total_hits': 1,
+      'path.within_limit': 1,
+    },
+  },
+  {
+    name: 'a quota that was over is remembered and still gives way',
+    differs: 'Redis is asked about a whole request unless all of it is remembered',
+    rules: `
+  - key: pool
+    value: a
+    quota_mode: true
+    rate_limit: { unit: hour, requests_per_unit: 0 }
+  - key: pool
+    value: b
+    quota_mode: true
+    rate_limit: { unit: hour, requests_per_unit: 5 }
+`,
+    steps: [
+      { ask: ['pool=a', 'pool=b'], get: { statuses: [over('0/hour'), ok('5/hour', 4)], overall: 'OK' } },
+      { ask: ['pool=a', 'pool=b'], get: { statuses: [over('0/hour'), ok('5/hour', 3)], overall: 'OK' } },
+    ],
+    stats: {
+      'pool_a.total_hits': 2,
+      'pool_a.over_limit': 2,
+      'pool_b.total_hits': 2,
+      'pool_b.within_limit': 2,
+    },
+    referenceStats: {
+      'pool_a.total_hits': 2,
+      'pool_a.over_limit': 2,
+      'pool_a.over_limit_with_local_cache': 1,
+      'pool_b.total_hits': 2,
+      'pool_b.within_limit': 2,
+    },
+  },
+  {
     name: 'a shared pattern is remembered for all its values',
     rules: `
   - key: file
@@ -127,6 +176,60 @@ export const STOP_INCREMENT: readonly ReferenceCase[] = [
     rules: USER,
     steps: [...drain('user=ann', '2/hour'), { ask: 'user=ann', get: [over('2/hour')] }],
     stats: { 'user.total_hits': 4, 'user.within_limit': 2, 'user.near_limit': 1, 'user.over_limit': 2 },
+  },
+  {
+    name: 'hits that are refused take nothing',
+    differs:
+      'the reference counts them in the window that refuses them, so that a smaller request finds no room',
+    rules: USER,
+    steps: [
+      { ask: 'path=/', hits: 4, get: [ok('5/hour', 1)] },
+      { ask: [{ entries: 'path=/', hits: 3 }, 'user=ann'], get: [over('5/hour'), ok('2/hour', 2)] },
+      { ask: 'path=/', get: [ok('5/hour', 0)], reference: [over('5/hour')] },
+      { ask: 'user=ann', get: [ok('2/hour', 1)] },
+    ],
+  },
+  {
+    name: 'a rule in shadow mode refuses nothing and so the others count',
+    differs: 'in the reference a rule that is over in shadow mode stops the count of all others',
+    rules: `
+  - key: user
+    shadow_mode: true
+    rate_limit: { unit: hour, requests_per_unit: 1 }
+  - key: path
+    rate_limit: { unit: hour, requests_per_unit: 5 }
+`,
+    steps: [4, 3, 2].map((left) => ({
+      ask: ['user=ann', 'path=/'],
+      get: [ok('1/hour', 0), ok('5/hour', left)],
+      reference: [ok('1/hour', 0), ok('5/hour', 4)],
+    })),
+  },
+  {
+    name: 'a quota that is over beside one with room refuses nothing and so the other counts',
+    differs:
+      'in the reference a quota that is over stops the count of the others, and they are never used up',
+    rules: `
+  - key: pool
+    quota_mode: true
+    rate_limit: { unit: hour, requests_per_unit: 1 }
+  - key: other
+    quota_mode: true
+    rate_limit: { unit: hour, requests_per_unit: 3 }
+`,
+    steps: [
+      { ask: ['pool=1', 'other=1'], get: [ok('1/hour', 0), ok('3/hour', 2)] },
+      ...[1, 0].map((left) => ({
+        ask: ['pool=1', 'other=1'],
+        get: { statuses: [over('1/hour'), ok('3/hour', left)], overall: 'OK' } as const,
+        reference: { statuses: [over('1/hour'), ok('3/hour', 2)], overall: 'OK' } as const,
+      })),
+      {
+        ask: ['pool=1', 'other=1'],
+        get: [over('1/hour'), over('3/hour')],
+        reference: { statuses: [over('1/hour'), ok('3/hour', 2)], overall: 'OK' },
+      },
+    ],
   },
   {
     name: 'what is not limited is no matter',

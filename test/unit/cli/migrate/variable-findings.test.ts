@@ -82,7 +82,7 @@ test('says what is no longer needed, and what nobody reads', () => {
     about: 'RUNTIME_WATCH_ROOT',
     text: 'Changes are seen both ways, whatever it says.',
   });
-  expect(same).toContainEqual({ about: 'GODEBUG, GRPC_SERVER_TLS_CA_CERT', text: 'read by neither.' });
+  expect(same).toContainEqual({ about: 'GRPC_SERVER_TLS_CA_CERT', text: 'read by neither.' });
   expect(same).toContainEqual({
     about: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     text: expect.stringContaining('tracing'),
@@ -143,4 +143,51 @@ describe('needs a decision', () => {
     const { LOG_LEVEL: _, ...others } = COMPLETE;
     expect(findInVariables(others, new Set(['LOG_LEVEL'])).decide).toEqual([]);
   });
+});
+
+test('mogrifiers that lack something are one thing to decide', () => {
+  const lines = decide({ USE_DOG_STATSD: 'true', USE_DOG_STATSD_MOGRIFIERS: 'TAG' });
+  expect(lines).toEqual([
+    expect.stringMatching(/^DOG_STATSD_MOGRIFIER_TAG_PATTERN: not set, /),
+    expect.stringMatching(/^DOG_STATSD_MOGRIFIER_TAG_NAME: not set, /),
+  ]);
+  expect(
+    decide({
+      USE_DOG_STATSD: 'true',
+      USE_DOG_STATSD_MOGRIFIERS: 'TAG',
+      DOG_STATSD_MOGRIFIER_TAG_PATTERN: '(',
+      DOG_STATSD_MOGRIFIER_TAG_NAME: 'n',
+    }),
+  ).toEqual([expect.stringMatching(/^DOG_STATSD_MOGRIFIER_TAG_PATTERN: "\(" is no regular expression/)]);
+});
+
+test('what a start refuses is not called the same: an address that is none, and nothing follows from that', () => {
+  const variables = { ...COMPLETE, REDIS_URL: 'master,geheim:1', REDIS_AUTH: 'geheim', REDIS_TLS: 'true' };
+  const { same, decide: undecided } = findInVariables(variables);
+  expect(undecided).toEqual([
+    { about: 'REDIS_URL, REDIS_SOCKET_TYPE, REDIS_TLS', text: expect.stringContaining('several addresses') },
+  ]);
+  expect(JSON.stringify(same)).not.toMatch(/REDIS_URL|REDIS_SOCKET_TYPE|REDIS_TLS|geheim/);
+});
+
+test.each([
+  [{ BACKEND_TYPE: 'memcache', MEMCACHE_SRV: 'x' }, 'BACKEND_TYPE'],
+  [{ REDIS_TYPE: 'SENTINEL', REDIS_SENTINEL_AUTH: 'x' }, 'REDIS_TYPE'],
+  [{ TRACING_ENABLED: 'true', TRACING_SAMPLING_RATE: '1' }, 'TRACING_ENABLED'],
+])('%j: what goes with a refused variable is no gain', (variables, refused) => {
+  const { better, decide: undecided } = findInVariables({ ...COMPLETE, ...variables });
+  expect(undecided.map(({ about }) => about)).toEqual([refused]);
+  expect(better.map(({ about }) => about)).toEqual(['Redis']);
+});
+
+test("variables of Go's runtime change nothing, those of its issuers need a decision", () => {
+  const { same, decide: undecided } = findInVariables({
+    ...COMPLETE,
+    GOMAXPROCS: '2',
+    SSL_CERT_FILE: '/ca.pem',
+  });
+  expect(same).toContainEqual({ about: 'GOMAXPROCS', text: expect.stringContaining('changes nothing here') });
+  expect(undecided).toEqual([
+    { about: 'SSL_CERT_FILE', text: expect.stringContaining('name them in REDIS_TLS_CACERT') },
+  ]);
 });

@@ -30,4 +30,13 @@ describe('added metrics', () => {
     expect(text).toContain('decisions{code="OK"} 9\n');
     expect(text).toContain('buckets 2\n');
   });
+
+  test('lose nothing of processes that end at once, at no moment', async () => {
+    const added = new AddedMetrics();
+    const [one, two] = [await metricsOf(3, 10), await metricsOf(5, 10)];
+    const kept = [added.keep(one), added.keep(two)];
+    expect(await added.text([])).toContain('decisions{code="OK"} 8\n');
+    await Promise.all(kept);
+    expect(await added.text([])).toContain('decisions{code="OK"} 8\n');
+  });
 });

@@ -41,11 +41,12 @@ describe('decisions that workers make for the primary process', () => {
     const decisions = new ForwardedDecisions({ longestMs: 60_000 });
     const unavailable = new Refusal('unavailable', 'no worker process serves');
     expect(await decisions.ask([], message, Infinity)).toEqual(unavailable);
+    const ended = new Refusal('unavailable', 'the worker process that was asked has ended');
     const [one, other] = [new Worker(), new Worker()];
     const lost = decisions.ask([one], message, Infinity);
     const kept = decisions.ask([other], message, Infinity);
     decisions.lost(one);
-    expect(await lost).toEqual(unavailable);
+    expect(await lost).toEqual(ended);
     decisions.answered({ kind: 'decided', id: other.asked[0]?.id ?? 0, result: { response } });
     expect(await kept).toBe(response);
   });
@@ -61,6 +62,25 @@ describe('decisions that workers make for the primary process', () => {
     void decisions.ask([worker], message, Infinity);
     expect(worker.asked).toHaveLength(3);
     decisions.lost(worker);
+  });
+
+  test('go round a worker that hangs, and do not pile up before it', async () => {
+    const decisions = new ForwardedDecisions({ longestMs: 1, marginMs: 0, maxInFlight: 3 });
+    const [hanging, well] = [new Worker(), new Worker()];
+    const tooLate = new Refusal('unavailable', 'no answer in time');
+    expect(await decisions.ask([hanging], message, Infinity)).toEqual(tooLate);
+    for (let call = 0; call < 10; call++) {
+      const asked = decisions.ask([hanging, well], message, Infinity);
+      decisions.answered({ kind: 'decided', id: well.asked.at(-1)?.id ?? 0, result: { response } });
+      expect(await asked).toBe(response);
+    }
+    expect(hanging.asked).toHaveLength(1);
+    for (let call = 0; call < 5; call++) await decisions.ask([hanging], message, Infinity);
+    expect(hanging.asked).toHaveLength(3);
+    // It goes on.
+    for (const { id } of hanging.asked) decisions.answered({ kind: 'decided', id, result: { response } });
+    expect(await decisions.ask([hanging], message, Infinity)).toEqual(tooLate);
+    expect(hanging.asked).toHaveLength(4);
   });
 
   test.each([

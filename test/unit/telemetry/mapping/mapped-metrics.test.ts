@@ -74,6 +74,20 @@ test('a second reading shows the sum, not twice the sum', async () => {
   );
 });
 
+test('what is gone from the statistics is gone from the metrics', async () => {
+  const { stats, registry } = create();
+  let active = true;
+  stats.readFrom({
+    pools: () => (active ? [{ name: 'redis_pool', active: 1, opened: 1, closed: 0 }] : []),
+    localCache: () => undefined,
+  });
+  expect(await registry.metrics()).toContain('ratelimit_redis_pool_cx_active 1');
+  active = false;
+  expect(await registry.metrics()).not.toContain('cx_active');
+  active = true;
+  expect(await registry.metrics()).toContain('ratelimit_redis_pool_cx_active 1');
+});
+
 test('durations become a histogram in seconds, extra tags labels', async () => {
   const { stats, registry } = create(defaultMapping(false), [['my-zone', 'eu']]);
   stats.durations('ShouldRateLimit').ended(7000);
@@ -141,4 +155,17 @@ test('families of several processes add up, whatever their labels', async () => 
   expect(text).toContain('total_hits{domain="d",key1="k"} 4\n');
   expect(text).toContain('total_hits{domain="d",key1="k",key2="s"} 2\n');
   expect(text).toContain('response_time_seconds_count{grpc_method="ShouldRateLimit"} 2');
+});
+
+test('rules that name the same labels in another order add to one series', async () => {
+  const { stats, registry } = create(
+    mappingOf(`
+mappings:
+- { match: "ratelimit.service.rate_limit.*.*.total_hits", name: hits, labels: { domain: "$1", key: "$2" } }
+- { match: "ratelimit.service.rate_limit.*.*.within_limit", name: hits, labels: { key: "$2", domain: "$1" } }
+`),
+  );
+  stats.counted('d.k', false, TAKE, OK, false);
+  const text = await registry.metrics();
+  expect(text.split('\n').filter((line) => line.startsWith('hits{'))).toHaveLength(1);
 });

@@ -44,7 +44,7 @@ describe('names', () => {
     ['d.k_1.2.3', 'd.k_1.2.3'],
     ['d.k_1.2.3.4567.8', 'd.k_1_2_3_4567.8'],
     ['a\nforged', 'a_forged'],
-    ['tab\tand blank', 'tab_and_blank'],
+    ['tab\tand blank', 'tab_and blank'],
   ])('%j becomes %j', (name, sanitised) => {
     expect(sanitiseStatName(name)).toBe(sanitised);
   });
@@ -140,6 +140,25 @@ describe('the statistics of the reference', () => {
       'ratelimit.service.rate_limit.x.2.total_hits',
       'ratelimit.service.rate_limit.other.other.total_hits',
     ]);
+  });
+
+  test('rules that are no more make room for new ones, and what they counted last is still told', () => {
+    const { stats } = create(2, ['d.a', 'd.b']);
+    stats.counted('d.a', false, TAKE, OK, false);
+    stats.counted('d.b', false, TAKE, OK, false);
+    stats.rulesAre(() => ['d.b', 'd.c', 'd.d']);
+    stats.counted('d.c', false, TAKE, OK, false);
+    stats.counted('d.d', false, TAKE, OK, false);
+    stats.counted('d.b', false, TAKE, OK, false);
+    const hits = (names: readonly string[]) => names.filter((name) => name.endsWith('total_hits'));
+    expect(hits(Object.keys(all(stats)))).toEqual([
+      'ratelimit.service.rate_limit.d.b.total_hits',
+      'ratelimit.service.rate_limit.d.c.total_hits',
+      'ratelimit.service.rate_limit.other.other.total_hits',
+    ]);
+    const told: string[] = [];
+    for (const series of stats.takeChanged()) series.takeDeltas((name) => told.push(name));
+    expect(hits(told)).toContain('ratelimit.service.rate_limit.d.a.total_hits');
   });
 
   test('names that callers make very long count as other', () => {

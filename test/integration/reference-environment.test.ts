@@ -1,0 +1,47 @@
+/* Values of the reference's variables that deployments really have, on a real server. */
+import { connect } from 'node:net';
+import { afterEach, expect, test } from '@jest/globals';
+import { startWeir, type WeirServer } from '../support/weir.js';
+
+let server: WeirServer | undefined;
+afterEach(async () => {
+  await server?.stop();
+  server = undefined;
+});
+
+/** Whether a port is open on another address of this machine than 127.0.0.1. */
+function isOpenElsewhere(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.2', port });
+    socket.on('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+  });
+}
+
+const onLinux = process.platform === 'linux' ? test : test.skip;
+
+onLinux.each(['h2', 'grpc-js'])(
+  'HOST and GRPC_HOST set to nothing: all addresses, as a compose file means it that passes on what nobody filled in (%s)',
+  async (transport) => {
+    server = await startWeir({ env: { HOST: '', GRPC_HOST: '', DEBUG_HOST: '', GRPC_TRANSPORT: transport } });
+    expect(await isOpenElsewhere(server.httpPort)).toBe(true);
+    expect(await isOpenElsewhere(server.grpcPort)).toBe(true);
+    expect(await isOpenElsewhere(server.debugPort)).toBe(false);
+  },
+);
+
+test('a Service named statsd in the namespace stops no start, and is told of', async () => {
+  server = await startWeir({
+    env: {
+      STATSD_PORT: 'tcp://10.96.0.7:9125',
+      STATSD_SERVICE_HOST: '10.96.0.7',
+      REDIS_PORT: 'tcp://10.96.0.8:6379',
+    },
+  });
+  expect(server.process.lines().join('\n')).toContain(
+    "STATSD_PORT is left out, so 8125 holds: it is Kubernetes' link to the Service statsd; set it, or enableServiceLinks: false",
+  );
+});
