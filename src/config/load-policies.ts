@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { type ConfigProblem, type ProblemList, WHOLE_FILE } from './config-problem.js';
 import type { DomainStatus, PolicySet } from './policy.js';
@@ -14,6 +13,7 @@ import {
   type SettledDomains,
   settleDomains,
 } from './settle-domains.js';
+import { sha256Hex } from './sha256.js';
 import type { YamlValue } from './yaml-document.js';
 
 export type { LoadMemory, LoadOptions, PreviousPolicies } from './settle-domains.js';
@@ -99,7 +99,7 @@ export function loadDocuments(
     ({ name, document }): LoadedSource => ({
       file: name,
       opened: openDocument(name, document),
-      digest: sha256(JSON.stringify(canonical(document))),
+      digest: sha256Hex(JSON.stringify(canonical(document))),
     }),
   );
   const readFile = (file: string): never => {
@@ -108,7 +108,7 @@ export function loadDocuments(
   const settled = settleDomains(sources, [], { ...options, readFile, tableDigest: () => '' }, previous);
   const read = {
     files: sources.map(({ file }) => file),
-    contents: sha256(sources.map(({ digest }) => digest).join()),
+    contents: sha256Hex(sources.map(({ digest }) => digest).join()),
   };
   return loadedOf(settled, sources, { errors: [], warnings: [] }, read);
 }
@@ -156,7 +156,7 @@ class FileReader {
     if (known !== undefined) return known;
     const bytes = readRegularFile(file);
     this.known.set(file, bytes);
-    this.digests.set(file, sha256(bytes));
+    this.digests.set(file, sha256Hex(bytes));
     return bytes;
   }
 
@@ -167,7 +167,7 @@ class FileReader {
 
   /** Digest of all files. */
   get contents(): string {
-    return sha256(JSON.stringify([...this.digests]));
+    return sha256Hex(JSON.stringify([...this.digests]));
   }
 }
 
@@ -201,8 +201,4 @@ function lostFiles(
     }
     return false;
   });
-}
-
-function sha256(content: string | Uint8Array): string {
-  return createHash('sha256').update(content).digest('hex');
 }

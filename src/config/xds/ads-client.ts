@@ -130,9 +130,10 @@ export class AdsClient {
   async #take({ response, stream }: Received): Promise<void> {
     const { timers, backOff } = this.#options;
     const { versionInfo: version, resources, nonce } = response;
-    const digest = digestOf(response);
-    if (stream === this.#stream && this.#rejected?.digest === digest) {
-      const { error } = this.#rejected;
+    const rejected = stream === this.#stream ? this.#rejected : undefined;
+    // Digests take milliseconds, for which decisions wait: a good update has none.
+    if (rejected !== undefined && rejected.digest === digestOf(response)) {
+      const { error } = rejected;
       this.#rejection = timers.set(() => this.#send(nonce, error), REPEATED_REJECTION_MS);
       return;
     }
@@ -150,7 +151,7 @@ export class AdsClient {
     }
     // A nonce means nothing on another stream.
     if (stream !== this.#stream) return;
-    this.#rejected = error === undefined ? undefined : { digest, error };
+    this.#rejected = error === undefined ? undefined : { digest: digestOf(response), error };
     this.#send(nonce, error);
   }
 
