@@ -4,6 +4,9 @@ import { SETTINGS, type Settings } from './settings-table.js';
 /** The names of variables that are set, on the command line or in the environment. */
 export type GivenSettings = ReadonlySet<string>;
 
+/** A token, RFC 9110 section 5.6.2. */
+const FIELD_NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/;
+
 const LATER_TOPOLOGIES =
   'weir speaks to one Redis for now; name the master in REDIS_URL and set REDIS_TYPE=SINGLE';
 
@@ -28,6 +31,20 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
     'BACKEND_TYPE: weir has no memcache; use Redis (REDIS_URL), or leave both unset to keep buckets in memory',
   );
   refuseRedis(settings, given, refuse);
+  refuse(
+    settings.configType === 'GRPC_XDS_SOTW' && /^https?:\/\//i.test(settings.xdsServerUrl),
+    'CONFIG_GRPC_XDS_SERVER_URL: write host:port without a scheme; CONFIG_GRPC_XDS_SERVER_USE_TLS says whether it is TLS',
+  );
+  for (const [name, header] of [
+    ['LIMIT_LIMIT_HEADER', settings.limitHeader],
+    ['LIMIT_REMAINING_HEADER', settings.remainingHeader],
+    ['LIMIT_RESET_HEADER', settings.resetHeader],
+  ] as const) {
+    refuse(
+      !FIELD_NAME.test(header),
+      `${name}: ${JSON.stringify(header)} is no header name; Envoy would refuse the answer. Use letters, digits and dashes`,
+    );
+  }
   refuse(
     settings.statsFlushInterval === 0,
     'STATS_FLUSH_INTERVAL: 0 ends the reference, too; set how often statistics are sent, such as 10s, or DISABLE_STATS=true',

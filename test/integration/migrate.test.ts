@@ -189,6 +189,15 @@ describe('what cannot be read', () => {
   });
 });
 
+test('a limit of nothing lets nothing through twice, however long its window is', async () => {
+  const none = 'domain: a\ndescriptors: [{ key: k, rate_limit: { unit: year, requests_per_unit: 0 } }]\n';
+  write({ 'none/config/a.yaml': none, 'none.env': ENV });
+  expect(await migrate('none', '--env', 'none.env')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/no limit here has a longer window than a minute/),
+  });
+});
+
 test('a file in the place of the directory is a sentence', async () => {
   write({ 'a-file': '' });
   const { code, stderr } = await migrate('a-file');

@@ -75,8 +75,9 @@ function splitProblem(text: string): readonly string[] {
   return [text.slice(0, end), text.slice(end + 2)];
 }
 
+/** Length of a rule's window; 0 where there is none, or nothing that a fresh counter could let through twice. */
 function windowMicros({ rate }: DomainPolicy['rules'][number]): number {
-  return rate?.kind === 'window' ? rate.lengthMicros : 0;
+  return rate?.kind === 'window' && rate.requestsPerUnit > 0 ? rate.lengthMicros : 0;
 }
 
 /** Walks the tree for what the reference takes for one another. `prefix` is what its counters of this level begin with. */
@@ -113,7 +114,7 @@ function addSwitch(long: readonly string[], same: Finding[], decide: Finding[]):
   if (long.length === 0) {
     same.push({
       about: 'counters',
-      text: 'start afresh at the switch; no window here is longer than a minute.',
+      text: 'start afresh at the switch; no limit here has a longer window than a minute.',
     });
     return;
   }

@@ -62,7 +62,7 @@ describe('commands', () => {
     const { code, stdout, stderr } = await run(commands[0]);
     expect(stderr).toBe('');
     expect(stdout).toContain('Behaves the same\n  domain shop: 3 rules');
-    expect(stdout).toContain('Needs a decision\n  counters: start afresh');
+    expect(stdout).toContain('Needs a decision\n  DEBUG_HOST: is not set');
     expect(code).toBe(1);
   });
 

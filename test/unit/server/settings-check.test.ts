@@ -37,6 +37,16 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
     /^REDIS_PERSECOND_URL, REDIS_PERSECOND_SOCKET_TYPE: Redis address: several/,
   ],
   ['a hash tag', { ...REDIS, CACHE_KEY_PREFIX: '{a}' }, /^CACHE_KEY_PREFIX: it holds "\{"/],
+  [
+    'a URL for the management server',
+    { CONFIG_TYPE: 'GRPC_XDS_SOTW', CONFIG_GRPC_XDS_SERVER_URL: 'https://xds:18000' },
+    /^CONFIG_GRPC_XDS_SERVER_URL: write host:port without a scheme/,
+  ],
+  [
+    'no header name',
+    { LIMIT_RESET_HEADER: 'Reset: at' },
+    /^LIMIT_RESET_HEADER: "Reset: at" is no header name/,
+  ],
   ['a cluster', { ...REDIS, REDIS_TYPE: 'CLUSTER' }, /^REDIS_TYPE: .* set REDIS_TYPE=SINGLE$/],
   ['sentinels', { ...REDIS, REDIS_TYPE: 'sentinel' }, /^REDIS_TYPE:/],
   [
