@@ -133,13 +133,15 @@ export class WorkerPool {
     return statsText([own, this.#endedStats, ...this.#slots.map(({ stats }) => stats)]);
   }
 
-  /** Decides by one of the workers that serve, or, if none does, of those that have started: they know why they do not. */
+  /** Decides by one of the workers that serve; in a drain none does, and one that has its store is asked. */
   decide(message: Uint8Array, patienceMicros: number): Promise<Uint8Array | Refusal> {
     const started = this.#slots.filter(
       ({ worker, health }) => worker?.isConnected() === true && health !== undefined,
     );
     const serving = started.filter(({ health }) => health?.reason === undefined);
-    const asked = (serving.length > 0 ? serving : started).flatMap(({ worker }) => worker ?? []);
+    const able = serving.length > 0 ? serving : started.filter(({ health }) => health?.storeUp === true);
+    // Any other knows at least why it cannot.
+    const asked = (able.length > 0 ? able : started).flatMap(({ worker }) => worker ?? []);
     return this.#decisions.ask(asked, message, patienceMicros);
   }
 
