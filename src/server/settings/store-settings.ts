@@ -216,7 +216,11 @@ export const STORE_SETTINGS = {
     type: 'boolean',
     default: 'false',
     help: 'Denied requests do not count in fixed windows either. Token buckets never take from a denied request.',
-    reference: { default: 'false', differs: 'Exact, where the reference looks first and counts later.' },
+    reference: {
+      default: 'false',
+      differs:
+        'Exact, where the reference looks first and counts later; a refused request counts nowhere, also where it is refused.',
+    },
   },
   expirationJitter: {
     name: 'EXPIRATION_JITTER_MAX_SECONDS',
