@@ -11,6 +11,14 @@ export const BUNDLED_POLICY = 'deploy/policies/open-api.yaml';
 const REFERENCE_ROOT = '/srv/runtime_data/current';
 const REFERENCE_APP_DIRECTORY = 'config';
 
+/** Where policies come from, for people: a management server, a path, or the bundled policy. */
+export function policySource(settings: Settings): string {
+  if (settings.configType !== 'FILE') return `management server ${settings.xdsServerUrl}`;
+  const place = policyPlace(settings);
+  if (typeof place !== 'string') return place.directory;
+  return settings.configPath === '' ? 'the bundled policy' : place;
+}
+
 /**
  * A line for the log where policies of the reference lie in its default place and nothing names it: what is served then is the bundled policy,
  * and none of theirs.

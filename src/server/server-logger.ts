@@ -14,13 +14,14 @@ export function createServerLogger(settings: Settings, terminal: boolean, worker
   });
 }
 
-/** The line that ends a start: `process` is what this process is, `policies` are in force. */
+/** The line that ends a start: `process` is what this process is, `source` is where `policies` come from, which are in force. */
 export function logServing(
   log: Logger,
   process: Readonly<Record<string, string | number>>,
+  source: string,
   policies: PolicySet | undefined,
   clock: Clock,
 ): void {
   const domains = domainsOf(policies, clock).map(({ domain, phase }) => `${domain} (${phase})`);
-  log.info({ ...process, policy: policies?.version ?? 'none', domains }, 'weir serves');
+  log.info({ ...process, source, policy: policies?.version ?? 'none', domains }, 'weir serves');
 }

@@ -5,6 +5,7 @@ import { openGrpcService } from './grpc-service.js';
 import { openHttpFront } from './http-front.js';
 import { openPolicies } from './policies.js';
 import { measurePolicies } from './policy-metrics.js';
+import { policySource } from './policy-place.js';
 import { createServerLogger, logServing } from './server-logger.js';
 import type { Settings } from './settings-table.js';
 import type { StartError, StartStopped } from './start-error.js';
@@ -87,7 +88,8 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   const grpc = await service.listen();
   const { http, debug, prometheus } = front;
   const addresses = { grpc, http, debug, ...(prometheus !== undefined && { prometheus }) };
-  logServing(log, { version, ...addresses, store: service.storeName }, policies.current(), clock);
+  const about = { version, ...addresses, store: service.storeName };
+  logServing(log, about, policySource(settings), policies.current(), clock);
   return {
     reload: () => policies.reload('signal'),
     failed,

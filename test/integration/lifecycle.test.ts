@@ -36,7 +36,7 @@ async function limitOf(server: WeirServer): Promise<number | undefined> {
 }
 
 describe('start', () => {
-  test('one line says addresses, store, domains and phase', async () => {
+  test('one line says addresses, store, where policies come from, domains and phase', async () => {
     const server = await startWeir();
     const [line] = server.log().filter(({ msg }) => msg === 'weir serves');
     expect(line).toMatchObject({
@@ -44,6 +44,7 @@ describe('start', () => {
       http: `127.0.0.1:${server.httpPort}`,
       debug: `127.0.0.1:${server.debugPort}`,
       store: 'memory',
+      source: 'the bundled policy',
       domains: ['open-api (active)'],
     });
     await server.stop();

@@ -9,6 +9,7 @@ import { openHttpFront } from '../http-front.js';
 import type { Decide } from '../json-endpoint.js';
 import { openPolicies } from '../policies.js';
 import { measurePolicies } from '../policy-metrics.js';
+import { policySource } from '../policy-place.js';
 import { exposeReference } from '../prometheus.js';
 import { createServerLogger, logServing } from '../server-logger.js';
 import type { Settings } from '../settings-table.js';
@@ -152,7 +153,8 @@ export async function openPrimary(
   const grpc = await pool.start();
   const { workers } = settings;
   const addresses = { grpc, http, debug, ...(prometheus !== undefined && { prometheus }) };
-  logServing(log, { version, ...addresses, store: detail().store, workers }, policies.current(), clock);
+  const about = { version, ...addresses, store: detail().store, workers };
+  logServing(log, about, policySource(settings), policies.current(), clock);
   return {
     reload: () => policies.reload('signal'),
     failed,

@@ -1,6 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { assetPath } from '../../../src/assets.js';
-import { BUNDLED_POLICY, overlookedPolicies, policyPlace } from '../../../src/server/policy-place.js';
+import {
+  BUNDLED_POLICY,
+  overlookedPolicies,
+  policyPlace,
+  policySource,
+} from '../../../src/server/policy-place.js';
 import { readSettings } from '../../../src/server/settings.js';
 
 const UNSET = {
@@ -71,4 +76,14 @@ describe('policies in the default place of the reference', () => {
   ])('%j: nothing to tell', (environment) => expect(notes(environment)).toEqual([]));
 
   test('nothing to tell where there are none', () => expect(notes({}, () => false)).toEqual([]));
+});
+
+test.each([
+  [{}, 'the bundled policy'],
+  [{ CONFIG_PATH: '/etc/weir' }, '/etc/weir'],
+  [{ RUNTIME_ROOT: '/data', RUNTIME_SUBDIRECTORY: 'ratelimit' }, '/data/ratelimit/config'],
+  [{ CONFIG_TYPE: 'GRPC_XDS_SOTW', CONFIG_GRPC_XDS_SERVER_URL: 'xds:18000' }, 'management server xds:18000'],
+])('%j: the log names %s as source', (environment: Record<string, string>, source) => {
+  const read = readSettings(environment);
+  expect(read.ok && policySource(read.settings)).toBe(source);
 });
