@@ -1,6 +1,7 @@
 /* Runs in a thread of its own, which ThreadPolicyLoader starts for one load. */
 import { workerData } from 'node:worker_threads';
-import { sendLoaded } from './load-thread.js';
+import { giveWay, sendLoaded } from './load-thread.js';
 import { type LoadRequest, loadItems } from './load-transfer.js';
 
+giveWay();
 sendLoaded(loadItems(workerData as LoadRequest));

@@ -1,11 +1,12 @@
 /* Runs in a thread of its own, which UpdateLoader starts for one update. */
 import { workerData } from 'node:worker_threads';
-import { sendLoaded } from '../load-thread.js';
+import { giveWay, sendLoaded } from '../load-thread.js';
 import { itemsOfLoad } from '../load-transfer.js';
 import { createDiscoveryCodec } from './discovery.js';
 import { loadUpdate } from './load-update.js';
 import type { UpdateRequest } from './update-loader.js';
 
+giveWay();
 const request = workerData as UpdateRequest;
 const codec = createDiscoveryCodec();
 sendLoaded(

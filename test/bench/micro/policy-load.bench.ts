@@ -123,8 +123,11 @@ const reload: FiguresCase = inDirectory(async (write, path) => {
   for (let limit = 2; limit < 2 + RELOADS; limit++) {
     // Each rule is another one.
     write(limit);
-    const begin = performance.now();
+    // What writing it held up is none of the server's.
+    await turn();
+    await turn();
     deciding.takeLongest();
+    const begin = performance.now();
     const { kind } = await provider.reload('signal');
     times.push(performance.now() - begin);
     gaps.push(deciding.takeLongest());
