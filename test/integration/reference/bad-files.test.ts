@@ -99,6 +99,31 @@ describe.each(ROUNDS.map((files, round) => [round + 1, files] as const))(
     });
 
     if (REFERENCE_PROGRAM === undefined) {
+      test('on reload they are rejected as well, and their last good versions stay', async () => {
+        for (const file of files) {
+          const good = GOOD.replace('domain: good', `domain: ${slug(file)}`);
+          folder.write(`ratelimit/config/${slug(file)}.yaml`, good);
+        }
+        await waitFor('all to be good', async () => {
+          for (const file of files) await ask(slug(file), OF_GOOD);
+          return true;
+        });
+        const before = target?.lines().length ?? 0;
+        write(folder, files);
+        for (const file of files) {
+          const place = `${slug(file)}.yaml${file.line === undefined ? '' : `:${file.line}:`}`;
+          await waitFor(
+            `a complaint about ${place}`,
+            async () =>
+              target
+                ?.lines()
+                .slice(before)
+                .some((line) => line.includes(place)) === true || undefined,
+          );
+          await ask(slug(file), OF_GOOD);
+        }
+      });
+
       test('a good file beside them is replaced while they are bad', async () => {
         writeFileSync(folder.join('ratelimit/config/good.yaml'), GOOD.replace('4294967295', '7'));
         await waitFor('the other limit', async () => {
