@@ -21,7 +21,8 @@ test('npm run bench measures weir beside the yardstick and prints a table', asyn
   ]);
   for (const [, server, redis, ...others] of rows.slice(1)) {
     for (const figure of [server, ...others]) expect(Number(figure)).toBeGreaterThan(0);
-    expect(redis === '–' || Number(redis) > 0).toBe(true);
+    // Denials are remembered: in a quick run Redis may have had next to nothing to do.
+    expect(redis).toMatch(/^(–|\d+\.\d)$/);
   }
 });
 
