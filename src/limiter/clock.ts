@@ -14,6 +14,11 @@ export interface Clock {
 /** Longest delay of a Node timer, 24.8 days; of a longer one Node would make 1 ms. Milliseconds. */
 export const MAX_TIMER_MS = 2_147_483_647;
 
+/** Delay of a Node timer for a duration of so many microseconds: milliseconds, at most {@link MAX_TIMER_MS}. */
+export function timerMs(micros: number): number {
+  return Math.min(micros / 1000, MAX_TIMER_MS);
+}
+
 /** The machine's clocks. */
 export const systemClock: Clock = {
   monotonicMicros: () => Math.floor(performance.now() * 1000),

@@ -17,7 +17,7 @@ import {
 } from '../grpc/grpc-server.js';
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
-import { type Clock, MAX_TIMER_MS } from '../limiter/clock.js';
+import { type Clock, timerMs } from '../limiter/clock.js';
 import { Refusal, ShouldRateLimit } from '../service/should-rate-limit.js';
 import type { Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
@@ -84,10 +84,6 @@ export interface GrpcService {
 }
 
 const MICROS_PER_MS = 1000;
-
-function timerMs(micros: number): number {
-  return Math.min(micros / MICROS_PER_MS, MAX_TIMER_MS);
-}
 
 /** gRPC's way to say never (GRPC_ARG_MAX_CONNECTION_AGE_MS). */
 function zeroIsNever(micros: number): number {

@@ -1,4 +1,4 @@
-import { MAX_TIMER_MS } from '../limiter/clock.js';
+import { timerMs } from '../limiter/clock.js';
 import { RedisStore } from '../storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../storage/redis/redis-store-options.js';
 import { StartError } from './start-error.js';
@@ -38,19 +38,16 @@ export function giveUpAfter(
   onGivenUp: (error: StartError) => void,
 ): () => void {
   if (micros === 0) return () => {};
-  const timer = setTimeout(
-    () => {
-      const missing = pools.filter(({ store }) => !store.everReached).map(({ address }) => address);
-      if (missing.length === 0) return;
-      onGivenUp(
-        new StartError([
-          `Redis ${missing.join(' and ')} was not reached within ${micros / 1e6} s of the start (REDIS_STARTUP_MAX_ELAPSED_TIME); ` +
-            'start it, or wait longer: 0 waits for ever',
-        ]),
-      );
-    },
-    Math.min(micros / 1000, MAX_TIMER_MS),
-  );
+  const timer = setTimeout(() => {
+    const missing = pools.filter(({ store }) => !store.everReached).map(({ address }) => address);
+    if (missing.length === 0) return;
+    onGivenUp(
+      new StartError([
+        `Redis ${missing.join(' and ')} was not reached within ${micros / 1e6} s of the start (REDIS_STARTUP_MAX_ELAPSED_TIME); ` +
+          'start it, or wait longer: 0 waits for ever',
+      ]),
+    );
+  }, timerMs(micros));
   timer.unref();
   return () => clearTimeout(timer);
 }

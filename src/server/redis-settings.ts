@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext, rootCertificates } from 'node:tls';
-import { MAX_TIMER_MS } from '../limiter/clock.js';
+import { timerMs } from '../limiter/clock.js';
 import type { RedisAddress } from '../storage/redis/redis-address.js';
 import { DEFAULT_RETRY, type RedisTlsOptions, type RetryPauses } from '../storage/redis/redis-connection.js';
 import { DEFAULT_KEY_PREFIX } from '../storage/redis/redis-key.js';
@@ -87,7 +87,7 @@ function loginFile(variable: string, file: string): () => RedisLogin {
 /** Those of the settings until Redis was reached, with the usual ones where they say nothing. */
 function startupPauses({ redisStartupInitial, redisStartupMax }: Settings): RetryPauses {
   const ms = (micros: number | undefined, usual: number): number =>
-    micros === undefined || micros === 0 ? usual : Math.min(micros / 1000, MAX_TIMER_MS);
+    micros === undefined || micros === 0 ? usual : timerMs(micros);
   const firstMs = ms(redisStartupInitial, DEFAULT_RETRY.firstMs);
   return { firstMs, longestMs: ms(redisStartupMax, Math.max(firstMs, DEFAULT_RETRY.longestMs)) };
 }

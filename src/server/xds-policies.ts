@@ -6,7 +6,7 @@ import { type AdsAddress, KEEPALIVE_MS, KEEPALIVE_TIMEOUT_MS, toMetadata } from 
 import { BackOff } from '../config/xds/back-off.js';
 import { createDiscoveryCodec } from '../config/xds/discovery.js';
 import { UpdateLoader } from '../config/xds/update-loader.js';
-import { MAX_TIMER_MS } from '../limiter/clock.js';
+import { timerMs } from '../limiter/clock.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Policies } from './policies.js';
 import type { Settings } from './settings-table.js';
@@ -245,9 +245,4 @@ function backOffOf(settings: Settings): BackOff {
     randomFactor: settings.xdsBackoffJitter ? settings.xdsBackoffRandomFactor : 0,
     random: Math.random,
   });
-}
-
-/** Microseconds as a timer takes them. */
-function timerMs(micros: number): number {
-  return Math.min(micros / 1000, MAX_TIMER_MS);
 }

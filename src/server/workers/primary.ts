@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter, Gauge } from 'prom-client';
 import { removeStaleSocket } from '../../h2/listen.js';
-import { MAX_TIMER_MS, systemClock } from '../../limiter/clock.js';
+import { MAX_TIMER_MS, systemClock, timerMs } from '../../limiter/clock.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import type { Closers } from '../closers.js';
 import { type HealthDetail, policyDetail } from '../endpoints.js';
@@ -161,7 +161,7 @@ export async function openPrimary(
     async drain(why) {
       draining = true;
       const delayMs = settings.shutdownDrainDelay / 1000;
-      const graceMs = Math.min(settings.shutdownGrace / 1000, MAX_TIMER_MS);
+      const graceMs = timerMs(settings.shutdownGrace);
       const ended = pool.drain(why, Math.min(delayMs + graceMs, MAX_TIMER_MS / 2));
       const delay = new AbortController();
       void ended.then(() => delay.abort());

@@ -1,4 +1,4 @@
-import { histogramValues } from '../duration-histogram.js';
+import { BucketCounts } from '../duration-histogram.js';
 import type { FamilyValues } from '../family-registry.js';
 import type { ObserverOptions } from './mapping.js';
 
@@ -16,33 +16,8 @@ const SAMPLE = 1000;
 /** `quantiles`: whether a summary shows them; of several processes they could not be added up. */
 export function createObserver(options: ObserverOptions, quantiles: boolean, now: () => number): Observer {
   return options.kind === 'histogram'
-    ? new HistogramObserver(options.buckets)
+    ? new BucketCounts(options.buckets)
     : new SummaryObserver(options, quantiles, now);
-}
-
-class HistogramObserver implements Observer {
-  readonly #bounds: readonly number[];
-  readonly #counts: number[];
-  #sum = 0;
-  isEmpty = true;
-
-  constructor(bounds: readonly number[]) {
-    this.#bounds = bounds;
-    this.#counts = new Array<number>(bounds.length + 1).fill(0);
-  }
-
-  observe(value: number): void {
-    this.isEmpty = false;
-    const bounds = this.#bounds;
-    let at = 0;
-    while (at < bounds.length && value > (bounds[at] as number)) at++;
-    this.#counts[at] = (this.#counts[at] as number) + 1;
-    this.#sum += value;
-  }
-
-  values(name: string, labels: Readonly<Record<string, string>>): FamilyValues['values'] {
-    return histogramValues(name, labels, this.#bounds, this.#counts, this.#sum);
-  }
 }
 
 interface AgeBucket {

@@ -26,7 +26,6 @@ export class DurationStats {
   readonly calls: StatSeries;
   /** Name of the timer. */
   readonly name: string;
-  /** See {@link StatSeries.changed}. */
   readonly #listeners: DurationListener[] = [];
   readonly #random: () => number;
   #keepsSamples = false;
