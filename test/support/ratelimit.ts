@@ -1,7 +1,6 @@
 import { freePorts } from './free-port.js';
-import { httpRequest } from './http-client.js';
 import { type StartedProcess, startProcess } from './processes.js';
-import { waitFor } from './wait-for.js';
+import { untilHealthy } from './until-healthy.js';
 
 export interface RatelimitServer {
   readonly grpcPort: number;
@@ -17,7 +16,7 @@ export interface RatelimitServer {
 export async function startRatelimit(
   program: string,
   env: Readonly<Record<string, string>>,
-  { untilHealthy = true }: { readonly untilHealthy?: boolean } = {},
+  { untilHealthy: waits = true }: { readonly untilHealthy?: boolean } = {},
 ): Promise<RatelimitServer> {
   const [grpcPort = 0, httpPort = 0, debugPort = 0] = await freePorts(3);
   const started = startProcess(program, [], {
@@ -33,16 +32,6 @@ export async function startRatelimit(
     },
   });
   const server = { grpcPort, httpPort, debugPort, process: started };
-  if (!untilHealthy) return server;
-  try {
-    await waitFor('the service to serve', async () => {
-      if (!started.isRunning()) return true;
-      return (await httpRequest(httpPort, '/healthcheck')).status === 200 ? true : undefined;
-    });
-    if (!started.isRunning()) throw new Error('it ended');
-  } catch (error) {
-    await started.stop('SIGKILL');
-    throw new Error(`${(error as Error).message}; it printed:\n${started.lines().join('\n')}`);
-  }
+  if (waits) await untilHealthy('the service', started, httpPort);
   return server;
 }

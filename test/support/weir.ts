@@ -2,11 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from './free-port.js';
-import { httpRequest } from './http-client.js';
 import { type Exit, type StartedProcess, startProcess } from './processes.js';
 import { repositoryRoot } from './tools.js';
 import { chosenTransport } from './transports.js';
-import { waitFor } from './wait-for.js';
+import { untilHealthy } from './until-healthy.js';
 
 /** The compiled command. */
 export const WEIR_MAIN = join(repositoryRoot, 'build/src/main.js');
@@ -68,18 +67,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> 
     },
   );
   void started.exited.then(() => rmSync(folder, { recursive: true, force: true }));
-  if (options.untilHealthy !== false) {
-    try {
-      await waitFor('weir to serve', async () => {
-        if (!started.isRunning()) return true;
-        return (await httpRequest(httpPort, '/healthcheck')).status === 200 ? true : undefined;
-      });
-      if (!started.isRunning()) throw new Error('weir ended');
-    } catch (error) {
-      await started.stop('SIGKILL');
-      throw new Error(`${(error as Error).message}; it printed:\n${started.lines().join('\n')}`);
-    }
-  }
+  if (options.untilHealthy !== false) await untilHealthy('weir', started, httpPort);
   return {
     grpcPort,
     httpPort,
