@@ -1,5 +1,5 @@
 import { formatProblem } from '../config/config-problem.js';
-import { type Explanation, explain, renderExplanation } from '../config/explain.js';
+import { type ExplainedRule, type Explanation, explain, renderExplanation } from '../config/explain.js';
 import { loadPolicies } from '../config/load-policies.js';
 import type { PolicySet } from '../config/policy.js';
 import { redisKey } from '../storage/redis/redis-key.js';
@@ -21,10 +21,17 @@ function chooseDomain(policies: PolicySet, asked: string | undefined): { domain:
 }
 
 /** For machines: the phase in force instead of instants, which JSON cannot hold when they never come. */
-function toJson(explanation: Explanation, redis: string | undefined): string {
-  const { rule, ...rest } = explanation;
-  const { phase: _schedule, ...shown } = rule ?? { phase: undefined };
-  return `${JSON.stringify({ ...rest, rule: rule === undefined ? null : shown, redisKey: redis ?? null }, null, 2)}\n`;
+function toJson(explanation: Explanation): string {
+  const rules = explanation.rules.map((explained) => {
+    const { phase: _schedule, ...shown } = explained.rule;
+    return { ...explained, rule: shown, redisKey: redisKeyOf(explained) ?? null };
+  });
+  return `${JSON.stringify({ ...explanation, rules }, null, 2)}\n`;
+}
+
+/** Nothing is kept for an unlimited rule. */
+function redisKeyOf({ rule, key, tagLength }: ExplainedRule): string | undefined {
+  return rule.rate === undefined ? undefined : redisKey({ key, tagLength });
 }
 
 /** `weir explain`: exit 0 when a rule applies. */
@@ -55,13 +62,7 @@ export async function runExplain(args: readonly string[], io: Io): Promise<numbe
   }
   const wallMicros = Date.now() * 1000;
   const explanation = explain(policySet, chosen.domain, entries, wallMicros);
-  const match = policySet.domains.get(chosen.domain)?.match(entries);
-  const redis = match?.rule?.rate === undefined ? undefined : redisKey(match);
-  if (parsed.values.json === true) io.out(toJson(explanation, redis));
-  else {
-    io.out(renderExplanation(explanation, wallMicros));
-    if (explanation.statName !== '') io.out(`statistics: ${explanation.statName}\n`);
-    if (redis !== undefined) io.out(`Redis key:  ${redis}\n`);
-  }
-  return explanation.rule === undefined ? EXIT.FAILED : EXIT.OK;
+  const asJson = parsed.values.json === true;
+  io.out(asJson ? toJson(explanation) : renderExplanation(explanation, wallMicros, redisKeyOf));
+  return explanation.rules.length === 0 ? EXIT.FAILED : EXIT.OK;
 }

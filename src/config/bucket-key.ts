@@ -7,15 +7,16 @@ import { sha256Hex } from './sha256.js';
  * The name of a bucket is the concatenation of its parts, each of which says itself where it ends, so that no two lists of
  * parts give the same name:
  *
- *   domain  key 1  value 1  key 2  value 2 …  [limit override]
+ *   domain  key 1  value 1  key 2  value 2 …  [limit of a list, candidate, or limit override]
  *
  *   5:hello        a text of 5 characters (UTF-16 units)
  *   #<64 hex>      a text of more than 128 bytes, or the value of a credential (api_key and the like): its SHA-256
  *   5*files        the pattern of a node with share_threshold: one bucket for all values it matches
  *   *<64 hex>      such a pattern of more than 128 bytes
+ *   ~5:daily       a named limit of `rate_limits`; ~2 one without a name, the second; ~c the candidate: always last
  *   !100/minute    a limit override; always last
  *
- * A part begins with a digit, `#`, `*` or `!`, and digits end at `:` or `*`: the kind is known at its first characters.
+ * A part begins with a digit, `#`, `*`, `~` or `!`, and digits end at `:` or `*`: the kind is known at its first characters.
  * `open-api`, tenant acme, group user-chats: `8:open-api6:tenant4:acme14:resource_group10:user-chats`.
  */
 
@@ -28,10 +29,21 @@ export interface BucketKey {
   readonly tagLength: number;
 }
 
-/** Name of a bucket, and of its rule in the statistics ({@link Match.statName}). */
+/** Names of the buckets of a node's rules; `key` is what they have in common. */
 export interface BucketName extends BucketKey {
-  readonly statName: string;
+  /** One per rule. */
+  readonly keys: readonly string[];
+  /** See {@link Match.statNames}. */
+  readonly statNames: readonly string[];
 }
+
+/** The part for one of several limits: its name, else its place, from 1. */
+export function limitPart(name: string, place: number): string {
+  return name === '' ? `~${place}` : `~${textPart(name)}`;
+}
+
+/** The part for a candidate. */
+export const CANDIDATE_PART = '~c';
 
 /** The part for a domain, an entry key or a value that may be shown; see {@link valuePart}. */
 export function textPart(text: string): string {

@@ -18,8 +18,9 @@ const HASH_PRIME = 0x0100_0193;
 /** The name that `values`, of the entries whose values enter it, gave at `leaf`. */
 class Remembered implements BucketName {
   readonly key: string;
+  readonly keys: readonly string[];
   readonly tagLength: number;
-  readonly statName: string;
+  readonly statNames: readonly string[];
   private readonly leaf: PolicyNode;
   private readonly values: readonly string[];
 
@@ -27,8 +28,9 @@ class Remembered implements BucketName {
     this.leaf = leaf;
     this.values = values;
     this.key = name.key;
+    this.keys = name.keys;
     this.tagLength = name.tagLength;
-    this.statName = name.statName;
+    this.statNames = name.statNames;
   }
 
   /** Whether this is the name of `entries` at `leaf`. */
@@ -110,14 +112,26 @@ export class BucketNames {
       node = node.parent as PolicyNode;
     }
     const tag = this.domainPart + node.keyPart((entries[0] as Entry).value);
-    const statName = leaf.rule?.statName || this.statNameOf(leaf, entries);
-    return { key: tag + rest, tagLength: tag.length, statName };
+    const key = tag + rest;
+    return {
+      key,
+      keys: keysOf(leaf, key),
+      tagLength: tag.length,
+      statNames: this.statNamesOf(leaf, entries),
+    };
   }
 
-  private statNameOf(leaf: PolicyNode, entries: readonly Entry[]): string {
-    if (leaf.rule === undefined) return '';
-    return requestStatName(this.domain, leaf.way(), entries, leaf.detailedMetric, this.secretKeys);
+  private statNamesOf(leaf: PolicyNode, entries: readonly Entry[]): readonly string[] {
+    if (leaf.statNames !== undefined) return leaf.statNames;
+    const name = requestStatName(this.domain, leaf.way(), entries, leaf.detailedMetric, this.secretKeys);
+    return leaf.rules.map((rule) => name + rule.statSuffix);
   }
+}
+
+function keysOf({ rules }: PolicyNode, key: string): readonly string[] {
+  // Nearly all nodes have one rule, which has the node's bucket.
+  if (rules.length === 1 && rules[0]?.bucketSuffix === '') return [key];
+  return rules.map((rule) => key + rule.bucketSuffix);
 }
 
 function hashEnd(value: string, seed: number): number {

@@ -39,7 +39,12 @@ export function compilePolicy(sources: readonly PolicySource[], readFile: ReadFi
     : new CompiledPolicy({
         domain,
         file: sources.map(({ file }) => file).join(', '),
-        responseHeaders: settings.responseHeaders,
+        settings: {
+          responseHeaders: settings.responseHeaders,
+          deniedResponse: undefined,
+          decisionMetadata: undefined,
+          overrideAlgorithm: 'fixed_window',
+        },
         steps: derived.steps,
         root: tree,
         rules,
@@ -88,7 +93,7 @@ class TreeBuilder {
       parent: undefined,
       phase: settings.phase,
       onStoreFailure: settings.onStoreFailure,
-      rule: undefined,
+      rules: [],
     });
   }
 
@@ -112,7 +117,7 @@ class TreeBuilder {
     const label = nodeLabel(key, value);
     const path = place.path === '' ? label : `${place.path}/${label}`;
     const levels = [...place.levels, { key, value, shareThreshold, valueToMetric }];
-    const rule = this.readRule(reader, fields, path, levels);
+    const rules = this.readRules(reader, fields, path, levels);
     const node = new PolicyNode({
       key,
       value,
@@ -121,19 +126,19 @@ class TreeBuilder {
       valueToMetric,
       parent,
       phase,
-      onStoreFailure: rule?.onStoreFailure ?? this.settings.onStoreFailure,
-      rule,
+      onStoreFailure: rules[0]?.onStoreFailure ?? this.settings.onStoreFailure,
+      rules,
     });
     if (key !== '') this.add(node, parent, reader);
     this.readDescriptors(reader, { parent: node, path, levels });
   }
 
-  private readRule(
+  private readRules(
     reader: FieldReader,
     fields: NodeFields,
     path: string,
     levels: readonly StatLevel[],
-  ): Rule | undefined {
+  ): readonly Rule[] {
     const metadata = readMetadata(reader);
     const { phase, shadowMode, quotaMode, detailedMetric } = fields;
     const limitReader = reader.mapping('rate_limit');
@@ -144,10 +149,10 @@ class TreeBuilder {
         detailed_metric: detailedMetric,
         metadata: metadata !== undefined,
       });
-      return undefined;
+      return [];
     }
     const limit = readRateLimit(limitReader);
-    if (limit === undefined) return undefined;
+    if (limit === undefined) return [];
     const { problems } = reader;
     this.replaced.push(...limit.replaces.map((located) => ({ ...located, problems })));
     const rule: Rule = {
@@ -159,11 +164,17 @@ class TreeBuilder {
       quotaMode,
       replaces: limit.replaces.map((name) => name.value),
       onStoreFailure: limit.onStoreFailure ?? this.settings.onStoreFailure,
+      enforcePercent: 100,
+      candidate: false,
+      responseHeaders: undefined,
+      deniedResponse: undefined,
       metadata,
+      bucketSuffix: '',
+      statSuffix: '',
       statName: fixedStatName(this.domain, levels, detailedMetric, this.secretKeys),
     };
     this.rules.push(rule);
-    return rule;
+    return [rule];
   }
 
   private add(node: PolicyNode, parent: PolicyNode, reader: FieldReader): void {

@@ -1,35 +1,53 @@
-import type { Entry, PhaseSchedule, Rule, StoreFailurePolicy } from '../limiter/rule.js';
+import type {
+  DeniedResponse,
+  Entry,
+  PhaseSchedule,
+  ResponseHeaders,
+  Rule,
+  StoreFailurePolicy,
+} from '../limiter/rule.js';
 import { BucketNames } from './bucket-names.js';
 import type { DeriveStep } from './derive.js';
-import type { DomainPolicy, Match, ResponseHeaders } from './policy.js';
+import type { Algorithm, DomainPolicy, Match } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
+
+const NO_RULES: readonly Rule[] = [];
+const NO_NAMES: readonly string[] = [];
 
 /** One shape for every answer, so that the hot path stays monomorphic. */
 class PolicyMatch implements Match {
-  readonly rule: Rule | undefined;
-  readonly key: string;
+  readonly rules: readonly Rule[];
+  readonly keys: readonly string[];
   readonly tagLength: number;
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
   readonly entries: readonly Entry[];
-  readonly statName: string;
+  readonly statNames: readonly string[];
 
   constructor(
-    rule: Rule | undefined,
-    key: string,
+    rules: readonly Rule[],
+    keys: readonly string[],
     tagLength: number,
     at: { readonly phase: PhaseSchedule; readonly onStoreFailure: StoreFailurePolicy },
     entries: readonly Entry[],
-    statName: string,
+    statNames: readonly string[],
   ) {
-    this.rule = rule;
-    this.key = key;
+    this.rules = rules;
+    this.keys = keys;
     this.tagLength = tagLength;
     this.phase = at.phase;
     this.onStoreFailure = at.onStoreFailure;
     this.entries = entries;
-    this.statName = statName;
+    this.statNames = statNames;
   }
+}
+
+/** Settings of a domain that its nodes do not carry. */
+export interface DomainSettings {
+  readonly responseHeaders: ResponseHeaders | undefined;
+  readonly deniedResponse: DeniedResponse | undefined;
+  readonly decisionMetadata: boolean | undefined;
+  readonly overrideAlgorithm: Algorithm;
 }
 
 /** What a policy file compiles to. */
@@ -39,6 +57,9 @@ export class CompiledPolicy implements DomainPolicy {
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
   readonly responseHeaders: ResponseHeaders | undefined;
+  readonly deniedResponse: DeniedResponse | undefined;
+  readonly decisionMetadata: boolean | undefined;
+  readonly overrideAlgorithm: Algorithm;
   readonly secretKeys: ReadonlySet<string>;
   readonly rules: readonly Rule[];
   readonly steps: readonly DeriveStep[];
@@ -48,7 +69,7 @@ export class CompiledPolicy implements DomainPolicy {
   constructor(options: {
     readonly domain: string;
     readonly file: string;
-    readonly responseHeaders: ResponseHeaders | undefined;
+    readonly settings: DomainSettings;
     readonly steps: readonly DeriveStep[];
     readonly root: PolicyNode;
     readonly rules: readonly Rule[];
@@ -57,7 +78,11 @@ export class CompiledPolicy implements DomainPolicy {
     this.file = options.file;
     this.phase = options.root.phase;
     this.onStoreFailure = options.root.onStoreFailure;
-    this.responseHeaders = options.responseHeaders;
+    const { responseHeaders, deniedResponse, decisionMetadata, overrideAlgorithm } = options.settings;
+    this.responseHeaders = responseHeaders;
+    this.deniedResponse = deniedResponse;
+    this.decisionMetadata = decisionMetadata;
+    this.overrideAlgorithm = overrideAlgorithm;
     this.secretKeys = secretKeysOf(options.steps);
     this.rules = options.rules;
     this.steps = options.steps;
@@ -74,17 +99,17 @@ export class CompiledPolicy implements DomainPolicy {
 
   match(given: readonly Entry[]): Match {
     const entries = this.derive(given);
-    if (entries.length === 0) return new PolicyMatch(undefined, '', 0, this, entries, '');
+    if (entries.length === 0) return new PolicyMatch(NO_RULES, NO_NAMES, 0, this, entries, NO_NAMES);
     let node = this.root;
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry;
       const next = node.find(entry.key, entry.value);
-      if (next === undefined) return new PolicyMatch(undefined, '', 0, this, entries, '');
+      if (next === undefined) return new PolicyMatch(NO_RULES, NO_NAMES, 0, this, entries, NO_NAMES);
       node = next;
     }
-    if (node.rule === undefined) return new PolicyMatch(undefined, '', 0, node, entries, '');
-    const { key, tagLength, statName } = this.names.nameOf(node, entries);
-    return new PolicyMatch(node.rule, key, tagLength, node, entries, statName);
+    if (node.rules.length === 0) return new PolicyMatch(NO_RULES, NO_NAMES, 0, node, entries, NO_NAMES);
+    const { keys, tagLength, statNames } = this.names.nameOf(node, entries);
+    return new PolicyMatch(node.rules, keys, tagLength, node, entries, statNames);
   }
 }
 

@@ -1,6 +1,5 @@
 import type { Rate } from '../limiter/rate.js';
-import { type PhaseSchedule, phaseAt, type Rule } from '../limiter/rule.js';
-import type { ResponseHeaders } from './policy.js';
+import { type PhaseSchedule, phaseAt, type ResponseHeaders, type Rule } from '../limiter/rule.js';
 
 /** `token bucket: 100 tokens, 10 every 1s`. */
 export function describeRate(rate: Rate | undefined): string {

@@ -1,11 +1,11 @@
 import type { Rate } from '../limiter/rate.js';
-import { type PhaseSchedule, phaseAt, type Rule } from '../limiter/rule.js';
+import { type PhaseSchedule, phaseAt, type ResponseHeaders, type Rule } from '../limiter/rule.js';
 import { CompiledPolicy } from './compiled-policy.js';
 import type { ConfigProblem } from './config-problem.js';
 import { describeMicros } from './describe.js';
 import { fullKeys } from './dump.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
-import type { DomainPolicy, DomainStatus, PolicySet, ResponseHeaders } from './policy.js';
+import type { DomainPolicy, DomainStatus, PolicySet } from './policy.js';
 
 /**
  * The whole configuration for machines, for `/rlconfig?format=json`: how every domain stands, and of those in force all rules.

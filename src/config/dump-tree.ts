@@ -37,8 +37,12 @@ function dumpDomain(policy: DomainPolicy, wallMicros: number): string[] {
 function dumpNodes(parent: PolicyNode, indent: string, wallMicros: number, lines: string[]): void {
   for (const node of parent.children()) {
     const shared = node.shareThreshold ? ' (one bucket for all)' : '';
-    const rule = node.rule === undefined ? '' : `: ${describeRule(node.rule, wallMicros)}`;
+    const [only, ...others] = node.rules;
+    const rule = only === undefined || others.length > 0 ? '' : `: ${describeRule(only, wallMicros)}`;
     lines.push(`${indent}${node.label}${shared}${rule}`);
+    if (others.length > 0) {
+      for (const one of node.rules) lines.push(`${indent}  - ${describeRule(one, wallMicros)}`);
+    }
     dumpNodes(node, `${indent}  `, wallMicros, lines);
   }
 }

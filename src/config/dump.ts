@@ -37,7 +37,7 @@ export function fullKeys(policy: CompiledPolicy): ReadonlyMap<Rule, string> {
 }
 
 function collectRules(node: PolicyNode, nodes: Map<Rule, PolicyNode>): void {
-  if (node.rule !== undefined) nodes.set(node.rule, node);
+  for (const rule of node.rules) nodes.set(rule, node);
   for (const child of node.children()) collectRules(child, nodes);
 }
 

@@ -27,6 +27,18 @@ export interface ExplainedLevel {
   readonly matched: string | undefined;
 }
 
+/** One rule that applies. */
+export interface ExplainedRule {
+  readonly rule: Rule;
+  /** In force for the rule. */
+  readonly phase: Phase;
+  /** Bucket of the rule, without the store's prefix, and how many of its characters name domain and first entry. */
+  readonly key: string;
+  readonly tagLength: number;
+  /** Name of the rule in the statistics, before it is made fit for them. */
+  readonly statName: string;
+}
+
 /** How one descriptor is decided, step by step. Holds no secret: values of secret keys are redacted. */
 export interface Explanation {
   readonly domain: string;
@@ -37,13 +49,7 @@ export interface Explanation {
   /** The entries that are matched. */
   readonly entries: readonly Entry[];
   readonly levels: readonly ExplainedLevel[];
-  readonly rule: Rule | undefined;
-  /** Phase in force for the rule. */
-  readonly phase: Phase | undefined;
-  /** Bucket of the rule, without the store's prefix; '' without a rule. */
-  readonly key: string;
-  /** Name of the rule in the statistics, before it is made fit for them; '' without a rule. */
-  readonly statName: string;
+  readonly rules: readonly ExplainedRule[];
   /** One sentence: what applies, or why nothing does. */
   readonly result: string;
 }
@@ -64,10 +70,7 @@ export function explain(
     steps: [],
     entries: shown,
     levels: [],
-    rule: undefined,
-    phase: undefined,
-    key: '',
-    statName: '',
+    rules: [],
   };
   const policy = policySet.domains.get(domain);
   if (!(policy instanceof CompiledPolicy)) {
@@ -81,28 +84,32 @@ export function explain(
   const { steps, entries } = explainSteps(policy, given);
   const { levels, node } = explainWalk(policy.root, entries, secretKeys);
   const match = policy.match(given);
-  const { rule } = match;
   return {
     ...nothing,
     file: policy.file,
     steps,
     entries: redactEntries(entries, secretKeys),
     levels,
-    rule,
-    phase: rule === undefined ? undefined : phaseAt(rule.phase, wallMicros),
-    key: match.key,
-    statName: match.statName,
-    result: resultOf(rule, node, levels.length, entries.length),
+    rules: match.rules.map((rule, i) => ({
+      rule,
+      phase: phaseAt(rule.phase, wallMicros),
+      key: match.keys[i] as string,
+      tagLength: match.tagLength,
+      statName: match.statNames[i] as string,
+    })),
+    result: resultOf(match.rules, node, levels.length, entries.length),
   };
 }
 
 function resultOf(
-  rule: Rule | undefined,
+  rules: readonly Rule[],
   node: PolicyNode | undefined,
   levels: number,
   entries: number,
 ): string {
-  if (rule !== undefined) return `The rule at ${rule.path} applies.`;
+  const [rule, ...others] = rules;
+  if (rule !== undefined && others.length === 0) return `The rule at ${rule.path} applies.`;
+  if (rule !== undefined) return `The ${rules.length} rules at ${node?.label} apply.`;
   if (entries === 0) return 'The descriptor has no entries: no limit.';
   if (node === undefined) return `No node matches entry ${levels}: no limit.`;
   return `The descriptor ends at ${node.label}, which holds no rate_limit: no limit.`;
@@ -195,8 +202,12 @@ function triedNodes(
   return tried;
 }
 
-/** The explanation as text for a terminal. */
-export function renderExplanation(explanation: Explanation, wallMicros: number): string {
+/** The explanation as text for a terminal. `redisKeyOf` names a rule's bucket in Redis, if it has one. */
+export function renderExplanation(
+  explanation: Explanation,
+  wallMicros: number,
+  redisKeyOf: (rule: ExplainedRule) => string | undefined = () => undefined,
+): string {
   const lines = [
     `domain:     ${explanation.domain}${explanation.file === undefined ? '' : ` (${explanation.file})`}`,
     `descriptor: ${renderEntries(explanation.given)}`,
@@ -213,10 +224,14 @@ export function renderExplanation(explanation: Explanation, wallMicros: number):
       lines.push(`          ${matched ? '>' : ' '} ${node}: ${why}`);
   });
   lines.push(`result:     ${explanation.result}`);
-  if (explanation.rule !== undefined) {
-    lines.push(`rule:       ${describeRule(explanation.rule, wallMicros)}`);
-    lines.push(`phase:      ${describePhase(explanation.rule.phase, wallMicros)}`);
-    if (explanation.rule.rate !== undefined) lines.push(`bucket:     ${explanation.key}`);
+  for (const explained of explanation.rules) {
+    const { rule, key, statName } = explained;
+    lines.push(`${rule.candidate ? 'candidate: ' : 'rule:      '} ${describeRule(rule, wallMicros)}`);
+    lines.push(`phase:      ${describePhase(rule.phase, wallMicros)}`);
+    if (rule.rate !== undefined) lines.push(`bucket:     ${key}`);
+    lines.push(`statistics: ${statName}`);
+    const redisKey = redisKeyOf(explained);
+    if (redisKey !== undefined) lines.push(`Redis key:  ${redisKey}`);
   }
   return `${lines.join('\n')}\n`;
 }

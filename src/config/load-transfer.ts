@@ -78,6 +78,9 @@ function standIn(domain: string): DomainPolicy {
     phase: { gracePeriodAtMicros: 0, activeAtMicros: 0 },
     onStoreFailure: 'error',
     responseHeaders: undefined,
+    deniedResponse: undefined,
+    decisionMetadata: undefined,
+    overrideAlgorithm: 'fixed_window',
     secretKeys: new Set(),
     rules: [],
     match() {

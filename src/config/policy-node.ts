@@ -16,7 +16,8 @@ export interface NodeOptions {
   readonly parent: PolicyNode | undefined;
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
-  readonly rule: Rule | undefined;
+  /** See Match.rules. */
+  readonly rules: readonly Rule[];
 }
 
 /** One descriptor of the policy file, compiled. The root of a domain is a node without key. */
@@ -32,7 +33,10 @@ export class PolicyNode {
   /** In force here: the node's own, else the nearest above. */
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
-  readonly rule: Rule | undefined;
+  /** See Match.rules. */
+  readonly rules: readonly Rule[];
+  /** Names of the rules in statistics; undefined where values of requests enter them. */
+  readonly statNames: readonly string[] | undefined;
   /** Tells the nodes of one process apart. */
   readonly id = nextId++;
   /** Which entries of a descriptor that ends here enter the name of its bucket with their values. */
@@ -59,7 +63,9 @@ export class PolicyNode {
     this.parent = options.parent;
     this.phase = options.phase;
     this.onStoreFailure = options.onStoreFailure;
-    this.rule = options.rule;
+    this.rules = options.rules;
+    const names = options.rules.map(({ statName }) => statName);
+    this.statNames = names.includes('') ? undefined : names;
     this.secret = isCredential(key);
     this.valueEnters = value === '' || (this.wildcard !== undefined && !shareThreshold);
     this.depth = options.parent === undefined ? -1 : options.parent.depth + 1;

@@ -1,8 +1,8 @@
 import type { Rule } from '../limiter/rule.js';
-import { CompiledPolicy } from './compiled-policy.js';
+import { CompiledPolicy, type DomainSettings } from './compiled-policy.js';
 import { type DeriveCondition, type DeriveRule, type DeriveStep, RuleStep, TableStep } from './derive.js';
 import { PathPattern } from './path-pattern.js';
-import type { DomainPolicy, PolicySet, ResponseHeaders } from './policy.js';
+import type { DomainPolicy, PolicySet } from './policy.js';
 import { type NodeOptions, PolicyNode } from './policy-node.js';
 import { SharedParts } from './shared-parts.js';
 
@@ -18,10 +18,10 @@ export type PolicyItem =
       readonly kind: 'domain';
       readonly domain: string;
       readonly file: string;
-      readonly responseHeaders: ResponseHeaders | undefined;
+      readonly settings: DomainSettings;
       readonly rules: number;
     }
-  /** A node of the tree. Its parent is the node that came as the `parent`-th, from 0; -1 for the root. Its rule is the `rule`-th of the domain. */
+  /** A node of the tree. Its parent is the node that came as the `parent`-th, from 0; -1 for the root. Its first rule is the `ruleIndex`-th of the domain. */
   | {
       readonly kind: 'node';
       readonly parent: number;
@@ -55,8 +55,9 @@ export function* policyItems(
       continue;
     }
     if (!(policy instanceof CompiledPolicy)) throw new Error(`the policy of ${domain} is not compiled`);
-    const { file, responseHeaders, rules } = policy;
-    yield { kind: 'domain', domain, file, responseHeaders, rules: rules.length };
+    const { file, rules, responseHeaders, deniedResponse, decisionMetadata, overrideAlgorithm } = policy;
+    const settings = { responseHeaders, deniedResponse, decisionMetadata, overrideAlgorithm };
+    yield { kind: 'domain', domain, file, settings, rules: rules.length };
     for (const step of policy.steps) yield* stepItems(step);
     yield* nodeItems(policy);
     yield { kind: 'end' };
@@ -92,7 +93,8 @@ function* nodeItems({ root, rules }: CompiledPolicy): Generator<PolicyItem> {
     const next = open.pop();
     if (next === undefined) return;
     const { node, parent } = next;
-    const ruleIndex = node.rule === undefined ? -1 : (indexOf.get(node.rule) ?? -1);
+    const [first] = node.rules;
+    const ruleIndex = first === undefined ? -1 : (indexOf.get(first) ?? -1);
     yield { kind: 'node', parent, ruleIndex, options: optionsOf(node) };
     // Taken from the end: so they come in file order.
     for (const child of [...node.children()].reverse()) open.push({ node: child, parent: index });
@@ -100,8 +102,8 @@ function* nodeItems({ root, rules }: CompiledPolicy): Generator<PolicyItem> {
 }
 
 function optionsOf(node: PolicyNode): Omit<NodeOptions, 'parent'> {
-  const { key, value, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rule } = node;
-  return { key, value, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rule };
+  const { key, value, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rules } = node;
+  return { key, value, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rules };
 }
 
 /** Puts policies together again, item by item. */
@@ -180,16 +182,16 @@ class OpenDomain {
   }
 
   finish(): CompiledPolicy {
-    const { domain, file, responseHeaders } = this.head;
+    const { domain, file, settings } = this.head;
     const root = this.nodes[0];
     if (root === undefined) throw new Error(`the domain ${domain} has no root`);
-    return new CompiledPolicy({ domain, file, responseHeaders, steps: this.steps, root, rules: this.rules });
+    return new CompiledPolicy({ domain, file, settings, steps: this.steps, root, rules: this.rules });
   }
 
   private addNode(item: Extract<PolicyItem, { kind: 'node' }>): void {
     const parent = this.nodes[item.parent];
     const { shared } = this;
-    const { key, value, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rule } =
+    const { key, value, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rules } =
       item.options;
     const node = new PolicyNode({
       key: shared.text(key),
@@ -200,12 +202,14 @@ class OpenDomain {
       parent,
       phase: shared.phase(phase),
       onStoreFailure: shared.failurePolicy(onStoreFailure),
-      rule: rule === undefined ? undefined : shared.rule(rule),
+      rules: rules.map((rule) => shared.rule(rule)),
     });
     parent?.add(node);
     this.nodes.push(node);
     // The rules of the policy are the very objects of its nodes.
-    if (node.rule !== undefined) this.rules[item.ruleIndex] = node.rule;
+    node.rules.forEach((rule, i) => {
+      this.rules[item.ruleIndex + i] = rule;
+    });
   }
 }
 

@@ -1,25 +1,33 @@
-import type { Entry, PhaseSchedule, Rule, StoreFailurePolicy } from '../limiter/rule.js';
+import type {
+  DeniedResponse,
+  Entry,
+  PhaseSchedule,
+  ResponseHeaders,
+  Rule,
+  StoreFailurePolicy,
+} from '../limiter/rule.js';
 
-/** Which header families a policy file asks for in `response_headers`. */
-export interface ResponseHeaders {
-  readonly xRateLimit: boolean;
-  readonly retryAfter: boolean;
-}
+/** What `requests_per_unit` means: so many in each window, or a token bucket that refills at that rate. */
+export const ALGORITHMS = ['fixed_window', 'token_bucket'] as const;
+export type Algorithm = (typeof ALGORITHMS)[number];
 
 /** What one descriptor met in the tree. */
 export interface Match {
-  /** The rule that applies; absent when no node matched, or the node holds no `rate_limit`. */
-  readonly rule: Rule | undefined;
-  /** Bucket of the rule for these entries ({@link TakeItem.key}); '' without a rule. */
-  readonly key: string;
+  /**
+   * The rules that apply, in file order, a candidate last; none when no node matched, or the node holds none. An unlimited rule stands alone, but for
+   * a candidate.
+   */
+  readonly rules: readonly Rule[];
+  /** Bucket of each rule for these entries ({@link TakeItem.key}). */
+  readonly keys: readonly string[];
   readonly tagLength: number;
   /** Phase and failure policy in force where the descriptor ended: the node's, else the file's. For limit overrides. */
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
   /** The entries after `derive`; the same array when nothing was derived. Never hold a raw API key of a derive table. */
   readonly entries: readonly Entry[];
-  /** {@link Rule.statName}, with this request's values where they enter it, those of credentials redacted; '' without a rule. */
-  readonly statName: string;
+  /** {@link Rule.statName} of each rule, with this request's values where they enter it, those of credentials redacted. */
+  readonly statNames: readonly string[];
 }
 
 /** A domain's compiled, immutable policy. */
@@ -32,6 +40,12 @@ export interface DomainPolicy {
   readonly onStoreFailure: StoreFailurePolicy;
   /** Absent when the file does not say: then the environment's header settings count. */
   readonly responseHeaders: ResponseHeaders | undefined;
+  /** What denied callers get; absent: nothing beside the status. */
+  readonly deniedResponse: DeniedResponse | undefined;
+  /** Whether answers name the rule that decided in their dynamic metadata; absent when the file does not say. */
+  readonly decisionMetadata: boolean | undefined;
+  /** Whether a limit override, too, is a token bucket: `algorithm` of the file, else the environment's. */
+  readonly overrideAlgorithm: Algorithm;
   /** Entry keys whose values are secrets (sources of a `sha256` table): to be redacted wherever they are shown. */
   readonly secretKeys: ReadonlySet<string>;
   /** Every rule of the tree, in file order. */

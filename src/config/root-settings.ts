@@ -1,12 +1,12 @@
 import {
   fixedPhase,
   type PhaseSchedule,
+  type ResponseHeaders,
   STORE_FAILURE_POLICIES,
   type StoreFailurePolicy,
 } from '../limiter/rule.js';
 import type { Position } from './config-problem.js';
 import type { FieldReader } from './field-reader.js';
-import type { ResponseHeaders } from './policy.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { type DeriveFields, type ReadFile, readDerive } from './read-derive.js';
 import { readPhase } from './read-phase.js';
@@ -97,5 +97,7 @@ function readResponseHeaders(root: FieldReader): ResponseHeaders | undefined {
   return {
     xRateLimit: families.some((family) => family.value === 'x-ratelimit'),
     retryAfter: families.some((family) => family.value === 'retry-after'),
+    rateLimitDraft03: false,
+    rateLimit: false,
   };
 }

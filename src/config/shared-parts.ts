@@ -47,16 +47,22 @@ export class SharedParts {
       quotaMode: rule.quotaMode,
       replaces: rule.replaces.length === 0 ? NO_NAMES : rule.replaces,
       onStoreFailure: this.failurePolicy(rule.onStoreFailure),
+      enforcePercent: rule.enforcePercent,
+      candidate: rule.candidate,
+      responseHeaders: rule.responseHeaders,
+      deniedResponse: rule.deniedResponse,
       metadata: rule.metadata,
       statName: rule.statName,
+      bucketSuffix: rule.bucketSuffix,
+      statSuffix: rule.statSuffix,
     };
   }
 
   private rate(rate: Rate): Rate {
     const name =
       rate.kind === 'window'
-        ? `${rate.unit} ${rate.requestsPerUnit}`
-        : `${rate.maxTokens} ${rate.tokensPerFill} ${rate.fillIntervalMicros}`;
+        ? `${rate.unit} ${rate.multiplier} ${rate.requestsPerUnit} ${rate.maxDebt} ${rate.calendar?.timeZone}`
+        : `${rate.maxTokens} ${rate.tokensPerFill} ${rate.fillIntervalMicros} ${rate.maxDebt}`;
     const known = this.rates.get(name);
     if (known !== undefined) return known;
     const made = rateOf(rate);
@@ -68,7 +74,8 @@ export class SharedParts {
 function rateOf(rate: Rate): Rate {
   if (rate.kind === 'window') {
     const unit = WINDOW_UNITS.find((known) => known === rate.unit) ?? rate.unit;
-    return windowRate(unit, rate.requestsPerUnit);
+    const { multiplier, requestsPerUnit, maxDebt, calendar } = rate;
+    return windowRate(unit, requestsPerUnit, { multiplier, maxDebt, timeZone: calendar?.timeZone });
   }
-  return tokenBucketRate(rate.maxTokens, rate.tokensPerFill, rate.fillIntervalMicros);
+  return tokenBucketRate(rate.maxTokens, rate.tokensPerFill, rate.fillIntervalMicros, rate.maxDebt);
 }

@@ -4,9 +4,10 @@ import type { Rate } from './rate.js';
  * How a bucket that does not fit weighs in the request:
  * - `enforce`: the request is denied;
  * - `observe`: never denies (monitoring, grace period, shadow mode);
- * - `quota`: the request is denied only if every `quota` bucket of it does not fit.
+ * - `quota`: the request is denied only if every `quota` bucket of it does not fit;
+ * - `candidate`: never denies, and is decided as if it were a request of its own: what is denied beside it counts, too.
  */
-export type Enforcement = 'enforce' | 'observe' | 'quota';
+export type Enforcement = 'enforce' | 'observe' | 'quota' | 'candidate';
 
 /** One bucket of a request, and what is asked of it. */
 export interface TakeItem {
@@ -41,6 +42,8 @@ export interface TakeOutcome {
    * that are gone from a bucket.
    */
   readonly used: number;
+  /** Hits of a charge past what a rule with `max_debt` takes on: they were forgiven. */
+  readonly forgiven: number;
   /** Whether the store was not asked: a denial that was remembered. */
   readonly cached: boolean;
 }
@@ -66,7 +69,9 @@ export type TakeResult = readonly TakeOutcome[] | StorageError;
  * - a request that is denied (an `enforce` item is limited, or all `quota` items are) takes nothing from any token bucket
  *   and gives nothing back; windows count its hits all the same unless `countDeniedHits` is false. Its other token bucket
  *   items report the untouched bucket;
- * - a limited item itself takes nothing from its token bucket, denied request or not.
+ * - a limited item itself takes nothing from its token bucket, denied request or not;
+ * - a charge ({@link isCharge}) is never limited: its bucket goes into debt, down to `max_debt`. Rates with debt count no denied hits;
+ * - `candidate` items keep what they took or counted even if the request is denied.
  */
 export interface BucketStore {
   /**

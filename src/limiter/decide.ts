@@ -1,13 +1,26 @@
 import type { TakeItem } from './bucket-store.js';
-import { askedCarry, askedWhole, type TokenBucketRate, type WindowRate } from './rate.js';
+import {
+  askedCarry,
+  askedWhole,
+  chargedHits,
+  costCarry,
+  costWhole,
+  forgivenTokens,
+  isCharge,
+  type TokenBucketRate,
+  type WindowRate,
+  windowEnd,
+  windowStart,
+} from './rate.js';
 import type { RunningBucket } from './running-bucket.js';
 
 /**
- * What `decide` found for each item, as parallel arrays that the caller reuses: whether it was limited, and the bucket's
- * `whole` and `part` to report (see RunningBucket).
+ * What `decide` found for each item, as parallel arrays that the caller reuses: whether it was limited, the bucket's `whole` and `part` to
+ * report (see RunningBucket), and the hits of a charge that its bucket could not take on.
  */
 export interface Steps {
   readonly limited: boolean[];
+  readonly forgiven: number[];
   readonly whole: number[];
   readonly part: number[];
 }
@@ -40,10 +53,19 @@ export function decide(
   for (let i = 0; i < count; i++) {
     const item = items[i] as TakeItem;
     const bucket = buckets[i] as RunningBucket;
-    const limited =
-      item.rate.kind === 'window'
-        ? countHits(bucket, item.rate, item.hits, item.refund, windowMicros, countDeniedHits)
-        : takeTokens(bucket, item.rate, item.hits, item.refund, tokenMicros);
+    steps.forgiven[i] = 0;
+    let limited = false;
+    if (isCharge(item.rate, item.hits, item.refund)) {
+      steps.forgiven[i] =
+        item.rate.kind === 'window'
+          ? chargeHits(bucket, item.rate, item.hits, windowMicros)
+          : chargeTokens(bucket, item.rate, item.hits, tokenMicros);
+    } else {
+      limited =
+        item.rate.kind === 'window'
+          ? countHits(bucket, item.rate, item.hits, item.refund, windowMicros, countDeniedHits)
+          : takeTokens(bucket, item.rate, item.hits, item.refund, tokenMicros);
+    }
     report(steps, i, limited, bucket);
     if (item.enforcement === 'quota') {
       quotaItems++;
@@ -58,6 +80,7 @@ export function decide(
     const bucket = buckets[i] as RunningBucket;
     // The rounding of a mere look is undone.
     if (!bucket.dirty) bucket.restore();
+    else if (bucket.unit < 0) foldDebt(bucket, (items[i] as TakeItem).rate as WindowRate);
   }
   return denied;
 }
@@ -71,14 +94,20 @@ function deny(
   countDeniedHits: boolean,
   steps: Steps,
 ): void {
-  for (let i = 0; i < items.length; i++) (buckets[i] as RunningBucket).restore();
+  // A candidate's bucket has a name of its own, so no other item names it.
+  for (let i = 0; i < items.length; i++) {
+    if ((items[i] as TakeItem).enforcement !== 'candidate') (buckets[i] as RunningBucket).restore();
+  }
   for (let i = 0; i < items.length; i++) {
     const item = items[i] as TakeItem;
+    if (item.enforcement === 'candidate') continue;
     const bucket = buckets[i] as RunningBucket;
+    steps.forgiven[i] = 0;
     const limited = steps.limited[i] as boolean;
     if (item.rate.kind === 'window') {
-      // Hits 0 is a look; refunds of a denied request change nothing.
-      const hits = item.refund || !countDeniedHits ? 0 : item.hits;
+      // Hits 0 is a look; refunds of a denied request change nothing, and no debt grows by it.
+      const counts = countDeniedHits && !item.refund && item.rate.maxDebt === 0;
+      const hits = counts ? item.hits : 0;
       countHits(bucket, item.rate, hits, false, windowMicros, countDeniedHits);
       report(steps, i, limited, bucket);
     } else if (!limited) {
@@ -94,7 +123,7 @@ function report(steps: Steps, i: number, limited: boolean, bucket: RunningBucket
   steps.part[i] = bucket.part;
 }
 
-/** Brings the state into the terms of `rate`: between full (now) and empty (now + time to fill). */
+/** Brings the state into the terms of `rate`: between full (now) and empty, or the deepest debt (now + time to fill from there). */
 function readTokens(bucket: RunningBucket, rate: TokenBucketRate, nowMicros: number): void {
   if (bucket.unit <= 0) {
     bucket.unit = rate.q;
@@ -108,15 +137,19 @@ function readTokens(bucket: RunningBucket, rate: TokenBucketRate, nowMicros: num
     bucket.part = 0;
     bucket.unit = rate.q;
   }
-  const emptyWhole = nowMicros + rate.fillWhole;
-  if (bucket.whole > emptyWhole || (bucket.whole === emptyWhole && bucket.part > rate.fillCarry)) {
-    bucket.whole = emptyWhole;
-    bucket.part = rate.fillCarry;
+  if (isBelow(bucket, nowMicros + rate.debtWhole, rate.debtCarry)) {
+    bucket.whole = nowMicros + rate.debtWhole;
+    bucket.part = rate.debtCarry;
     if (!bucket.dirty) bucket.repair();
   } else if (bucket.whole < nowMicros) {
     bucket.whole = nowMicros;
     bucket.part = 0;
   }
+}
+
+/** Whether more is missing than the state `whole`, `part` says. */
+function isBelow(bucket: RunningBucket, whole: number, part: number): boolean {
+  return bucket.whole > whole || (bucket.whole === whole && bucket.part > part);
 }
 
 /** One item on a token bucket. Returns whether it was limited; then the bucket is as it was. */
@@ -160,6 +193,67 @@ function takeTokens(
   return false;
 }
 
+/** A charge on a token bucket, down to the deepest debt. Returns how many hits of it went beyond, and are forgiven. */
+function chargeTokens(bucket: RunningBucket, rate: TokenBucketRate, hits: number, nowMicros: number): number {
+  readTokens(bucket, rate, nowMicros);
+  const charged = chargedHits(rate, hits);
+  bucket.whole += costWhole(rate, charged);
+  bucket.part += costCarry(rate, charged);
+  if (bucket.part >= rate.q) {
+    bucket.part -= rate.q;
+    bucket.whole += 1;
+  }
+  bucket.dirty = true;
+  const lowestWhole = nowMicros + rate.debtWhole;
+  let over = 0;
+  if (isBelow(bucket, lowestWhole, rate.debtCarry)) {
+    over = bucket.whole - lowestWhole;
+    bucket.whole = lowestWhole;
+    bucket.part = rate.debtCarry;
+  }
+  return forgivenTokens(rate, hits, over);
+}
+
+/** Brings the state into the terms of the window that holds now; a debt of the one before counts in it. */
+function readWindow(bucket: RunningBucket, rate: WindowRate, nowMicros: number): void {
+  const start = windowStart(rate, nowMicros);
+  const end = windowEnd(rate, start);
+  if (bucket.unit !== start - end || bucket.whole !== start) {
+    // A debt is kept as hits of the next window, see foldDebt.
+    const owes = rate.maxDebt > 0 && bucket.unit < 0 && bucket.whole === end;
+    bucket.part = owes ? Math.min(rate.requestsPerUnit + bucket.part, lowestCount(rate)) : 0;
+    bucket.unit = start - end;
+    bucket.whole = start;
+  }
+}
+
+/** The most hits that a window with debt counts. */
+function lowestCount({ requestsPerUnit, maxDebt }: WindowRate): number {
+  return requestsPerUnit + maxDebt;
+}
+
+/**
+ * A window in debt is stored as the next one with the hits that are too many: so it lasts until that one ends, which begins with them. Read before,
+ * it says that this one is used up.
+ */
+function foldDebt(bucket: RunningBucket, rate: WindowRate): void {
+  if (rate.maxDebt === 0 || bucket.part <= rate.requestsPerUnit) return;
+  const end = bucket.whole - bucket.unit;
+  bucket.part -= rate.requestsPerUnit;
+  bucket.unit = end - windowEnd(rate, end);
+  bucket.whole = end;
+}
+
+/** A charge on a window. Returns how many hits of it went beyond the deepest debt, and are forgiven. */
+function chargeHits(bucket: RunningBucket, rate: WindowRate, hits: number, nowMicros: number): number {
+  readWindow(bucket, rate, nowMicros);
+  const room = Math.max(0, lowestCount(rate) - bucket.part);
+  const counted = Math.min(hits, room);
+  bucket.part += counted;
+  bucket.dirty = true;
+  return hits - counted;
+}
+
 /** One item on a window. Returns whether it was limited. */
 function countHits(
   bucket: RunningBucket,
@@ -169,23 +263,20 @@ function countHits(
   nowMicros: number,
   countDeniedHits: boolean,
 ): boolean {
-  const start = nowMicros - (nowMicros % rate.lengthMicros);
-  if (bucket.unit !== -rate.lengthMicros || bucket.whole !== start) {
-    bucket.unit = -rate.lengthMicros;
-    bucket.whole = start;
-    bucket.part = 0;
-  }
+  readWindow(bucket, rate, nowMicros);
   const before = bucket.part;
   if (refund) {
     bucket.part = Math.max(0, before - hits);
     if (bucket.part !== before) bucket.dirty = true;
     return false;
   }
+  // A debt must not grow by what was denied; and there a peek asks for one hit more, as at a token bucket.
+  const owing = rate.maxDebt > 0;
+  const asked = owing && hits === 0 ? 1 : hits;
   // The sum of two safe integers may round, but never to below a limit of 32 bits.
-  const after = before + hits;
-  const limited = after > rate.requestsPerUnit;
-  if (hits > 0 && (!limited || countDeniedHits)) {
-    bucket.part = Math.min(after, MAX_COUNT);
+  const limited = before + asked > rate.requestsPerUnit;
+  if (hits > 0 && (!limited || (countDeniedHits && !owing))) {
+    bucket.part = Math.min(before + hits, MAX_COUNT);
     bucket.dirty = true;
   }
   return limited;

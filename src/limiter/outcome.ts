@@ -1,9 +1,9 @@
 import type { TakeItem, TakeOutcome } from './bucket-store.js';
-import { costCarry, costWhole, type TokenBucketRate, type WindowRate } from './rate.js';
+import { costCarry, costWhole, type TokenBucketRate, type WindowRate, windowEnd } from './rate.js';
 
 /**
- * Turns what was decided about `item` into what is reported: `whole` and `part` as in Steps of decide.ts, `nowMicros` the
- * clock it was decided on. `cached`: see TakeOutcome.
+ * Turns what was decided about `item` into what is reported: `whole`, `part` and `forgiven` as in Steps of decide.ts, `nowMicros`
+ * the clock it was decided on. `cached`: see TakeOutcome.
  */
 export function outcome(
   item: TakeItem,
@@ -11,12 +11,13 @@ export function outcome(
   whole: number,
   part: number,
   nowMicros: number,
+  forgiven = 0,
   cached = false,
 ): TakeOutcome {
   const rate = item.rate;
   return rate.kind === 'window'
-    ? windowOutcome(rate, limited, whole, part, nowMicros, cached)
-    : tokenOutcome(rate, item.hits, limited, whole, part, nowMicros, cached);
+    ? windowOutcome(rate, limited, whole, part, nowMicros, forgiven, cached)
+    : tokenOutcome(rate, item.hits, limited, whole, part, nowMicros, forgiven, cached);
 }
 
 function windowOutcome(
@@ -25,13 +26,18 @@ function windowOutcome(
   start: number,
   count: number,
   nowMicros: number,
+  forgiven: number,
   cached: boolean,
 ): TakeOutcome {
+  let end = windowEnd(rate, start);
+  // A debt that uses up the next window, too, is paid when that one has ended.
+  if (limited && rate.maxDebt > 0 && count >= 2 * rate.requestsPerUnit) end = windowEnd(rate, end);
   return {
     limited,
     remaining: limited ? 0 : Math.max(0, rate.requestsPerUnit - count),
-    waitMicros: Math.max(0, start + rate.lengthMicros - nowMicros),
+    waitMicros: Math.max(0, end - nowMicros),
     used: count,
+    forgiven,
     cached,
   };
 }
@@ -43,16 +49,17 @@ function tokenOutcome(
   fullAt: number,
   carry: number,
   nowMicros: number,
+  forgiven: number,
   cached: boolean,
 ): TakeOutcome {
-  // What is there, as the time it took to fill: fill - (T - now).
+  // What is there, as the time it took to fill: fill - (T - now). Negative in debt.
   let roomWhole = rate.fillWhole - (fullAt - nowMicros);
   let roomCarry = rate.fillCarry - carry;
   if (roomCarry < 0) {
     roomCarry += rate.q;
     roomWhole -= 1;
   }
-  const remaining = wholeTokens(rate, roomWhole, roomCarry);
+  const remaining = roomWhole < 0 ? 0 : wholeTokens(rate, roomWhole, roomCarry);
   const asked = limited
     ? Math.min(Math.max(hits, 1), rate.maxTokens)
     : Math.min(remaining + 1, rate.maxTokens);
@@ -63,6 +70,7 @@ function tokenOutcome(
     remaining,
     waitMicros: Math.max(0, waitMicros),
     used: rate.maxTokens - remaining,
+    forgiven,
     cached,
   };
 }

@@ -1,3 +1,5 @@
+import { CalendarWindows, isCalendarUnit } from './calendar.js';
+
 /** Units of `rate_limit.unit`; month is 30 and year 365 days, as in envoyproxy/ratelimit. */
 export const WINDOW_UNITS = ['second', 'minute', 'hour', 'day', 'week', 'month', 'year'] as const;
 export type WindowUnit = (typeof WINDOW_UNITS)[number];
@@ -39,14 +41,28 @@ export interface TokenBucketRate {
   /** Time an empty bucket needs to fill: whole µs and carry. */
   readonly fillWhole: number;
   readonly fillCarry: number;
+  /** Tokens that charges may take from an empty bucket (`max_debt`); 0: no debt, and no request is a charge. */
+  readonly maxDebt: number;
+  /** Time a bucket needs to fill from its deepest debt: that of an empty one where there is none. */
+  readonly debtWhole: number;
+  readonly debtCarry: number;
 }
 
-/** A fixed window aligned to the epoch: at most `requestsPerUnit` hits in each unit. */
+/**
+ * A fixed window: at most `requestsPerUnit` hits in each. Aligned to the epoch, so many `lengthMicros` each, or with `calendar` the days,
+ * weeks, months or years of a time zone.
+ */
 export interface WindowRate {
   readonly kind: 'window';
   readonly unit: WindowUnit;
+  /** Units to a window (`unit_multiplier`); 1 with a calendar. */
+  readonly multiplier: number;
   readonly requestsPerUnit: number;
+  /** Of a calendar's windows, which differ, the nominal length. */
   readonly lengthMicros: number;
+  readonly calendar: CalendarWindows | undefined;
+  /** Hits that charges may count past a used up window, to be paid by the next one: 0 to `requestsPerUnit`. */
+  readonly maxDebt: number;
 }
 
 export type Rate = TokenBucketRate | WindowRate;
@@ -72,6 +88,27 @@ export function costCarry(rate: { readonly p: number; readonly q: number }, toke
   return Number((BigInt(tokens) * BigInt(rate.p)) % BigInt(rate.q));
 }
 
+/**
+ * Whether hits are a charge: usage that already happened (an LLM's tokens, the bytes of a response), which a rule with `allow_debt` takes whole
+ * however little is left. Envoy's `apply_on_stream_done` sends them like any other hits, so any number above 1 is one.
+ */
+export function isCharge({ maxDebt }: Rate, hits: number, refund: boolean): boolean {
+  return maxDebt > 0 && hits > 1 && !refund;
+}
+
+/** The hits of a charge that a bucket can take on at all: what is more than capacity and debt is forgiven in any case. */
+export function chargedHits({ maxTokens, maxDebt }: TokenBucketRate, hits: number): number {
+  return Math.min(hits, maxTokens + maxDebt);
+}
+
+/**
+ * The tokens of a charge that were forgiven: those past {@link chargedHits}, and what took `overMicros` too long to refill, told to the nearest
+ * token, as buckets refill all the time.
+ */
+export function forgivenTokens(rate: TokenBucketRate, hits: number, overMicros: number): number {
+  return hits - chargedHits(rate, hits) + Math.round((overMicros * rate.q) / rate.p);
+}
+
 /** {@link costWhole} of `hits`; more than the bucket holds cost more than it takes to fill, so that they never fit. */
 export function askedWhole(rate: TokenBucketRate, hits: number): number {
   return hits > rate.maxTokens ? rate.fillWhole + 1 : costWhole(rate, hits);
@@ -84,12 +121,14 @@ export function askedCarry(rate: TokenBucketRate, hits: number): number {
 
 /**
  * Builds a token bucket rate from already validated numbers: `maxTokens` and `tokensPerFill` integers from 1 to 2^32-1,
- * `fillIntervalMicros` an integer >= 1000, and a time to fill of at most {@link MAX_FILL_MICROS}.
+ * `fillIntervalMicros` an integer >= 1000, `maxDebt` an integer from 0 to 2^32-1, and a time to fill, from the deepest debt, of at most
+ * {@link MAX_FILL_MICROS}.
  */
 export function tokenBucketRate(
   maxTokens: number,
   tokensPerFill: number,
   fillIntervalMicros: number,
+  maxDebt = 0,
 ): TokenBucketRate {
   const divisor = gcd(fillIntervalMicros, tokensPerFill);
   const reduced = { p: fillIntervalMicros / divisor, q: tokensPerFill / divisor };
@@ -102,20 +141,54 @@ export function tokenBucketRate(
     q: reduced.q,
     fillWhole: costWhole(reduced, maxTokens),
     fillCarry: costCarry(reduced, maxTokens),
+    maxDebt,
+    debtWhole: costWhole(reduced, maxTokens + maxDebt),
+    debtCarry: costCarry(reduced, maxTokens + maxDebt),
   };
 }
 
-/** Builds a fixed window of one unit. */
-export function windowRate(unit: WindowUnit, requestsPerUnit: number): WindowRate {
-  return { kind: 'window', unit, requestsPerUnit, lengthMicros: UNIT_MICROS[unit] };
+/** How a window differs from one plain unit. */
+export interface WindowOptions {
+  /** Units to a window, an integer >= 1; default 1. */
+  readonly multiplier?: number;
+  /** IANA name of a time zone whose days, weeks, months or years the windows are; see {@link CalendarWindows}. */
+  readonly timeZone?: string | undefined;
+  /** See {@link WindowRate.maxDebt}; default 0. */
+  readonly maxDebt?: number;
+}
+
+/** Builds a fixed window from already validated numbers; its length is at most {@link MAX_FILL_MICROS}. */
+export function windowRate(
+  unit: WindowUnit,
+  requestsPerUnit: number,
+  options: WindowOptions = {},
+): WindowRate {
+  const { multiplier = 1, timeZone, maxDebt = 0 } = options;
+  const calendar =
+    timeZone === undefined || !isCalendarUnit(unit) ? undefined : CalendarWindows.of(timeZone, unit);
+  const lengthMicros = UNIT_MICROS[unit] * multiplier;
+  return { kind: 'window', unit, multiplier, requestsPerUnit, lengthMicros, calendar, maxDebt };
+}
+
+/** Start of the window that holds `micros`, wall clock microseconds. */
+export function windowStart({ calendar, lengthMicros }: WindowRate, micros: number): number {
+  return calendar === undefined ? micros - (micros % lengthMicros) : calendar.startAt(micros);
+}
+
+/** End of the window that starts at `start`, which is the start of the next one. */
+export function windowEnd({ calendar, lengthMicros }: WindowRate, start: number): number {
+  return calendar === undefined ? start + lengthMicros : calendar.endOf(start);
 }
 
 /**
- * The unit to report for a rate: a window's own; for a token bucket the unit equal to the time an empty bucket needs to
- * fill, if there is one.
+ * The unit to report for a rate: that of a calendar's window; else the one as long as the window, or as the time an empty token bucket needs
+ * to fill, if there is one.
  */
 export function reportedUnit(rate: Rate): WindowUnit | undefined {
-  if (rate.kind === 'window') return rate.unit;
+  if (rate.kind === 'window') {
+    if (rate.multiplier === 1) return rate.unit;
+    return WINDOW_UNITS.find((unit) => UNIT_MICROS[unit] === rate.lengthMicros);
+  }
   if (rate.fillCarry !== 0) return undefined;
   return WINDOW_UNITS.find((unit) => UNIT_MICROS[unit] === rate.fillWhole);
 }

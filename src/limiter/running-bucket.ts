@@ -6,6 +6,8 @@
  * | nothing stored: a full bucket, a window without hits | 0 | 0 | 0 |
  * | token bucket | q of its rate | time at which it is full, whole µs | carry, in 1/q µs |
  * | window | minus its length in µs | its start in µs | hits counted |
+ *
+ * A window in debt is kept as the next one, with the hits that the one before could not hold (foldDebt of decide.ts).
  */
 export class RunningBucket {
   unit = 0;

@@ -53,9 +53,10 @@ function passedMetadata(
 ): JsonObject | undefined {
   let all: JsonObject | undefined;
   for (let i = 0; i < decisions.length; i++) {
-    const { match, take } = decisions[i] as Decision;
-    if (take === undefined || take.override || statuses[i]?.code === CODE.OVER_LIMIT) continue;
-    const metadata = match.rule?.metadata;
+    const { takes } = decisions[i] as Decision;
+    if (statuses[i]?.code === CODE.OVER_LIMIT) continue;
+    // The limits of a list have the metadata of their node.
+    const metadata = takes[0]?.rule?.metadata;
     if (metadata === undefined) continue;
     all = all === undefined ? metadata : merged(all, metadata);
   }

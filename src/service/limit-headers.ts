@@ -13,7 +13,7 @@ function described(
   for (let i = 0; i < statuses.length; i++) {
     const status = statuses[i] as DescriptorStatus;
     if (status.currentLimit === undefined) continue;
-    const overLimit = status.code === CODE.OVER_LIMIT && (decisions[i] as Decision).take?.quota === false;
+    const overLimit = status.code === CODE.OVER_LIMIT && (decisions[i] as Decision).takes[0]?.quota === false;
     if (overLimit || status.limitRemaining < least) {
       chosen = status;
       least = overLimit ? 0 : status.limitRemaining;

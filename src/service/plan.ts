@@ -1,42 +1,52 @@
-import type { Descriptor, RateLimitRequest } from '../codec/messages.js';
-import { type BucketKey, entriesKey, overrideKey } from '../config/bucket-key.js';
-import type { DomainPolicy, Match } from '../config/policy.js';
+import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
+import { entriesKey, overrideKey } from '../config/bucket-key.js';
+import type { Algorithm, DomainPolicy, Match } from '../config/policy.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
-import { type Rate, type WindowUnit, windowRate } from '../limiter/rate.js';
-import { type PhaseSchedule, phaseAt, type StoreFailurePolicy } from '../limiter/rule.js';
+import { type Rate, tokenBucketRate, UNIT_MICROS, type WindowUnit, windowRate } from '../limiter/rate.js';
+import { type PhaseSchedule, phaseAt, type Rule, type StoreFailurePolicy } from '../limiter/rule.js';
 import type { AnswerOptions } from './answer-options.js';
 
-/** What one descriptor asks of one bucket. */
+/** What one descriptor asks of one bucket, and what came of it. */
 export interface PlannedTake extends TakeItem {
   /** What the store is told: {@link weight}, or `observe` where the request cannot be denied for it. */
   enforcement: Enforcement;
   /** How the rule itself weighs in the answer, by phase, `shadow_mode` and `quota_mode`. */
   readonly weight: Enforcement;
+  /** Absent for a limit override. */
+  readonly rule: Rule | undefined;
   /** `Rule.name`; '' for an override, as in the reference. */
   readonly name: string;
+  /** Match.statNames of it; '' for an override, whose name nobody needs but statistics. */
+  readonly stat: string;
   /** For metrics and logs: `Rule.path`, or `override`. */
   readonly label: string;
   /** `quota_mode` or QUOTA_MODE, whatever the phase makes of {@link weight}. */
   readonly quota: boolean;
   /** `shadow_mode` of the rule. */
   readonly shadow: boolean;
-  /** A limit override, not a rule. */
-  readonly override: boolean;
   readonly onStoreFailure: StoreFailurePolicy;
+  /** What the store, or the failure policy, said; absent before, and where the failure policy `allow` answered. */
+  outcome: TakeOutcome | undefined;
 }
 
 /** One descriptor on its way from match to answer. */
 export class Decision {
   readonly match: Match;
-  /** Absent where no bucket is concerned: no rule, unlimited, replaced. */
-  take: PlannedTake | undefined;
+  /** What may deny or be observed; none where no bucket is concerned: no rule, unlimited, replaced. */
+  takes: readonly PlannedTake[];
+  /** That of a `candidate`, which no answer shows. */
+  candidate: PlannedTake | undefined;
   readonly unlimited: boolean;
-  /** What the store, or the failure policy, said; absent without take, and where the failure policy `allow` answered. */
-  outcome: TakeOutcome | undefined = undefined;
 
-  constructor(match: Match, take: PlannedTake | undefined, unlimited: boolean) {
+  constructor(
+    match: Match,
+    takes: readonly PlannedTake[],
+    candidate: PlannedTake | undefined,
+    unlimited: boolean,
+  ) {
     this.match = match;
-    this.take = take;
+    this.takes = takes;
+    this.candidate = candidate;
     this.unlimited = unlimited;
   }
 }
@@ -57,7 +67,7 @@ const OVERRIDE_UNITS: Readonly<Record<number, WindowUnit>> = {
   7: 'week',
 };
 
-const NO_NAMES: readonly string[] = [];
+const NO_RULES: readonly Rule[] = [];
 
 /** The label of a limit override in metrics and logs: overrides come from callers, so they never make series of their own. */
 const OVERRIDE_LABEL = 'override';
@@ -92,65 +102,146 @@ function weightOf(phase: PhaseSchedule, shadow: boolean, quota: boolean, wallMic
   return quota ? 'quota' : 'enforce';
 }
 
-function planOne(
-  policy: DomainPolicy,
-  request: RateLimitRequest,
-  descriptor: Descriptor,
-  wallMicros: number,
-  options: AnswerOptions,
-): Decision {
-  const match = policy.match(descriptor.entries);
-  const { rule } = match;
-  const override = descriptor.limit !== undefined && match.entries.length > 0;
-  let rate: Rate;
-  let bucket: BucketKey = match;
-  let shadow = false;
-  let { quotaMode: quota } = options;
-  let phase: PhaseSchedule;
-  if (descriptor.limit !== undefined && override) {
-    const unit = OVERRIDE_UNITS[descriptor.limit.unit] as WindowUnit;
-    rate = windowRate(unit, descriptor.limit.requestsPerUnit);
-    bucket = overrideKey(entriesKey(policy.domain, match.entries), unit, rate.requestsPerUnit);
-    phase = match.phase;
-  } else if (rule?.rate === undefined) {
-    return new Decision(match, undefined, rule !== undefined);
-  } else {
-    rate = rule.rate;
-    phase = rule.phase;
-    shadow = rule.shadowMode;
-    quota ||= rule.quotaMode;
+/** How a rule weighs in this request: `enforce_percent` lets some of them be observed only. */
+function weightOfRule(rule: Rule, quota: boolean, wallMicros: number, draw: Draw): Enforcement {
+  if (rule.candidate) return 'candidate';
+  const weight = weightOf(rule.phase, rule.shadowMode, quota, wallMicros);
+  if (rule.enforcePercent === 100 || weight === 'observe') return weight;
+  return draw.percent() < rule.enforcePercent ? weight : 'observe';
+}
+
+/** The number that `enforce_percent` is held against: drawn once per request, when it is first needed, so that rules agree. */
+class Draw {
+  private readonly random: () => number;
+  private drawn = -1;
+
+  constructor(random: () => number) {
+    this.random = random;
   }
-  const weight = weightOf(phase, shadow, quota, wallMicros);
-  const take: PlannedTake = {
-    key: bucket.key,
-    tagLength: bucket.tagLength,
-    rate,
+
+  /** From 0 to just below 100. */
+  percent(): number {
+    if (this.drawn < 0) this.drawn = this.random() * 100;
+    return this.drawn;
+  }
+}
+
+const NO_TAKES: readonly PlannedTake[] = [];
+
+/** What holds for all takes of one request. */
+interface Asked {
+  readonly policy: DomainPolicy;
+  readonly request: RateLimitRequest;
+  readonly wallMicros: number;
+  readonly options: AnswerOptions;
+  readonly draw: Draw;
+}
+
+function takeOfRule(asked: Asked, descriptor: Descriptor, match: Match, index: number): PlannedTake {
+  const rule = match.rules[index] as Rule;
+  const { options, request, wallMicros } = asked;
+  const quota = options.quotaMode || rule.quotaMode;
+  const weight = weightOfRule(rule, quota, wallMicros, asked.draw);
+  return {
+    key: match.keys[index] as string,
+    tagLength: match.tagLength,
+    rate: rule.rate as Rate,
+    hits: hitsOf(descriptor, request),
+    refund: descriptor.isNegativeHits,
+    enforcement: options.shadowMode && weight !== 'candidate' ? 'observe' : weight,
+    weight,
+    rule,
+    name: rule.name,
+    stat: match.statNames[index] as string,
+    label: rule.path,
+    quota,
+    shadow: rule.shadowMode,
+    onStoreFailure: rule.onStoreFailure,
+    outcome: undefined,
+  };
+}
+
+function overrideRate(unit: WindowUnit, requests: number, algorithm: Algorithm): Rate {
+  if (algorithm === 'fixed_window' || requests === 0) return windowRate(unit, requests);
+  return tokenBucketRate(requests, requests, UNIT_MICROS[unit]);
+}
+
+/** A limit override stands in the place of the node's rules, its candidate included. */
+function takeOfOverride(
+  asked: Asked,
+  descriptor: Descriptor,
+  match: Match,
+  limit: RateLimitOverride,
+): PlannedTake {
+  const { policy, options, request, wallMicros } = asked;
+  const unit = OVERRIDE_UNITS[limit.unit] as WindowUnit;
+  const { key, tagLength } = overrideKey(
+    entriesKey(policy.domain, match.entries),
+    unit,
+    limit.requestsPerUnit,
+  );
+  const quota = options.quotaMode;
+  const weight = weightOf(match.phase, false, quota, wallMicros);
+  return {
+    key,
+    tagLength,
+    rate: overrideRate(unit, limit.requestsPerUnit, policy.overrideAlgorithm),
     hits: hitsOf(descriptor, request),
     refund: descriptor.isNegativeHits,
     enforcement: options.shadowMode ? 'observe' : weight,
     weight,
-    name: override ? '' : (rule?.name ?? ''),
-    label: override ? OVERRIDE_LABEL : (rule?.path ?? ''),
+    rule: undefined,
+    name: '',
+    stat: '',
+    label: OVERRIDE_LABEL,
     quota,
-    shadow,
-    override,
+    shadow: false,
     onStoreFailure: match.onStoreFailure,
+    outcome: undefined,
   };
-  return new Decision(match, take, false);
 }
 
-/** What the rule of a decision replaces; a limit override stands in the place of the rule and replaces nothing. */
-function replacesOf({ match, take }: Decision): readonly string[] {
-  return match.rule === undefined || take?.override === true ? NO_NAMES : match.rule.replaces;
+function planOne(asked: Asked, descriptor: Descriptor): Decision {
+  const match = asked.policy.match(descriptor.entries);
+  const { rules, entries } = match;
+  if (descriptor.limit !== undefined && entries.length > 0) {
+    return new Decision(
+      match,
+      [takeOfOverride(asked, descriptor, match, descriptor.limit)],
+      undefined,
+      false,
+    );
+  }
+  const count = rules.length;
+  if (count === 0) return new Decision(match, NO_TAKES, undefined, false);
+  const last = rules[count - 1] as Rule;
+  const candidate = last.candidate ? takeOfRule(asked, descriptor, match, count - 1) : undefined;
+  const live = candidate === undefined ? count : count - 1;
+  const unlimited = live > 0 && (rules[0] as Rule).rate === undefined;
+  if (live === 0 || unlimited) return new Decision(match, NO_TAKES, candidate, unlimited);
+  const takes = new Array<PlannedTake>(live);
+  for (let i = 0; i < live; i++) {
+    takes[i] = takeOfRule(asked, descriptor, match, i);
+  }
+  return new Decision(match, takes, candidate, false);
 }
 
-/** Drops the takes whose rule another matched rule names in `replaces`. */
+/** The rules of a decision that may replace others; a limit override stands in their place and replaces nothing. */
+function replacingRules({ match, takes }: Decision): readonly Rule[] {
+  return takes.length > 0 && takes[0]?.rule === undefined ? NO_RULES : match.rules;
+}
+
+/** Drops the takes whose rule another matched rule names in `replaces`; a candidate goes with the last rule of its node. */
 function applyReplaces(decisions: readonly Decision[]): void {
   const names = new Set<string>();
-  for (const decision of decisions) for (const name of replacesOf(decision)) names.add(name);
   for (const decision of decisions) {
-    const { take } = decision;
-    if (take !== undefined && take.name !== '' && names.has(take.name)) decision.take = undefined;
+    for (const rule of replacingRules(decision)) for (const name of rule.replaces) names.add(name);
+  }
+  for (const decision of decisions) {
+    const kept = decision.takes.filter(({ name }) => name === '' || !names.has(name));
+    if (kept.length === decision.takes.length) continue;
+    decision.takes = kept;
+    if (kept.length === 0) decision.candidate = undefined;
   }
 }
 
@@ -158,34 +249,41 @@ function applyReplaces(decisions: readonly Decision[]): void {
  * Whether a decision counts as a quota that always passes, as in the reference: then no quota denies the request. So does a quota
  * in shadow mode, and under QUOTA_MODE a descriptor without a limit.
  */
-export function isPassingQuota({ take, unlimited }: Decision, quotaMode: boolean): boolean {
-  return take === undefined ? quotaMode && !unlimited : take.quota && take.shadow;
+export function isPassingQuota({ takes, unlimited }: Decision, quotaMode: boolean): boolean {
+  return takes.length === 0 ? quotaMode && !unlimited : takes.every(({ quota, shadow }) => quota && shadow);
 }
 
 /** Beside a quota that always passes the others deny nothing, and the store need not know of them. */
 function applyPassingQuotas(decisions: readonly Decision[], quotaMode: boolean): void {
   if (!decisions.some((decision) => isPassingQuota(decision, quotaMode))) return;
-  for (const { take } of decisions) if (take?.enforcement === 'quota') take.enforcement = 'observe';
+  for (const { takes } of decisions) {
+    for (const take of takes) if (take.enforcement === 'quota') take.enforcement = 'observe';
+  }
 }
 
 /**
  * Matches every descriptor of a checked request against one snapshot of the domain's policy. One element per descriptor, in
- * order.
+ * order. `random` gives numbers from 0 to just below 1.
  */
 export function plan(
   policy: DomainPolicy,
   request: RateLimitRequest,
   wallMicros: number,
   options: AnswerOptions,
+  random: () => number,
 ): readonly Decision[] {
   const { descriptors } = request;
   const decisions = new Array<Decision>(descriptors.length);
+  const asked: Asked = { policy, request, wallMicros, options, draw: new Draw(random) };
   let replaces = false;
   let quotas = false;
   for (let i = 0; i < descriptors.length; i++) {
-    const decision = planOne(policy, request, descriptors[i] as Descriptor, wallMicros, options);
-    if (replacesOf(decision).length > 0) replaces = true;
-    if (decision.take?.quota === true) quotas = true;
+    const decision = planOne(asked, descriptors[i] as Descriptor);
+    const rules = replacingRules(decision);
+    for (let at = 0; at < rules.length; at++) if ((rules[at] as Rule).replaces.length > 0) replaces = true;
+    for (let at = 0; at < decision.takes.length; at++) {
+      if ((decision.takes[at] as PlannedTake).quota) quotas = true;
+    }
     decisions[i] = decision;
   }
   if (replaces) applyReplaces(decisions);
@@ -193,15 +291,16 @@ export function plan(
   return decisions;
 }
 
-/** What the store is asked, in the order of the descriptors. */
+/** What the store is asked, in the order of the descriptors, candidates after the limits beside them. */
 export function takesOf(decisions: readonly Decision[]): readonly PlannedTake[] {
-  let count = 0;
-  for (let i = 0; i < decisions.length; i++) if ((decisions[i] as Decision).take !== undefined) count++;
-  const takes = new Array<PlannedTake>(count);
-  let next = 0;
+  const [only] = decisions;
+  // By far the most frequent.
+  if (only !== undefined && decisions.length === 1 && only.candidate === undefined) return only.takes;
+  const takes: PlannedTake[] = [];
   for (let i = 0; i < decisions.length; i++) {
-    const { take } = decisions[i] as Decision;
-    if (take !== undefined) takes[next++] = take;
+    const { takes: own, candidate } = decisions[i] as Decision;
+    for (let at = 0; at < own.length; at++) takes.push(own[at] as PlannedTake);
+    if (candidate !== undefined) takes.push(candidate);
   }
   return takes;
 }

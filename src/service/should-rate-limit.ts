@@ -11,11 +11,12 @@ import { redactEntries } from '../config/redact.js';
 import type { BucketStore, TakeOutcome, TakeResult } from '../limiter/bucket-store.js';
 import { StorageError } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
-import { answer, answerWithoutLimits, denialOf, secretKeysOf } from './answer.js';
+import { answer, answerWithoutLimits, secretKeysOf } from './answer.js';
 import { type AnswerOptions, PLAIN_ANSWERS } from './answer-options.js';
 import type { DecisionObserver } from './decision-observer.js';
+import { denialOf, rankInStatus, tightestOf } from './denial.js';
 import { overrideStat } from './override-stat.js';
-import { type Decision, findBadDescriptor, plan, takesOf } from './plan.js';
+import { type Decision, findBadDescriptor, type PlannedTake, plan, takesOf } from './plan.js';
 import { decideWithoutStore } from './store-failure.js';
 
 /** Why a request got no decision. Texts are safe for the caller; where the reference has one, it is that one. */
@@ -50,6 +51,8 @@ export interface ShouldRateLimitOptions {
   readonly maxDescriptors: number;
   /** What holds for every answer; {@link PLAIN_ANSWERS} when absent. */
   readonly answers?: AnswerOptions;
+  /** Gives numbers from 0 to just below 1, for `enforce_percent`; Math.random when absent. */
+  readonly random?: () => number;
 }
 
 const NO_OUTCOMES: readonly TakeOutcome[] = [];
@@ -73,12 +76,14 @@ function wayBackMicros(patienceMicros: number): number {
 export class ShouldRateLimit {
   readonly #options: ShouldRateLimitOptions;
   readonly #answers: AnswerOptions;
+  readonly #random: () => number;
   /** Whether buckets live in memory: then no deadline is ever near, and no clock is read for it. */
   readonly #answersAtOnce: boolean;
 
   constructor(options: ShouldRateLimitOptions) {
     this.#options = options;
     this.#answers = options.answers ?? PLAIN_ANSWERS;
+    this.#random = options.random ?? Math.random;
     this.#answersAtOnce = options.store === options.local;
   }
 
@@ -130,17 +135,17 @@ export class ShouldRateLimit {
     if (bad !== undefined) return this.#refuse(new Refusal('bad_request', bad.message));
 
     const wallMicros = clock.wallMicros();
-    const decisions = plan(policy, request, wallMicros, this.#answers);
+    const decisions = plan(policy, request, wallMicros, this.#answers, this.#random);
     const takes = takesOf(decisions);
     if (takes.length === 0)
-      return this.#finish(request, policy, decisions, NO_OUTCOMES, startMicros, wallMicros);
+      return this.#finish(request, policy, decisions, takes, NO_OUTCOMES, startMicros, wallMicros);
     const result = store.take(takes, this.#storeDeadline(startMicros, deadlineMicros));
     if (result instanceof Promise) {
       return result.then((late) =>
-        this.#finish(request, policy, decisions, late, startMicros, clock.wallMicros()),
+        this.#finish(request, policy, decisions, takes, late, startMicros, clock.wallMicros()),
       );
     }
-    return this.#finish(request, policy, decisions, result, startMicros, wallMicros);
+    return this.#finish(request, policy, decisions, takes, result, startMicros, wallMicros);
   }
 
   #refuse(refusal: Refusal): Refusal {
@@ -160,6 +165,7 @@ export class ShouldRateLimit {
     request: RateLimitRequest,
     policy: DomainPolicy,
     decisions: readonly Decision[],
+    takes: readonly PlannedTake[],
     result: TakeResult,
     startMicros: number,
     wallMicros: number,
@@ -173,7 +179,7 @@ export class ShouldRateLimit {
         return STORE_UNAVAILABLE;
       }
     } else {
-      fillIn(decisions, result);
+      for (let i = 0; i < takes.length; i++) (takes[i] as PlannedTake).outcome = result[i];
     }
     const { shadowMode, quotaMode } = this.#answers;
     const denial = denialOf(decisions, quotaMode);
@@ -193,21 +199,28 @@ export class ShouldRateLimit {
     const logs = observer.logsDecisions();
     for (let index = 0; index < decisions.length; index++) {
       const decision = decisions[index] as Decision;
-      const { match, take, outcome } = decision;
+      const { match, takes } = decision;
       this.#count(policy, decision);
       // A quota that is over beside one that is not says OVER_LIMIT of itself, but lets the request pass.
       const overLimit =
         response.overallCode === CODE.OVER_LIMIT && response.statuses[index]?.code === CODE.OVER_LIMIT;
-      const rule = take?.label ?? match.rule?.path ?? '';
-      if (rule === '') observer.unmatched(policy.domain, match.entries);
-      else observer.decided(policy.domain, rule, overLimit, outcome?.limited === true && !overLimit);
+      for (let at = 0; at < takes.length; at++) {
+        const { label, weight, outcome } = takes[at] as PlannedTake;
+        const limited = outcome?.limited === true;
+        const denied = overLimit && limited && weight !== 'observe';
+        observer.decided(policy.domain, label, denied, limited && !denied);
+      }
+      const unlimited = takes.length === 0 ? (match.rules[0]?.path ?? '') : '';
+      if (unlimited !== '') observer.decided(policy.domain, unlimited, false, false);
+      else if (takes.length === 0) observer.unmatched(policy.domain, match.entries);
       if (logs) {
+        const shown = tightestOf(takes, rankInStatus);
         observer.logDecision({
           domain: policy.domain,
           entries: redactEntries(match.entries, policy.secretKeys),
-          rule,
+          rule: shown?.take.label ?? takes[0]?.label ?? unlimited,
           code: overLimit ? 'OVER_LIMIT' : 'OK',
-          remaining: outcome?.remaining,
+          remaining: shown?.outcome.remaining,
           micros: clock.monotonicMicros() - startMicros,
         });
       }
@@ -215,11 +228,14 @@ export class ShouldRateLimit {
   }
 
   /** For the reference's counters. */
-  #count(policy: DomainPolicy, { match, take, outcome }: Decision): void {
-    if (take === undefined) return;
-    const stat = take.override ? overrideStat(policy, match.entries) : match.statName;
-    const shadowed = outcome?.limited === true && take.weight === 'observe';
-    this.#options.observer.counted(stat, take.override, take, outcome, shadowed);
+  #count(policy: DomainPolicy, { match, takes }: Decision): void {
+    for (let at = 0; at < takes.length; at++) {
+      const take = takes[at] as PlannedTake;
+      const { rule, outcome } = take;
+      const stat = rule === undefined ? overrideStat(policy, match.entries) : take.stat;
+      const shadowed = outcome?.limited === true && take.weight === 'observe';
+      this.#options.observer.counted(stat, rule === undefined, take, outcome, shadowed);
+    }
   }
 
   #logUnknownDomain(request: RateLimitRequest, policies: PolicySet, startMicros: number): void {
@@ -235,14 +251,5 @@ export class ShouldRateLimit {
         micros: clock.monotonicMicros() - startMicros,
       });
     }
-  }
-}
-
-/** Outcomes stand in the order of the takes; descriptors without a take have none. */
-function fillIn(decisions: readonly Decision[], outcomes: readonly TakeOutcome[]): void {
-  let next = 0;
-  for (let i = 0; i < decisions.length; i++) {
-    const decision = decisions[i] as Decision;
-    if (decision.take !== undefined) decision.outcome = outcomes[next++];
   }
 }

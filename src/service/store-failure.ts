@@ -5,7 +5,7 @@ import { type Decision, type PlannedTake, takesOf } from './plan.js';
 /** `deny` cannot know more than that the caller should come back a little later. Its hits count as those past a used up limit. */
 function denyOutcome({ rate, hits }: PlannedTake): TakeOutcome {
   const used = rate.kind === 'window' ? rate.requestsPerUnit + hits : rate.maxTokens;
-  return { limited: true, remaining: 0, waitMicros: 1_000_000, used, cached: false };
+  return { limited: true, remaining: 0, waitMicros: 1_000_000, used, forgiven: 0, cached: false };
 }
 
 /** Whether rules in force that answer `deny` deny the request: one of them, or all of its quotas. */
@@ -28,7 +28,8 @@ export function decideWithoutStore(
   local: BucketStore,
   observer: DecisionObserver,
 ): boolean {
-  const takes = takesOf(decisions);
+  // What a candidate would say then, nobody needs to know.
+  const takes = takesOf(decisions).filter(({ weight }) => weight !== 'candidate');
   for (const take of takes) observer.storeFailed(take.onStoreFailure);
   const denied = isDenied(takes);
   if (!denied && takes.some((take) => take.onStoreFailure === 'error')) return false;
@@ -41,10 +42,9 @@ export function decideWithoutStore(
     localOutcomes = result;
   }
   let nextLocal = 0;
-  for (const decision of decisions) {
-    const { take } = decision;
-    if (take?.onStoreFailure === 'deny') decision.outcome = denyOutcome(take);
-    else if (take?.onStoreFailure === 'local') decision.outcome = localOutcomes[nextLocal++];
+  for (const take of takes) {
+    if (take.onStoreFailure === 'deny') take.outcome = denyOutcome(take);
+    else if (take.onStoreFailure === 'local') take.outcome = localOutcomes[nextLocal++];
   }
   return true;
 }

@@ -1,6 +1,6 @@
 import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
 import { outcome } from '../limiter/outcome.js';
-import { costCarry, costWhole, type TokenBucketRate, type WindowRate } from '../limiter/rate.js';
+import { costCarry, costWhole, isCharge, type TokenBucketRate, type WindowRate } from '../limiter/rate.js';
 
 /** What is known of a token bucket that did not hold what was asked. Times are those of the local monotonic clock. */
 export interface TokenDenial {
@@ -18,7 +18,9 @@ export interface TokenDenial {
 /** What is known of a window that was over its limit: until it ends, its count only grows. */
 export interface WindowDenial {
   readonly kind: 'window';
+  /** What windows of one rule have in common, whatever their limit is now. */
   readonly lengthMicros: number;
+  readonly timeZone: string | undefined;
   /** Hits counted, at least. */
   readonly used: number;
   /** End of the window, on the local monotonic clock. */
@@ -29,23 +31,30 @@ export type Denial = TokenDenial | WindowDenial;
 
 /** Whether `item`, asked at `nowMicros`, is limited as certainly as `denial` was. */
 export function isDenied(denial: Denial, { rate, hits, refund }: TakeItem, nowMicros: number): boolean {
-  if (refund || denial.untilMicros <= nowMicros) return false;
+  if (refund || denial.untilMicros <= nowMicros || isCharge(rate, hits, refund)) return false;
   if (denial.kind === 'token_bucket') return denial.rate === rate && Math.max(hits, 1) >= denial.hits;
   // A peek at a window asks for nothing: it is limited only once the count is over the limit.
   return (
     rate.kind === 'window' &&
     rate.lengthMicros === denial.lengthMicros &&
+    rate.calendar?.timeZone === denial.timeZone &&
     denial.used + hits > rate.requestsPerUnit
   );
 }
 
 /** The outcome of an item that {@link isDenied}. */
 export function deniedOutcome(denial: Denial, item: TakeItem, nowMicros: number): TakeOutcome {
-  const [whole, part] =
-    denial.kind === 'window'
-      ? [denial.untilMicros - denial.lengthMicros, denial.used]
-      : [denial.fullAtMicros, denial.carry];
-  return outcome(item, true, whole, part, nowMicros, true);
+  if (denial.kind === 'token_bucket') {
+    return outcome(item, true, denial.fullAtMicros, denial.carry, nowMicros, 0, true);
+  }
+  return {
+    limited: true,
+    remaining: 0,
+    waitMicros: denial.untilMicros - nowMicros,
+    used: denial.used,
+    forgiven: 0,
+    cached: true,
+  };
 }
 
 /** What a limited `outcome` of a window that was asked at `askedMicros` tells. */
@@ -53,6 +62,7 @@ export function windowDenial(rate: WindowRate, outcome: TakeOutcome, askedMicros
   return {
     kind: 'window',
     lengthMicros: rate.lengthMicros,
+    timeZone: rate.calendar?.timeZone,
     used: outcome.used,
     untilMicros: askedMicros + outcome.waitMicros,
   };

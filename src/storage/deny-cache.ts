@@ -171,7 +171,8 @@ export class DenyCache implements BucketStore {
   private keep(item: TakeItem, outcome: TakeOutcome, askedMicros: number): void {
     const { rate, hits, key } = item;
     const { maxAgeMicros, windows = false } = this.options;
-    if (rate.kind === 'window' ? !windows : maxAgeMicros === 0) return;
+    // A window in debt is paid by the next one, in which its denial may go on: it is asked each time.
+    if (rate.kind === 'window' ? !windows || rate.maxDebt > 0 : maxAgeMicros === 0) return;
     const denial =
       rate.kind === 'window'
         ? windowDenial(rate, outcome, askedMicros)

@@ -29,7 +29,7 @@ test.each(TAKE_VECTORS)('decide: $name', ({ nowMicros, before, items, outcomes, 
     byKey.set(key, bucket);
     return bucket;
   });
-  const steps: Steps = { limited: [], whole: [], part: [] };
+  const steps: Steps = { limited: [], forgiven: [], whole: [], part: [] };
   const denied = decide(items, buckets, nowMicros, nowMicros, countDeniedHits ?? true, steps);
   expect(denied).toBe(outcomes.some(({ limited }, i) => limited && items[i]!.enforcement === 'enforce'));
   const found = items.map((item, i) =>

@@ -25,7 +25,7 @@ test('of an update the domains that did not change stay the very objects', async
   expect(second.policySet.domains.get('one')).toBe(first.policySet.domains.get('one'));
   expect(second.policySet.domains.get('two')).not.toBe(first.policySet.domains.get('two'));
   const entries = [{ key: 'k', value: 'v0' }];
-  expect(second.policySet.domains.get('two')?.match(entries).rule?.rate).toMatchObject({
+  expect(second.policySet.domains.get('two')?.match(entries).rules[0]?.rate).toMatchObject({
     requestsPerUnit: 2,
   });
   expect(second.domains.map(({ domain, state }) => [domain, state])).toEqual([

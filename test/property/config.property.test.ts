@@ -227,11 +227,13 @@ descriptors:
       fc.property(given, (entries) => {
         const match = policy.match(entries);
         const explanation = explain(set, 'd', entries, 0);
-        expect([explanation.rule, explanation.key]).toEqual([match.rule, match.key]);
-        expect(explanation.result.includes(' applies.')).toBe(match.rule !== undefined);
+        expect(explanation.rules.map(({ rule, key }) => [rule, key])).toEqual(
+          match.rules.map((rule, i) => [rule, match.keys[i]]),
+        );
+        expect(explanation.result.includes(' applies.')).toBe(match.rules[0] !== undefined);
         // The walk that is shown ends at the rule that was found.
         const labels = explanation.levels.map((level) => level.matched);
-        if (match.rule !== undefined) expect(labels.join('/')).toBe(match.rule.path);
+        if (match.rules[0] !== undefined) expect(labels.join('/')).toBe(match.rules[0].path);
       }),
       RUNS,
     );

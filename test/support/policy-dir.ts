@@ -54,7 +54,7 @@ export const UNPARSEABLE = 'domain: [\n';
 /** State of each domain, and the limit of its {@link goodFile}: `d: ok 5`. */
 export function statesOf({ domains, policySet }: LoadedPolicies): string[] {
   const states = domains.map(({ domain, state }) => {
-    const rate = policySet.domains.get(domain)?.match(entries('k=v')).rule?.rate;
+    const rate = policySet.domains.get(domain)?.match(entries('k=v')).rules[0]?.rate;
     return `${domain}: ${state}${rate?.kind === 'window' ? ` ${rate.requestsPerUnit}` : ''}`;
   });
   const unnamed = [...policySet.domains.keys()].filter(

@@ -91,9 +91,10 @@ function visit(
   const keys = new Set([...parent.children()].map(({ key }) => key));
   for (const node of parent.children()) {
     const counter = `${prefix}${node.key}_${node.value === '' ? '*' : node.value}_`;
-    if (node.rule !== undefined) {
+    for (const { path, candidate } of node.rules) {
+      if (candidate) continue;
       const rules = counters.get(counter);
-      const name = `${domain}: ${node.rule.path}`;
+      const name = `${domain}: ${path}`;
       if (rules === undefined) counters.set(counter, [name]);
       else rules.push(name);
     }

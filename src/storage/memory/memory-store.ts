@@ -35,7 +35,7 @@ export class MemoryStore implements BucketStore {
   private readonly pool: RunningBucket[] = [];
   private readonly buckets: RunningBucket[] = [];
   private readonly seen = new Map<string, RunningBucket>();
-  private readonly steps: Steps = { limited: [], whole: [], part: [] };
+  private readonly steps: Steps = { limited: [], forgiven: [], whole: [], part: [] };
 
   constructor(options: MemoryStoreOptions) {
     this.clock = options.clock;
@@ -88,9 +88,16 @@ export class MemoryStore implements BucketStore {
       bucket.dirty = false;
       bucket.repaired = false;
     }
-    const { limited, whole, part } = this.steps;
+    const { limited, forgiven, whole, part } = this.steps;
     const nowMicros = item.rate.kind === 'window' ? windowMicros : tokenMicros;
-    return outcome(item, limited[i] as boolean, whole[i] as number, part[i] as number, nowMicros);
+    return outcome(
+      item,
+      limited[i] as boolean,
+      whole[i] as number,
+      part[i] as number,
+      nowMicros,
+      forgiven[i] as number,
+    );
   }
 
   /** Fills `buckets` with the stored states, one object per distinct key. */

@@ -74,8 +74,9 @@ export class RedisStore implements BucketStore {
   /** Calls sent and not yet answered, whether or not anybody waits for them. */
   private readonly sent = new Set<TakeBatch>();
   private itemsInFlight = 0;
-  /** Latest time seen from this Redis, microseconds. */
+  /** Latest time seen from this Redis, microseconds, and the clock of deadlines then. */
   private seenMicros = 0;
+  private seenAtMicros = 0;
   /** When Redis last answered a call, on the clock of deadlines. */
   private answeredMicros = 0;
   private silenceTimer: NodeJS.Timeout | undefined;
@@ -196,7 +197,7 @@ export class RedisStore implements BucketStore {
   private batchFor(items: number): TakeBatch {
     const last = this.waiting.at(-1);
     if (last !== undefined && last.load + items <= this.keysPerCall) return last;
-    const batch = new TakeBatch(this.keys, this.countDeniedHits);
+    const batch = new TakeBatch(this.keys, this.countDeniedHits, this.redisMicros);
     this.waiting.push(batch);
     return batch;
   }
@@ -245,7 +246,7 @@ export class RedisStore implements BucketStore {
   private async probe(send: SendCommand): Promise<void> {
     // A Redis that wants a password first breaks off at a long command, without saying so; at a short one it does.
     await send('set', [this.keys.of(PROBE), '1', 'PX', '1000']);
-    const batch = new TakeBatch(this.keys, this.countDeniedHits);
+    const batch = new TakeBatch(this.keys, this.countDeniedHits, this.redisMicros);
     void batch.add([PROBE], Infinity);
     batch.succeed(await this.run(batch, send, () => true));
   }
@@ -270,9 +271,19 @@ export class RedisStore implements BucketStore {
    * goes from now on, as in take.lua.
    */
   private noteTime(nowMicros: number): void {
-    if (nowMicros > this.seenMicros || this.seenMicros - nowMicros > MAX_STEP_MICROS)
+    if (nowMicros > this.seenMicros || this.seenMicros - nowMicros > MAX_STEP_MICROS) {
       this.seenMicros = nowMicros;
+      this.seenAtMicros = this.answeredMicros;
+    }
   }
+
+  /** What the clock of this Redis shows, about. */
+  private readonly redisMicros = (): number => {
+    const { clock } = this.options;
+    if (clock !== undefined) return clock();
+    if (this.seenMicros === 0) return systemClock.wallMicros();
+    return this.seenMicros + this.monotonicMicros() - this.seenAtMicros;
+  };
 
   private onError(batch: TakeBatch, error: Error): void {
     if (!this.sent.has(batch)) return;

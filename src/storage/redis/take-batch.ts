@@ -1,13 +1,14 @@
 import type { StorageError, TakeItem, TakeOutcome, TakeResult } from '../../limiter/bucket-store.js';
 import { outcome } from '../../limiter/outcome.js';
+import { forgivenTokens } from '../../limiter/rate.js';
 import type { RedisKeys } from './redis-key.js';
-import { type BucketSlot, TakeRun } from './take-run.js';
+import { type BucketSlot, mayRun, TakeRun } from './take-run.js';
 import { Asks, encodeNumber, MAX_ENCODED } from './take-script.js';
 
 /** Work that one more request of a run is to Redis, where a bucket is 1. */
 const RUN_LOAD = 1 / 32;
 
-/** A request of several items, or a refund: the indexes of their keys and asks, by turns. */
+/** A request of several items, or one that cannot run: the indexes of their keys and asks, by turns. */
 interface Other {
   readonly items: readonly TakeItem[];
   readonly indexes: readonly number[];
@@ -16,7 +17,7 @@ interface Other {
 interface PendingTake {
   readonly items: readonly TakeItem[];
   readonly deadlineMicros: number;
-  /** Absent for a request of several items or a refund. */
+  /** Absent for a request of several items, or one that cannot run. */
   readonly run: TakeRun | undefined;
   resolve: ((result: TakeResult) => void) | undefined;
 }
@@ -39,13 +40,14 @@ export class TakeBatch {
   private readonly names: RedisKeys;
   private readonly keys: string[] = [];
   private readonly slots = new Map<string, BucketSlot>();
-  private readonly asks = new Asks();
+  private readonly asks: Asks;
   private readonly steps: (TakeRun | Other)[] = [];
   private readonly countDeniedHits: boolean;
   private pending = 0;
 
-  /** `countDeniedHits`: whether windows count the hits of denied requests. */
-  constructor(names: RedisKeys, countDeniedHits: boolean) {
+  /** `countDeniedHits`: whether windows count the hits of denied requests. `wallMicros`: see {@link Asks}. */
+  constructor(names: RedisKeys, countDeniedHits: boolean, wallMicros: () => number) {
+    this.asks = new Asks(wallMicros);
     this.names = names;
     this.countDeniedHits = countDeniedHits;
   }
@@ -65,7 +67,7 @@ export class TakeBatch {
     this.pending++;
     if (deadlineMicros < this.soonestDeadline) this.soonestDeadline = deadlineMicros;
     const first = items[0] as TakeItem;
-    const run = items.length === 1 && !first.refund ? this.addRun(first) : this.addOther(items);
+    const run = items.length === 1 && mayRun(first) ? this.addRun(first) : this.addOther(items);
     return new Promise((resolve) => {
       this.takes.push({ items, deadlineMicros, run, resolve });
     });
@@ -208,6 +210,13 @@ export class TakeBatch {
 
 const ZERO = encodeNumber(0);
 
+/** What stands for a charge in the reply, plus what it took too much; see take.lua. */
+const CHARGED = 2;
+
+function forgivenOf({ rate, hits }: TakeItem, over: number): number {
+  return rate.kind === 'window' ? over : forgivenTokens(rate, hits, over);
+}
+
 function readOther(
   items: readonly TakeItem[],
   values: readonly number[],
@@ -216,8 +225,10 @@ function readOther(
 ): TakeOutcome[] {
   const outcomes = new Array<TakeOutcome>(items.length);
   for (let i = 0, at = from; i < items.length; i++, at += 3) {
-    const [limited, whole, part] = [values[at] === 1, values[at + 1] as number, values[at + 2] as number];
-    outcomes[i] = outcome(items[i] as TakeItem, limited, whole, part, nowMicros);
+    const item = items[i] as TakeItem;
+    const [found, whole, part] = [values[at] as number, values[at + 1] as number, values[at + 2] as number];
+    const forgiven = found < CHARGED ? 0 : forgivenOf(item, found - CHARGED);
+    outcomes[i] = outcome(item, found === 1, whole, part, nowMicros, forgiven);
   }
   return outcomes;
 }

@@ -1,7 +1,13 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { MAX_COUNT } from '../../limiter/decide.js';
 import { outcome } from '../../limiter/outcome.js';
-import { askedCarry, askedWhole } from '../../limiter/rate.js';
+import { askedCarry, askedWhole, isCharge, windowStart } from '../../limiter/rate.js';
+
+/** Whether a request of one item may be part of a {@link TakeRun}: each of its equals must find what the one before left, less the same. */
+export function mayRun({ rate, hits, refund }: TakeItem): boolean {
+  if (refund || isCharge(rate, hits, refund)) return false;
+  return rate.kind === 'token_bucket' || rate.maxDebt === 0;
+}
 
 /** A bucket of a call. */
 export interface BucketSlot {
@@ -14,7 +20,7 @@ export interface BucketSlot {
 }
 
 /**
- * Requests of one item each, no refunds, that ask the same of one bucket, with nothing else on that bucket between them. They go to the script as
+ * Requests of one item each ({@link mayRun}) that ask the same of one bucket, with nothing else on that bucket between them. They go to the script as
  * one step with a count. It answers with the state that the first one found and how many passed; which are the first, since a bucket
  * that could not serve one cannot serve the next. From that {@link next} tells each one's outcome, exactly.
  */
@@ -75,7 +81,7 @@ export class TakeRun {
       this.passing = 1;
     }
     if (rate.kind === 'window') {
-      this.whole = nowMicros - (nowMicros % rate.lengthMicros);
+      this.whole = windowStart(rate, nowMicros);
       this.part = found;
       return at;
     }

@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto';
 import { readAsset } from '../../assets.js';
 import type { Enforcement } from '../../limiter/bucket-store.js';
-import { askedCarry, askedWhole, type Rate } from '../../limiter/rate.js';
+import {
+  askedCarry,
+  askedWhole,
+  chargedHits,
+  costCarry,
+  costWhole,
+  isCharge,
+  type Rate,
+} from '../../limiter/rate.js';
 
 /** The text of take.lua and the name Redis gives it. */
 export interface Script {
@@ -35,10 +43,15 @@ export function encodeNumber(value: number): string {
   return text;
 }
 
-const ENFORCEMENT = { enforce: '0', observe: '1', quota: '2' } as const;
+const ENFORCEMENT = { enforce: '0', observe: '1', quota: '2', candidate: '3' } as const;
 
 /** Asks of one rate that are compared; past these an ask may be sent twice, which costs bytes only. */
 const ASKS_COMPARED = 16;
+
+/** What is asked; see take.lua. */
+const [TAKE, PEEK, REFUND, CHARGE] = [0, 1, 2, 3];
+const DEBT_FOLLOWS = 10;
+const CALENDAR_FOLLOWS = 20;
 
 /** One distinct ask of a batch. */
 interface Ask {
@@ -56,6 +69,12 @@ export class Asks {
   private count = 0;
   private last: Ask | undefined;
   private readonly byRate = new Map<Rate, Ask[]>();
+  private readonly wallMicros: () => number;
+
+  /** `wallMicros` is about what Redis's clock shows, and says which windows of calendars are sent. */
+  constructor(wallMicros: () => number) {
+    this.wallMicros = wallMicros;
+  }
 
   /** Index of an ask, from 1. */
   indexOf(rate: Rate, hits: number, refund: boolean, enforcement: Enforcement): number {
@@ -85,15 +104,27 @@ export class Asks {
 
   private write({ rate, hits, refund, enforcement }: Ask): void {
     const { args } = this;
-    args.push(refund ? '2' : hits === 0 ? '1' : '0', ENFORCEMENT[enforcement]);
+    const charge = isCharge(rate, hits, refund);
+    const calendar = rate.kind === 'window' ? rate.calendar : undefined;
+    const more = (rate.maxDebt > 0 ? DEBT_FOLLOWS : 0) + (calendar === undefined ? 0 : CALENDAR_FOLLOWS);
+    const what = charge ? CHARGE : refund ? REFUND : hits === 0 ? PEEK : TAKE;
+    args.push(String(what + more), ENFORCEMENT[enforcement]);
     if (rate.kind === 'window') {
       args.push(String(-rate.lengthMicros), String(rate.requestsPerUnit), '0', String(hits), '0');
+      if (rate.maxDebt > 0) args.push(String(rate.requestsPerUnit + rate.maxDebt), '0');
     } else {
-      // A peek asks for one token more; giving back nothing costs nothing.
-      const asked = hits === 0 && !refund ? 1 : hits;
       args.push(String(rate.q), String(rate.fillWhole), String(rate.fillCarry));
-      args.push(String(askedWhole(rate, asked)), String(askedCarry(rate, asked)));
+      if (charge) {
+        const charged = chargedHits(rate, hits);
+        args.push(String(costWhole(rate, charged)), String(costCarry(rate, charged)));
+      } else {
+        // A peek asks for one token more; giving back nothing costs nothing.
+        const asked = hits === 0 && !refund ? 1 : hits;
+        args.push(String(askedWhole(rate, asked)), String(askedCarry(rate, asked)));
+      }
+      if (rate.maxDebt > 0) args.push(String(rate.debtWhole), String(rate.debtCarry));
     }
+    for (const boundary of calendar?.boundariesAround(this.wallMicros()) ?? []) args.push(String(boundary));
   }
 }
 

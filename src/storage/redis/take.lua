@@ -15,22 +15,29 @@
 --              key ask count   a run: `count` requests, equal and each of this one item; indexes count from 1. 0 stands for a run of one on
 --                              a bucket that no other step names
 --              0 items 0       any other request; for each item a step `key ask 0` follows
---         then for each ask 7 numbers:
---              what        0 take, 1 peek (hits 0), 2 refund (never in a run)
---              enforcement 0 enforce, 1 observe, 2 quota; a request of one item does not look at it
---              unit        q of a token bucket's rate; minus the length in microseconds of a window
+--         then for each ask 7 numbers, and more where `what` says so:
+--              what        0 take, 1 peek (hits 0), 2 refund (never in a run), 3 charge (never in a run); + 10 if debt follows, + 20 if a
+--                          calendar does, + 30 if both
+--              enforcement 0 enforce, 1 observe, 2 quota, 3 candidate; a request of one item does not look at it
+--              unit        q of a token bucket's rate; minus the length in microseconds of a window, the nominal one with a calendar
 --              fill        whole microseconds an empty bucket needs to fill; requests per unit of a window
 --              fillCarry   its carry in 1/q microseconds; 0
 --              cost        whole microseconds the hits cost, those of one token for a peek; hits on a window
 --              costCarry   its carry; 0
+--            debt, of rates that have one (never in a run on a window):
+--              whole       whole microseconds a bucket needs to fill from its deepest debt; the most hits that a window counts
+--              carry       its carry; 0
+--            calendar, 5 numbers: boundaries of four windows in a row, the second of which holds the caller's idea of the time. Where the time
+--              of this Redis is none of them, the nearest one counts
 -- Reply   flat list of integers: the time used in microseconds, then in order
 --         for a run of one: the state found, as -1 - state if the request was limited
 --         for a longer run: how many were not limited, which are the first, then the state that the first one found
---         for each item of another request: 1 if limited else 0; time at which the bucket is full, carry -- or start of the
---           window, count
+--         for each item of another request: 1 if limited else 0, or 2 + what a charge took too much (microseconds of a token bucket, hits of a
+--           window); time at which the bucket is full, carry -- or start of the window, count
 --         The state found is the microseconds until a token bucket is full, followed by its carry if q > 1; the count of a window.
 --
--- Value   t1:<time at which the bucket is full>:<carry>:<q>   w1:<start of the window>:<count>:<its length>
+-- Value   A window in debt is kept as the next one, with the hits that are too many.
+--         t1:<time at which the bucket is full>:<carry>:<q>   w1:<start of the window>:<count>:<its length>
 --         Anything else under a key is treated as absent, so that two versions can share one Redis.
 --         A key expires when its bucket is full or its window has ended, never sooner, at most half a second later (a minute later
 --         on a test's clock).
@@ -77,13 +84,40 @@ local unit, whole, part, changed = {}, {}, {}, {}
 -- When what is stored ends, as a key expires.
 local storedEnds = {}
 
+-- The window of a calendar that holds now, and the end of the next one.
+local function pickWindow(ask, at)
+  local first = at
+  while first < at + 3 and now >= tonumber(ARGV[first + 1]) do first = first + 1 end
+  local start, ends = tonumber(ARGV[first]), tonumber(ARGV[first + 1])
+  ask.start, ask.unit = start, start - ends
+  ask.nextEnds = tonumber(ARGV[first + 2]) or ends + ends - start
+end
+
 local asks = {}
-for at = 5, #ARGV, 7 do
-  asks[#asks + 1] = {
-    what = tonumber(ARGV[at]), enforcement = tonumber(ARGV[at + 1]), unit = tonumber(ARGV[at + 2]),
+local argument = 5
+while argument <= #ARGV do
+  local at = argument
+  local what = tonumber(ARGV[at])
+  local ask = {
+    what = what % 10, enforcement = tonumber(ARGV[at + 1]), unit = tonumber(ARGV[at + 2]),
     fill = tonumber(ARGV[at + 3]), fillCarry = tonumber(ARGV[at + 4]),
     cost = tonumber(ARGV[at + 5]), costCarry = tonumber(ARGV[at + 6]),
   }
+  asks[#asks + 1] = ask
+  argument = at + 7
+  ask.debt, ask.debtCarry = ask.fill, ask.fillCarry
+  if what % 20 >= 10 then
+    ask.debt, ask.debtCarry = tonumber(ARGV[argument]), tonumber(ARGV[argument + 1])
+    argument = argument + 2
+    ask.owing = true
+  end
+  if what >= 20 then
+    pickWindow(ask, argument)
+    argument = argument + 5
+  elseif ask.unit < 0 then
+    ask.start = now - now % -ask.unit
+    ask.nextEnds = ask.start - 2 * ask.unit
+  end
 end
 
 -- PXAT is exact, where PX would count from whenever Redis last looked at its clock. A test's clock is not Redis's and may stand
@@ -130,8 +164,14 @@ local function overdrawn(w, c, ask)
   return w > empty or (w == empty and c > ask.fillCarry)
 end
 
--- The state of a token bucket in the terms of an ask: between full (now) and empty (now + time to fill), in parts of 1/q. The third result
--- tells that it was below empty and must be stored within the bounds even if the request changes nothing, or the bucket would be
+-- Whether more was taken than the deepest debt allows, which is none for most.
+local function tooDeep(w, c, ask)
+  local lowest = now + ask.debt
+  return w > lowest or (w == lowest and c > ask.debtCarry)
+end
+
+-- The state of a token bucket in the terms of an ask: between full (now) and empty or deepest debt (now + time to fill), in parts of 1/q. The third result
+-- tells that it was below that and must be stored within the bounds even if the request changes nothing, or the bucket would be
 -- brought to empty at each look and stay there.
 local function read(k, ask)
   local u, w, c = unit[k], whole[k], part[k]
@@ -141,7 +181,7 @@ local function read(k, ask)
     c = 0
   end
   if w < now then return now, 0, false end
-  if overdrawn(w, c, ask) then return now + ask.fill, ask.fillCarry, true end
+  if tooDeep(w, c, ask) then return now + ask.debt, ask.debtCarry, true end
   return w, c, false
 end
 
@@ -228,11 +268,14 @@ local function runTokens(k, ask, count)
   end
 end
 
--- Start and count of the window that holds now.
+-- Start and count of the window that holds now; a debt is stored as hits of the next window.
 local function readWindow(k, ask)
-  local start = now - now % -ask.unit
-  if unit[k] ~= ask.unit or whole[k] ~= start then return start, 0 end
-  return start, part[k]
+  local start = ask.start
+  if unit[k] == ask.unit and whole[k] == start then return start, part[k] end
+  if ask.owing and unit[k] < 0 and whole[k] == start - ask.unit then
+    return start, math.min(ask.fill + part[k], ask.debt)
+  end
+  return start, 0
 end
 
 -- The count after the hits of an ask, whether they are over the limit, and whether that changes what is stored.
@@ -241,9 +284,10 @@ local function counted(count, ask, hits)
     local left = math.max(0, count - hits)
     return left, false, left ~= count
   end
-  local after = count + hits
-  local limited = after > ask.fill
-  if hits > 0 and (countDenied or not limited) then return math.min(after, MAX_COUNT), limited, true end
+  local limited = count + ((ask.owing and hits == 0) and 1 or hits) > ask.fill
+  if hits > 0 and (not limited or (countDenied and not ask.owing)) then
+    return math.min(count + hits, MAX_COUNT), limited, true
+  end
   return count, limited, false
 end
 
@@ -295,6 +339,32 @@ local function takeTokens(k, ask)
   return false
 end
 
+-- A charge is taken down to the deepest debt; returns what went beyond.
+local function charge(k, ask)
+  if ask.unit < 0 then
+    local start, before = readWindow(k, ask)
+    local counted = math.min(ask.cost, math.max(0, ask.debt - before))
+    unit[k], whole[k], part[k], dirty[k] = ask.unit, start, before + counted, true
+    return ask.cost - counted
+  end
+  readTokens(k, ask)
+  local w, c = taken(whole[k], part[k], ask)
+  local over = 0
+  if tooDeep(w, c, ask) then
+    over = w - now - ask.debt
+    w, c = now + ask.debt, ask.debtCarry
+  end
+  whole[k], part[k], dirty[k] = w, c, true
+  return over
+end
+
+-- A window in debt becomes the next one with what is too much, so that it lasts until that one ends.
+local function foldDebt(k, ask)
+  if unit[k] >= 0 or not ask.owing or part[k] <= ask.fill then return end
+  local ends = whole[k] - unit[k]
+  unit[k], whole[k], part[k] = ends - ask.nextEnds, ends, part[k] - ask.fill
+end
+
 local function countHits(k, ask, hits)
   local start, before = readWindow(k, ask)
   local after, limited, changes = counted(before, ask, hits)
@@ -319,9 +389,12 @@ local function decide(ks, items)
   local slot = filled + 1
   for i = 1, #ks do
     local k, ask = ks[i], items[i]
-    local limited
-    if ask.unit < 0 then limited = countHits(k, ask, ask.cost) else limited = takeTokens(k, ask) end
+    local limited, over = false, nil
+    if ask.what == 3 then over = charge(k, ask)
+    elseif ask.unit < 0 then limited = countHits(k, ask, ask.cost)
+    else limited = takeTokens(k, ask) end
     report(slot, limited, k)
+    if over then reply[slot] = 2 + over end
     slot = slot + 3
     if ask.enforcement == 2 then
       quotaItems = quotaItems + 1
@@ -331,14 +404,19 @@ local function decide(ks, items)
     end
   end
   if enforceLimited or (quotaItems > 0 and quotaItems == quotaLimited) then
-    for i = 1, #ks do restore(ks[i]) end
+    -- A candidate's bucket has a name of its own, so no other item names it.
+    for i = 1, #ks do
+      if items[i].enforcement ~= 3 then restore(ks[i]) end
+    end
     slot = filled + 1
     for i = 1, #ks do
       local k, ask = ks[i], items[i]
       local limited = reply[slot] == 1
-      if ask.unit < 0 then
-        -- Refunds of a denied request change nothing; 0 hits are a look.
-        countHits(k, ask, (countDenied and ask.what ~= 2) and ask.cost or 0)
+      if ask.enforcement == 3 then
+        -- It stays as it was decided.
+      elseif ask.unit < 0 then
+        -- Refunds of a denied request change nothing, and no debt grows by it; 0 hits are a look.
+        countHits(k, ask, (countDenied and ask.what ~= 2 and not ask.owing) and ask.cost or 0)
         report(slot, limited, k)
       elseif not limited then
         readTokens(k, ask)
@@ -351,7 +429,12 @@ local function decide(ks, items)
   -- An untouched bucket goes back to how it was stored: the rounding of a mere look is undone.
   for i = 1, #ks do
     local k = ks[i]
-    if dirty[k] then changed[k] = true else restore(k) end
+    if dirty[k] then
+      foldDebt(k, items[i])
+      changed[k] = true
+    else
+      restore(k)
+    end
   end
 end
 

@@ -68,7 +68,10 @@ descriptors:
     rate_limit: { unit: second, requests_per_unit: 1 }
 `);
     const keyOf = (...texts: string[]): [string, string] => {
-      const { key, tagLength } = policy.match(entries(...texts));
+      const {
+        keys: [key = ''],
+        tagLength,
+      } = policy.match(entries(...texts));
       return [key, key.slice(0, tagLength)];
     };
     const tag = '8:open-api6:tenant4:acme';

@@ -32,7 +32,7 @@ descriptors:
   const policySet = { domains: new Map([['d', policy]]), version: 'v' };
 
   test('values enter bucket names as digests', () => {
-    const keyOf = (text: string): string => policy.match(entries(text)).key;
+    const keyOf = (text: string): string => policy.match(entries(text)).keys[0]!;
     expect(keyOf(`api_key=${SECRET}`)).toBe(`1:d7:api_key#${hex(SECRET)}`);
     expect(keyOf('api_key=other')).toBe(`1:d7:api_key#${hex('other')}`);
     expect(keyOf('x-api-key=abc')).toBe(`1:d9:x-api-key#${hex('abc')}`);

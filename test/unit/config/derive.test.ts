@@ -46,8 +46,8 @@ descriptors:
   - { key: tenant, descriptors: [{ key: method, rate_limit: { unit: second, requests_per_unit: 1 } }] }
 `);
     const once = limited.match(entries('api_key=a', 'method=GET'));
-    expect(once.rule).toBeDefined();
-    expect(limited.match(entries('api_key=a', 'api_key=b', 'method=GET')).key).toBe(once.key);
+    expect(once.rules[0]).toBeDefined();
+    expect(limited.match(entries('api_key=a', 'api_key=b', 'method=GET')).keys[0]!).toBe(once.keys[0]!);
   });
 
   test('thousands of keys, long ones among them, stay right', () => {

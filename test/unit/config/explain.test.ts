@@ -63,8 +63,9 @@ result:     The rule at tenant/group=user-chats applies.
 rule:       "chats"; token bucket: 100 tokens, 10 every 1s; phase grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z); on store failure local
 phase:      grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z)
 bucket:     8:open-api6:tenant4:acme5:group10:user-chats
+statistics: open-api.tenant.group_user-chats
 `);
-  expect(explanation.phase).toBe('grace_period');
+  expect(explanation.rules[0]?.phase).toBe('grace_period');
   expect(JSON.stringify(explanation)).not.toContain(SECRET);
 });
 
@@ -104,7 +105,7 @@ describe('why nothing applies', () => {
     [['tenant=a'], 'The descriptor ends at tenant, which holds no rate_limit: no limit.'],
   ])('%j', (texts, result) => {
     const explanation = asked(...texts);
-    expect(explanation).toMatchObject({ result, rule: undefined, phase: undefined, key: '' });
+    expect(explanation).toMatchObject({ result, rules: [] });
     expect(renderExplanation(explanation, NOW)).toContain(`result:     ${result}\n`);
   });
 

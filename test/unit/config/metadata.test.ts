@@ -87,7 +87,7 @@ test('metadata stays with detailed metrics and values in metrics, and cannot be 
     const policy = policyOf(
       `domain: d\ndescriptors:\n- { key: k, ${flag}: true, ${ANY}, metadata: { a: { b: [1] } } }\n`,
     );
-    const metadata = policy.match(entries('k=v')).rule?.metadata as { a: { b: number[] } };
+    const metadata = policy.match(entries('k=v')).rules[0]?.metadata as { a: { b: number[] } };
     expect(metadata).toEqual({ a: { b: [1] } });
     expect(() => metadata.a.b.push(2)).toThrow(TypeError);
     expect(() => Object.assign(metadata.a, { c: 1 })).toThrow(TypeError);

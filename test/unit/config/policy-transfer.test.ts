@@ -60,7 +60,7 @@ descriptors:
     for (const texts of asked)
       expect(after.match(entries(...texts))).toEqual(before.match(entries(...texts)));
     expect(after.rules).toEqual(before.rules);
-    expect(after.match(entries('plain=x')).rule).toBe(after.rules[2]);
+    expect(after.match(entries('plain=x')).rules[0]).toBe(after.rules[2]);
     expect(after.responseHeaders).toEqual(before.responseHeaders);
     expect([...after.secretKeys]).toEqual(['api_key']);
   });

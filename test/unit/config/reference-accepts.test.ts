@@ -71,7 +71,7 @@ describe('a file that envoyproxy/ratelimit accepts', () => {
         `domain: ${text}\ndescriptors: [{ key: ${text}, value: ${text}, rate_limit: { name: ${text}, unlimited: yes } }]\n`,
       );
       expect(policy.domain).toBe(text);
-      expect(policy.match(entries(`${text}=${text}`)).rule?.name).toBe(text);
+      expect(policy.match(entries(`${text}=${text}`)).rules[0]?.name).toBe(text);
     },
   );
 
@@ -98,6 +98,6 @@ test('two nodes that only envoyproxy/ratelimit confuses', () => {
   const policy = policyOf(
     'domain: shop\ndescriptors: [{ key: a_b, rate_limit: { unlimited: true } }, { key: a, value: b, rate_limit: { unlimited: true } }]\n',
   );
-  expect(policy.match(entries('a=b')).rule?.path).toBe('a=b');
-  expect(policy.match(entries('a_b=c')).rule?.path).toBe('a_b');
+  expect(policy.match(entries('a=b')).rules[0]?.path).toBe('a=b');
+  expect(policy.match(entries('a_b=c')).rules[0]?.path).toBe('a_b');
 });

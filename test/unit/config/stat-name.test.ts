@@ -15,7 +15,7 @@ function chain(...nodes: string[]): ReturnType<typeof policyOf> {
 
 /** The fixed name and the one of a request; equal where no value of the request enters. */
 function namesOf(policy: ReturnType<typeof policyOf>, ...texts: string[]): readonly (string | undefined)[] {
-  return [policy.rules[0]?.statName, policy.match(entries(...texts)).statName];
+  return [policy.rules[0]?.statName, policy.match(entries(...texts)).statNames[0]];
 }
 
 describe('names with the values of the policy', () => {
@@ -98,12 +98,12 @@ descriptors:
   - { key: tenant, detailed_metric: true, ${ANY} }
   - { key: token, value: ${KEY}, ${ANY} }
 `);
-    expect(policy.match(entries(`token=${KEY}`)).statName).toMatch(/^dom\.tenant_sha256:[0-9a-f]{64}$/);
+    expect(policy.match(entries(`token=${KEY}`)).statNames[0]).toMatch(/^dom\.tenant_sha256:[0-9a-f]{64}$/);
     expect(policy.rules.map((rule) => rule.statName).join()).not.toContain(KEY);
   });
 });
 
 test('without a rule there is no name', () => {
   const policy = chain('key: a', 'key: b');
-  for (const texts of [['a=1'], ['c=1'], []]) expect(policy.match(entries(...texts)).statName).toBe('');
+  for (const texts of [['a=1'], ['c=1'], []]) expect(policy.match(entries(...texts)).statNames).toEqual([]);
 });

@@ -120,7 +120,7 @@ describe('a resource', () => {
       descriptors: [{ key: 'yes', value: '~', rate_limit: { unit: 'DAY', requests_per_unit: 1 } }],
     });
     expect(errors).toEqual([]);
-    expect(policySet.domains.get('null')?.match([{ key: 'yes', value: '~' }]).rule).toBeDefined();
+    expect(policySet.domains.get('null')?.match([{ key: 'yes', value: '~' }]).rules[0]).toBeDefined();
   });
 
   test('a bad phase and a bad header family are errors', () => {

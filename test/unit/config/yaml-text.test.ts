@@ -10,7 +10,7 @@ describe('scalars keep their text', () => {
     (text) => {
       const policy = policyOf(`domain: ${text}\ndescriptors:\n- key: ${text}\n  value: ${text}\n  ${RULE}\n`);
       expect(policy.domain).toBe(text);
-      expect(policy.match(entries(`${text}=${text}`)).rule).toBeDefined();
+      expect(policy.match(entries(`${text}=${text}`)).rules[0]).toBeDefined();
     },
   );
 
@@ -24,12 +24,12 @@ describe('scalars keep their text', () => {
     ['>-\n    two\n    lines', 'two lines'],
   ])('%j', (source, text) => {
     const policy = policyOf(`domain: d\ndescriptors:\n- key: k\n  value: ${source}\n  ${RULE}\n`);
-    expect(policy.match([{ key: 'k', value: text }]).rule?.path).toBe(text === '' ? 'k' : `k=${text}`);
+    expect(policy.match([{ key: 'k', value: text }]).rules[0]?.path).toBe(text === '' ? 'k' : `k=${text}`);
   });
 
   test.each(['null', 'Null', 'NULL', '~', ''])('a value of %j is no value', (source) => {
     const policy = policyOf(`domain: d\ndescriptors:\n- key: k\n  value: ${source}\n  ${RULE}\n`);
-    expect(policy.match(entries('k=anything')).rule?.path).toBe('k');
+    expect(policy.match(entries('k=anything')).rules[0]?.path).toBe('k');
   });
 
   test.each([
@@ -75,8 +75,8 @@ describe('structure', () => {
 
   test('JSON is YAML', () => {
     const policy = policyOf('{"domain":"d","descriptors":[{"key":"k","rate_limit":{"unlimited":true}}]}');
-    expect(policy.match(entries('k=v')).rule?.rate).toBeUndefined();
-    expect(policy.match(entries('k=v')).rule).toBeDefined();
+    expect(policy.match(entries('k=v')).rules[0]?.rate).toBeUndefined();
+    expect(policy.match(entries('k=v')).rules[0]).toBeDefined();
   });
 
   test('anchors, aliases and merge keys; own keys win, then the first source', () => {

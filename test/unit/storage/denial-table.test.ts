@@ -35,8 +35,20 @@ test.each([
   const table = new DenialTable({ maxEntries: 1e9, maxBytes: BOUND, turnMicros: 1 });
   let largest = 0;
   for (let count = 1; count <= 60_000; count++) {
-    const { key } = POLICY.match(entries(`tenant=${count}${padding}`, 'group=g'));
-    table.set(key, { kind: 'window', lengthMicros: 3.6e9, used: count, untilMicros: 1e12 + count / 3 }, 0);
+    const {
+      keys: [key = ''],
+    } = POLICY.match(entries(`tenant=${count}${padding}`, 'group=g'));
+    table.set(
+      key,
+      {
+        kind: 'window',
+        timeZone: undefined,
+        lengthMicros: 3.6e9,
+        used: count,
+        untilMicros: 1e12 + count / 3,
+      },
+      0,
+    );
     if (count % 10_000 === 0) largest = Math.max(largest, heapUsed() - before);
   }
   expect(table.size).toBeGreaterThan(10_000);

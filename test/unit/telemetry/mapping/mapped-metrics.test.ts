@@ -19,7 +19,7 @@ const TAKE: TakeItem = {
   refund: false,
   enforcement: 'enforce',
 };
-const OK: TakeOutcome = { limited: false, remaining: 8, waitMicros: 1, used: 2, cached: false };
+const OK: TakeOutcome = { limited: false, remaining: 8, waitMicros: 1, used: 2, forgiven: 0, cached: false };
 
 function create(
   mapping: Mapping = defaultMapping(false),

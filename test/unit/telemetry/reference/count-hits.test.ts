@@ -17,7 +17,7 @@ function item(rate: Rate, hits: number, refund = false): TakeItem {
 }
 
 function outcome(used: number, limited: boolean, cached = false): TakeOutcome {
-  return { limited, remaining: 0, waitMicros: 0, used, cached };
+  return { limited, remaining: 0, waitMicros: 0, used, forgiven: 0, cached };
 }
 
 /** What one take counts, zeros left out. */

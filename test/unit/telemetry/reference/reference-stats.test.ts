@@ -15,7 +15,7 @@ const TAKE: TakeItem = {
   refund: false,
   enforcement: 'enforce',
 };
-const OK: TakeOutcome = { limited: false, remaining: 9, waitMicros: 1, used: 1, cached: false };
+const OK: TakeOutcome = { limited: false, remaining: 9, waitMicros: 1, used: 1, forgiven: 0, cached: false };
 
 function create(most: number, rules: readonly string[] = []) {
   const byRule = new SeriesLimit(most);
