@@ -271,7 +271,10 @@ end
 -- Start and count of the window that holds now; a debt is stored as hits of the next window.
 local function readWindow(k, ask)
   local start = ask.start
-  if unit[k] == ask.unit and whole[k] == start then return start, part[k] end
+  if unit[k] == ask.unit and whole[k] == start then
+    -- Another limit may have been in force, or denied hits counted: none of it makes a deeper debt.
+    return start, ask.owing and math.min(part[k], ask.debt) or part[k]
+  end
   if ask.owing and unit[k] < 0 and whole[k] == start - ask.unit then
     return start, math.min(ask.fill + part[k], ask.debt)
   end
