@@ -225,6 +225,9 @@ function readWindow(bucket: RunningBucket, rate: WindowRate, nowMicros: number):
     bucket.part = owes ? Math.min(rate.requestsPerUnit + bucket.part, lowestCount(rate)) : 0;
     bucket.unit = start - end;
     bucket.whole = start;
+  } else if (rate.maxDebt > 0 && bucket.part > lowestCount(rate)) {
+    // Another limit was in force, or denied hits were counted: none of it makes a deeper debt.
+    bucket.part = lowestCount(rate);
   }
 }
 

@@ -269,7 +269,10 @@ end
 -- The count of the window that holds now; a debt is stored as hits of the next window.
 local function inWindow(u, w, c, ask)
   local start = ask.start
-  if u == ask.unit and w == start then return c end
+  if u == ask.unit and w == start then
+    -- Another limit may have been in force, or denied hits counted: none of it makes a deeper debt.
+    return ask.owing and math.min(c, ask.debt) or c
+  end
   if ask.owing and u < 0 and w == start - ask.unit then return math.min(ask.fill + c, ask.debt) end
   return 0
 end
