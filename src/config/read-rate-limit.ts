@@ -10,7 +10,15 @@ import {
 import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../limiter/rule.js';
 import { closest, type FieldReader, type Located } from './field-reader.js';
 import { parseGoDuration } from './go-duration.js';
-import { MISPLACED_KEYS, RATE_LIMIT_KEYS } from './policy-keys.js';
+import {
+  CANDIDATE_KEYS,
+  LIMIT_KEYS,
+  MISPLACED_KEYS,
+  NOT_IN_CANDIDATE,
+  NOT_IN_LIMITS,
+  NOT_IN_RATE_LIMIT,
+  RATE_LIMIT_KEYS,
+} from './policy-keys.js';
 
 /** A `rate_limit` as it stands in the file. */
 export interface RateLimitFields {
@@ -28,7 +36,7 @@ const MIN_FILL_INTERVAL_MICROS = 1000;
 /** Reads a `rate_limit`. Undefined when it holds an error; all of them are reported. */
 export function readRateLimit(reader: FieldReader): RateLimitFields | undefined {
   const errorsBefore = reader.problems.errors.length;
-  reader.expectKeys(RATE_LIMIT_KEYS, MISPLACED_KEYS);
+  reader.expectKeys(RATE_LIMIT_KEYS, MISPLACED_KEYS, NOT_IN_RATE_LIMIT);
   const name = reader.name('name') ?? '';
   const replaces = readReplaces(reader, name);
   const onStoreFailure = reader.choice('on_store_failure', STORE_FAILURE_POLICIES);
@@ -37,6 +45,30 @@ export function readRateLimit(reader: FieldReader): RateLimitFields | undefined 
   const rate = unlimited === true ? readUnlimited(reader) : badUnlimited ? undefined : readRate(reader);
   if (reader.problems.errors.length > errorsBefore) return undefined;
   return { name, rate, replaces, onStoreFailure };
+}
+
+/** Reads what an item of `rate_limits` has in common with a `rate_limit`; its rate is never absent. */
+export function readLimit(reader: FieldReader): RateLimitFields | undefined {
+  const errorsBefore = reader.problems.errors.length;
+  reader.expectKeys(LIMIT_KEYS, undefined, NOT_IN_LIMITS);
+  const name = reader.name('name') ?? '';
+  const replaces = readReplaces(reader, name);
+  const onStoreFailure = reader.choice('on_store_failure', STORE_FAILURE_POLICIES);
+  const rate = readRate(reader);
+  if (reader.problems.errors.length > errorsBefore || rate === undefined) return undefined;
+  return { name, rate, replaces, onStoreFailure };
+}
+
+/** Reads a `candidate`. */
+export function readCandidate(
+  reader: FieldReader,
+): { readonly name: string; readonly rate: Rate } | undefined {
+  const errorsBefore = reader.problems.errors.length;
+  reader.expectKeys(CANDIDATE_KEYS, undefined, NOT_IN_CANDIDATE);
+  const name = reader.name('name') ?? '';
+  const rate = readRate(reader);
+  if (reader.problems.errors.length > errorsBefore || rate === undefined) return undefined;
+  return { name, rate };
 }
 
 function readReplaces(reader: FieldReader, name: string): readonly Located<string>[] {
@@ -99,6 +131,12 @@ function readWindow(reader: FieldReader): Rate | undefined {
   return windowRate(unit, requests ?? 0);
 }
 
+function noLimit(path: string): string {
+  return path.endsWith('rate_limit')
+    ? '"rate_limit" holds no limit; give token_bucket, unit with requests_per_unit, or unlimited: true'
+    : 'there is no limit here; give token_bucket, or unit with requests_per_unit';
+}
+
 /** Units in any case, as in envoyproxy/ratelimit. */
 function unitOf(text: string): WindowUnit | undefined {
   return WINDOW_UNITS.find((candidate) => candidate === text.toLowerCase());
@@ -110,7 +148,7 @@ function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | u
     if (reader.field('unit') !== undefined) return undefined;
     const message = reader.has('requests_per_unit')
       ? `"unit" is missing; it is one of ${WINDOW_UNITS.join(', ')}`
-      : '"rate_limit" holds no limit; give token_bucket, unit with requests_per_unit, or unlimited: true';
+      : noLimit(reader.path);
     reader.problems.error(reader.map.at, reader.has('unit') ? reader.pathOf('unit') : reader.path, message);
     return undefined;
   }

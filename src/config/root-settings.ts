@@ -10,6 +10,7 @@ import type { FieldReader } from './field-reader.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { type DeriveFields, type ReadFile, readDerive } from './read-derive.js';
 import { readPhase } from './read-phase.js';
+import { readEnforcePercent } from './read-rules.js';
 
 const HEADER_FAMILIES = ['x-ratelimit', 'retry-after'] as const;
 const LATER_HEADER_FAMILIES: readonly string[] = ['ratelimit-draft-03', 'ratelimit'];
@@ -20,6 +21,8 @@ export interface RootSettings {
   /** Absent: the environment decides. */
   readonly responseHeaders: ResponseHeaders | undefined;
   readonly onStoreFailure: StoreFailurePolicy;
+  /** See Rule.enforcePercent. */
+  readonly enforcePercent: number;
   readonly derived: DeriveFields;
 }
 
@@ -33,10 +36,12 @@ export function readRootSettings(sources: readonly PolicySource[], readFile: Rea
   const onStoreFailure = agreed(sources, 'on_store_failure', (root) =>
     root.choice('on_store_failure', STORE_FAILURE_POLICIES),
   );
+  const enforcePercent = agreed(sources, 'enforce_percent', readEnforcePercent);
   return {
     phase: phase ?? fixedPhase('active'),
     responseHeaders,
     onStoreFailure: onStoreFailure ?? 'error',
+    enforcePercent: enforcePercent ?? 100,
     derived: readOneDerive(sources, readFile),
   };
 }
