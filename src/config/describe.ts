@@ -47,9 +47,13 @@ function describeTurn(phase: string, atMicros: number, wallMicros: number): stri
 /** All of a rule on one line. */
 export function describeRule(rule: Rule, wallMicros: number): string {
   const parts = [rule.name === '' ? '' : `"${rule.name}"`, describeRate(rule.rate)];
+  if (rule.candidate) return `candidate: ${parts.filter((part) => part !== '').join('; ')}`;
   parts.push(`phase ${describePhase(rule.phase, wallMicros)}`);
   if (rule.shadowMode) parts.push('shadow mode');
   if (rule.quotaMode) parts.push('quota mode');
+  if (rule.rate !== undefined && rule.enforcePercent !== 100) {
+    parts.push(`${rule.enforcePercent}% of denials enforced`);
+  }
   if (rule.replaces.length > 0) parts.push(`replaces ${rule.replaces.map((name) => `"${name}"`).join(', ')}`);
   parts.push(`on store failure ${rule.onStoreFailure}`);
   if (rule.metadata !== undefined) parts.push(`metadata ${JSON.stringify(rule.metadata)}`);

@@ -50,6 +50,10 @@ interface DumpedRule {
   readonly phase: DumpedPhase;
   readonly shadow_mode: boolean;
   readonly quota_mode: boolean;
+  /** Share of denials that are enforced, 0 to 100. */
+  readonly enforce_percent: number;
+  /** Whether it is one, which denies nothing. */
+  readonly candidate: boolean;
   readonly replaces: readonly string[];
   readonly on_store_failure: string;
   readonly metadata: Rule['metadata'] | null;
@@ -102,6 +106,8 @@ function dumpRule(rule: Rule, fullKey: string, wallMicros: number): DumpedRule {
     phase: dumpPhase(rule.phase, wallMicros),
     shadow_mode: rule.shadowMode,
     quota_mode: rule.quotaMode,
+    enforce_percent: rule.enforcePercent,
+    candidate: rule.candidate,
     replaces: rule.replaces,
     on_store_failure: rule.onStoreFailure,
     metadata: rule.metadata ?? null,

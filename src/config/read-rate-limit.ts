@@ -1,8 +1,17 @@
 import { MAX_UINT32, type Rate } from '../limiter/rate.js';
 import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../limiter/rule.js';
 import type { FieldReader, Located } from './field-reader.js';
-import { MISPLACED_KEYS, RATE_LIMIT_KEYS } from './policy-keys.js';
-import { RATE_KEYS, type RateDefaults, readRate, unitOf } from './read-rate.js';
+import {
+  CANDIDATE_KEYS,
+  LIMIT_KEYS,
+  MISPLACED_KEYS,
+  NOT_IN_CANDIDATE,
+  NOT_IN_LIMITS,
+  NOT_IN_RATE_LIMIT,
+  RATE_KEYS,
+  RATE_LIMIT_KEYS,
+} from './policy-keys.js';
+import { type RateDefaults, readRate, unitOf } from './read-rate.js';
 
 /** A `rate_limit` as it stands in the file. */
 export interface RateLimitFields {
@@ -20,7 +29,7 @@ const REFERENCE_KEYS: readonly string[] = ['unit', 'requests_per_unit'];
 /** Reads a `rate_limit`. Undefined when it holds an error; all of them are reported. */
 export function readRateLimit(reader: FieldReader, defaults: RateDefaults): RateLimitFields | undefined {
   const errorsBefore = reader.problems.errors.length;
-  reader.expectKeys(RATE_LIMIT_KEYS, MISPLACED_KEYS);
+  reader.expectKeys(RATE_LIMIT_KEYS, MISPLACED_KEYS, NOT_IN_RATE_LIMIT);
   const name = reader.name('name') ?? '';
   const replaces = readReplaces(reader, name);
   const onStoreFailure = reader.choice('on_store_failure', STORE_FAILURE_POLICIES);
@@ -30,6 +39,31 @@ export function readRateLimit(reader: FieldReader, defaults: RateDefaults): Rate
     unlimited === true ? readUnlimited(reader) : badUnlimited ? undefined : readRate(reader, defaults);
   if (reader.problems.errors.length > errorsBefore) return undefined;
   return { name, rate, replaces, onStoreFailure };
+}
+
+/** Reads what an item of `rate_limits` has in common with a `rate_limit`; its rate is never absent. */
+export function readLimit(reader: FieldReader, defaults: RateDefaults): RateLimitFields | undefined {
+  const errorsBefore = reader.problems.errors.length;
+  reader.expectKeys(LIMIT_KEYS, undefined, NOT_IN_LIMITS);
+  const name = reader.name('name') ?? '';
+  const replaces = readReplaces(reader, name);
+  const onStoreFailure = reader.choice('on_store_failure', STORE_FAILURE_POLICIES);
+  const rate = readRate(reader, defaults);
+  if (reader.problems.errors.length > errorsBefore || rate === undefined) return undefined;
+  return { name, rate, replaces, onStoreFailure };
+}
+
+/** Reads a `candidate`. */
+export function readCandidate(
+  reader: FieldReader,
+  defaults: RateDefaults,
+): { readonly name: string; readonly rate: Rate } | undefined {
+  const errorsBefore = reader.problems.errors.length;
+  reader.expectKeys(CANDIDATE_KEYS, undefined, NOT_IN_CANDIDATE);
+  const name = reader.name('name') ?? '';
+  const rate = readRate(reader, defaults);
+  if (reader.problems.errors.length > errorsBefore || rate === undefined) return undefined;
+  return { name, rate };
 }
 
 function readReplaces(reader: FieldReader, name: string): readonly Located<string>[] {

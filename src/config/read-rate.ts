@@ -20,18 +20,8 @@ export interface RateDefaults {
 
 /** Keys that say how a window differs from one plain unit, or that it is a token bucket; a `token_bucket` has none of them. */
 const WINDOW_KEYS = ['unit', 'requests_per_unit', 'unit_multiplier', 'calendar'] as const;
-/** Keys of a rate; see {@link readRate}. */
-export const RATE_KEYS: readonly string[] = [
-  'token_bucket',
-  ...WINDOW_KEYS,
-  'algorithm',
-  'burst',
-  'allow_debt',
-  'max_debt',
-];
-
 /**
- * Reads how much a limit lets through: the {@link RATE_KEYS} of a `rate_limit`, an item of `rate_limits`, or a `candidate`; other keys are the
+ * Reads how much a limit lets through: the RATE_KEYS (policy-keys.ts) of a `rate_limit`, an item of `rate_limits`, or a `candidate`; other keys are the
  * caller's. Undefined when something is wrong; all of it is reported.
  */
 export function readRate(reader: FieldReader, defaults: RateDefaults): Rate | undefined {

@@ -11,6 +11,7 @@ import { ALGORITHMS, type Algorithm } from './policy.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { type DeriveFields, type ReadFile, readDerive } from './read-derive.js';
 import { readPhase } from './read-phase.js';
+import { readEnforcePercent } from './read-rules.js';
 
 const HEADER_FAMILIES = ['x-ratelimit', 'retry-after'] as const;
 const LATER_HEADER_FAMILIES: readonly string[] = ['ratelimit-draft-03', 'ratelimit'];
@@ -23,6 +24,8 @@ export interface RootSettings {
   /** Absent: the environment decides. */
   readonly responseHeaders: ResponseHeaders | undefined;
   readonly onStoreFailure: StoreFailurePolicy;
+  /** See Rule.enforcePercent. */
+  readonly enforcePercent: number;
   readonly derived: DeriveFields;
 }
 
@@ -41,11 +44,13 @@ export function readRootSettings(
   const onStoreFailure = agreed(sources, 'on_store_failure', (root) =>
     root.choice('on_store_failure', STORE_FAILURE_POLICIES),
   );
+  const enforcePercent = agreed(sources, 'enforce_percent', readEnforcePercent);
   return {
     phase: phase ?? fixedPhase('active'),
     algorithm: algorithm ?? defaultAlgorithm,
     responseHeaders,
     onStoreFailure: onStoreFailure ?? 'error',
+    enforcePercent: enforcePercent ?? 100,
     derived: readOneDerive(sources, readFile),
   };
 }
