@@ -3,6 +3,8 @@ export const ROOT_KEYS: readonly string[] = [
   'domain',
   'phase',
   'response_headers',
+  'denied_response',
+  'decision_metadata',
   'on_store_failure',
   'derive',
   'descriptors',
@@ -32,6 +34,8 @@ export const RATE_LIMIT_KEYS: readonly string[] = [
   'requests_per_unit',
   'unlimited',
   'on_store_failure',
+  'response_headers',
+  'denied_response',
 ];
 
 const ON_A_DESCRIPTOR = 'on a descriptor';

@@ -7,10 +7,16 @@ import {
   type WindowUnit,
   windowRate,
 } from '../limiter/rate.js';
-import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../limiter/rule.js';
+import {
+  type DeniedResponse,
+  type ResponseHeaders,
+  STORE_FAILURE_POLICIES,
+  type StoreFailurePolicy,
+} from '../limiter/rule.js';
 import { closest, type FieldReader, type Located } from './field-reader.js';
 import { parseGoDuration } from './go-duration.js';
 import { MISPLACED_KEYS, RATE_LIMIT_KEYS } from './policy-keys.js';
+import { readDeniedResponse, readResponseHeaders } from './read-response.js';
 
 /** A `rate_limit` as it stands in the file. */
 export interface RateLimitFields {
@@ -20,6 +26,8 @@ export interface RateLimitFields {
   readonly replaces: readonly Located<string>[];
   /** Absent: the file's counts. */
   readonly onStoreFailure: StoreFailurePolicy | undefined;
+  readonly responseHeaders: ResponseHeaders | undefined;
+  readonly deniedResponse: DeniedResponse | undefined;
 }
 
 /** Smallest `fill_interval`, in microseconds. */
@@ -32,11 +40,13 @@ export function readRateLimit(reader: FieldReader): RateLimitFields | undefined 
   const name = reader.name('name') ?? '';
   const replaces = readReplaces(reader, name);
   const onStoreFailure = reader.choice('on_store_failure', STORE_FAILURE_POLICIES);
+  const responseHeaders = readResponseHeaders(reader);
+  const deniedResponse = readDeniedResponse(reader);
   const unlimited = reader.boolean('unlimited');
   const badUnlimited = unlimited === undefined && reader.field('unlimited') !== undefined;
   const rate = unlimited === true ? readUnlimited(reader) : badUnlimited ? undefined : readRate(reader);
   if (reader.problems.errors.length > errorsBefore) return undefined;
-  return { name, rate, replaces, onStoreFailure };
+  return { name, rate, replaces, onStoreFailure, responseHeaders, deniedResponse };
 }
 
 function readReplaces(reader: FieldReader, name: string): readonly Located<string>[] {
@@ -71,6 +81,10 @@ function readUnlimited(reader: FieldReader): undefined {
     if (number !== undefined) {
       reader.warn('requests_per_unit', 'the number is ignored, as the rule is unlimited');
     }
+  }
+  for (const key of ['response_headers', 'denied_response']) {
+    if (reader.field(key) !== undefined)
+      reader.warn(key, `"${key}" is ignored, as the rule is unlimited; remove it`);
   }
   return undefined;
 }

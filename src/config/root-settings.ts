@@ -1,4 +1,5 @@
 import {
+  type DeniedResponse,
   fixedPhase,
   type PhaseSchedule,
   type ResponseHeaders,
@@ -10,15 +11,16 @@ import type { FieldReader } from './field-reader.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { type DeriveFields, type ReadFile, readDerive } from './read-derive.js';
 import { readPhase } from './read-phase.js';
-
-const HEADER_FAMILIES = ['x-ratelimit', 'retry-after'] as const;
-const LATER_HEADER_FAMILIES: readonly string[] = ['ratelimit-draft-03', 'ratelimit'];
+import { readDeniedResponse, readResponseHeaders } from './read-response.js';
 
 /** What stands at the top of a domain's files, beside the descriptors. */
 export interface RootSettings {
   readonly phase: PhaseSchedule;
   /** Absent: the environment decides. */
   readonly responseHeaders: ResponseHeaders | undefined;
+  readonly deniedResponse: DeniedResponse | undefined;
+  /** Absent: the environment decides. */
+  readonly decisionMetadata: boolean | undefined;
   readonly onStoreFailure: StoreFailurePolicy;
   readonly derived: DeriveFields;
 }
@@ -36,6 +38,8 @@ export function readRootSettings(sources: readonly PolicySource[], readFile: Rea
   return {
     phase: phase ?? fixedPhase('active'),
     responseHeaders,
+    deniedResponse: agreed(sources, 'denied_response', readDeniedResponse),
+    decisionMetadata: agreed(sources, 'decision_metadata', (root) => root.boolean('decision_metadata')),
     onStoreFailure: onStoreFailure ?? 'error',
     derived: readOneDerive(sources, readFile),
   };
@@ -82,22 +86,4 @@ function readOneDerive(sources: readonly PolicySource[], readFile: ReadFile): De
     tableFiles.push(...derived.tableFiles);
   }
   return { steps, tableFiles };
-}
-
-function readResponseHeaders(root: FieldReader): ResponseHeaders | undefined {
-  if (root.field('response_headers') === undefined) return undefined;
-  const families = root.texts('response_headers', 'header families');
-  for (const family of families) {
-    if (HEADER_FAMILIES.some((known) => known === family.value)) continue;
-    const reason = LATER_HEADER_FAMILIES.includes(family.value)
-      ? `"${family.value}" is not available yet`
-      : `"${family.value.slice(0, 60)}" is no header family`;
-    root.problems.error(family.at, family.path, `${reason}; choose from ${HEADER_FAMILIES.join(', ')}`);
-  }
-  return {
-    xRateLimit: families.some((family) => family.value === 'x-ratelimit'),
-    retryAfter: families.some((family) => family.value === 'retry-after'),
-    rateLimitDraft03: false,
-    rateLimit: false,
-  };
 }
