@@ -45,8 +45,8 @@ export function compilePolicy(
         file: sources.map(({ file }) => file).join(', '),
         settings: {
           responseHeaders: settings.responseHeaders,
-          deniedResponse: undefined,
-          decisionMetadata: undefined,
+          deniedResponse: settings.deniedResponse,
+          decisionMetadata: settings.decisionMetadata,
           overrideAlgorithm: settings.algorithm,
         },
         steps: derived.steps,

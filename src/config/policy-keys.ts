@@ -4,6 +4,8 @@ export const ROOT_KEYS: readonly string[] = [
   'phase',
   'algorithm',
   'response_headers',
+  'denied_response',
+  'decision_metadata',
   'on_store_failure',
   'enforce_percent',
   'derive',
@@ -48,6 +50,8 @@ export const RATE_LIMIT_KEYS: readonly string[] = [
   ...RATE_KEYS,
   'unlimited',
   'on_store_failure',
+  'response_headers',
+  'denied_response',
 ];
 
 /** Keys of an item of `rate_limits`. */

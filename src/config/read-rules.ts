@@ -130,6 +130,8 @@ function limitOf(fields: RateLimitFields, base: Rule): Rule {
     rate: fields.rate,
     replaces: fields.replaces.map(({ value }) => value),
     onStoreFailure: fields.onStoreFailure ?? base.onStoreFailure,
+    responseHeaders: fields.responseHeaders,
+    deniedResponse: fields.deniedResponse,
   };
 }
 
