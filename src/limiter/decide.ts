@@ -7,6 +7,7 @@ import {
   costWhole,
   forgivenTokens,
   isCharge,
+  type Rate,
   type TokenBucketRate,
   type WindowRate,
   windowEnd,
@@ -80,7 +81,7 @@ export function decide(
     const bucket = buckets[i] as RunningBucket;
     // The rounding of a mere look is undone.
     if (!bucket.dirty) bucket.restore();
-    else if (bucket.unit < 0) foldDebt(bucket, (items[i] as TakeItem).rate as WindowRate);
+    else foldDebt(bucket, (items[i] as TakeItem).rate, windowMicros);
   }
   return denied;
 }
@@ -236,9 +237,11 @@ function lowestCount({ requestsPerUnit, maxDebt }: WindowRate): number {
  * A window in debt is stored as the next one with the hits that are too many: so it lasts until that one ends, which begins with them. Read before,
  * it says that this one is used up.
  */
-function foldDebt(bucket: RunningBucket, rate: WindowRate): void {
-  if (rate.maxDebt === 0 || bucket.part <= rate.requestsPerUnit) return;
-  const end = bucket.whole - bucket.unit;
+function foldDebt(bucket: RunningBucket, rate: Rate, nowMicros: number): void {
+  if (rate.kind !== 'window' || rate.maxDebt === 0 || bucket.part <= rate.requestsPerUnit) return;
+  const start = windowStart(rate, nowMicros);
+  const end = windowEnd(rate, start);
+  if (bucket.whole !== start || bucket.unit !== start - end) return;
   bucket.part -= rate.requestsPerUnit;
   bucket.unit = end - windowEnd(rate, end);
   bucket.whole = end;

@@ -210,9 +210,7 @@ export class TakeBatch {
 
 const ZERO = encodeNumber(0);
 
-/** What stands for a charge in the reply, plus what it took too much; see take.lua. */
-const CHARGED = 2;
-
+/** Hits of a charge that were forgiven; `over` is what take.lua says of it. */
 function forgivenOf({ rate, hits }: TakeItem, over: number): number {
   return rate.kind === 'window' ? over : forgivenTokens(rate, hits, over);
 }
@@ -227,7 +225,7 @@ function readOther(
   for (let i = 0, at = from; i < items.length; i++, at += 3) {
     const item = items[i] as TakeItem;
     const [found, whole, part] = [values[at] as number, values[at + 1] as number, values[at + 2] as number];
-    const forgiven = found < CHARGED ? 0 : forgivenOf(item, found - CHARGED);
+    const forgiven = found < 0 ? forgivenOf(item, -1 - found) : 0;
     outcomes[i] = outcome(item, found === 1, whole, part, nowMicros, forgiven);
   }
   return outcomes;

@@ -32,7 +32,7 @@
 -- Reply   flat list of integers: the time used in microseconds, then in order
 --         for a run of one: the state found, as -1 - state if the request was limited
 --         for a longer run: how many were not limited, which are the first, then the state that the first one found
---         for each item of another request: 1 if limited else 0, or 2 + what a charge took too much (microseconds of a token bucket, hits of a
+--         for each item of another request: 1 if limited else 0, or -1 - what a charge took too much (microseconds of a token bucket, hits of a
 --           window); time at which the bucket is full, carry -- or start of the window, count
 --         The state found is the microseconds until a token bucket is full, followed by its carry if q > 1; the count of a window.
 --
@@ -360,8 +360,8 @@ end
 
 -- A window in debt becomes the next one with what is too much, so that it lasts until that one ends.
 local function foldDebt(k, ask)
-  if unit[k] >= 0 or not ask.owing or part[k] <= ask.fill then return end
-  local ends = whole[k] - unit[k]
+  if not ask.owing or unit[k] ~= ask.unit or whole[k] ~= ask.start or part[k] <= ask.fill then return end
+  local ends = ask.start - ask.unit
   unit[k], whole[k], part[k] = ends - ask.nextEnds, ends, part[k] - ask.fill
 end
 
@@ -394,7 +394,7 @@ local function decide(ks, items)
     elseif ask.unit < 0 then limited = countHits(k, ask, ask.cost)
     else limited = takeTokens(k, ask) end
     report(slot, limited, k)
-    if over then reply[slot] = 2 + over end
+    if over then reply[slot] = -1 - over end
     slot = slot + 3
     if ask.enforcement == 2 then
       quotaItems = quotaItems + 1
