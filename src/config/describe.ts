@@ -1,11 +1,19 @@
-import type { Rate } from '../limiter/rate.js';
+import type { Rate, WindowRate } from '../limiter/rate.js';
 import { type PhaseSchedule, phaseAt, type ResponseHeaders, type Rule } from '../limiter/rule.js';
 
-/** `token bucket: 100 tokens, 10 every 1s`. */
+/** `token bucket: 100 tokens, 10 every 1s, debt up to 100`; `window: 10 per 5 minutes`. */
 export function describeRate(rate: Rate | undefined): string {
   if (rate === undefined) return 'unlimited';
-  if (rate.kind === 'window') return `window: ${rate.requestsPerUnit} per ${rate.unit}`;
-  return `token bucket: ${rate.maxTokens} tokens, ${rate.tokensPerFill} every ${describeMicros(rate.fillIntervalMicros)}`;
+  const debt = rate.maxDebt === 0 ? '' : `, debt up to ${rate.maxDebt}`;
+  if (rate.kind === 'window') return `window: ${rate.requestsPerUnit} per ${describeWindow(rate)}${debt}`;
+  const { maxTokens, tokensPerFill, fillIntervalMicros } = rate;
+  return `token bucket: ${maxTokens} tokens, ${tokensPerFill} every ${describeMicros(fillIntervalMicros)}${debt}`;
+}
+
+/** `minute`, `5 minutes`, `day of Europe/Berlin`. */
+function describeWindow({ unit, multiplier, calendar }: WindowRate): string {
+  if (calendar !== undefined) return `${unit} of ${calendar.timeZone}`;
+  return multiplier === 1 ? unit : `${multiplier} ${unit}s`;
 }
 
 /** A span in the largest unit of Go's duration syntax that needs no fraction: `1s`, `1500ms`, `24h`. */

@@ -23,6 +23,8 @@ interface DumpedDomain extends DomainStatus {
   /** Absent when the domain is not in force. */
   readonly policy?: {
     readonly phase: DumpedPhase;
+    /** What `unit` and `requests_per_unit` mean where a rule does not say, and in limit overrides. */
+    readonly algorithm: string;
     /** null: the environment decides. */
     readonly response_headers: readonly string[] | null;
     readonly on_store_failure: string;
@@ -78,6 +80,7 @@ function dumpPolicy(policy: DomainPolicy, wallMicros: number): NonNullable<Dumpe
   const keys = compiled === undefined ? new Map<Rule, string>() : fullKeys(compiled);
   return {
     phase: dumpPhase(policy.phase, wallMicros),
+    algorithm: policy.overrideAlgorithm,
     response_headers: headersOf(policy.responseHeaders),
     on_store_failure: policy.onStoreFailure,
     derive: (compiled?.steps ?? []).map((step) => ({
@@ -108,7 +111,16 @@ function dumpRule(rule: Rule, fullKey: string, wallMicros: number): DumpedRule {
 
 function dumpRate(rate: Rate | undefined): unknown {
   if (rate === undefined) return { unlimited: true };
-  if (rate.kind === 'window') return { unit: rate.unit, requests_per_unit: rate.requestsPerUnit };
+  const debt = rate.maxDebt === 0 ? {} : { allow_debt: true, max_debt: rate.maxDebt };
+  if (rate.kind === 'window') {
+    return {
+      unit: rate.unit,
+      requests_per_unit: rate.requestsPerUnit,
+      ...(rate.multiplier !== 1 && { unit_multiplier: rate.multiplier }),
+      ...(rate.calendar !== undefined && { calendar: rate.calendar.timeZone }),
+      ...debt,
+    };
+  }
   const { maxTokens, tokensPerFill, fillIntervalMicros } = rate;
   return {
     token_bucket: {
@@ -116,6 +128,7 @@ function dumpRate(rate: Rate | undefined): unknown {
       tokens_per_fill: tokensPerFill,
       fill_interval: describeMicros(fillIntervalMicros),
     },
+    ...debt,
   };
 }
 

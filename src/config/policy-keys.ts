@@ -2,6 +2,7 @@
 export const ROOT_KEYS: readonly string[] = [
   'domain',
   'phase',
+  'algorithm',
   'response_headers',
   'on_store_failure',
   'derive',
@@ -30,6 +31,12 @@ export const RATE_LIMIT_KEYS: readonly string[] = [
   'token_bucket',
   'unit',
   'requests_per_unit',
+  'unit_multiplier',
+  'calendar',
+  'algorithm',
+  'burst',
+  'allow_debt',
+  'max_debt',
   'unlimited',
   'on_store_failure',
 ];
@@ -58,6 +65,16 @@ export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
   ['unlimited', IN_RATE_LIMIT],
   ['name', IN_RATE_LIMIT],
   ['replaces', IN_RATE_LIMIT],
+]);
+
+/** Where keys of weir's own belong that were written elsewhere, which is an error. */
+export const OWN_KEYS: ReadonlyMap<string, string> = new Map([
+  ['unit_multiplier', IN_RATE_LIMIT],
+  ['calendar', IN_RATE_LIMIT],
+  ['algorithm', `at the top of the file or ${IN_RATE_LIMIT}`],
+  ['burst', IN_RATE_LIMIT],
+  ['allow_debt', IN_RATE_LIMIT],
+  ['max_debt', IN_RATE_LIMIT],
 ]);
 
 /** Every key of the format. */

@@ -97,6 +97,7 @@ descriptors:
           files: ['shop.yaml'],
           policy: {
             phase: { now: 'monitoring', grace_period: '2026-01-01T00:00:00.000Z' },
+            algorithm: 'fixed_window',
             response_headers: ['retry-after'],
             on_store_failure: 'error',
             derive: [{ step: 'g from path: 1 rules', rules: ['path=/a/** -> a'] }],
