@@ -186,6 +186,12 @@ function readWindowDebt(reader: FieldReader, requests: number): number | 'defaul
   return debt;
 }
 
+function noLimit(path: string): string {
+  return path.endsWith('rate_limit')
+    ? '"rate_limit" holds no limit; give token_bucket, unit with requests_per_unit, or unlimited: true'
+    : 'there is no limit here; give token_bucket, or unit with requests_per_unit';
+}
+
 function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | undefined {
   if (text === undefined) {
     // What has the wrong type is reported already.
