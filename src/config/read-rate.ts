@@ -201,7 +201,7 @@ function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | u
     );
     const message = partly
       ? `"unit" is missing; it is one of ${WINDOW_UNITS.join(', ')}`
-      : `"${lastPart(reader.path)}" holds no limit; give token_bucket, unit with requests_per_unit, or unlimited: true`;
+      : noLimit(reader.path);
     reader.problems.error(reader.map.at, reader.has('unit') ? reader.pathOf('unit') : reader.path, message);
     return undefined;
   }
@@ -215,9 +215,4 @@ function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | u
     );
   }
   return unit;
-}
-
-/** Of `descriptors[0].rate_limits[1]`: `rate_limits[1]`. */
-function lastPart(path: string): string {
-  return path.slice(path.lastIndexOf('.') + 1);
 }
