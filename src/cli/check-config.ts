@@ -3,12 +3,11 @@ import { type LoadedPolicies, loadPolicies } from '../config/load-policies.js';
 import type { DomainPolicy } from '../config/policy.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
-
-const OPTIONS = { 'merge-domains': { type: 'boolean' } } as const;
+import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
 
 /** `weir check-config`: every error on standard error, a summary on standard output. */
 export async function runCheckConfig(args: readonly string[], io: Io): Promise<number> {
-  const parsed = readArguments('check-config', args, OPTIONS);
+  const parsed = readArguments('check-config', args, LOAD_OPTIONS);
   if (typeof parsed === 'string' || parsed.positionals.length === 0) {
     io.err(
       typeof parsed === 'string'
@@ -17,8 +16,12 @@ export async function runCheckConfig(args: readonly string[], io: Io): Promise<n
     );
     return EXIT.USAGE;
   }
-  const mergeDomains = parsed.values['merge-domains'] === true;
-  const loaded = loadPolicies(parsed.positionals, { mergeDomains });
+  const options = readLoadOptions('check-config', parsed.values);
+  if (typeof options === 'string') {
+    io.err(options);
+    return EXIT.USAGE;
+  }
+  const loaded = loadPolicies(parsed.positionals, options);
   const { errors, warnings, files } = loaded;
   for (const warning of warnings) io.err(`warning: ${formatProblem(warning)}\n`);
   for (const error of errors) io.err(`${formatProblem(error)}\n`);

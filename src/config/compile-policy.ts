@@ -2,6 +2,7 @@ import type { PhaseSchedule, Rule } from '../limiter/rule.js';
 import { CompiledPolicy, secretKeysOf } from './compiled-policy.js';
 import type { ProblemList } from './config-problem.js';
 import type { FieldReader, Located } from './field-reader.js';
+import { type Algorithm, DEFAULT_ALGORITHM } from './policy.js';
 import { MISPLACED_KEYS, NODE_KEYS, ROOT_KEYS } from './policy-keys.js';
 import { nodeLabel, PolicyNode } from './policy-node.js';
 import { type PolicySource, placeName } from './policy-source.js';
@@ -22,11 +23,15 @@ export interface CompiledDomain {
 /**
  * Checks the files of one domain completely and compiles them to one tree: the nodes of later files are added to those of the
  * earlier. Problems go into the list of the file they are in; there is a policy only if none of them is an error. `readFile` gets
- * the files named by `sha256_file`.
+ * the files named by `sha256_file`; `defaultAlgorithm` holds where the files say nothing.
  */
-export function compilePolicy(sources: readonly PolicySource[], readFile: ReadFile): CompiledDomain {
+export function compilePolicy(
+  sources: readonly PolicySource[],
+  readFile: ReadFile,
+  defaultAlgorithm: Algorithm = DEFAULT_ALGORITHM,
+): CompiledDomain {
   for (const { root } of sources) root.expectKeys(ROOT_KEYS, MISPLACED_KEYS);
-  const settings = readRootSettings(sources, readFile);
+  const settings = readRootSettings(sources, readFile, defaultAlgorithm);
   const { derived } = settings;
   const domain = sources[0]?.domain ?? '';
   const { tree, rules } = new TreeBuilder(domain, settings).build(sources);
@@ -40,9 +45,9 @@ export function compilePolicy(sources: readonly PolicySource[], readFile: ReadFi
         file: sources.map(({ file }) => file).join(', '),
         settings: {
           responseHeaders: settings.responseHeaders,
-          deniedResponse: undefined,
-          decisionMetadata: undefined,
-          overrideAlgorithm: 'fixed_window',
+          deniedResponse: settings.deniedResponse,
+          decisionMetadata: settings.decisionMetadata,
+          overrideAlgorithm: settings.algorithm,
         },
         steps: derived.steps,
         root: tree,

@@ -1,5 +1,5 @@
 import type { Position, ProblemList } from './config-problem.js';
-import { ALL_KEYS, MISPLACED_KEYS } from './policy-keys.js';
+import { ALL_KEYS, MISPLACED_KEYS, OWN_KEYS } from './policy-keys.js';
 import {
   isNull,
   joinPath,
@@ -60,8 +60,13 @@ export class FieldReader {
         continue;
       }
       const near = closest(field.key, known);
+      const home = OWN_KEYS.get(field.key);
       const remedy =
-        near === undefined ? `the keys known here are ${known.join(', ')}` : `did you mean "${near}"?`;
+        home !== undefined
+          ? `it belongs ${home}`
+          : near !== undefined
+            ? `did you mean "${near}"?`
+            : `the keys known here are ${known.join(', ')}`;
       const name = field.shown ? ` "${field.key.slice(0, 60)}"` : '';
       this.problems.error(field.keyAt, path, `unknown key${name}; ${remedy}`);
     }

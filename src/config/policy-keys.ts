@@ -2,7 +2,10 @@
 export const ROOT_KEYS: readonly string[] = [
   'domain',
   'phase',
+  'algorithm',
   'response_headers',
+  'denied_response',
+  'decision_metadata',
   'on_store_failure',
   'enforce_percent',
   'derive',
@@ -28,7 +31,17 @@ export const NODE_KEYS: readonly string[] = [
 ];
 
 /** Keys that say how much passes: those of a `rate_limit`, an item of `rate_limits` and a `candidate`. */
-export const RATE_KEYS: readonly string[] = ['token_bucket', 'unit', 'requests_per_unit'];
+export const RATE_KEYS: readonly string[] = [
+  'token_bucket',
+  'unit',
+  'requests_per_unit',
+  'unit_multiplier',
+  'calendar',
+  'algorithm',
+  'burst',
+  'allow_debt',
+  'max_debt',
+];
 
 /** Keys of a `rate_limit`. */
 export const RATE_LIMIT_KEYS: readonly string[] = [
@@ -37,6 +50,8 @@ export const RATE_LIMIT_KEYS: readonly string[] = [
   ...RATE_KEYS,
   'unlimited',
   'on_store_failure',
+  'response_headers',
+  'denied_response',
 ];
 
 /** Keys of an item of `rate_limits`. */
@@ -104,6 +119,16 @@ export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
   ['unlimited', IN_RATE_LIMIT],
   ['name', IN_RATE_LIMIT],
   ['replaces', IN_RATE_LIMIT],
+]);
+
+/** Where keys of weir's own belong that were written elsewhere, which is an error. */
+export const OWN_KEYS: ReadonlyMap<string, string> = new Map([
+  ['unit_multiplier', IN_RATE_LIMIT],
+  ['calendar', IN_RATE_LIMIT],
+  ['algorithm', `at the top of the file or ${IN_RATE_LIMIT}`],
+  ['burst', IN_RATE_LIMIT],
+  ['allow_debt', IN_RATE_LIMIT],
+  ['max_debt', IN_RATE_LIMIT],
 ]);
 
 /** Every key of the format. */

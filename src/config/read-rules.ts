@@ -4,6 +4,7 @@ import { CANDIDATE_PART, limitPart } from './bucket-key.js';
 import type { FieldReader, Located } from './field-reader.js';
 import { readMetadata } from './read-metadata.js';
 import { readPhase } from './read-phase.js';
+import type { RateDefaults } from './read-rate.js';
 import { type RateLimitFields, readCandidate, readLimit, readRateLimit } from './read-rate-limit.js';
 
 /** Most limits in one list: each is a bucket that every request of the node asks. */
@@ -23,7 +24,10 @@ export interface RulesPlace {
     readonly detailedMetric: boolean;
   };
   /** What holds where the node says nothing. */
-  readonly file: { readonly onStoreFailure: StoreFailurePolicy; readonly enforcePercent: number };
+  readonly file: RateDefaults & {
+    readonly onStoreFailure: StoreFailurePolicy;
+    readonly enforcePercent: number;
+  };
 }
 
 /** The rules of one node. */
@@ -65,8 +69,8 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
     statName: place.statName,
   };
   const replaced: Located<string>[] = [];
-  const limits = readLimits(reader, base, replaced);
-  const candidate = readNodeCandidate(reader, base, limits);
+  const limits = readLimits(reader, base, place.file, replaced);
+  const candidate = readNodeCandidate(reader, base, place.file, limits);
   if (reader.field('rate_limit') === undefined && reader.field('rate_limits') === undefined) {
     warnOfIdleFields(reader, {
       shadow_mode: place.node.shadowMode,
@@ -87,7 +91,12 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
 }
 
 /** What denies: the `rate_limit`, or the items of `rate_limits`. */
-function readLimits(reader: FieldReader, base: Rule, replaced: Located<string>[]): readonly Rule[] {
+function readLimits(
+  reader: FieldReader,
+  base: Rule,
+  defaults: RateDefaults,
+  replaced: Located<string>[],
+): readonly Rule[] {
   if (reader.field('rate_limits') !== undefined) {
     if (reader.field('rate_limit') !== undefined) {
       reader.error(
@@ -95,7 +104,7 @@ function readLimits(reader: FieldReader, base: Rule, replaced: Located<string>[]
         '"rate_limits" cannot stand beside "rate_limit"; move that limit into the list',
       );
     }
-    return readList(reader, base, replaced);
+    return readList(reader, base, defaults, replaced);
   }
   if (reader.field('rate_limit')?.value.kind === 'list') {
     reader.error(
@@ -105,7 +114,7 @@ function readLimits(reader: FieldReader, base: Rule, replaced: Located<string>[]
     return [];
   }
   const limitReader = reader.mapping('rate_limit');
-  const fields = limitReader === undefined ? undefined : readRateLimit(limitReader);
+  const fields = limitReader === undefined ? undefined : readRateLimit(limitReader, defaults);
   if (fields === undefined) return [];
   if (fields.rate === undefined && reader.field('enforce_percent') !== undefined) {
     reader.warn('enforce_percent', '"enforce_percent" has no effect, as the rule is unlimited');
@@ -121,10 +130,17 @@ function limitOf(fields: RateLimitFields, base: Rule): Rule {
     rate: fields.rate,
     replaces: fields.replaces.map(({ value }) => value),
     onStoreFailure: fields.onStoreFailure ?? base.onStoreFailure,
+    responseHeaders: fields.responseHeaders,
+    deniedResponse: fields.deniedResponse,
   };
 }
 
-function readList(reader: FieldReader, base: Rule, replaced: Located<string>[]): readonly Rule[] {
+function readList(
+  reader: FieldReader,
+  base: Rule,
+  defaults: RateDefaults,
+  replaced: Located<string>[],
+): readonly Rule[] {
   if (base.quotaMode) {
     reader.error(
       'quota_mode',
@@ -140,7 +156,7 @@ function readList(reader: FieldReader, base: Rule, replaced: Located<string>[]):
   const rules: Rule[] = [];
   const located: Located<string>[] = [];
   for (const [i, item] of items.entries()) {
-    const fields = readLimit(item);
+    const fields = readLimit(item, defaults);
     const phase = readPhase(item) ?? base.phase;
     const shadowMode = item.boolean('shadow_mode') ?? base.shadowMode;
     const enforcePercent = readEnforcePercent(item) ?? base.enforcePercent;
@@ -185,9 +201,14 @@ function checkName(item: FieldReader, name: string, before: readonly Rule[]): vo
   }
 }
 
-function readNodeCandidate(reader: FieldReader, base: Rule, limits: readonly Rule[]): Rule | undefined {
+function readNodeCandidate(
+  reader: FieldReader,
+  base: Rule,
+  defaults: RateDefaults,
+  limits: readonly Rule[],
+): Rule | undefined {
   const candidateReader = reader.mapping('candidate');
-  const fields = candidateReader === undefined ? undefined : readCandidate(candidateReader);
+  const fields = candidateReader === undefined ? undefined : readCandidate(candidateReader, defaults);
   if (fields === undefined) return undefined;
   const [only, ...others] = limits;
   if (only?.rate !== undefined && others.length === 0 && isSameRate(only.rate, fields.rate)) {

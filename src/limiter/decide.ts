@@ -32,7 +32,7 @@ export const MAX_COUNT = Number.MAX_SAFE_INTEGER;
 /**
  * Decides one request by the rules of BucketStore: changes `buckets`, freshly loaded, and fills `steps`. `buckets` may be
  * longer than `items`; items of one key share one object. What is neither `dirty` nor
- * `repaired` afterwards need not be stored. src/storage/redis/take.lua is the same text in Lua; test/support/take-vectors.ts
+ * `repaired` afterwards need not be stored. src/storage/redis/take.lua with take-groups.lua is the same text in Lua; test/support/take-vectors.ts
  * and test/property/ hold the two together.
  *
  * `tokenMicros` is the time of token buckets, `windowMicros` that of windows: Redis has one clock for both.
@@ -225,6 +225,9 @@ function readWindow(bucket: RunningBucket, rate: WindowRate, nowMicros: number):
     bucket.part = owes ? Math.min(rate.requestsPerUnit + bucket.part, lowestCount(rate)) : 0;
     bucket.unit = start - end;
     bucket.whole = start;
+  } else if (rate.maxDebt > 0 && bucket.part > lowestCount(rate)) {
+    // Another limit was in force, or denied hits were counted: none of it makes a deeper debt.
+    bucket.part = lowestCount(rate);
   }
 }
 
