@@ -326,3 +326,20 @@ describe('a list while the store is away', () => {
     });
   });
 });
+
+test('what a charge was forgiven is told limit by limit, and not of a candidate', () => {
+  const outcome = { limited: false, remaining: 0, waitMicros: 1, used: 0, cached: false };
+  const store: BucketStore = {
+    take: (items) => items.map((_, i) => ({ ...outcome, forgiven: i * 5 })),
+    close: async () => {},
+  };
+  const candidate = 'candidate: { unit: hour, requests_per_unit: 1 }';
+  const decider = open(TWO, candidate, { store });
+  decider.answer([k], 9);
+  expect(decider.observer.told).toEqual([
+    'd k[burst] OK',
+    'd k[daily] OK',
+    'd k[daily] forgiven 5',
+    'd k live OK candidate OK',
+  ]);
+});
