@@ -1,4 +1,4 @@
-import type { Rate } from '../limiter/rate.js';
+import type { Rate, WindowRate } from '../limiter/rate.js';
 import {
   type DeniedResponse,
   type PhaseSchedule,
@@ -7,11 +7,19 @@ import {
   type Rule,
 } from '../limiter/rule.js';
 
-/** `token bucket: 100 tokens, 10 every 1s`. */
+/** `token bucket: 100 tokens, 10 every 1s, debt up to 100`; `window: 10 per 5 minutes`. */
 export function describeRate(rate: Rate | undefined): string {
   if (rate === undefined) return 'unlimited';
-  if (rate.kind === 'window') return `window: ${rate.requestsPerUnit} per ${rate.unit}`;
-  return `token bucket: ${rate.maxTokens} tokens, ${rate.tokensPerFill} every ${describeMicros(rate.fillIntervalMicros)}`;
+  const debt = rate.maxDebt === 0 ? '' : `, debt up to ${rate.maxDebt}`;
+  if (rate.kind === 'window') return `window: ${rate.requestsPerUnit} per ${describeWindow(rate)}${debt}`;
+  const { maxTokens, tokensPerFill, fillIntervalMicros } = rate;
+  return `token bucket: ${maxTokens} tokens, ${tokensPerFill} every ${describeMicros(fillIntervalMicros)}${debt}`;
+}
+
+/** `minute`, `5 minutes`, `day of Europe/Berlin`. */
+function describeWindow({ unit, multiplier, calendar }: WindowRate): string {
+  if (calendar !== undefined) return `${unit} of ${calendar.timeZone}`;
+  return multiplier === 1 ? unit : `${multiplier} ${unit}s`;
 }
 
 /** A span in the largest unit of Go's duration syntax that needs no fraction: `1s`, `1500ms`, `24h`. */
@@ -45,9 +53,13 @@ function describeTurn(phase: string, atMicros: number, wallMicros: number): stri
 /** All of a rule on one line. */
 export function describeRule(rule: Rule, wallMicros: number): string {
   const parts = [rule.name === '' ? '' : `"${rule.name}"`, describeRate(rule.rate)];
+  if (rule.candidate) return `candidate: ${parts.filter((part) => part !== '').join('; ')}`;
   parts.push(`phase ${describePhase(rule.phase, wallMicros)}`);
   if (rule.shadowMode) parts.push('shadow mode');
   if (rule.quotaMode) parts.push('quota mode');
+  if (rule.rate !== undefined && rule.enforcePercent !== 100) {
+    parts.push(`${rule.enforcePercent}% of denials enforced`);
+  }
   if (rule.replaces.length > 0) parts.push(`replaces ${rule.replaces.map((name) => `"${name}"`).join(', ')}`);
   parts.push(`on store failure ${rule.onStoreFailure}`);
   if (rule.responseHeaders !== undefined) parts.push(`headers ${describeHeaders(rule.responseHeaders)}`);

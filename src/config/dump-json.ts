@@ -29,6 +29,8 @@ interface DumpedDomain extends DomainStatus {
   /** Absent when the domain is not in force. */
   readonly policy?: {
     readonly phase: DumpedPhase;
+    /** What `unit` and `requests_per_unit` mean where a rule does not say, and in limit overrides. */
+    readonly algorithm: string;
     /** null: the environment decides. */
     readonly response_headers: readonly string[] | null;
     readonly denied_response: DumpedDenied | null;
@@ -59,6 +61,10 @@ interface DumpedRule {
   readonly phase: DumpedPhase;
   readonly shadow_mode: boolean;
   readonly quota_mode: boolean;
+  /** Share of denials that are enforced, 0 to 100. */
+  readonly enforce_percent: number;
+  /** Whether it is one, which denies nothing. */
+  readonly candidate: boolean;
   readonly replaces: readonly string[];
   readonly on_store_failure: string;
   /** null: the file's count. */
@@ -92,6 +98,7 @@ function dumpPolicy(policy: DomainPolicy, wallMicros: number): NonNullable<Dumpe
   const keys = compiled === undefined ? new Map<Rule, string>() : fullKeys(compiled);
   return {
     phase: dumpPhase(policy.phase, wallMicros),
+    algorithm: policy.overrideAlgorithm,
     response_headers: headersOf(policy.responseHeaders),
     denied_response: deniedOf(policy.deniedResponse),
     decision_metadata: policy.decisionMetadata ?? null,
@@ -115,6 +122,8 @@ function dumpRule(rule: Rule, fullKey: string, wallMicros: number): DumpedRule {
     phase: dumpPhase(rule.phase, wallMicros),
     shadow_mode: rule.shadowMode,
     quota_mode: rule.quotaMode,
+    enforce_percent: rule.enforcePercent,
+    candidate: rule.candidate,
     replaces: rule.replaces,
     on_store_failure: rule.onStoreFailure,
     response_headers: headersOf(rule.responseHeaders),
@@ -126,7 +135,16 @@ function dumpRule(rule: Rule, fullKey: string, wallMicros: number): DumpedRule {
 
 function dumpRate(rate: Rate | undefined): unknown {
   if (rate === undefined) return { unlimited: true };
-  if (rate.kind === 'window') return { unit: rate.unit, requests_per_unit: rate.requestsPerUnit };
+  const debt = rate.maxDebt === 0 ? {} : { allow_debt: true, max_debt: rate.maxDebt };
+  if (rate.kind === 'window') {
+    return {
+      unit: rate.unit,
+      requests_per_unit: rate.requestsPerUnit,
+      ...(rate.multiplier !== 1 && { unit_multiplier: rate.multiplier }),
+      ...(rate.calendar !== undefined && { calendar: rate.calendar.timeZone }),
+      ...debt,
+    };
+  }
   const { maxTokens, tokensPerFill, fillIntervalMicros } = rate;
   return {
     token_bucket: {
@@ -134,6 +152,7 @@ function dumpRate(rate: Rate | undefined): unknown {
       tokens_per_fill: tokensPerFill,
       fill_interval: describeMicros(fillIntervalMicros),
     },
+    ...debt,
   };
 }
 

@@ -20,6 +20,7 @@ function dumpDomain(policy: DomainPolicy, wallMicros: number): string[] {
   const lines = [
     `domain ${policy.domain} (${policy.file})`,
     `  phase: ${describePhase(policy.phase, wallMicros)}`,
+    `  algorithm: ${policy.overrideAlgorithm}`,
     `  response headers: ${describeHeaders(policy.responseHeaders)}`,
     `  on store failure: ${policy.onStoreFailure}`,
     `  denied: ${describeDenied(policy.deniedResponse)}`,

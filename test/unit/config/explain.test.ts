@@ -134,6 +134,7 @@ test('dump prints everything but keys and tenants of the table', () => {
 
 domain open-api (policy.yaml)
   phase: grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z)
+  algorithm: fixed_window
   response headers: x-ratelimit
   on store failure: local
   denied: without a body
