@@ -1,5 +1,6 @@
 import { formatProblem } from '../config/config-problem.js';
 import { type LoadedPolicies, loadPolicies } from '../config/load-policies.js';
+import type { DomainPolicy } from '../config/policy.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
 import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
@@ -36,9 +37,15 @@ export async function runCheckConfig(args: readonly string[], io: Io): Promise<n
 
 /** `open-api (5 rules)` of each domain that would be served. */
 function goodDomains({ policySet }: LoadedPolicies): readonly string[] {
-  return [...policySet.domains.values()].map(
-    ({ domain, rules }) => `${domain} (${rules.length} ${rules.length === 1 ? 'rule' : 'rules'})`,
-  );
+  return [...policySet.domains.values()].map((policy) => `${policy.domain} (${counted(policy)})`);
+}
+
+/** `5 rules`, `1 rule, 1 candidate`. */
+function counted({ rules }: DomainPolicy): string {
+  const candidates = rules.filter(({ candidate }) => candidate).length;
+  const live = rules.length - candidates;
+  const others = candidates === 0 ? '' : `, ${candidates} ${candidates === 1 ? 'candidate' : 'candidates'}`;
+  return `${live} ${live === 1 ? 'rule' : 'rules'}${others}`;
 }
 
 /** What a start would make of each domain; nothing where no domain could be read. */

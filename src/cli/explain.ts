@@ -68,5 +68,5 @@ export async function runExplain(args: readonly string[], io: Io): Promise<numbe
   const explanation = explain(policySet, chosen.domain, entries, wallMicros);
   const asJson = parsed.values.json === true;
   io.out(asJson ? toJson(explanation) : renderExplanation(explanation, wallMicros, redisKeyOf));
-  return explanation.rules.length === 0 ? EXIT.FAILED : EXIT.OK;
+  return explanation.rules.some(({ rule }) => !rule.candidate) ? EXIT.OK : EXIT.FAILED;
 }

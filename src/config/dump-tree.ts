@@ -1,9 +1,10 @@
 import { CompiledPolicy } from './compiled-policy.js';
 import type { DeriveRule, DeriveStep } from './derive.js';
-import { describeHeaders, describePhase, describeRule } from './describe.js';
+import { describeDenied, describeHeaders, describePhase, describeRule, describeSwitch } from './describe.js';
 import type { DomainPolicy, PolicySet } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { isCredential, redacted } from './redact.js';
+import { describeMatcher } from './value-matcher.js';
 
 /**
  * The whole configuration as text, for `/rlconfig?format=tree`: every domain with its settings, derive steps and tree. Key tables appear
@@ -23,6 +24,8 @@ function dumpDomain(policy: DomainPolicy, wallMicros: number): string[] {
     `  algorithm: ${policy.overrideAlgorithm}`,
     `  response headers: ${describeHeaders(policy.responseHeaders)}`,
     `  on store failure: ${policy.onStoreFailure}`,
+    `  denied: ${describeDenied(policy.deniedResponse)}`,
+    `  decision metadata: ${describeSwitch(policy.decisionMetadata)}`,
   ];
   if (!(policy instanceof CompiledPolicy)) return lines;
   policy.steps.forEach((step, i) => {
@@ -41,6 +44,9 @@ function dumpNodes(parent: PolicyNode, indent: string, wallMicros: number, lines
     const [only, ...others] = node.rules;
     const rule = only === undefined || others.length > 0 ? '' : `: ${describeRule(only, wallMicros)}`;
     lines.push(`${indent}${node.label}${shared}${rule}`);
+    if (node.matcher !== undefined && node.matcher.items.length > 1) {
+      lines.push(`${indent}  matches ${describeMatcher(node.matcher)}`);
+    }
     if (others.length > 0) {
       for (const one of node.rules) lines.push(`${indent}  - ${describeRule(one, wallMicros)}`);
     }

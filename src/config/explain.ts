@@ -3,6 +3,7 @@ import { CompiledPolicy } from './compiled-policy.js';
 import { type DeriveStep, UNKNOWN_KEY_PREFIX } from './derive.js';
 import { describePhase, describeRule } from './describe.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
+import { type TriedNode, triedNodes } from './explain-level.js';
 import type { PolicySet } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { redactEntries } from './redact.js';
@@ -22,12 +23,12 @@ export interface ExplainedStep {
 export interface ExplainedLevel {
   readonly entry: Entry;
   /** Nodes with the entry's key on this level, in the order they are tried. */
-  readonly tried: readonly { readonly node: string; readonly matched: boolean; readonly why: string }[];
+  readonly tried: readonly TriedNode[];
   /** The node that matched; absent where the walk ended. */
   readonly matched: string | undefined;
 }
 
-/** One rule that applies. */
+/** One rule that applies, or the candidate. */
 export interface ExplainedRule {
   readonly rule: Rule;
   /** In force for the rule. */
@@ -49,6 +50,7 @@ export interface Explanation {
   /** The entries that are matched. */
   readonly entries: readonly Entry[];
   readonly levels: readonly ExplainedLevel[];
+  /** In file order, a candidate last. */
   readonly rules: readonly ExplainedRule[];
   /** One sentence: what applies, or why nothing does. */
   readonly result: string;
@@ -97,7 +99,12 @@ export function explain(
       tagLength: match.tagLength,
       statName: match.statNames[i] as string,
     })),
-    result: resultOf(match.rules, node, levels.length, entries.length),
+    result: resultOf(
+      match.rules.filter(({ candidate }) => !candidate),
+      node,
+      levels.length,
+      entries.length,
+    ),
   };
 }
 
@@ -109,7 +116,7 @@ function resultOf(
 ): string {
   const [rule, ...others] = rules;
   if (rule !== undefined && others.length === 0) return `The rule at ${rule.path} applies.`;
-  if (rule !== undefined) return `The ${rules.length} rules at ${node?.label} apply.`;
+  if (rule !== undefined) return `The ${rules.length} limits at ${node?.label} apply, all or nothing.`;
   if (entries === 0) return 'The descriptor has no entries: no limit.';
   if (node === undefined) return `No node matches entry ${levels}: no limit.`;
   return `The descriptor ends at ${node.label}, which holds no rate_limit: no limit.`;
@@ -174,34 +181,6 @@ function explainWalk(
   return { levels, node };
 }
 
-function triedNodes(
-  parent: PolicyNode,
-  entry: Entry,
-  found: PolicyNode | undefined,
-): ExplainedLevel['tried'] {
-  const nodes = parent.levels.get(entry.key)?.nodes ?? [];
-  const tried: { node: string; matched: boolean; why: string }[] = [];
-  const exact = nodes.filter((node) => node.value !== '' && node.wildcard === undefined);
-  if (found !== undefined && exact.includes(found)) {
-    return [{ node: found.label, matched: true, why: 'the value is equal' }];
-  }
-  if (exact.length > 0) {
-    const names = exact.slice(0, 5).map((node) => node.label);
-    const more = exact.length > names.length ? ` and ${exact.length - names.length} more` : '';
-    tried.push({ node: names.join(', ') + more, matched: false, why: 'no value is equal' });
-  }
-  for (const node of nodes) {
-    if (node.wildcard === undefined) continue;
-    const matched = node === found;
-    const why = matched ? 'the pattern matches' : 'the pattern does not match';
-    tried.push({ node: node.label, matched, why });
-    if (matched) return tried;
-  }
-  if (found !== undefined)
-    tried.push({ node: found.label, matched: true, why: 'a key alone takes every value' });
-  return tried;
-}
-
 /** The explanation as text for a terminal. `redisKeyOf` names a rule's bucket in Redis, if it has one. */
 export function renderExplanation(
   explanation: Explanation,
@@ -226,14 +205,20 @@ export function renderExplanation(
   lines.push(`result:     ${explanation.result}`);
   for (const explained of explanation.rules) {
     const { rule, key, statName } = explained;
-    lines.push(`${rule.candidate ? 'candidate: ' : 'rule:      '} ${describeRule(rule, wallMicros)}`);
-    lines.push(`phase:      ${describePhase(rule.phase, wallMicros)}`);
+    lines.push(...ruleLines(rule, wallMicros));
     if (rule.rate !== undefined) lines.push(`bucket:     ${key}`);
-    lines.push(`statistics: ${statName}`);
+    if (!rule.candidate) lines.push(`statistics: ${statName}`);
     const redisKey = redisKeyOf(explained);
     if (redisKey !== undefined) lines.push(`Redis key:  ${redisKey}`);
   }
   return `${lines.join('\n')}\n`;
+}
+
+function ruleLines(rule: Rule, wallMicros: number): readonly string[] {
+  const text = describeRule(rule, wallMicros);
+  if (rule.candidate) return [`candidate:  ${text.slice('candidate: '.length)}`];
+  const place = rule.statSuffix === '' ? '' : `${rule.path}: `;
+  return [`rule:       ${place}${text}`, `phase:      ${describePhase(rule.phase, wallMicros)}`];
 }
 
 function renderEntries(entries: readonly Entry[]): string {

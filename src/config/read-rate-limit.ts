@@ -1,8 +1,23 @@
 import { MAX_UINT32, type Rate } from '../limiter/rate.js';
-import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../limiter/rule.js';
+import {
+  type DeniedResponse,
+  type ResponseHeaders,
+  STORE_FAILURE_POLICIES,
+  type StoreFailurePolicy,
+} from '../limiter/rule.js';
 import type { FieldReader, Located } from './field-reader.js';
-import { MISPLACED_KEYS, RATE_LIMIT_KEYS } from './policy-keys.js';
-import { RATE_KEYS, type RateDefaults, readRate, unitOf } from './read-rate.js';
+import {
+  CANDIDATE_KEYS,
+  LIMIT_KEYS,
+  MISPLACED_KEYS,
+  NOT_IN_CANDIDATE,
+  NOT_IN_LIMITS,
+  NOT_IN_RATE_LIMIT,
+  RATE_KEYS,
+  RATE_LIMIT_KEYS,
+} from './policy-keys.js';
+import { type RateDefaults, readRate, unitOf } from './read-rate.js';
+import { readDeniedResponse, readResponseHeaders } from './read-response.js';
 
 /** A `rate_limit` as it stands in the file. */
 export interface RateLimitFields {
@@ -12,6 +27,8 @@ export interface RateLimitFields {
   readonly replaces: readonly Located<string>[];
   /** Absent: the file's counts. */
   readonly onStoreFailure: StoreFailurePolicy | undefined;
+  readonly responseHeaders: ResponseHeaders | undefined;
+  readonly deniedResponse: DeniedResponse | undefined;
 }
 
 /** Keys that change nothing about an unlimited rule in envoyproxy/ratelimit; the others are refused. */
@@ -20,16 +37,49 @@ const REFERENCE_KEYS: readonly string[] = ['unit', 'requests_per_unit'];
 /** Reads a `rate_limit`. Undefined when it holds an error; all of them are reported. */
 export function readRateLimit(reader: FieldReader, defaults: RateDefaults): RateLimitFields | undefined {
   const errorsBefore = reader.problems.errors.length;
-  reader.expectKeys(RATE_LIMIT_KEYS, MISPLACED_KEYS);
-  const name = reader.name('name') ?? '';
-  const replaces = readReplaces(reader, name);
-  const onStoreFailure = reader.choice('on_store_failure', STORE_FAILURE_POLICIES);
+  reader.expectKeys(RATE_LIMIT_KEYS, MISPLACED_KEYS, NOT_IN_RATE_LIMIT);
+  const fields = readSharedFields(reader);
   const unlimited = reader.boolean('unlimited');
   const badUnlimited = unlimited === undefined && reader.field('unlimited') !== undefined;
   const rate =
     unlimited === true ? readUnlimited(reader) : badUnlimited ? undefined : readRate(reader, defaults);
   if (reader.problems.errors.length > errorsBefore) return undefined;
-  return { name, rate, replaces, onStoreFailure };
+  return { ...fields, rate };
+}
+
+/** Reads what an item of `rate_limits` has in common with a `rate_limit`; its rate is never absent. */
+export function readLimit(reader: FieldReader, defaults: RateDefaults): RateLimitFields | undefined {
+  const errorsBefore = reader.problems.errors.length;
+  reader.expectKeys(LIMIT_KEYS, undefined, NOT_IN_LIMITS);
+  const fields = readSharedFields(reader);
+  const rate = readRate(reader, defaults);
+  if (reader.problems.errors.length > errorsBefore || rate === undefined) return undefined;
+  return { ...fields, rate };
+}
+
+/** Reads a `candidate`. */
+export function readCandidate(
+  reader: FieldReader,
+  defaults: RateDefaults,
+): { readonly name: string; readonly rate: Rate } | undefined {
+  const errorsBefore = reader.problems.errors.length;
+  reader.expectKeys(CANDIDATE_KEYS, undefined, NOT_IN_CANDIDATE);
+  const name = reader.name('name') ?? '';
+  const rate = readRate(reader, defaults);
+  if (reader.problems.errors.length > errorsBefore || rate === undefined) return undefined;
+  return { name, rate };
+}
+
+/** What a `rate_limit` and an item of `rate_limits` say beside their rate. */
+function readSharedFields(reader: FieldReader): Omit<RateLimitFields, 'rate'> {
+  const name = reader.name('name') ?? '';
+  return {
+    name,
+    replaces: readReplaces(reader, name),
+    onStoreFailure: reader.choice('on_store_failure', STORE_FAILURE_POLICIES),
+    responseHeaders: readResponseHeaders(reader),
+    deniedResponse: readDeniedResponse(reader),
+  };
 }
 
 function readReplaces(reader: FieldReader, name: string): readonly Located<string>[] {
@@ -66,6 +116,10 @@ function readUnlimited(reader: FieldReader): undefined {
     if (number !== undefined) {
       reader.warn('requests_per_unit', 'the number is ignored, as the rule is unlimited');
     }
+  }
+  for (const key of ['response_headers', 'denied_response']) {
+    if (reader.field(key) !== undefined)
+      reader.warn(key, `"${key}" is ignored, as the rule is unlimited; remove it`);
   }
   return undefined;
 }

@@ -20,18 +20,8 @@ export interface RateDefaults {
 
 /** Keys that say how a window differs from one plain unit, or that it is a token bucket; a `token_bucket` has none of them. */
 const WINDOW_KEYS = ['unit', 'requests_per_unit', 'unit_multiplier', 'calendar'] as const;
-/** Keys of a rate; see {@link readRate}. */
-export const RATE_KEYS: readonly string[] = [
-  'token_bucket',
-  ...WINDOW_KEYS,
-  'algorithm',
-  'burst',
-  'allow_debt',
-  'max_debt',
-];
-
 /**
- * Reads how much a limit lets through: the {@link RATE_KEYS} of a `rate_limit`, an item of `rate_limits`, or a `candidate`; other keys are the
+ * Reads how much a limit lets through: the RATE_KEYS (policy-keys.ts) of a `rate_limit`, an item of `rate_limits`, or a `candidate`; other keys are the
  * caller's. Undefined when something is wrong; all of it is reported.
  */
 export function readRate(reader: FieldReader, defaults: RateDefaults): Rate | undefined {
@@ -196,6 +186,12 @@ function readWindowDebt(reader: FieldReader, requests: number): number | 'defaul
   return debt;
 }
 
+function noLimit(path: string): string {
+  return path.endsWith('rate_limit')
+    ? '"rate_limit" holds no limit; give token_bucket, unit with requests_per_unit, or unlimited: true'
+    : 'there is no limit here; give token_bucket, or unit with requests_per_unit';
+}
+
 function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | undefined {
   if (text === undefined) {
     // What has the wrong type is reported already.
@@ -205,7 +201,7 @@ function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | u
     );
     const message = partly
       ? `"unit" is missing; it is one of ${WINDOW_UNITS.join(', ')}`
-      : `"${lastPart(reader.path)}" holds no limit; give token_bucket, unit with requests_per_unit, or unlimited: true`;
+      : noLimit(reader.path);
     reader.problems.error(reader.map.at, reader.has('unit') ? reader.pathOf('unit') : reader.path, message);
     return undefined;
   }
@@ -219,9 +215,4 @@ function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | u
     );
   }
   return unit;
-}
-
-/** Of `descriptors[0].rate_limits[1]`: `rate_limits[1]`. */
-function lastPart(path: string): string {
-  return path.slice(path.lastIndexOf('.') + 1);
 }

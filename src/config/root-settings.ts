@@ -1,4 +1,5 @@
 import {
+  type DeniedResponse,
   fixedPhase,
   type PhaseSchedule,
   type ResponseHeaders,
@@ -11,9 +12,8 @@ import { ALGORITHMS, type Algorithm } from './policy.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { type DeriveFields, type ReadFile, readDerive } from './read-derive.js';
 import { readPhase } from './read-phase.js';
-
-const HEADER_FAMILIES = ['x-ratelimit', 'retry-after'] as const;
-const LATER_HEADER_FAMILIES: readonly string[] = ['ratelimit-draft-03', 'ratelimit'];
+import { readDeniedResponse, readResponseHeaders } from './read-response.js';
+import { readEnforcePercent } from './read-rules.js';
 
 /** What stands at the top of a domain's files, beside the descriptors. */
 export interface RootSettings {
@@ -22,7 +22,12 @@ export interface RootSettings {
   readonly algorithm: Algorithm;
   /** Absent: the environment decides. */
   readonly responseHeaders: ResponseHeaders | undefined;
+  readonly deniedResponse: DeniedResponse | undefined;
+  /** Absent: the environment decides. */
+  readonly decisionMetadata: boolean | undefined;
   readonly onStoreFailure: StoreFailurePolicy;
+  /** See Rule.enforcePercent. */
+  readonly enforcePercent: number;
   readonly derived: DeriveFields;
 }
 
@@ -41,11 +46,15 @@ export function readRootSettings(
   const onStoreFailure = agreed(sources, 'on_store_failure', (root) =>
     root.choice('on_store_failure', STORE_FAILURE_POLICIES),
   );
+  const enforcePercent = agreed(sources, 'enforce_percent', readEnforcePercent);
   return {
     phase: phase ?? fixedPhase('active'),
     algorithm: algorithm ?? defaultAlgorithm,
     responseHeaders,
+    deniedResponse: agreed(sources, 'denied_response', readDeniedResponse),
+    decisionMetadata: agreed(sources, 'decision_metadata', (root) => root.boolean('decision_metadata')),
     onStoreFailure: onStoreFailure ?? 'error',
+    enforcePercent: enforcePercent ?? 100,
     derived: readOneDerive(sources, readFile),
   };
 }
@@ -91,22 +100,4 @@ function readOneDerive(sources: readonly PolicySource[], readFile: ReadFile): De
     tableFiles.push(...derived.tableFiles);
   }
   return { steps, tableFiles };
-}
-
-function readResponseHeaders(root: FieldReader): ResponseHeaders | undefined {
-  if (root.field('response_headers') === undefined) return undefined;
-  const families = root.texts('response_headers', 'header families');
-  for (const family of families) {
-    if (HEADER_FAMILIES.some((known) => known === family.value)) continue;
-    const reason = LATER_HEADER_FAMILIES.includes(family.value)
-      ? `"${family.value}" is not available yet`
-      : `"${family.value.slice(0, 60)}" is no header family`;
-    root.problems.error(family.at, family.path, `${reason}; choose from ${HEADER_FAMILIES.join(', ')}`);
-  }
-  return {
-    xRateLimit: families.some((family) => family.value === 'x-ratelimit'),
-    retryAfter: families.some((family) => family.value === 'retry-after'),
-    rateLimitDraft03: false,
-    rateLimit: false,
-  };
 }

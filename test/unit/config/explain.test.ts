@@ -137,6 +137,8 @@ domain open-api (policy.yaml)
   algorithm: fixed_window
   response headers: x-ratelimit
   on store failure: local
+  denied: without a body
+  decision metadata: as the environment says
   derive[0]: tenant from api_key: table of 1 API keys
   derive[1]: group from method, path: 2 rules
     method=GET path=/open/{v4,v5}/user-chats -> user-chats

@@ -174,16 +174,8 @@ describe('domain and settings of the file', () => {
       '2:19: response_headers: "response_headers" must be a list of header families; begin each item with "- "',
     ],
     [
-      'domain: d\nresponse_headers: [ratelimit]\n',
-      '2:20: response_headers[0]: "ratelimit" is not available yet; choose from x-ratelimit, retry-after',
-    ],
-    [
-      'domain: d\nresponse_headers: [x-ratelimit, ratelimit-draft-03]\n',
-      '2:33: response_headers[1]: "ratelimit-draft-03" is not available yet; choose from x-ratelimit, retry-after',
-    ],
-    [
       'domain: d\nresponse_headers: [x-rate]\n',
-      '2:20: response_headers[0]: "x-rate" is no header family; choose from x-ratelimit, retry-after',
+      '2:20: response_headers[0]: "x-rate" is no header family; choose from x-ratelimit, retry-after, ratelimit-draft-03, ratelimit',
     ],
     [
       'domain: d\non_store_failure: ignore\n',
