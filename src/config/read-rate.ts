@@ -195,7 +195,7 @@ function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | u
     );
     const message = partly
       ? `"unit" is missing; it is one of ${WINDOW_UNITS.join(', ')}`
-      : `"${lastPart(reader.path)}" holds no limit; give token_bucket, unit with requests_per_unit, or unlimited: true`;
+      : noLimit(lastPart(reader.path));
     reader.problems.error(reader.map.at, reader.has('unit') ? reader.pathOf('unit') : reader.path, message);
     return undefined;
   }
@@ -209,6 +209,15 @@ function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | u
     );
   }
   return unit;
+}
+
+/** Only a `rate_limit` may be unlimited. */
+function noLimit(place: string): string {
+  const ways =
+    place === 'rate_limit'
+      ? 'token_bucket, unit with requests_per_unit, or unlimited: true'
+      : 'token_bucket, or unit with requests_per_unit';
+  return `"${place}" holds no limit; give ${ways}`;
 }
 
 /** Of `descriptors[0].rate_limits[1]`: `rate_limits[1]`. */
