@@ -16,6 +16,8 @@ export const ROOT_KEYS: readonly string[] = [
 export const NODE_KEYS: readonly string[] = [
   'key',
   'value',
+  'value_cidr',
+  'value_regex',
   'phase',
   'share_threshold',
   'shadow_mode',
