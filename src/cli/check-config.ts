@@ -1,13 +1,13 @@
 import { formatProblem } from '../config/config-problem.js';
 import { type LoadedPolicies, loadPolicies } from '../config/load-policies.js';
+import type { DomainPolicy } from '../config/policy.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
-
-const OPTIONS = { 'merge-domains': { type: 'boolean' } } as const;
+import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
 
 /** `weir check-config`: every error on standard error, a summary on standard output. */
 export async function runCheckConfig(args: readonly string[], io: Io): Promise<number> {
-  const parsed = readArguments('check-config', args, OPTIONS);
+  const parsed = readArguments('check-config', args, LOAD_OPTIONS);
   if (typeof parsed === 'string' || parsed.positionals.length === 0) {
     io.err(
       typeof parsed === 'string'
@@ -16,8 +16,12 @@ export async function runCheckConfig(args: readonly string[], io: Io): Promise<n
     );
     return EXIT.USAGE;
   }
-  const mergeDomains = parsed.values['merge-domains'] === true;
-  const loaded = loadPolicies(parsed.positionals, { mergeDomains });
+  const options = readLoadOptions('check-config', parsed.values);
+  if (typeof options === 'string') {
+    io.err(options);
+    return EXIT.USAGE;
+  }
+  const loaded = loadPolicies(parsed.positionals, options);
   const { errors, warnings, files } = loaded;
   for (const warning of warnings) io.err(`warning: ${formatProblem(warning)}\n`);
   for (const error of errors) io.err(`${formatProblem(error)}\n`);
@@ -33,9 +37,15 @@ export async function runCheckConfig(args: readonly string[], io: Io): Promise<n
 
 /** `open-api (5 rules)` of each domain that would be served. */
 function goodDomains({ policySet }: LoadedPolicies): readonly string[] {
-  return [...policySet.domains.values()].map(
-    ({ domain, rules }) => `${domain} (${rules.length} ${rules.length === 1 ? 'rule' : 'rules'})`,
-  );
+  return [...policySet.domains.values()].map((policy) => `${policy.domain} (${counted(policy)})`);
+}
+
+/** `5 rules`, `1 rule, 1 candidate`. */
+function counted({ rules }: DomainPolicy): string {
+  const candidates = rules.filter(({ candidate }) => candidate).length;
+  const live = rules.length - candidates;
+  const others = candidates === 0 ? '' : `, ${candidates} ${candidates === 1 ? 'candidate' : 'candidates'}`;
+  return `${live} ${live === 1 ? 'rule' : 'rules'}${others}`;
 }
 
 /** What a start would make of each domain; nothing where no domain could be read. */

@@ -5,11 +5,12 @@ import type { PolicySet } from '../config/policy.js';
 import { redisKey } from '../storage/redis/redis-key.js';
 import { readArguments, readEntries } from './arguments.js';
 import { EXIT, type Io } from './io.js';
+import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
 
 const OPTIONS = {
   domain: { type: 'string' },
   json: { type: 'boolean' },
-  'merge-domains': { type: 'boolean' },
+  ...LOAD_OPTIONS,
 } as const;
 
 /** The domain asked for, or the only one there is; a sentence where that cannot be told. */
@@ -48,9 +49,12 @@ export async function runExplain(args: readonly string[], io: Io): Promise<numbe
     io.err(typeof entries === 'string' ? entries : missing);
     return EXIT.USAGE;
   }
-  const { policySet, errors } = loadPolicies([path], {
-    mergeDomains: parsed.values['merge-domains'] === true,
-  });
+  const options = readLoadOptions('explain', parsed.values);
+  if (typeof options === 'string') {
+    io.err(options);
+    return EXIT.USAGE;
+  }
+  const { policySet, errors } = loadPolicies([path], options);
   if (errors.length > 0) {
     io.err(errors.map((error) => `${formatProblem(error)}\n`).join(''));
     return EXIT.FAILED;
@@ -64,5 +68,5 @@ export async function runExplain(args: readonly string[], io: Io): Promise<numbe
   const explanation = explain(policySet, chosen.domain, entries, wallMicros);
   const asJson = parsed.values.json === true;
   io.out(asJson ? toJson(explanation) : renderExplanation(explanation, wallMicros, redisKeyOf));
-  return explanation.rules.length === 0 ? EXIT.FAILED : EXIT.OK;
+  return explanation.rules.some(({ rule }) => !rule.candidate) ? EXIT.OK : EXIT.FAILED;
 }

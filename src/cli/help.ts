@@ -1,4 +1,5 @@
 import { SETTINGS } from '../server/settings-table.js';
+import { LOAD_OPTIONS_HELP } from './load-options.js';
 
 /** One command of `weir`, as `weir --help` lists it. */
 export interface CommandHelp {
@@ -107,13 +108,12 @@ Variables of envoyproxy/ratelimit that are taken and change nothing:
 ${inertHelp()}`;
 }
 
-export const CHECK_CONFIG_HELP = `Usage: weir check-config [--merge-domains] <path>…
+export const CHECK_CONFIG_HELP = `Usage: weir check-config [options] <path>…
 
 Checks policy files, or directories of them, and prints every error with file, line, column and the place in the document.
 Nothing else happens.
 
-  --merge-domains  merge files with one domain, as a server with MERGE_DOMAIN_CONFIG=true does
-
+${LOAD_OPTIONS_HELP}
 Exit code 0 when all are good (warnings allowed), 1 when any is bad.
 `;
 
@@ -122,10 +122,10 @@ export const EXPLAIN_HELP = `Usage: weir explain <path> --domain <domain> key=va
 Says what a descriptor meets in a policy: what \`derive\` made of it, which node matched and why, which rule holds, its phase, its
 name in the statistics, and the bucket's key. Values of API keys are never shown.
 
-  --domain <domain>  required when the policy holds more than one
-  --json             the same for machines
-  --merge-domains    merge files with one domain, as a server with MERGE_DOMAIN_CONFIG=true does
-
+  --domain <domain>
+                   required when the policy holds more than one
+  --json           the same for machines
+${LOAD_OPTIONS_HELP}
 Exit code 0 when a rule applies, 1 when none does or the policy is bad.
 `;
 

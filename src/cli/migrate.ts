@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { loadPolicies } from '../config/load-policies.js';
 import type { RuntimeLayout } from '../config/policy-paths.js';
-import { policyPlace } from '../server/policy-place.js';
+import { loadOptions, policyPlace } from '../server/policy-place.js';
 import type { Settings } from '../server/settings-table.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
@@ -53,7 +53,7 @@ function makeReport(root: string | undefined, envFile: string | undefined): Repo
   if (place === undefined) {
     return `${JSON.stringify(root ?? settings.runtimeRoot)} is no directory; name the one that RUNTIME_ROOT names, or the one with the policy files`;
   }
-  const loaded = loadPolicies([place], { mergeDomains: settings.mergeDomains });
+  const loaded = loadPolicies([place], loadOptions(settings));
   const ofPolicies = findInPolicies(loaded);
   return {
     directory: place.directory,

@@ -2,14 +2,14 @@ import type { PhaseSchedule, Rule } from '../limiter/rule.js';
 import { CompiledPolicy, secretKeysOf } from './compiled-policy.js';
 import type { ProblemList } from './config-problem.js';
 import type { FieldReader, Located } from './field-reader.js';
+import { type Algorithm, DEFAULT_ALGORITHM } from './policy.js';
 import { MISPLACED_KEYS, NODE_KEYS, ROOT_KEYS } from './policy-keys.js';
 import { nodeLabel, PolicyNode } from './policy-node.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import type { ReadFile } from './read-derive.js';
 import { readMatcher } from './read-matcher.js';
-import { readMetadata } from './read-metadata.js';
 import { readPhase } from './read-phase.js';
-import { readRateLimit } from './read-rate-limit.js';
+import { readRules } from './read-rules.js';
 import { type RootSettings, readRootSettings } from './root-settings.js';
 import { fixedStatName, type StatLevel } from './stat-name.js';
 import { matcherField, matcherName } from './value-matcher.js';
@@ -25,11 +25,15 @@ export interface CompiledDomain {
 /**
  * Checks the files of one domain completely and compiles them to one tree: the nodes of later files are added to those of the
  * earlier. Problems go into the list of the file they are in; there is a policy only if none of them is an error. `readFile` gets
- * the files named by `sha256_file`.
+ * the files named by `sha256_file`; `defaultAlgorithm` holds where the files say nothing.
  */
-export function compilePolicy(sources: readonly PolicySource[], readFile: ReadFile): CompiledDomain {
+export function compilePolicy(
+  sources: readonly PolicySource[],
+  readFile: ReadFile,
+  defaultAlgorithm: Algorithm = DEFAULT_ALGORITHM,
+): CompiledDomain {
   for (const { root } of sources) root.expectKeys(ROOT_KEYS, MISPLACED_KEYS);
-  const settings = readRootSettings(sources, readFile);
+  const settings = readRootSettings(sources, readFile, defaultAlgorithm);
   const { derived } = settings;
   const domain = sources[0]?.domain ?? '';
   const { tree, rules } = new TreeBuilder(domain, settings).build(sources);
@@ -43,9 +47,9 @@ export function compilePolicy(sources: readonly PolicySource[], readFile: ReadFi
         file: sources.map(({ file }) => file).join(', '),
         settings: {
           responseHeaders: settings.responseHeaders,
-          deniedResponse: undefined,
-          decisionMetadata: undefined,
-          overrideAlgorithm: 'fixed_window',
+          deniedResponse: settings.deniedResponse,
+          decisionMetadata: settings.decisionMetadata,
+          overrideAlgorithm: settings.algorithm,
         },
         steps: derived.steps,
         root: tree,
@@ -119,7 +123,15 @@ class TreeBuilder {
     const label = nodeLabel(key, value, matcher);
     const path = place.path === '' ? label : `${place.path}/${label}`;
     const levels = [...place.levels, { key, value, matcher, shareThreshold, valueToMetric }];
-    const rules = this.readRules(reader, fields, path, levels);
+    const { rules, onStoreFailure, replaced } = readRules(reader, {
+      path,
+      statName: fixedStatName(this.domain, levels, detailedMetric, this.secretKeys),
+      node: fields,
+      file: this.settings,
+    });
+    const { problems } = reader;
+    this.rules.push(...rules);
+    this.replaced.push(...replaced.map((located) => ({ ...located, problems })));
     const node = new PolicyNode({
       key,
       value,
@@ -129,55 +141,11 @@ class TreeBuilder {
       valueToMetric,
       parent,
       phase,
-      onStoreFailure: rules[0]?.onStoreFailure ?? this.settings.onStoreFailure,
+      onStoreFailure,
       rules,
     });
     if (key !== '') this.add(node, parent, reader);
     this.readDescriptors(reader, { parent: node, path, levels });
-  }
-
-  private readRules(
-    reader: FieldReader,
-    fields: NodeFields,
-    path: string,
-    levels: readonly StatLevel[],
-  ): readonly Rule[] {
-    const metadata = readMetadata(reader);
-    const { phase, shadowMode, quotaMode, detailedMetric } = fields;
-    const limitReader = reader.mapping('rate_limit');
-    if (limitReader === undefined) {
-      warnOfIdleFields(reader, {
-        shadow_mode: shadowMode,
-        quota_mode: quotaMode,
-        detailed_metric: detailedMetric,
-        metadata: metadata !== undefined,
-      });
-      return [];
-    }
-    const limit = readRateLimit(limitReader);
-    if (limit === undefined) return [];
-    const { problems } = reader;
-    this.replaced.push(...limit.replaces.map((located) => ({ ...located, problems })));
-    const rule: Rule = {
-      name: limit.name,
-      path,
-      rate: limit.rate,
-      phase,
-      shadowMode,
-      quotaMode,
-      replaces: limit.replaces.map((name) => name.value),
-      onStoreFailure: limit.onStoreFailure ?? this.settings.onStoreFailure,
-      enforcePercent: 100,
-      candidate: false,
-      responseHeaders: undefined,
-      deniedResponse: undefined,
-      metadata,
-      bucketSuffix: '',
-      statSuffix: '',
-      statName: fixedStatName(this.domain, levels, detailedMetric, this.secretKeys),
-    };
-    this.rules.push(rule);
-    return [rule];
   }
 
   private add(node: PolicyNode, parent: PolicyNode, reader: FieldReader): void {
@@ -196,7 +164,7 @@ class TreeBuilder {
   }
 
   private warnOfUnknownReplaces(): void {
-    const names = new Set(this.rules.map((rule) => rule.name));
+    const names = new Set(this.rules.filter(({ candidate }) => !candidate).map(({ name }) => name));
     for (const { value, at, path, problems } of this.replaced) {
       if (names.has(value)) continue;
       problems.warn(
@@ -268,10 +236,4 @@ function readFields(reader: FieldReader, parent: PolicyNode): NodeFields {
     detailedMetric: reader.boolean('detailed_metric') === true,
     valueToMetric: reader.boolean('value_to_metric') === true,
   };
-}
-
-function warnOfIdleFields(reader: FieldReader, fields: Readonly<Record<string, boolean>>): void {
-  for (const [key, set] of Object.entries(fields)) {
-    if (set) reader.warn(key, `"${key}" has no effect without "rate_limit" beside it`);
-  }
 }

@@ -1,8 +1,14 @@
 import type { Rate } from '../limiter/rate.js';
-import { type PhaseSchedule, phaseAt, type ResponseHeaders, type Rule } from '../limiter/rule.js';
+import {
+  type DeniedResponse,
+  type PhaseSchedule,
+  phaseAt,
+  type ResponseHeaders,
+  type Rule,
+} from '../limiter/rule.js';
 import { CompiledPolicy } from './compiled-policy.js';
 import type { ConfigProblem } from './config-problem.js';
-import { describeMicros } from './describe.js';
+import { describeMicros, headerFamilies } from './describe.js';
 import { fullKeys } from './dump.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
 import type { DomainPolicy, DomainStatus, PolicySet } from './policy.js';
@@ -23,13 +29,20 @@ interface DumpedDomain extends DomainStatus {
   /** Absent when the domain is not in force. */
   readonly policy?: {
     readonly phase: DumpedPhase;
+    /** What `unit` and `requests_per_unit` mean where a rule does not say, and in limit overrides. */
+    readonly algorithm: string;
     /** null: the environment decides. */
     readonly response_headers: readonly string[] | null;
+    readonly denied_response: DumpedDenied | null;
+    /** null: the environment decides. */
+    readonly decision_metadata: boolean | null;
     readonly on_store_failure: string;
     readonly derive: readonly { readonly step: string; readonly rules?: readonly string[] }[];
     readonly rules: readonly DumpedRule[];
   };
 }
+
+type DumpedDenied = 'problem+json' | { readonly body: string; readonly content_type?: string };
 
 interface DumpedPhase {
   readonly now: string;
@@ -48,8 +61,15 @@ interface DumpedRule {
   readonly phase: DumpedPhase;
   readonly shadow_mode: boolean;
   readonly quota_mode: boolean;
+  /** Share of denials that are enforced, 0 to 100. */
+  readonly enforce_percent: number;
+  /** Whether it is one, which denies nothing. */
+  readonly candidate: boolean;
   readonly replaces: readonly string[];
   readonly on_store_failure: string;
+  /** null: the file's count. */
+  readonly response_headers: readonly string[] | null;
+  readonly denied_response: DumpedDenied | null;
   readonly metadata: Rule['metadata'] | null;
   /** The rule's name in the statistics; null where values of requests enter it. */
   readonly stat_name: string | null;
@@ -78,7 +98,10 @@ function dumpPolicy(policy: DomainPolicy, wallMicros: number): NonNullable<Dumpe
   const keys = compiled === undefined ? new Map<Rule, string>() : fullKeys(compiled);
   return {
     phase: dumpPhase(policy.phase, wallMicros),
+    algorithm: policy.overrideAlgorithm,
     response_headers: headersOf(policy.responseHeaders),
+    denied_response: deniedOf(policy.deniedResponse),
+    decision_metadata: policy.decisionMetadata ?? null,
     on_store_failure: policy.onStoreFailure,
     derive: (compiled?.steps ?? []).map((step) => ({
       step: describeStep(step),
@@ -99,8 +122,12 @@ function dumpRule(rule: Rule, fullKey: string, wallMicros: number): DumpedRule {
     phase: dumpPhase(rule.phase, wallMicros),
     shadow_mode: rule.shadowMode,
     quota_mode: rule.quotaMode,
+    enforce_percent: rule.enforcePercent,
+    candidate: rule.candidate,
     replaces: rule.replaces,
     on_store_failure: rule.onStoreFailure,
+    response_headers: headersOf(rule.responseHeaders),
+    denied_response: deniedOf(rule.deniedResponse),
     metadata: rule.metadata ?? null,
     stat_name: rule.statName === '' ? null : rule.statName,
   };
@@ -108,7 +135,16 @@ function dumpRule(rule: Rule, fullKey: string, wallMicros: number): DumpedRule {
 
 function dumpRate(rate: Rate | undefined): unknown {
   if (rate === undefined) return { unlimited: true };
-  if (rate.kind === 'window') return { unit: rate.unit, requests_per_unit: rate.requestsPerUnit };
+  const debt = rate.maxDebt === 0 ? {} : { allow_debt: true, max_debt: rate.maxDebt };
+  if (rate.kind === 'window') {
+    return {
+      unit: rate.unit,
+      requests_per_unit: rate.requestsPerUnit,
+      ...(rate.multiplier !== 1 && { unit_multiplier: rate.multiplier }),
+      ...(rate.calendar !== undefined && { calendar: rate.calendar.timeZone }),
+      ...debt,
+    };
+  }
   const { maxTokens, tokensPerFill, fillIntervalMicros } = rate;
   return {
     token_bucket: {
@@ -116,6 +152,7 @@ function dumpRate(rate: Rate | undefined): unknown {
       tokens_per_fill: tokensPerFill,
       fill_interval: describeMicros(fillIntervalMicros),
     },
+    ...debt,
   };
 }
 
@@ -133,6 +170,11 @@ function timeText(micros: number): string {
 }
 
 function headersOf(headers: ResponseHeaders | undefined): readonly string[] | null {
-  if (headers === undefined) return null;
-  return [...(headers.xRateLimit ? ['x-ratelimit'] : []), ...(headers.retryAfter ? ['retry-after'] : [])];
+  return headers === undefined ? null : headerFamilies(headers);
+}
+
+function deniedOf(denied: DeniedResponse | undefined): DumpedDenied | null {
+  if (denied === undefined) return null;
+  if (denied.preset === 'problem+json') return denied.preset;
+  return { body: denied.body, ...(denied.contentType !== '' && { content_type: denied.contentType }) };
 }

@@ -1,6 +1,6 @@
 import { CompiledPolicy } from './compiled-policy.js';
 import type { DeriveRule, DeriveStep } from './derive.js';
-import { describeHeaders, describePhase, describeRule } from './describe.js';
+import { describeDenied, describeHeaders, describePhase, describeRule, describeSwitch } from './describe.js';
 import type { DomainPolicy, PolicySet } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { isCredential, redacted } from './redact.js';
@@ -21,8 +21,11 @@ function dumpDomain(policy: DomainPolicy, wallMicros: number): string[] {
   const lines = [
     `domain ${policy.domain} (${policy.file})`,
     `  phase: ${describePhase(policy.phase, wallMicros)}`,
+    `  algorithm: ${policy.overrideAlgorithm}`,
     `  response headers: ${describeHeaders(policy.responseHeaders)}`,
     `  on store failure: ${policy.onStoreFailure}`,
+    `  denied: ${describeDenied(policy.deniedResponse)}`,
+    `  decision metadata: ${describeSwitch(policy.decisionMetadata)}`,
   ];
   if (!(policy instanceof CompiledPolicy)) return lines;
   policy.steps.forEach((step, i) => {

@@ -13,8 +13,9 @@ export function dump(policySet: PolicySet): string {
   let text = '';
   for (const policy of policySet.domains.values()) {
     if (!(policy instanceof CompiledPolicy)) continue;
-    for (const [{ rate, shadowMode, quotaMode }, fullKey] of fullKeys(policy)) {
-      text += `${fullKey}: ${limitText(rate)}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}\n`;
+    for (const [{ rate, shadowMode, quotaMode, candidate }, fullKey] of fullKeys(policy)) {
+      const mark = candidate ? ' (candidate)' : '';
+      text += `${fullKey}${mark}: ${limitText(rate)}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}\n`;
     }
   }
   return text;
@@ -22,7 +23,7 @@ export function dump(policySet: PolicySet): string {
 
 /**
  * The rules of a policy in the order of its files, each with the key that envoyproxy/ratelimit knows it by: domain, keys and the
- * policy's values, joined by dots. Secrets are redacted.
+ * policy's values, joined by dots; a limit of a list with its name or place, too. Secrets are redacted.
  */
 export function fullKeys(policy: CompiledPolicy): ReadonlyMap<Rule, string> {
   const nodes = new Map<Rule, PolicyNode>();
@@ -31,7 +32,7 @@ export function fullKeys(policy: CompiledPolicy): ReadonlyMap<Rule, string> {
   return new Map(
     policy.rules.map((rule) => {
       const way = nodes.get(rule)?.way() ?? [];
-      return [rule, policyStatName(domain, way, secretKeys)];
+      return [rule, policyStatName(domain, way, secretKeys) + rule.statSuffix];
     }),
   );
 }

@@ -28,7 +28,7 @@ export interface ExplainedLevel {
   readonly matched: string | undefined;
 }
 
-/** One rule that applies. */
+/** One rule that applies, or the candidate. */
 export interface ExplainedRule {
   readonly rule: Rule;
   /** In force for the rule. */
@@ -50,6 +50,7 @@ export interface Explanation {
   /** The entries that are matched. */
   readonly entries: readonly Entry[];
   readonly levels: readonly ExplainedLevel[];
+  /** In file order, a candidate last. */
   readonly rules: readonly ExplainedRule[];
   /** One sentence: what applies, or why nothing does. */
   readonly result: string;
@@ -98,7 +99,12 @@ export function explain(
       tagLength: match.tagLength,
       statName: match.statNames[i] as string,
     })),
-    result: resultOf(match.rules, node, levels.length, entries.length),
+    result: resultOf(
+      match.rules.filter(({ candidate }) => !candidate),
+      node,
+      levels.length,
+      entries.length,
+    ),
   };
 }
 
@@ -110,7 +116,7 @@ function resultOf(
 ): string {
   const [rule, ...others] = rules;
   if (rule !== undefined && others.length === 0) return `The rule at ${rule.path} applies.`;
-  if (rule !== undefined) return `The ${rules.length} rules at ${node?.label} apply.`;
+  if (rule !== undefined) return `The ${rules.length} limits at ${node?.label} apply, all or nothing.`;
   if (entries === 0) return 'The descriptor has no entries: no limit.';
   if (node === undefined) return `No node matches entry ${levels}: no limit.`;
   return `The descriptor ends at ${node.label}, which holds no rate_limit: no limit.`;
@@ -199,14 +205,20 @@ export function renderExplanation(
   lines.push(`result:     ${explanation.result}`);
   for (const explained of explanation.rules) {
     const { rule, key, statName } = explained;
-    lines.push(`${rule.candidate ? 'candidate: ' : 'rule:      '} ${describeRule(rule, wallMicros)}`);
-    lines.push(`phase:      ${describePhase(rule.phase, wallMicros)}`);
+    lines.push(...ruleLines(rule, wallMicros));
     if (rule.rate !== undefined) lines.push(`bucket:     ${key}`);
-    lines.push(`statistics: ${statName}`);
+    if (!rule.candidate) lines.push(`statistics: ${statName}`);
     const redisKey = redisKeyOf(explained);
     if (redisKey !== undefined) lines.push(`Redis key:  ${redisKey}`);
   }
   return `${lines.join('\n')}\n`;
+}
+
+function ruleLines(rule: Rule, wallMicros: number): readonly string[] {
+  const text = describeRule(rule, wallMicros);
+  if (rule.candidate) return [`candidate:  ${text.slice('candidate: '.length)}`];
+  const place = rule.statSuffix === '' ? '' : `${rule.path}: `;
+  return [`rule:       ${place}${text}`, `phase:      ${describePhase(rule.phase, wallMicros)}`];
 }
 
 function renderEntries(entries: readonly Entry[]): string {

@@ -1,5 +1,5 @@
 import type { Position, ProblemList } from './config-problem.js';
-import { ALL_KEYS, MISPLACED_KEYS } from './policy-keys.js';
+import { ALL_KEYS, MISPLACED_KEYS, OWN_KEYS } from './policy-keys.js';
 import {
   isNull,
   joinPath,
@@ -38,12 +38,21 @@ export class FieldReader {
 
   /**
    * Reports every key that is not in `known`; keys that may be secrets are not repeated. A key of `elsewhere` has its place in another mapping: the reference accepts
-   * and ignores it here, so it is only warned about.
+   * and ignores it here, so it is only warned about. Of a key of `refused` its text is the error.
    */
-  expectKeys(known: readonly string[], elsewhere: ReadonlyMap<string, string> = new Map()): void {
+  expectKeys(
+    known: readonly string[],
+    elsewhere: ReadonlyMap<string, string> = new Map(),
+    refused: ReadonlyMap<string, string> = new Map(),
+  ): void {
     for (const field of this.map.fields.values()) {
       if (known.includes(field.key)) continue;
       const path = field.shown ? joinPath(this.path, field.key) : `${this.path}[${field.index}]`;
+      const refusal = refused.get(field.key);
+      if (refusal !== undefined) {
+        this.problems.error(field.keyAt, path, refusal);
+        continue;
+      }
       const place = elsewhere.get(field.key);
       if (place !== undefined) {
         this.problems.warn(field.keyAt, path, `"${field.key}" has no effect here; it belongs ${place}`);
@@ -51,8 +60,13 @@ export class FieldReader {
         continue;
       }
       const near = closest(field.key, known);
+      const home = OWN_KEYS.get(field.key);
       const remedy =
-        near === undefined ? `the keys known here are ${known.join(', ')}` : `did you mean "${near}"?`;
+        home !== undefined
+          ? `it belongs ${home}`
+          : near !== undefined
+            ? `did you mean "${near}"?`
+            : `the keys known here are ${known.join(', ')}`;
       const name = field.shown ? ` "${field.key.slice(0, 60)}"` : '';
       this.problems.error(field.keyAt, path, `unknown key${name}; ${remedy}`);
     }
@@ -132,10 +146,29 @@ export class FieldReader {
       this.error(key, `"${key}" must be a whole number from ${min} to ${max}, without quotes`);
       return undefined;
     }
-    if (value.kind === 'scalar' && /^[+-]?0[0-9_]/.test(value.text)) {
-      this.warn(key, `"${value.text}" is read as octal, ${number}; write the number without the leading 0`);
-    }
+    this.warnOfOctal(key, number);
     return Number(number);
+  }
+
+  /** A number from `min` to `max`, decimals allowed. */
+  number(key: string, min: number, max: number): number | undefined {
+    const field = this.field(key);
+    if (field === undefined) return undefined;
+    const { value } = field;
+    const plain = value.kind === 'scalar' && value.plain ? readPlain(value.text) : undefined;
+    const number = plain?.kind === 'integer' || plain?.kind === 'float' ? Number(plain.value) : Number.NaN;
+    if (!(number >= min && number <= max)) {
+      this.error(key, `"${key}" must be a number from ${min} to ${max}, without quotes`);
+      return undefined;
+    }
+    if (plain?.kind === 'integer') this.warnOfOctal(key, plain.value);
+    return number;
+  }
+
+  private warnOfOctal(key: string, number: bigint): void {
+    const value = this.field(key)?.value;
+    if (value?.kind !== 'scalar' || !/^[+-]?0[0-9_]/.test(value.text)) return;
+    this.warn(key, `"${value.text}" is read as octal, ${number}; write the number without the leading 0`);
   }
 
   /** One of a few words. */

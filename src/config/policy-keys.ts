@@ -2,8 +2,12 @@
 export const ROOT_KEYS: readonly string[] = [
   'domain',
   'phase',
+  'algorithm',
   'response_headers',
+  'denied_response',
+  'decision_metadata',
   'on_store_failure',
+  'enforce_percent',
   'derive',
   'descriptors',
 ];
@@ -22,19 +26,76 @@ export const NODE_KEYS: readonly string[] = [
   'value_to_metric',
   'metadata',
   'rate_limit',
+  'rate_limits',
+  'candidate',
+  'enforce_percent',
   'descriptors',
+];
+
+/** Keys that say how much passes: those of a `rate_limit`, an item of `rate_limits` and a `candidate`. */
+export const RATE_KEYS: readonly string[] = [
+  'token_bucket',
+  'unit',
+  'requests_per_unit',
+  'unit_multiplier',
+  'calendar',
+  'algorithm',
+  'burst',
+  'allow_debt',
+  'max_debt',
 ];
 
 /** Keys of a `rate_limit`. */
 export const RATE_LIMIT_KEYS: readonly string[] = [
   'name',
   'replaces',
-  'token_bucket',
-  'unit',
-  'requests_per_unit',
+  ...RATE_KEYS,
   'unlimited',
   'on_store_failure',
+  'response_headers',
+  'denied_response',
 ];
+
+/** Keys of an item of `rate_limits`. */
+export const LIMIT_KEYS: readonly string[] = [
+  ...RATE_LIMIT_KEYS.filter((key) => key !== 'unlimited'),
+  'phase',
+  'shadow_mode',
+  'enforce_percent',
+];
+
+/** Keys of a `candidate`. */
+export const CANDIDATE_KEYS: readonly string[] = ['name', ...RATE_KEYS];
+
+const BESIDE_RATE_LIMIT = 'belongs on the descriptor, beside "rate_limit"';
+
+/** Keys that are no more than unknown in a `rate_limit`, but likely there, and what to do about them. */
+export const NOT_IN_RATE_LIMIT: ReadonlyMap<string, string> = new Map([
+  ['rate_limits', '"rate_limits" belongs on the descriptor, in the place of "rate_limit"'],
+  ['candidate', `"candidate" ${BESIDE_RATE_LIMIT}`],
+  ['enforce_percent', `"enforce_percent" ${BESIDE_RATE_LIMIT}`],
+]);
+
+/** The same for an item of `rate_limits`. */
+export const NOT_IN_LIMITS: ReadonlyMap<string, string> = new Map([
+  [
+    'unlimited',
+    'a limit of a list cannot be unlimited; remove the item, or write rate_limit: { unlimited: true }',
+  ],
+  [
+    'quota_mode',
+    'a list denies if one of its limits is over, so none of them is a quota; remove "quota_mode"',
+  ],
+]);
+
+/** The same for a `candidate`. */
+export const NOT_IN_CANDIDATE: ReadonlyMap<string, string> = new Map([
+  ['unlimited', 'a candidate is a limit to be tried; give it one, or remove the candidate'],
+  ...['replaces', 'on_store_failure', 'phase', 'shadow_mode', 'quota_mode', 'enforce_percent'].map(
+    (key) =>
+      [key, `a candidate changes no answer, so "${key}" has no meaning in it; remove the key`] as const,
+  ),
+]);
 
 const ON_A_DESCRIPTOR = 'on a descriptor';
 const IN_RATE_LIMIT = 'in "rate_limit"';
@@ -62,5 +123,17 @@ export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
   ['replaces', IN_RATE_LIMIT],
 ]);
 
+/** Where keys of weir's own belong that were written elsewhere, which is an error. */
+export const OWN_KEYS: ReadonlyMap<string, string> = new Map([
+  ['unit_multiplier', IN_RATE_LIMIT],
+  ['calendar', IN_RATE_LIMIT],
+  ['algorithm', `at the top of the file or ${IN_RATE_LIMIT}`],
+  ['burst', IN_RATE_LIMIT],
+  ['allow_debt', IN_RATE_LIMIT],
+  ['max_debt', IN_RATE_LIMIT],
+]);
+
 /** Every key of the format. */
-export const ALL_KEYS: readonly string[] = [...new Set([...ROOT_KEYS, ...NODE_KEYS, ...RATE_LIMIT_KEYS])];
+export const ALL_KEYS: readonly string[] = [
+  ...new Set([...ROOT_KEYS, ...NODE_KEYS, ...RATE_LIMIT_KEYS, ...LIMIT_KEYS, ...CANDIDATE_KEYS]),
+];

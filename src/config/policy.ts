@@ -10,6 +10,8 @@ import type {
 /** What `requests_per_unit` means: so many in each window, or a token bucket that refills at that rate. */
 export const ALGORITHMS = ['fixed_window', 'token_bucket'] as const;
 export type Algorithm = (typeof ALGORITHMS)[number];
+/** Where nobody says. */
+export const DEFAULT_ALGORITHM: Algorithm = 'fixed_window';
 
 /** What one descriptor met in the tree. */
 export interface Match {

@@ -1,4 +1,5 @@
 import {
+  type DeniedResponse,
   fixedPhase,
   type PhaseSchedule,
   type ResponseHeaders,
@@ -7,36 +8,53 @@ import {
 } from '../limiter/rule.js';
 import type { Position } from './config-problem.js';
 import type { FieldReader } from './field-reader.js';
+import { ALGORITHMS, type Algorithm } from './policy.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { type DeriveFields, type ReadFile, readDerive } from './read-derive.js';
 import { readPhase } from './read-phase.js';
-
-const HEADER_FAMILIES = ['x-ratelimit', 'retry-after'] as const;
-const LATER_HEADER_FAMILIES: readonly string[] = ['ratelimit-draft-03', 'ratelimit'];
+import { readDeniedResponse, readResponseHeaders } from './read-response.js';
+import { readEnforcePercent } from './read-rules.js';
 
 /** What stands at the top of a domain's files, beside the descriptors. */
 export interface RootSettings {
   readonly phase: PhaseSchedule;
+  /** The environment's where the files do not say. */
+  readonly algorithm: Algorithm;
   /** Absent: the environment decides. */
   readonly responseHeaders: ResponseHeaders | undefined;
+  readonly deniedResponse: DeniedResponse | undefined;
+  /** Absent: the environment decides. */
+  readonly decisionMetadata: boolean | undefined;
   readonly onStoreFailure: StoreFailurePolicy;
+  /** See Rule.enforcePercent. */
+  readonly enforcePercent: number;
   readonly derived: DeriveFields;
 }
 
 /**
  * Reads the settings of one domain from all its files. A setting may stand in any of them and holds for the domain; in several only
- * if all say the same. `derive` stands in one, as its items have an order.
+ * if all say the same. `derive` stands in one, as its items have an order. `defaultAlgorithm` is the environment's.
  */
-export function readRootSettings(sources: readonly PolicySource[], readFile: ReadFile): RootSettings {
+export function readRootSettings(
+  sources: readonly PolicySource[],
+  readFile: ReadFile,
+  defaultAlgorithm: Algorithm,
+): RootSettings {
   const phase = agreed(sources, 'phase', readPhase);
+  const algorithm = agreed(sources, 'algorithm', (root) => root.choice('algorithm', ALGORITHMS));
   const responseHeaders = agreed(sources, 'response_headers', readResponseHeaders);
   const onStoreFailure = agreed(sources, 'on_store_failure', (root) =>
     root.choice('on_store_failure', STORE_FAILURE_POLICIES),
   );
+  const enforcePercent = agreed(sources, 'enforce_percent', readEnforcePercent);
   return {
     phase: phase ?? fixedPhase('active'),
+    algorithm: algorithm ?? defaultAlgorithm,
     responseHeaders,
+    deniedResponse: agreed(sources, 'denied_response', readDeniedResponse),
+    decisionMetadata: agreed(sources, 'decision_metadata', (root) => root.boolean('decision_metadata')),
     onStoreFailure: onStoreFailure ?? 'error',
+    enforcePercent: enforcePercent ?? 100,
     derived: readOneDerive(sources, readFile),
   };
 }
@@ -82,22 +100,4 @@ function readOneDerive(sources: readonly PolicySource[], readFile: ReadFile): De
     tableFiles.push(...derived.tableFiles);
   }
   return { steps, tableFiles };
-}
-
-function readResponseHeaders(root: FieldReader): ResponseHeaders | undefined {
-  if (root.field('response_headers') === undefined) return undefined;
-  const families = root.texts('response_headers', 'header families');
-  for (const family of families) {
-    if (HEADER_FAMILIES.some((known) => known === family.value)) continue;
-    const reason = LATER_HEADER_FAMILIES.includes(family.value)
-      ? `"${family.value}" is not available yet`
-      : `"${family.value.slice(0, 60)}" is no header family`;
-    root.problems.error(family.at, family.path, `${reason}; choose from ${HEADER_FAMILIES.join(', ')}`);
-  }
-  return {
-    xRateLimit: families.some((family) => family.value === 'x-ratelimit'),
-    retryAfter: families.some((family) => family.value === 'retry-after'),
-    rateLimitDraft03: false,
-    rateLimit: false,
-  };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type CompiledDomain, compilePolicy } from './compile-policy.js';
 import type { ProblemList } from './config-problem.js';
-import type { DomainPolicy, DomainStatus, PolicySet } from './policy.js';
+import type { Algorithm, DomainPolicy, DomainStatus, PolicySet } from './policy.js';
 import { type OpenedSource, type PolicySource, placeName, unreadable } from './policy-source.js';
 import type { ReadFile } from './read-derive.js';
 
@@ -9,6 +9,8 @@ import type { ReadFile } from './read-derive.js';
 export interface LoadOptions {
   /** Files of one domain are merged, as MERGE_DOMAIN_CONFIG says; else a domain has one file. Default false. */
   readonly mergeDomains?: boolean;
+  /** `algorithm` of files that do not say, as DEFAULT_ALGORITHM does. Default fixed_window. */
+  readonly defaultAlgorithm?: Algorithm;
 }
 
 /** What a load leaves behind for the next one, as plain data. */
@@ -146,12 +148,15 @@ function compileClaim(
   if (merges || sources.length + broken.length === 1) {
     // Nodes are added in the order of the files' names, wherever the files lie.
     const inOrder = [...sources].sort((a, b) => compareTexts(baseName(a.file), baseName(b.file)));
-    const compiled = inOrder.length === 0 ? NOTHING : compilePolicy(inOrder, options.readFile);
+    const compiled =
+      inOrder.length === 0 ? NOTHING : compilePolicy(inOrder, options.readFile, options.defaultAlgorithm);
     return broken.length === 0 ? compiled : { ...compiled, policy: undefined };
   }
   // Several files, none of which counts: each is checked by itself.
   if (domain !== '') reportDuplicates(domain, claim);
-  const tableFiles = sources.flatMap((source) => compilePolicy([source], options.readFile).tableFiles);
+  const tableFiles = sources.flatMap(
+    (source) => compilePolicy([source], options.readFile, options.defaultAlgorithm).tableFiles,
+  );
   return { policy: undefined, tableFiles };
 }
 

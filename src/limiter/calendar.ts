@@ -38,16 +38,47 @@ function formatterOf(timeZone: string): Intl.DateTimeFormat {
   return formatter;
 }
 
-/** Whether `name` is a time zone of the IANA database, as in `Europe/Berlin`, or UTC. */
-export function isTimeZone(name: string): boolean {
-  // Newer Nodes take offsets such as +02:00, too, which no calendar has.
-  if (!/^[A-Za-z]/.test(name)) return false;
+/** UTC by its own names; all other zones have a region, as in `Europe/Berlin`. */
+const UTC_NAMES: readonly string[] = ['UTC', 'GMT'];
+/** Region and place, and perhaps a place within: `America/Argentina/Ushuaia`, `Etc/GMT+5`. */
+const ZONE_NAME = /^[A-Za-z]+(?:\/[A-Za-z0-9_+-]+){1,2}$/;
+
+/** All zones by their names in lower case, as far as this Node lists them: it knows more, older names above all. */
+let listed: ReadonlyMap<string, string> | undefined;
+
+function listedZones(): ReadonlyMap<string, string> {
+  listed ??= new Map(
+    [...UTC_NAMES, ...Intl.supportedValuesOf('timeZone')].map((name) => [name.toLowerCase(), name]),
+  );
+  return listed;
+}
+
+/**
+ * The name of a time zone of the IANA database, such as `Europe/Berlin` or UTC; undefined for what is none. Case does not matter there (RFC 9557),
+ * so a name that this Node lists is spelt as it is listed. Not taken: names without region such as EST or PST, which are an offset to some
+ * Nodes and a place to others, or unknown; and offsets.
+ */
+export function timeZoneName(name: string): string | undefined {
+  const known = listedZones().get(name.toLowerCase());
+  if (known !== undefined) return known;
+  if (!ZONE_NAME.test(name) || /^systemv\//i.test(name)) return undefined;
   try {
     formatterOf(name);
-    return true;
+    return name;
   } catch {
-    return false;
+    return undefined;
   }
+}
+
+/** The zone that was meant by a place without its region, in any spelling: `berlin`, `New York`. */
+export function nearTimeZone(name: string): string | undefined {
+  const place = name.toLowerCase().replaceAll(/[ -]/g, '_');
+  return [...listedZones()].find(([zone]) => zone.endsWith(`/${place}`))?.[1];
+}
+
+/** Whether `name` is a time zone; see {@link timeZoneName}. */
+export function isTimeZone(name: string): boolean {
+  return timeZoneName(name) !== undefined;
 }
 
 /**
@@ -58,18 +89,20 @@ export function isTimeZone(name: string): boolean {
 export class CalendarWindows {
   readonly timeZone: string;
   readonly unit: CalendarUnit;
-  private readonly formatter: Intl.DateTimeFormat;
   private startMicros = 0;
   private endMicros = 0;
+  /** End of the window after that; 0 until somebody asks. */
+  private nextEndMicros = 0;
   private boundaries: readonly number[] = [];
 
   private constructor(timeZone: string, unit: CalendarUnit) {
     this.timeZone = timeZone;
     this.unit = unit;
-    this.formatter = formatterOf(timeZone);
+    // Not kept: policies go from thread to thread, which a formatter cannot.
+    formatterOf(timeZone);
   }
 
-  /** Throws a RangeError for a `timeZone` that {@link isTimeZone} does not know. */
+  /** Throws a RangeError for a time zone that this Node does not know; see {@link timeZoneName}. */
   static of(timeZone: string, unit: CalendarUnit): CalendarWindows {
     return new CalendarWindows(timeZone, unit);
   }
@@ -80,10 +113,19 @@ export class CalendarWindows {
     return this.startMicros;
   }
 
-  /** End of the window that holds `micros`, such as its start. */
+  /** End of the window that holds `micros`, such as its start. Asked about the one after the remembered one, both are. */
   endOf(micros: number): number {
+    if (micros === this.endMicros && micros > 0) {
+      if (this.nextEndMicros === 0) this.nextEndMicros = this.windowAt(micros).end;
+      return this.nextEndMicros;
+    }
     if (micros < this.startMicros || micros >= this.endMicros) this.find(micros);
     return this.endMicros;
+  }
+
+  /** In JSON the windows are their time zone: the unit stands beside them. */
+  toJSON(): string {
+    return this.timeZone;
   }
 
   /**
@@ -93,38 +135,40 @@ export class CalendarWindows {
   boundariesAround(micros: number): readonly number[] {
     const start = this.startAt(micros);
     if (this.boundaries[1] !== start) {
-      const boundaries = [this.startAt(start - 1)];
-      for (let at = start; boundaries.length < BOUNDARIES; at = this.endOf(at)) boundaries.push(at);
+      const boundaries = [this.windowAt(start - 1).start, start];
+      for (let at = this.endMicros; boundaries.length < BOUNDARIES; at = this.windowAt(at).end)
+        boundaries.push(at);
       this.boundaries = boundaries;
-      this.startAt(micros);
     }
     return this.boundaries;
   }
 
   private find(micros: number): void {
+    const { start, end } = this.windowAt(micros);
+    this.startMicros = start;
+    this.endMicros = end;
+    this.nextEndMicros = 0;
+  }
+
+  private windowAt(micros: number): { readonly start: number; readonly end: number } {
     const ms = Math.floor(micros / 1000);
     let first = firstDayOf(this.localDay(ms), this.unit);
     let start = this.dayStart(first);
-    // A zone may turn its clocks back over midnight: the date of a moment is then one that has begun before, or not yet for good.
-    while (start > ms) {
-      first = firstDayOf(first - 1, this.unit);
-      start = this.dayStart(first);
-    }
     let end = start;
-    // A day that a zone skips (Samoa, 30 December 2011) is no window.
+    // Where clocks were turned back over midnight, the date that they show again has ended; and a day that a zone skips (Samoa, 30 December
+    // 2011) is no window.
     while (end <= ms) {
       start = end;
       first = nextFirstDay(first, this.unit);
       end = this.dayStart(first);
     }
-    this.startMicros = start * 1000;
-    this.endMicros = end * 1000;
+    return { start: start * 1000, end: end * 1000 };
   }
 
   /** What clocks show at `ms`, as if it were UTC. */
   private localMs(ms: number): number {
     const fields: Record<string, number> = {};
-    for (const { type, value } of this.formatter.formatToParts(ms)) fields[type] = Number(value);
+    for (const { type, value } of formatterOf(this.timeZone).formatToParts(ms)) fields[type] = Number(value);
     const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = fields;
     return Date.UTC(year, month - 1, day, hour, minute, second);
   }

@@ -7,6 +7,7 @@ import {
   costWhole,
   forgivenTokens,
   isCharge,
+  type Rate,
   type TokenBucketRate,
   type WindowRate,
   windowEnd,
@@ -31,7 +32,7 @@ export const MAX_COUNT = Number.MAX_SAFE_INTEGER;
 /**
  * Decides one request by the rules of BucketStore: changes `buckets`, freshly loaded, and fills `steps`. `buckets` may be
  * longer than `items`; items of one key share one object. What is neither `dirty` nor
- * `repaired` afterwards need not be stored. src/storage/redis/take.lua is the same text in Lua; test/support/take-vectors.ts
+ * `repaired` afterwards need not be stored. src/storage/redis/take.lua with take-groups.lua is the same text in Lua; test/support/take-vectors.ts
  * and test/property/ hold the two together.
  *
  * `tokenMicros` is the time of token buckets, `windowMicros` that of windows: Redis has one clock for both.
@@ -80,7 +81,7 @@ export function decide(
     const bucket = buckets[i] as RunningBucket;
     // The rounding of a mere look is undone.
     if (!bucket.dirty) bucket.restore();
-    else if (bucket.unit < 0) foldDebt(bucket, (items[i] as TakeItem).rate as WindowRate);
+    else foldDebt(bucket, (items[i] as TakeItem).rate, windowMicros);
   }
   return denied;
 }
@@ -224,6 +225,9 @@ function readWindow(bucket: RunningBucket, rate: WindowRate, nowMicros: number):
     bucket.part = owes ? Math.min(rate.requestsPerUnit + bucket.part, lowestCount(rate)) : 0;
     bucket.unit = start - end;
     bucket.whole = start;
+  } else if (rate.maxDebt > 0 && bucket.part > lowestCount(rate)) {
+    // Another limit was in force, or denied hits were counted: none of it makes a deeper debt.
+    bucket.part = lowestCount(rate);
   }
 }
 
@@ -236,9 +240,11 @@ function lowestCount({ requestsPerUnit, maxDebt }: WindowRate): number {
  * A window in debt is stored as the next one with the hits that are too many: so it lasts until that one ends, which begins with them. Read before,
  * it says that this one is used up.
  */
-function foldDebt(bucket: RunningBucket, rate: WindowRate): void {
-  if (rate.maxDebt === 0 || bucket.part <= rate.requestsPerUnit) return;
-  const end = bucket.whole - bucket.unit;
+function foldDebt(bucket: RunningBucket, rate: Rate, nowMicros: number): void {
+  if (rate.kind !== 'window' || rate.maxDebt === 0 || bucket.part <= rate.requestsPerUnit) return;
+  const start = windowStart(rate, nowMicros);
+  const end = windowEnd(rate, start);
+  if (bucket.whole !== start || bucket.unit !== start - end) return;
   bucket.part -= rate.requestsPerUnit;
   bucket.unit = end - windowEnd(rate, end);
   bucket.whole = end;

@@ -3,11 +3,21 @@ import type { Settings } from './settings-table.js';
 
 /** What the settings say of every answer. */
 export function answerOptions(settings: Settings): AnswerOptions {
-  const { shadowMode, quotaMode, responseDynamicMetadata: dynamicMetadata } = settings;
+  const { shadowMode, quotaMode, responseDynamicMetadata, decisionMetadata, envoyAddsHeaders } = settings;
   const names = {
     limit: settings.limitHeader,
     remaining: settings.remainingHeader,
     reset: settings.resetHeader,
   };
-  return { shadowMode, quotaMode, dynamicMetadata, limitHeaders: settings.limitHeaders ? names : undefined };
+  return {
+    shadowMode,
+    quotaMode,
+    dynamicMetadata: responseDynamicMetadata,
+    decisionMetadata,
+    limitHeaders: settings.limitHeaders ? names : undefined,
+    envoyAdds: {
+      xRateLimit: envoyAddsHeaders.includes('x-ratelimit'),
+      retryAfter: envoyAddsHeaders.includes('retry-after'),
+    },
+  };
 }

@@ -12,6 +12,8 @@ export function decisionObserver(metrics: Metrics, log: Logger): DecisionObserve
     unmatched: (domain, entries) => metrics.unmatched(domain, entries),
     decided: (domain, rule, overLimit, wouldBeThrottled) =>
       metrics.decided(domain, rule, overLimit, wouldBeThrottled),
+    candidate: (domain, rule, live, candidate) => metrics.candidate(domain, rule, live, candidate),
+    forgiven: (domain, rule, hits) => metrics.forgiven(domain, rule, hits),
     counted: (stat, fromCaller, take, outcome, shadowed) =>
       reference.counted(stat, fromCaller, take, outcome, shadowed),
     globalShadow: () => reference.globalShadow(),

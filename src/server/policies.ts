@@ -5,7 +5,7 @@ import type { DomainStatus } from '../config/policy.js';
 import { type PolicyLoader, ThreadPolicyLoader } from '../config/policy-loader.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { PolicySource } from './grpc-service.js';
-import { policyPlace } from './policy-place.js';
+import { loadOptions, policyPlace } from './policy-place.js';
 import type { Settings } from './settings-table.js';
 import { StartError, StartStopped } from './start-error.js';
 import { openXdsPolicies } from './xds-policies.js';
@@ -68,7 +68,7 @@ export async function openPolicies(
 ): Promise<Policies> {
   if (settings.configType === 'GRPC_XDS_SOTW') return openXdsPolicies(settings, log, stopping);
   const places = [policyPlace(settings)];
-  const loader = new ThreadPolicyLoader(places, { mergeDomains: settings.mergeDomains });
+  const loader = new ThreadPolicyLoader(places, loadOptions(settings));
   const initial = await firstLoad(loader, stopping);
   const refused = isRefusedAtStart(initial);
   if (refused && !settings.forceStart) throw startError(initial);

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { assetPath } from '../assets.js';
+import type { LoadOptions } from '../config/load-policies.js';
 import type { PolicyPlace } from '../config/policy-paths.js';
 import type { Settings } from './settings-table.js';
 
@@ -32,6 +33,14 @@ export function overlookedPolicies(
   return [
     `${REFERENCE_ROOT} is not read, the bundled policy is served: set RUNTIME_ROOT=${REFERENCE_ROOT}, or CONFIG_PATH to another place`,
   ];
+}
+
+/** How the settings say that policies are loaded. */
+export function loadOptions({
+  mergeDomains,
+  defaultAlgorithm,
+}: Pick<Settings, 'mergeDomains' | 'defaultAlgorithm'>): LoadOptions {
+  return { mergeDomains, defaultAlgorithm };
 }
 
 /** Where the settings say that policies are: CONFIG_PATH, or the reference's layout if any of its variables is set, or the bundled policy. */

@@ -7,6 +7,9 @@ export type GivenSettings = ReadonlySet<string>;
 /** A token, RFC 9110 section 5.6.2. */
 const FIELD_NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/;
 
+const ENVOYS_FAMILIES = ['x-ratelimit', 'retry-after'];
+const ENVOYS_X_RATELIMIT = /^x-ratelimit-(?:limit|remaining|reset)$/i;
+
 const LATER_TOPOLOGIES =
   'weir speaks to one Redis for now; name the master in REDIS_URL and set REDIS_TYPE=SINGLE';
 
@@ -45,6 +48,7 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
       `${name}: ${JSON.stringify(header)} is no header name; Envoy would refuse the answer. Use letters, digits and dashes`,
     );
   }
+  refuseDoubled(settings, refuse);
   refuse(
     settings.statsFlushInterval === 0,
     'STATS_FLUSH_INTERVAL: 0 ends the reference, too; set how often statistics are sent, such as 10s, or DISABLE_STATS=true',
@@ -54,6 +58,29 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
     'TRACING_ENABLED: weir has no tracing yet; unset it. LOG_LEVEL=debug logs each decision, and /metrics has times',
   );
   return refused;
+}
+
+/** ENVOY_ADDS_HEADERS, and header names that it takes. */
+function refuseDoubled(settings: Settings, refuse: (when: boolean, line: string) => void): void {
+  const { envoyAddsHeaders, limitHeaders } = settings;
+  const unknown = envoyAddsHeaders.find((family) => !ENVOYS_FAMILIES.includes(family));
+  refuse(
+    unknown !== undefined,
+    `ENVOY_ADDS_HEADERS: ${JSON.stringify(unknown)} is nothing that Envoy's rate limit filter adds; choose from ${ENVOYS_FAMILIES.join(', ')}`,
+  );
+  for (const [name, header] of [
+    ['LIMIT_LIMIT_HEADER', settings.limitHeader],
+    ['LIMIT_REMAINING_HEADER', settings.remainingHeader],
+    ['LIMIT_RESET_HEADER', settings.resetHeader],
+  ] as const) {
+    const isDoubled =
+      (envoyAddsHeaders.includes('x-ratelimit') && ENVOYS_X_RATELIMIT.test(header)) ||
+      (envoyAddsHeaders.includes('retry-after') && header.toLowerCase() === 'retry-after');
+    refuse(
+      limitHeaders && isDoubled,
+      `${name}: ENVOY_ADDS_HEADERS says that Envoy adds ${header} itself, so clients would get it twice; choose another name, or unset one of them`,
+    );
+  }
 }
 
 function refuseRedis(

@@ -1,4 +1,5 @@
 import { parseGoDuration } from '../config/go-duration.js';
+import { ALGORITHMS } from '../config/policy.js';
 import { LOG_LEVELS } from '../telemetry/logger.js';
 import type { SettingType, SettingTypes } from './settings/spec.js';
 
@@ -132,6 +133,7 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   redis_socket_type: choice('', 'tcp', 'unix'),
   redis_type: (text) => choice('single', 'cluster', 'sentinel')(text.toLowerCase()),
   pool_on_empty: (text) => choice('WAIT', 'CREATE', 'ERROR')(text.toUpperCase()),
+  algorithm: (text) => choice(...ALGORITHMS)(text.toLowerCase()),
   codec: (text) => {
     const codec = text.toLowerCase();
     return codec === 'fast' || codec === 'reference' ? good(codec) : bad('one of fast, reference');

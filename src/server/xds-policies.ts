@@ -9,6 +9,7 @@ import { UpdateLoader } from '../config/xds/update-loader.js';
 import { timerMs } from '../limiter/clock.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Policies } from './policies.js';
+import { loadOptions } from './policy-place.js';
 import type { Settings } from './settings-table.js';
 import { StartError, StartStopped } from './start-error.js';
 import { XdsCredentials, xdsServerName } from './xds-credentials.js';
@@ -82,7 +83,7 @@ class XdsPolicies implements Policies {
   constructor(settings: Settings, log: Logger) {
     this.#server = settings.xdsServerUrl;
     this.#log = log;
-    this.#loader = new UpdateLoader({ mergeDomains: settings.mergeDomains });
+    this.#loader = new UpdateLoader(loadOptions(settings));
     this.#client = new AdsClient({
       address: addressOf(settings, log),
       codec: createDiscoveryCodec(),

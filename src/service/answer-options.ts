@@ -13,8 +13,12 @@ export interface AnswerOptions {
   readonly quotaMode: boolean;
   /** RESPONSE_DYNAMIC_METADATA. */
   readonly dynamicMetadata: boolean;
+  /** DECISION_METADATA: for files that do not say `decision_metadata`. */
+  readonly decisionMetadata: boolean;
   /** Headers for files that do not say `response_headers`; undefined: none. */
   readonly limitHeaders: LimitHeaderNames | undefined;
+  /** ENVOY_ADDS_HEADERS: what Envoy's filter adds itself, so that clients would get it twice. */
+  readonly envoyAdds: { readonly xRateLimit: boolean; readonly retryAfter: boolean };
 }
 
 /** Nothing of it. */
@@ -22,5 +26,7 @@ export const PLAIN_ANSWERS: AnswerOptions = {
   shadowMode: false,
   quotaMode: false,
   dynamicMetadata: false,
+  decisionMetadata: false,
   limitHeaders: undefined,
+  envoyAdds: { xRateLimit: false, retryAfter: false },
 };

@@ -9,7 +9,10 @@ import {
 import type { DomainPolicy, PolicySet } from '../config/policy.js';
 import { MAX_UINT32, type Rate, reportedLimit, reportedUnit } from '../limiter/rate.js';
 import type { AnswerOptions } from './answer-options.js';
+import { decisionMetadata } from './decision-metadata.js';
 import { type Denial, rankInStatus, tightestOf } from './denial.js';
+import { deniedBody } from './denied-response.js';
+import { describedOf } from './described.js';
 import { dynamicMetadata } from './dynamic-metadata.js';
 import type { Decision, PlannedTake } from './plan.js';
 import { NO_HEADERS, responseHeaders } from './response-headers.js';
@@ -65,15 +68,24 @@ export function answer(
 ): RateLimitResponse {
   const statuses = new Array<DescriptorStatus>(decisions.length);
   for (let i = 0; i < decisions.length; i++) statuses[i] = statusOf(decisions[i] as Decision);
+  const denied = (denial.enforce || denial.quota) && !options.shadowMode;
+  const described = describedOf(policy, decisions, denial, options, denied);
+  const headers = responseHeaders(policy, decisions, statuses, described, options, denied, wallMicros);
+  const body = denied && described !== undefined ? deniedBody(policy, described) : undefined;
+  const asked = options.dynamicMetadata
+    ? dynamicMetadata(request, decisions, statuses, policy.secretKeys)
+    : undefined;
+  const decision =
+    described !== undefined && (policy.decisionMetadata ?? options.decisionMetadata)
+      ? decisionMetadata(policy, decisions, described, denied, wallMicros)
+      : undefined;
   return {
-    overallCode: (denial.enforce || denial.quota) && !options.shadowMode ? CODE.OVER_LIMIT : CODE.OK,
+    overallCode: denied ? CODE.OVER_LIMIT : CODE.OK,
     statuses,
-    responseHeadersToAdd: responseHeaders(policy, decisions, statuses, denial, options, wallMicros),
+    responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
     requestHeadersToAdd: NO_HEADERS,
-    rawBody: undefined,
-    dynamicMetadata: options.dynamicMetadata
-      ? dynamicMetadata(request, decisions, statuses, policy.secretKeys)
-      : undefined,
+    rawBody: body?.body,
+    dynamicMetadata: decision === undefined ? asked : { ...asked, decision },
   };
 }
 

@@ -6,11 +6,13 @@ export interface DecisionLine {
   readonly domain: string;
   /** The descriptor's entries after `derive`, secrets redacted. */
   readonly entries: readonly Entry[];
-  /** `Rule.path`, `override`, or '' where nothing matched. */
+  /** Of the limit that {@link remaining} is of: `Rule.path`, `override`, or '' where nothing matched. */
   readonly rule: string;
   readonly code: 'OK' | 'OVER_LIMIT';
   /** Absent where no limit applied. */
   readonly remaining: number | undefined;
+  /** What the `candidate` of the node would have answered; absent where there is none. */
+  readonly candidate: 'OK' | 'OVER_LIMIT' | undefined;
   /** From the first byte decoded to the answer, the store's time included. */
   readonly micros: number;
 }
@@ -26,6 +28,10 @@ export interface DecisionObserver {
    * mode let it pass.
    */
   decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void;
+  /** The `candidate` of the node at `rule` saw the same descriptor: what it was answered, and what the candidate would have. */
+  candidate(domain: string, rule: string, liveOverLimit: boolean, candidateOverLimit: boolean): void;
+  /** `hits` of a charge went past the `max_debt` of `rule`. */
+  forgiven(domain: string, rule: string, hits: number): void;
   /**
    * The same descriptor, for the reference's counters. `stat` is Match.statName, or for a limit override the name the reference gives
    * it, which callers choose (`fromCaller`): such series are bounded apart. `outcome` is undefined where nothing decided. Unlimited and

@@ -10,8 +10,8 @@ import type { AnswerOptions } from './answer-options.js';
 export interface PlannedTake extends TakeItem {
   /** What the store is told: {@link weight}, or `observe` where the request cannot be denied for it. */
   enforcement: Enforcement;
-  /** How the rule itself weighs in the answer, by phase, `shadow_mode` and `quota_mode`. */
-  readonly weight: Enforcement;
+  /** How the rule itself weighs in the answer, by phase, `shadow_mode`, `quota_mode` and `enforce_percent`. */
+  weight: Enforcement;
   /** Absent for a limit override. */
   readonly rule: Rule | undefined;
   /** `Rule.name`; '' for an override, as in the reference. */
@@ -102,11 +102,11 @@ function weightOf(phase: PhaseSchedule, shadow: boolean, quota: boolean, wallMic
   return quota ? 'quota' : 'enforce';
 }
 
-/** How a rule weighs in this request: `enforce_percent` lets some of them be observed only. */
+/** How a rule weighs in this request: `enforce_percent` lets some of them be observed only. Quotas deny together: see {@link drawForQuotas}. */
 function weightOfRule(rule: Rule, quota: boolean, wallMicros: number, draw: Draw): Enforcement {
   if (rule.candidate) return 'candidate';
   const weight = weightOf(rule.phase, rule.shadowMode, quota, wallMicros);
-  if (rule.enforcePercent === 100 || weight === 'observe') return weight;
+  if (rule.enforcePercent === 100 || weight !== 'enforce') return weight;
   return draw.percent() < rule.enforcePercent ? weight : 'observe';
 }
 
@@ -253,6 +253,20 @@ export function isPassingQuota({ takes, unlimited }: Decision, quotaMode: boolea
   return takes.length === 0 ? quotaMode && !unlimited : takes.every(({ quota, shadow }) => quota && shadow);
 }
 
+/**
+ * `enforce_percent` of quotas: they deny only together, so the draw is held against the highest of them, and none is left out alone. Or a quota with
+ * room would, unless drawn, let the others deny.
+ */
+function drawForQuotas(decisions: readonly Decision[], draw: Draw): void {
+  const quotas = decisions.flatMap(({ takes }) => takes.filter(({ weight }) => weight === 'quota'));
+  const percent = Math.max(...quotas.map(({ rule }) => rule?.enforcePercent ?? 100));
+  if (quotas.length === 0 || percent === 100 || draw.percent() < percent) return;
+  for (const take of quotas) {
+    take.weight = 'observe';
+    take.enforcement = 'observe';
+  }
+}
+
 /** Beside a quota that always passes the others deny nothing, and the store need not know of them. */
 function applyPassingQuotas(decisions: readonly Decision[], quotaMode: boolean): void {
   if (!decisions.some((decision) => isPassingQuota(decision, quotaMode))) return;
@@ -287,7 +301,10 @@ export function plan(
     decisions[i] = decision;
   }
   if (replaces) applyReplaces(decisions);
-  if (quotas) applyPassingQuotas(decisions, options.quotaMode);
+  if (quotas) {
+    drawForQuotas(decisions, asked.draw);
+    applyPassingQuotas(decisions, options.quotaMode);
+  }
   return decisions;
 }
 

@@ -2,11 +2,11 @@ import type { DescriptorStatus, HeaderValue } from '../codec/messages.js';
 import type { DomainPolicy } from '../config/policy.js';
 import type { TakeOutcome } from '../limiter/bucket-store.js';
 import { reportedLimit } from '../limiter/rate.js';
-import type { ResponseHeaders } from '../limiter/rule.js';
 import type { AnswerOptions } from './answer-options.js';
-import { type Denial, rankIn, tightestOf } from './denial.js';
+import { type Described, retryAfterSeconds, waitSeconds } from './described.js';
 import { limitHeadersOf } from './limit-headers.js';
 import type { Decision, PlannedTake } from './plan.js';
+import { draft03Limit, familiesOf, quotaFields } from './quota-policy.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 export const NO_HEADERS: readonly HeaderValue[] = [];
@@ -18,46 +18,6 @@ export const NO_HEADERS: readonly HeaderValue[] = [];
 function resetSecond(take: PlannedTake, outcome: TakeOutcome, wallMicros: number): number {
   const seconds = (wallMicros + outcome.waitMicros) / MICROS_PER_SECOND;
   return take.rate.kind === 'window' ? Math.round(seconds) : Math.ceil(seconds);
-}
-
-/** Every take of a request, candidates apart. */
-function liveTakes(decisions: readonly Decision[]): readonly PlannedTake[] {
-  const [only] = decisions;
-  if (only !== undefined && decisions.length === 1) return only.takes;
-  return decisions.flatMap(({ takes }) => takes);
-}
-
-/** The headers of DESIGN section 6 for one request. `wallMicros` is the time of the answer. */
-function headersOf(
-  decisions: readonly Decision[],
-  denial: Denial,
-  wanted: ResponseHeaders,
-  shadowMode: boolean,
-  wallMicros: number,
-): readonly HeaderValue[] {
-  const takes = liveTakes(decisions);
-  const rankOf = rankIn(denial);
-  const described = tightestOf(takes, rankOf);
-  if (described === undefined) return NO_HEADERS;
-  const { take, outcome } = described;
-  const denied = (denial.enforce || denial.quota) && !shadowMode;
-  const headers: HeaderValue[] = wanted.xRateLimit
-    ? [
-        { key: 'x-ratelimit-limit', value: String(reportedLimit(take.rate)) },
-        { key: 'x-ratelimit-remaining', value: String(outcome.remaining) },
-        { key: 'x-ratelimit-reset', value: secondText(resetSecond(take, outcome, wallMicros)) },
-      ]
-    : [];
-  if (wanted.xRateLimit && (denied || shadowMode || takes.some(isObserved))) {
-    // The most telling one denies, or would, if any does.
-    const wouldBeThrottled = rankOf(take, outcome) > 0;
-    headers.push({ key: 'x-ratelimit-will-be-throttled', value: wouldBeThrottled ? 'true' : 'false' });
-  }
-  if (wanted.retryAfter && denied) {
-    const seconds = Math.max(1, Math.ceil(outcome.waitMicros / MICROS_PER_SECOND));
-    headers.push({ key: 'retry-after', value: String(seconds) });
-  }
-  return headers;
 }
 
 /** Whether a denial of the rule would be answered as in the monitoring phase, at least at times. */
@@ -77,21 +37,65 @@ function secondText(second: number): string {
   return latestSecondText;
 }
 
-/** The headers to add to the response, by the file's `response_headers`, else the environment's settings. */
+/** The family `x-ratelimit`, DESIGN section 6. */
+function addXRateLimit(
+  headers: HeaderValue[],
+  { take, outcome, rank, takes }: Described,
+  options: AnswerOptions,
+  denied: boolean,
+  wallMicros: number,
+): void {
+  if (!options.envoyAdds.xRateLimit) {
+    headers.push(
+      { key: 'x-ratelimit-limit', value: String(reportedLimit(take.rate)) },
+      { key: 'x-ratelimit-remaining', value: String(outcome.remaining) },
+      { key: 'x-ratelimit-reset', value: secondText(resetSecond(take, outcome, wallMicros)) },
+    );
+  }
+  if (denied || options.shadowMode || takes.some(isObserved)) {
+    // The most telling one denies, or would, if any does.
+    headers.push({ key: 'x-ratelimit-will-be-throttled', value: rank > 0 ? 'true' : 'false' });
+  }
+}
+
+/**
+ * The headers to add to the response: the families that the rule described asks for, else the file; where neither says, those of the environment.
+ * The family `ratelimit` lists every limit whose rule asks for it. `wallMicros` is the time of the answer.
+ */
 export function responseHeaders(
   policy: DomainPolicy,
   decisions: readonly Decision[],
   statuses: readonly DescriptorStatus[],
-  denial: Denial,
+  described: Described | undefined,
   options: AnswerOptions,
+  denied: boolean,
   wallMicros: number,
 ): readonly HeaderValue[] {
-  const wanted = policy.responseHeaders;
-  if (wanted === undefined) {
-    return options.limitHeaders === undefined
-      ? NO_HEADERS
-      : limitHeadersOf(decisions, statuses, options.limitHeaders);
+  const ofFile = policy.responseHeaders;
+  const wanted = described === undefined ? ofFile : familiesOf(described.take, ofFile);
+  if (wanted === undefined && options.limitHeaders !== undefined) {
+    return limitHeadersOf(decisions, statuses, options.limitHeaders);
   }
-  if (!(wanted.xRateLimit || wanted.retryAfter)) return NO_HEADERS;
-  return headersOf(decisions, denial, wanted, options.shadowMode, wallMicros);
+  if (described === undefined) return NO_HEADERS;
+  const { outcome } = described;
+  const headers: HeaderValue[] = [];
+  if (wanted?.xRateLimit === true) addXRateLimit(headers, described, options, denied, wallMicros);
+  if (wanted?.rateLimitDraft03 === true) {
+    headers.push(
+      { key: 'ratelimit-limit', value: draft03Limit(described, ofFile, wallMicros) },
+      { key: 'ratelimit-remaining', value: String(outcome.remaining) },
+      { key: 'ratelimit-reset', value: String(denied ? retryAfterSeconds(outcome) : waitSeconds(outcome)) },
+    );
+  }
+  const fields = quotaFields(described, ofFile, wallMicros);
+  if (fields !== undefined) {
+    headers.push(
+      { key: 'ratelimit-policy', value: fields.policies },
+      { key: 'ratelimit', value: fields.quotas },
+    );
+  }
+  if (wanted?.retryAfter === true && denied && !options.envoyAdds.retryAfter) {
+    headers.push({ key: 'retry-after', value: String(retryAfterSeconds(outcome)) });
+  }
+  return headers;
 }

@@ -64,6 +64,10 @@ const WAY_BACK_MAX_MICROS = 50_000;
 const WAY_BACK_LEAST_MICROS = 5000;
 const WAY_BACK_LEAST_SHARE = 0.4;
 
+function codeName(overLimit: boolean): 'OK' | 'OVER_LIMIT' {
+  return overLimit ? 'OVER_LIMIT' : 'OK';
+}
+
 function wayBackMicros(patienceMicros: number): number {
   const least = Math.min(WAY_BACK_LEAST_MICROS, patienceMicros * WAY_BACK_LEAST_SHARE);
   return Math.min(Math.max(patienceMicros * WAY_BACK_SHARE, least), WAY_BACK_MAX_MICROS);
@@ -199,7 +203,7 @@ export class ShouldRateLimit {
     const logs = observer.logsDecisions();
     for (let index = 0; index < decisions.length; index++) {
       const decision = decisions[index] as Decision;
-      const { match, takes } = decision;
+      const { match, takes, candidate } = decision;
       this.#count(policy, decision);
       // A quota that is over beside one that is not says OVER_LIMIT of itself, but lets the request pass.
       const overLimit =
@@ -209,8 +213,16 @@ export class ShouldRateLimit {
         const limited = outcome?.limited === true;
         const denied = overLimit && limited && weight !== 'observe';
         observer.decided(policy.domain, label, denied, limited && !denied);
+        if (outcome !== undefined && outcome.forgiven > 0) {
+          observer.forgiven(policy.domain, label, outcome.forgiven);
+        }
       }
-      const unlimited = takes.length === 0 ? (match.rules[0]?.path ?? '') : '';
+      const candidateOver = candidate?.outcome?.limited;
+      if (candidateOver !== undefined) {
+        observer.candidate(policy.domain, (candidate as PlannedTake).label, overLimit, candidateOver);
+      }
+      const first = takes.length === 0 ? match.rules[0] : undefined;
+      const unlimited = first === undefined || first.candidate ? '' : first.path;
       if (unlimited !== '') observer.decided(policy.domain, unlimited, false, false);
       else if (takes.length === 0) observer.unmatched(policy.domain, match.entries);
       if (logs) {
@@ -219,8 +231,9 @@ export class ShouldRateLimit {
           domain: policy.domain,
           entries: redactEntries(match.entries, policy.secretKeys),
           rule: shown?.take.label ?? takes[0]?.label ?? unlimited,
-          code: overLimit ? 'OVER_LIMIT' : 'OK',
+          code: codeName(overLimit),
           remaining: shown?.outcome.remaining,
+          candidate: candidateOver === undefined ? undefined : codeName(candidateOver),
           micros: clock.monotonicMicros() - startMicros,
         });
       }
@@ -248,6 +261,7 @@ export class ShouldRateLimit {
         rule: '',
         code: 'OK',
         remaining: undefined,
+        candidate: undefined,
         micros: clock.monotonicMicros() - startMicros,
       });
     }

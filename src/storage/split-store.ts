@@ -43,6 +43,9 @@ interface Verdict {
  *   make, follow when it is known to pass; where a request takes and refunds in one and the same window of a second, it takes first.
  * - With `countDeniedHits` off they are only looked at first, and counted once the main store let the request pass. Between the two steps
  *   others may use up a window: such a request is denied, but what it took from the main store stays taken.
+ * - Candidates count and give back whatever comes of the request, so they are asked in the first step only.
+ *
+ * Windows with debt, which a denied request does not touch, belong to the main store whatever their length.
  *
  * An error of either store is the request's; what was counted or taken before it stays so.
  */
@@ -75,7 +78,7 @@ export class SplitStore implements BucketStore {
 
     // A denied request counts nothing where denied hits do not count; else refunds are looked at only.
     const early = countDeniedHits
-      ? seconds.map((item) => (item.refund ? { ...item, hits: 0 } : item))
+      ? seconds.map((item) => (item.refund && !isCandidate(item) ? { ...item, hits: 0 } : item))
       : [...seconds, neverFits(seconds[0] as TakeItem)];
     const found = await perSecond.take(early, deadline);
     if (found instanceof StorageError) return found;
@@ -87,25 +90,27 @@ export class SplitStore implements BucketStore {
     if (decided instanceof StorageError) return decided;
     if (verdict.denies || denies(asked, decided)) return merged(items, found, decided);
 
-    if (!countDeniedHits) {
-      const quotaLeft = verdictOf(asked, decided, []).quotaLeft;
-      const counted = await perSecond.take(quotaLeft ? seconds.map(observed) : seconds, deadline);
-      return counted instanceof StorageError ? counted : merged(items, counted, decided);
+    const isLate = (item: TakeItem): boolean => !isCandidate(item) && (!countDeniedHits || item.refund);
+    const late = seconds.filter(isLate);
+    if (late.length === 0 || (countDeniedHits && late.every(({ hits }) => hits === 0))) {
+      return merged(items, found, decided);
     }
-    const refunds = seconds.filter(({ refund }) => refund);
-    if (refunds.every(({ hits }) => hits === 0)) return merged(items, found, decided);
-    const refunded = await perSecond.take(refunds, deadline);
-    if (refunded instanceof StorageError) return refunded;
+    const quotaLeft = verdictOf(asked, decided, []).quotaLeft;
+    const counted = await perSecond.take(quotaLeft ? late.map(observed) : late, deadline);
+    if (counted instanceof StorageError) return counted;
     let at = 0;
-    const after = seconds.map((item, i) =>
-      item.refund ? (refunded[at++] as TakeOutcome) : (found[i] as TakeOutcome),
-    );
+    const after = seconds.map((item, i) => (isLate(item) ? counted[at++] : found[i]) as TakeOutcome);
     return merged(items, after, decided);
   }
 }
 
+/** Windows of one second; those of several are of weir's own format, and lie with the others. */
 function isPerSecond({ rate }: TakeItem): boolean {
-  return rate.kind === 'window' && rate.unit === 'second';
+  return rate.kind === 'window' && rate.unit === 'second' && rate.multiplier === 1 && rate.maxDebt === 0;
+}
+
+function isCandidate({ enforcement }: TakeItem): boolean {
+  return enforcement === 'candidate';
 }
 
 /** An item that denies its request, on the Redis Cluster slot of `beside`. */

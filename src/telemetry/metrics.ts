@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client';
 import type { Entry, StoreFailurePolicy } from '../limiter/rule.js';
 import { BoundedCounters, SeriesLimit } from './bounded-counters.js';
+import { CandidateCounts } from './candidate-counts.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { FamilyRegistry } from './family-registry.js';
 import { ReferenceStats } from './reference/reference-stats.js';
@@ -50,6 +51,7 @@ export interface MetricsOptions {
 const OK = 0;
 const OVER_LIMIT = 1;
 const WOULD_BE_THROTTLED = 2;
+const FORGIVEN = 3;
 
 /**
  * Everything `/metrics` shows. Decisions are counted in plain numbers and handed to prom-client when it is asked, so that a
@@ -69,6 +71,7 @@ export class Metrics {
   readonly #byRule: SeriesLimit;
   readonly #byCaller: SeriesLimit;
   readonly #decisions: BoundedCounters;
+  readonly #candidates: CandidateCounts;
   readonly #unmatched: BoundedCounters;
   readonly #unknownDomains: BoundedCounters;
   readonly #storeSeconds: Histogram;
@@ -87,7 +90,8 @@ export class Metrics {
     // Two budgets: what callers make up must not push real rules out.
     this.#byRule = new SeriesLimit(options.maxSeries);
     this.#byCaller = new SeriesLimit(options.maxSeries);
-    this.#decisions = new BoundedCounters(this.#byRule, 3);
+    this.#decisions = new BoundedCounters(this.#byRule, 4);
+    this.#candidates = new CandidateCounts(this.#byRule, this.registry);
     this.#unmatched = new BoundedCounters(this.#byCaller, 1);
     this.#unknownDomains = new BoundedCounters(this.#byCaller, 1);
     // And two of their own for the reference's names, which are more than one for a rule.
@@ -159,6 +163,17 @@ export class Metrics {
     const code = overLimit ? OVER_LIMIT : OK;
     values[code] = (values[code] as number) + 1;
     if (wouldBeThrottled) values[WOULD_BE_THROTTLED] = (values[WOULD_BE_THROTTLED] as number) + 1;
+  }
+
+  /** A candidate saw what was answered `live`. */
+  candidate(domain: string, rule: string, live: boolean, candidate: boolean): void {
+    this.#candidates.decided(domain, rule, live, candidate);
+  }
+
+  /** Hits of a charge went past the `max_debt` of a rule. */
+  forgiven(domain: string, rule: string, hits: number): void {
+    const values = this.#decisions.series(domain, rule);
+    values[FORGIVEN] = (values[FORGIVEN] as number) + hits;
   }
 
   unmatched(domain: string, entries: readonly Entry[]): void {
@@ -263,13 +278,26 @@ export class Metrics {
     });
     new Counter({
       name: 'weir_would_be_throttled_total',
-      help: 'Descriptors that did not fit but passed: monitoring, grace period, shadow mode, quota mode.',
+      help: 'Descriptors that did not fit but passed: monitoring, grace period, shadow mode, quota mode, enforce_percent.',
       labelNames: ['domain', 'rule'],
       registers,
       collect() {
         this.reset();
         for (const [domain, rule, values] of decisions.entries()) {
           this.inc({ domain, rule }, values[WOULD_BE_THROTTLED] ?? 0);
+        }
+      },
+    });
+    new Counter({
+      name: 'weir_debt_forgiven_total',
+      help: 'Hits of charges that went past max_debt, so that nobody pays for them, by domain and rule.',
+      labelNames: ['domain', 'rule'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [domain, rule, values] of decisions.entries()) {
+          const forgiven = values[FORGIVEN] ?? 0;
+          if (forgiven > 0) this.inc({ domain, rule }, forgiven);
         }
       },
     });

@@ -33,7 +33,7 @@ test.each(TAKE_VECTORS)('decide: $name', ({ nowMicros, before, items, outcomes, 
   const denied = decide(items, buckets, nowMicros, nowMicros, countDeniedHits ?? true, steps);
   expect(denied).toBe(outcomes.some(({ limited }, i) => limited && items[i]!.enforcement === 'enforce'));
   const found = items.map((item, i) =>
-    outcome(item, steps.limited[i]!, steps.whole[i]!, steps.part[i]!, nowMicros),
+    outcome(item, steps.limited[i]!, steps.whole[i]!, steps.part[i]!, nowMicros, steps.forgiven[i]!),
   );
   expect(found).toMatchObject(outcomes);
   for (const [key, bucket] of byKey) {

@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TakeItem } from '../../src/limiter/bucket-store.js';
-import { type Rate, tokenBucketRate, UNIT_MICROS, windowRate } from '../../src/limiter/rate.js';
+import {
+  type TokenBucketRate,
+  tokenBucketRate,
+  UNIT_MICROS,
+  type WindowRate,
+  windowRate,
+} from '../../src/limiter/rate.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { AWKWARD_RATES, arbitraryHits, arbitraryRate, arbitrarySpan } from '../support/arbitrary-takes.js';
 import { takeItem } from '../support/take-items.js';
@@ -15,10 +21,58 @@ const WINDOW_KEYS = ['w', 'x'];
 /** Sequences so far: each has keys of its own. */
 let run = 0;
 
+/** Small enough that runs of hits get into every corner of debt and out of it. */
+const OWING_BUCKETS: readonly TokenBucketRate[] = [
+  tokenBucketRate(5, 1, UNIT_MICROS.second, 5),
+  tokenBucketRate(10, 3, UNIT_MICROS.second, 2),
+  tokenBucketRate(3, 7, UNIT_MICROS.minute, 100),
+  tokenBucketRate(0xffff_ffff, 0xffff_fffb, 1_000, 0xffff_ffff),
+];
+const TIME_ZONES = ['UTC', 'Europe/Berlin', 'America/Havana', 'Australia/Lord_Howe'];
+
+/** The windows of a key: what may change from request to request is the limit, the debt, and the length. */
+function arbitraryWindow(): fc.Arbitrary<WindowRate> {
+  const limit = fc.constantFrom(0, 1, 7, 0xffff_ffff);
+  const debt = fc.constantFrom(0, 0, 1, 5, 0xffff_ffff);
+  const plain = fc.tuple(
+    fc.constantFrom('second' as const, 'minute' as const, 'week' as const),
+    limit,
+    debt,
+    fc.constantFrom(1, 1, 5),
+  );
+  const calendar = fc.tuple(
+    fc.constantFrom('day' as const, 'week' as const, 'month' as const, 'year' as const),
+    limit,
+    debt,
+    fc.constantFrom(...TIME_ZONES),
+  );
+  const owed = (most: number, wanted: number): number => Math.min(most, wanted);
+  return fc.oneof(
+    plain.map(([unit, most, wanted, multiplier]) =>
+      windowRate(unit, most, { multiplier, maxDebt: owed(most, wanted) }),
+    ),
+    calendar.map(([unit, most, wanted, timeZone]) =>
+      windowRate(unit, most, { timeZone, maxDebt: owed(most, wanted) }),
+    ),
+  );
+}
+
+/** A candidate's bucket has a name of its own. */
+function named({ key, ...rest }: TakeItem): TakeItem {
+  const own = rest.enforcement === 'candidate' ? `${key}~c` : key;
+  return { ...rest, key: own, tagLength: own.length };
+}
+
 /** Items over few keys, so that they meet; each key keeps its kind, its limit may change from request to request. */
 function arbitraryItem(): fc.Arbitrary<TakeItem> {
-  const options = { refund: fc.boolean(), enforcement: fc.constantFrom('enforce', 'observe', 'quota') };
-  const few = fc.oneof(fc.constantFrom(...AWKWARD_RATES, tokenBucketRate(5, 1, 1_000_000)), arbitraryRate());
+  const options = {
+    refund: fc.boolean(),
+    enforcement: fc.constantFrom('enforce', 'observe', 'quota', 'candidate'),
+  };
+  const few = fc.oneof(
+    fc.constantFrom(...AWKWARD_RATES, ...OWING_BUCKETS, tokenBucketRate(5, 1, 1_000_000)),
+    arbitraryRate(),
+  );
   const tokens = few.chain((rate) =>
     fc
       .record({ key: fc.constantFrom(...TOKEN_KEYS), hits: arbitraryHits(rate), ...options })
@@ -27,15 +81,12 @@ function arbitraryItem(): fc.Arbitrary<TakeItem> {
   const windows = fc
     .record({
       key: fc.constantFrom(...WINDOW_KEYS),
-      unit: fc.constantFrom('second' as const, 'minute' as const, 'week' as const),
-      limit: fc.constantFrom(0, 1, 7, 0xffff_ffff),
+      rate: arbitraryWindow(),
       hits: fc.oneof(fc.integer({ min: 0, max: 9 }), fc.constant(Number.MAX_SAFE_INTEGER)),
       ...options,
     })
-    .map(({ key, unit, limit, ...rest }) =>
-      takeItem(key, windowRate(unit, limit) as Rate, rest as Partial<TakeItem>),
-    );
-  return fc.oneof({ arbitrary: tokens, weight: 3 }, { arbitrary: windows, weight: 1 });
+    .map(({ key, rate, ...rest }) => takeItem(key, rate, rest as Partial<TakeItem>));
+  return fc.oneof({ arbitrary: tokens, weight: 3 }, { arbitrary: windows, weight: 2 }).map(named);
 }
 
 /** Requests of one item that ask the same, so that they travel together, among others on the same few buckets. */
@@ -57,7 +108,11 @@ const crowd = fc
   });
 
 const turn = fc.record({
-  wait: fc.oneof(arbitrarySpan(AWKWARD_RATES[1]!), fc.integer({ min: 0, max: UNIT_MICROS.minute })),
+  wait: fc.oneof(
+    arbitrarySpan(AWKWARD_RATES[1]!),
+    fc.integer({ min: 0, max: UNIT_MICROS.minute }),
+    fc.integer({ min: 0, max: 10 * UNIT_MICROS.day }),
+  ),
   // Requests of one turn travel in one call.
   requests: fc.oneof(
     fc.array(fc.array(arbitraryItem(), { minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 4 }),
@@ -80,11 +135,11 @@ describe('take.lua', () => {
           const memory = new MemoryStore({ clock: bench.clock, countDeniedHits });
           for (const { wait, requests } of turns) {
             bench.clock.advance(wait);
-            const named = requests.map((items) =>
+            const asked = requests.map((items) =>
               items.map((item) => ({ ...item, key: `${run}${item.key}` })),
             );
-            const expected = named.map((items) => memory.take(items));
-            expect(await Promise.all(named.map((items) => takeFrom(redis, ...items)))).toEqual(expected);
+            const expected = asked.map((items) => memory.take(items));
+            expect(await Promise.all(asked.map((items) => takeFrom(redis, ...items)))).toEqual(expected);
           }
         }),
         { numRuns: 120 },

@@ -34,6 +34,13 @@ export class RecordingObserver implements DecisionObserver {
   decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void {
     this.told.push(`${domain} ${rule} ${overLimit ? 'OVER_LIMIT' : 'OK'}${wouldBeThrottled ? ' would' : ''}`);
   }
+  candidate(domain: string, rule: string, live: boolean, candidate: boolean): void {
+    const code = (over: boolean) => (over ? 'OVER_LIMIT' : 'OK');
+    this.told.push(`${domain} ${rule} live ${code(live)} candidate ${code(candidate)}`);
+  }
+  forgiven(domain: string, rule: string, hits: number): void {
+    this.told.push(`${domain} ${rule} forgiven ${hits}`);
+  }
   counted(
     stat: string,
     fromCaller: boolean,
@@ -71,6 +78,8 @@ export interface DeciderOptions {
   readonly maxDescriptors?: number;
   readonly loaded?: boolean;
   readonly answers?: Partial<AnswerOptions>;
+  /** For `enforce_percent`; Math.random when absent. */
+  readonly random?: () => number;
 }
 
 /** The service on a policy given as text, with a clock that stands still, buckets in memory, and no transport. */
@@ -81,7 +90,7 @@ export class Decider {
 
   constructor(
     policy: string,
-    { store, maxDescriptors = 10_000, loaded = true, answers }: DeciderOptions = {},
+    { store, maxDescriptors = 10_000, loaded = true, answers, random }: DeciderOptions = {},
   ) {
     const compiled = policyOf(policy);
     const memory = new MemoryStore({ clock: this.clock });
@@ -96,6 +105,7 @@ export class Decider {
       storeTimeoutMicros: 2_000_000,
       maxDescriptors,
       answers: { ...PLAIN_ANSWERS, ...answers },
+      ...(random !== undefined && { random }),
     });
   }
 

@@ -3,7 +3,8 @@ import { tokenBucketRate, windowRate } from '../../src/limiter/rate.js';
 import { HUNDRED, takeItem } from './take-items.js';
 
 /** What is written down of an outcome. */
-export type Told = Pick<TakeOutcome, 'limited' | 'remaining' | 'waitMicros' | 'used'>;
+export type Told = Pick<TakeOutcome, 'limited' | 'remaining' | 'waitMicros' | 'used'> &
+  Partial<Pick<TakeOutcome, 'forgiven'>>;
 
 /** One decision written down: what is stored before, what is asked, what is answered and stored after. */
 export interface TakeVector {
@@ -21,6 +22,9 @@ const NOW = 1_700_000_000_000_000;
 const THREE = tokenBucketRate(3, 3, 1_000_000);
 const HUGE = tokenBucketRate(0xffff_ffff, 0xffff_fffb, 86_400_000_000);
 const MINUTE = windowRate('minute', 5);
+const OWING = tokenBucketRate(100, 10, 1_000_000, 50);
+const OWING_MINUTE = windowRate('minute', 5, { maxDebt: 5 });
+const BERLIN_DAY = windowRate('day', 5, { timeZone: 'Europe/Berlin' });
 /** Start of the minute that NOW is in: 20 s before it. */
 const START = 1_699_999_980_000_000;
 const ok = (remaining: number, waitMicros: number, used: number): Told => ({
@@ -206,5 +210,103 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     items: [takeItem('w', MINUTE, { hits: 3 })],
     outcomes: [over(0, 40_000_000, 4)],
     after: { w: `w1:${START}:4:60000000` },
+  },
+  {
+    name: 'a charge past empty, on a bucket with debt',
+    nowMicros: NOW,
+    before: { a: 't1:1700000009950000:0:1' },
+    items: [takeItem('a', OWING, { hits: 30 })],
+    // Half a token was there: 100 - 0.5 + 30.
+    outcomes: [ok(0, 3_050_000, 100)],
+    after: { a: 't1:1700000012950000:0:1' },
+  },
+  {
+    name: 'a charge past the deepest debt: the rest is forgiven',
+    nowMicros: NOW,
+    before: { a: 't1:1700000012950000:0:1' },
+    items: [takeItem('a', OWING, { hits: 30 })],
+    outcomes: [{ ...ok(0, 5_100_000, 100), forgiven: 10 }],
+    after: { a: 't1:1700000015000000:0:1' },
+  },
+  {
+    name: 'a plain hit and a peek on a bucket in debt',
+    nowMicros: NOW,
+    before: { a: 't1:1700000012950000:0:1' },
+    items: [takeItem('a', OWING, { enforcement: 'observe' }), takeItem('a', OWING, { hits: 0 })],
+    outcomes: [over(0, 3_050_000, 100), over(0, 3_050_000, 100)],
+    after: { a: 't1:1700000012950000:0:1' },
+  },
+  {
+    name: 'a charge beside a limit that denies: nothing is taken',
+    nowMicros: NOW,
+    before: { b: 't1:1700000010000000:0:1' },
+    items: [takeItem('a', OWING, { hits: 30 }), takeItem('b', HUNDRED)],
+    outcomes: [ok(100, 0, 0), over(0, 100_000, 100)],
+    after: { b: 't1:1700000010000000:0:1' },
+  },
+  {
+    name: 'a window with debt: what is too much counts in the next one',
+    nowMicros: NOW,
+    before: { w: `w1:${START}:4:60000000` },
+    items: [takeItem('w', OWING_MINUTE, { hits: 3 })],
+    outcomes: [ok(0, 40_000_000, 7)],
+    after: { w: `w1:${START + 60_000_000}:2:60000000` },
+  },
+  {
+    name: 'a window with debt: more than the next one can pay is forgiven',
+    nowMicros: NOW,
+    before: { w: `w1:${START + 60_000_000}:2:60000000` },
+    items: [takeItem('w', OWING_MINUTE, { hits: 9 })],
+    outcomes: [{ ...ok(0, 40_000_000, 10), forgiven: 6 }],
+    after: { w: `w1:${START + 60_000_000}:5:60000000` },
+  },
+  {
+    name: 'a window whose debt uses up the next one, too',
+    nowMicros: NOW,
+    before: { w: `w1:${START + 60_000_000}:5:60000000` },
+    items: [takeItem('w', OWING_MINUTE)],
+    outcomes: [over(0, 100_000_000, 10)],
+    after: { w: `w1:${START + 60_000_000}:5:60000000` },
+  },
+  {
+    name: 'a window that begins with a debt',
+    nowMicros: NOW + 60_000_000,
+    before: { w: `w1:${START + 60_000_000}:4:60000000` },
+    items: [takeItem('w', OWING_MINUTE)],
+    outcomes: [ok(0, 40_000_000, 5)],
+    after: { w: `w1:${START + 60_000_000}:5:60000000` },
+  },
+  {
+    name: 'a day of a calendar: the window is that of Berlin',
+    nowMicros: NOW,
+    before: {},
+    items: [takeItem('w', BERLIN_DAY)],
+    // 14 November 2023, 23:13:20 in Berlin.
+    outcomes: [ok(4, 2_800_000_000, 1)],
+    after: { w: 'w1:1699916400000000:1:86400000000' },
+  },
+  {
+    name: 'the night clocks went back: a day of 25 hours',
+    nowMicros: 1_698_544_800_000_000,
+    before: { w: 'w1:1698530400000000:4:90000000000' },
+    items: [takeItem('w', BERLIN_DAY)],
+    outcomes: [ok(0, 75_600_000_000, 5)],
+    after: { w: 'w1:1698530400000000:5:90000000000' },
+  },
+  {
+    name: 'a candidate counts what is denied beside it',
+    nowMicros: NOW,
+    before: { a: 't1:1700000010000000:0:1' },
+    items: [takeItem('a', HUNDRED), takeItem('c', HUNDRED, { enforcement: 'candidate' })],
+    outcomes: [over(0, 100_000, 100), ok(99, 100_000, 1)],
+    after: { a: 't1:1700000010000000:0:1', c: 't1:1700000000100000:0:1' },
+  },
+  {
+    name: 'a candidate that does not fit denies nobody',
+    nowMicros: NOW,
+    before: { c: 't1:1700000010000000:0:1' },
+    items: [takeItem('a', HUNDRED), takeItem('c', HUNDRED, { enforcement: 'candidate' })],
+    outcomes: [ok(99, 100_000, 1), over(0, 100_000, 100)],
+    after: { a: 't1:1700000000100000:0:1', c: 't1:1700000010000000:0:1' },
   },
 ];

@@ -91,10 +91,11 @@ function visit(
   const keys = new Set([...parent.children()].map(({ key }) => key));
   for (const node of parent.children()) {
     const counter = `${prefix}${node.key}_${node.value === '' ? '*' : node.value}_`;
-    for (const { path, candidate } of node.rules) {
-      if (candidate) continue;
+    // The limits of a list are told apart here.
+    const live = node.rules.find(({ candidate }) => !candidate);
+    if (live !== undefined) {
       const rules = counters.get(counter);
-      const name = `${domain}: ${path}`;
+      const name = `${domain}: ${live.path}`;
       if (rules === undefined) counters.set(counter, [name]);
       else rules.push(name);
     }

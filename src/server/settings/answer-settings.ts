@@ -23,6 +23,12 @@ export const ANSWER_SETTINGS = {
     help: 'Answer with dynamic metadata: domain, descriptors, hits and the `metadata` of rules that passed.',
     reference: { default: 'false' },
   },
+  decisionMetadata: {
+    name: 'DECISION_METADATA',
+    type: 'boolean',
+    default: 'false',
+    help: 'Answer with dynamic metadata that names the rule which decided, in files that do not say `decision_metadata`.',
+  },
   limitHeaders: {
     name: 'LIMIT_RESPONSE_HEADERS_ENABLED',
     type: 'boolean',
@@ -50,6 +56,12 @@ export const ANSWER_SETTINGS = {
     default: 'RateLimit-Reset',
     help: 'Header for the seconds until the window ends, or one more token is there.',
     reference: { default: 'RateLimit-Reset' },
+  },
+  envoyAddsHeaders: {
+    name: 'ENVOY_ADDS_HEADERS',
+    type: 'string_list',
+    default: '',
+    help: 'What the Envoys in front add themselves, so that it is left to them: `x-ratelimit` (enable_x_ratelimit_headers), `retry-after` (enable_retry_after_header).',
   },
   nearLimitRatio: {
     name: 'NEAR_LIMIT_RATIO',

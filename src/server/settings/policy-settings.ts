@@ -64,6 +64,12 @@ export const POLICY_SETTINGS = {
     help: 'Files with one domain are merged. Off: such a domain is bad in all of them.',
     reference: { default: 'false' },
   },
+  defaultAlgorithm: {
+    name: 'DEFAULT_ALGORITHM',
+    type: 'algorithm',
+    default: 'fixed_window',
+    help: 'What `unit` and `requests_per_unit` mean where neither rule nor file says `algorithm`, limit overrides of callers included: `fixed_window`, or `token_bucket`, which refills at that rate.',
+  },
   forceStart: {
     name: 'FORCE_START_WITHOUT_INITIAL_CONFIG',
     type: 'boolean',

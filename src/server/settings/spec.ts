@@ -26,6 +26,7 @@ export interface SettingTypes {
   worker_scheduling: 'round-robin' | 'kernel' | 'reuse-port';
   grpc_transport: 'h2' | 'grpc-js';
   codec: 'fast' | 'reference';
+  algorithm: 'fixed_window' | 'token_bucket';
   config_type: 'FILE' | 'GRPC_XDS_SOTW';
   backend_type: '' | 'redis' | 'memcache';
   redis_socket_type: '' | 'tcp' | 'unix';

@@ -1,30 +1,22 @@
-import type { StorageError, TakeItem, TakeOutcome, TakeResult } from '../../limiter/bucket-store.js';
-import { outcome } from '../../limiter/outcome.js';
-import { forgivenTokens } from '../../limiter/rate.js';
+import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
 import type { RedisKeys } from './redis-key.js';
+import { TakeGroup } from './take-group.js';
 import { type BucketSlot, mayRun, TakeRun } from './take-run.js';
 import { Asks, encodeNumber, MAX_ENCODED } from './take-script.js';
 
-/** Work that one more request of a run is to Redis, where a bucket is 1. */
+/** Work that one more request of a run, or one more item of a group, is to Redis, where a bucket is 1. */
 const RUN_LOAD = 1 / 32;
-
-/** A request of several items, or one that cannot run: the indexes of their keys and asks, by turns. */
-interface Other {
-  readonly items: readonly TakeItem[];
-  readonly indexes: readonly number[];
-}
 
 interface PendingTake {
   readonly items: readonly TakeItem[];
   readonly deadlineMicros: number;
-  /** Absent for a request of several items, or one that cannot run. */
-  readonly run: TakeRun | undefined;
+  readonly step: TakeRun | TakeGroup;
   resolve: ((result: TakeResult) => void) | undefined;
 }
 
 /**
  * The requests of one script call, and the promises their callers hold. Requests are decided as if in the order in which they came;
- * equal ones on one bucket travel as a {@link TakeRun}.
+ * equal ones travel as a {@link TakeRun} or a {@link TakeGroup}.
  */
 export class TakeBatch {
   itemCount = 0;
@@ -41,7 +33,7 @@ export class TakeBatch {
   private readonly keys: string[] = [];
   private readonly slots = new Map<string, BucketSlot>();
   private readonly asks: Asks;
-  private readonly steps: (TakeRun | Other)[] = [];
+  private readonly steps: (TakeRun | TakeGroup)[] = [];
   private readonly countDeniedHits: boolean;
   private pending = 0;
 
@@ -67,9 +59,9 @@ export class TakeBatch {
     this.pending++;
     if (deadlineMicros < this.soonestDeadline) this.soonestDeadline = deadlineMicros;
     const first = items[0] as TakeItem;
-    const run = items.length === 1 && mayRun(first) ? this.addRun(first) : this.addOther(items);
+    const step = items.length === 1 && mayRun(first) ? this.addRun(first) : this.addGroup(items);
     return new Promise((resolve) => {
-      this.takes.push({ items, deadlineMicros, run, resolve });
+      this.takes.push({ items, deadlineMicros, step, resolve });
     });
   }
 
@@ -98,17 +90,10 @@ export class TakeBatch {
     let settled = 0;
     // The steps stand in the order of their first requests.
     for (const take of this.takes) {
-      const { run, items } = take;
-      if (run === undefined) {
-        if (take.resolve !== undefined) {
-          settled++;
-          this.settle(take, readOther(items, values, at, nowMicros));
-        }
-        at += 3 * items.length;
-        continue;
-      }
-      if (!run.started) at = run.start(values, at, nowMicros);
-      const result = [run.next(items[0] as TakeItem, nowMicros)];
+      const { step, items } = take;
+      if (!step.started) at = step.start(values, at, nowMicros);
+      const result =
+        step instanceof TakeGroup ? step.next(nowMicros) : [step.next(items[0] as TakeItem, nowMicros)];
       if (take.resolve === undefined) continue;
       settled++;
       this.settle(take, result);
@@ -139,8 +124,8 @@ export class TakeBatch {
 
   private addRun(item: TakeItem): TakeRun {
     const slot = this.slotOf(item);
-    const open = slot.run;
-    if (open?.accepts(item) && open.count < MAX_ENCODED) {
+    const open = slot.last;
+    if (open instanceof TakeRun && open.accepts(item) && open.count < MAX_ENCODED) {
       open.count++;
       this.load += RUN_LOAD;
       return open;
@@ -148,30 +133,36 @@ export class TakeBatch {
     // How a single item weighs in its request makes no difference to the bucket.
     const ask = this.asks.indexOf(item.rate, item.hits, false, 'enforce');
     const run = new TakeRun(item, slot, ask, this.countDeniedHits);
-    slot.run = run;
+    touch(slot, run);
     this.steps.push(run);
-    slot.steps++;
     this.load++;
     return run;
   }
 
-  private addOther(items: readonly TakeItem[]): undefined {
+  private addGroup(items: readonly TakeItem[]): TakeGroup {
+    const { last } = this.slotOf(items[0] as TakeItem);
+    if (last instanceof TakeGroup && last.accepts(items) && last.count < MAX_ENCODED) {
+      last.count++;
+      this.load += RUN_LOAD * items.length;
+      return last;
+    }
     const indexes: number[] = [];
+    const group = new TakeGroup(items, indexes, this.countDeniedHits);
     for (const item of items) {
       const slot = this.slotOf(item);
-      slot.run = undefined;
-      slot.steps++;
+      touch(slot, group);
       indexes.push(slot.index, this.asks.indexOf(item.rate, item.hits, item.refund, item.enforcement));
     }
-    this.steps.push({ items, indexes });
+    this.steps.push(group);
     this.load += items.length;
+    return group;
   }
 
   private slotOf(item: TakeItem): BucketSlot {
     let slot = this.slots.get(item.key);
     if (slot === undefined) {
       this.keys.push(this.names.of(item));
-      slot = { index: this.keys.length, run: undefined, steps: 0 };
+      slot = { index: this.keys.length, last: undefined, steps: 0 };
       this.slots.set(item.key, slot);
     }
     return slot;
@@ -185,20 +176,14 @@ export class TakeBatch {
         continue;
       }
       const { indexes } = step;
-      text += ZERO + encodeNumber(indexes.length / 2) + ZERO;
-      for (let i = 0; i < indexes.length; i += 2) {
-        text += encodeNumber(indexes[i] as number) + encodeNumber(indexes[i + 1] as number) + ZERO;
-      }
+      text += ZERO + encodeNumber(indexes.length / 2) + encodeNumber(step.count);
+      for (const index of indexes) text += encodeNumber(index);
     }
     return text;
   }
 
   private replyLength(): number {
-    let length = 1;
-    for (const step of this.steps) {
-      length += step instanceof TakeRun ? step.replyLength : 3 * step.items.length;
-    }
-    return length;
+    return this.steps.reduce((length, step) => length + step.replyLength, 1);
   }
 
   private settle(take: PendingTake, result: TakeResult): void {
@@ -210,25 +195,10 @@ export class TakeBatch {
 
 const ZERO = encodeNumber(0);
 
-/** What stands for a charge in the reply, plus what it took too much; see take.lua. */
-const CHARGED = 2;
-
-function forgivenOf({ rate, hits }: TakeItem, over: number): number {
-  return rate.kind === 'window' ? over : forgivenTokens(rate, hits, over);
-}
-
-function readOther(
-  items: readonly TakeItem[],
-  values: readonly number[],
-  from: number,
-  nowMicros: number,
-): TakeOutcome[] {
-  const outcomes = new Array<TakeOutcome>(items.length);
-  for (let i = 0, at = from; i < items.length; i++, at += 3) {
-    const item = items[i] as TakeItem;
-    const [found, whole, part] = [values[at] as number, values[at + 1] as number, values[at + 2] as number];
-    const forgiven = found < CHARGED ? 0 : forgivenOf(item, found - CHARGED);
-    outcomes[i] = outcome(item, found === 1, whole, part, nowMicros, forgiven);
-  }
-  return outcomes;
+/** `step` asks something of a bucket: what came before on it is closed. */
+function touch(slot: BucketSlot, step: TakeRun | TakeGroup): void {
+  const { last } = slot;
+  if (last instanceof TakeGroup && last !== step) last.open = false;
+  slot.last = step;
+  slot.steps++;
 }

@@ -2,6 +2,7 @@ import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { MAX_COUNT } from '../../limiter/decide.js';
 import { outcome } from '../../limiter/outcome.js';
 import { askedCarry, askedWhole, isCharge, windowStart } from '../../limiter/rate.js';
+import type { TakeGroup } from './take-group.js';
 
 /** Whether a request of one item may be part of a {@link TakeRun}: each of its equals must find what the one before left, less the same. */
 export function mayRun({ rate, hits, refund }: TakeItem): boolean {
@@ -13,8 +14,8 @@ export function mayRun({ rate, hits, refund }: TakeItem): boolean {
 export interface BucketSlot {
   /** Index of its key, from 1. */
   readonly index: number;
-  /** The run that the next equal request joins; absent once anything else was asked of the bucket. */
-  run: TakeRun | undefined;
+  /** What was asked of the bucket last: the next equal request joins it. */
+  last: TakeRun | TakeGroup | undefined;
   /** Steps that name it. */
   steps: number;
 }

@@ -11,15 +11,18 @@ import {
   type Rate,
 } from '../../limiter/rate.js';
 
-/** The text of take.lua and the name Redis gives it. */
+/** The text of the script and the name Redis gives it. */
 export interface Script {
   readonly text: string;
   readonly sha1: string;
 }
 
-/** Loads the script; its header documents keys, arguments and reply. Throws when the build is incomplete. */
+/** The script's parts: one text to Redis. */
+const PARTS = ['src/storage/redis/take.lua', 'src/storage/redis/take-groups.lua'];
+
+/** Loads the script; the header of its first part documents keys, arguments and reply. Throws when the build is incomplete. */
 export function loadTakeScript(): Script {
-  const text = readAsset('src/storage/redis/take.lua');
+  const text = PARTS.map(readAsset).join('');
   return { text, sha1: createHash('sha1').update(text).digest('hex') };
 }
 

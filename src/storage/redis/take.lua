@@ -1,4 +1,4 @@
--- Decides a batch of requests on token buckets and windows.
+-- Decides a batch of requests on token buckets and windows. First part of the script: arguments, states, runs; groups follow in take-groups.lua.
 --
 -- Why a script: reading the clock, reading the buckets, deciding and writing must be one step, or two servers that share
 -- this Redis would both hand out the last token. A request is decided whole or not at all, for the same reason.
@@ -10,11 +10,11 @@
 -- ARGV    1  '' to go by the clock of this Redis; a test's clock in microseconds otherwise
 --         2  the latest time, in microseconds, that the caller has seen from this Redis, or 0
 --         3  '1' if windows count the hits of denied requests, '0' if not
---         4  steps, in the order in which they are decided, nine characters each: three numbers of three characters, each character a
---            digit from 0 (code 48) to 63 (code 111) of a number to the base 64.
+--         4  steps, in the order in which they are decided: numbers of three characters, each character a digit from 0 (code 48) to 63
+--            (code 111) of a number to the base 64.
 --              key ask count   a run: `count` requests, equal and each of this one item; indexes count from 1. 0 stands for a run of one on
 --                              a bucket that no other step names
---              0 items 0       any other request; for each item a step `key ask 0` follows
+--              0 items count   a group: `count` equal requests of so many items; for each item `key ask` follows
 --         then for each ask 7 numbers, and more where `what` says so:
 --              what        0 take, 1 peek (hits 0), 2 refund (never in a run), 3 charge (never in a run); + 10 if debt follows, + 20 if a
 --                          calendar does, + 30 if both
@@ -32,9 +32,8 @@
 -- Reply   flat list of integers: the time used in microseconds, then in order
 --         for a run of one: the state found, as -1 - state if the request was limited
 --         for a longer run: how many were not limited, which are the first, then the state that the first one found
---         for each item of another request: 1 if limited else 0, or 2 + what a charge took too much (microseconds of a token bucket, hits of a
---           window); time at which the bucket is full, carry -- or start of the window, count
---         The state found is the microseconds until a token bucket is full, followed by its carry if q > 1; the count of a window.
+--         for each item of a group: the state found, as unit (0: nothing stored), time at which the bucket is full, carry -- or unit, start, count
+--         The state found of a run is the microseconds until a token bucket is full, followed by its carry if q > 1; the count of a window.
 --
 -- Value   A window in debt is kept as the next one, with the hits that are too many.
 --         t1:<time at which the bucket is full>:<carry>:<q>   w1:<start of the window>:<count>:<its length>
@@ -170,11 +169,10 @@ local function tooDeep(w, c, ask)
   return w > lowest or (w == lowest and c > ask.debtCarry)
 end
 
--- The state of a token bucket in the terms of an ask: between full (now) and empty or deepest debt (now + time to fill), in parts of 1/q. The third result
+-- A token bucket's state in the terms of an ask: between full (now) and empty or deepest debt (now + time to fill), in parts of 1/q. The third result
 -- tells that it was below that and must be stored within the bounds even if the request changes nothing, or the bucket would be
--- brought to empty at each look and stay there.
-local function read(k, ask)
-  local u, w, c = unit[k], whole[k], part[k]
+-- brought there at each look and stay.
+local function inBounds(u, w, c, ask)
   if u <= 0 then return now, 0, false end
   if u ~= ask.unit then
     if c > 0 then w = w + 1 end
@@ -247,7 +245,7 @@ end
 
 -- A run on a token bucket: requests of one item, so that nothing need be taken back.
 local function runTokens(k, ask, count)
-  local w, c, changes = read(k, ask)
+  local w, c, changes = inBounds(unit[k], whole[k], part[k], ask)
   local foundWhole, foundCarry = w, c
   local passed = 0
   local nextWhole, nextCarry = taken(w, c, ask)
@@ -268,14 +266,15 @@ local function runTokens(k, ask, count)
   end
 end
 
--- Start and count of the window that holds now; a debt is stored as hits of the next window.
-local function readWindow(k, ask)
+-- The count of the window that holds now; a debt is stored as hits of the next window.
+local function inWindow(u, w, c, ask)
   local start = ask.start
-  if unit[k] == ask.unit and whole[k] == start then return start, part[k] end
-  if ask.owing and unit[k] < 0 and whole[k] == start - ask.unit then
-    return start, math.min(ask.fill + part[k], ask.debt)
+  if u == ask.unit and w == start then
+    -- Another limit may have been in force, or denied hits counted: none of it makes a deeper debt.
+    return ask.owing and math.min(c, ask.debt) or c
   end
-  return start, 0
+  if ask.owing and u < 0 and w == start - ask.unit then return math.min(ask.fill + c, ask.debt) end
+  return 0
 end
 
 -- The count after the hits of an ask, whether they are over the limit, and whether that changes what is stored.
@@ -292,7 +291,7 @@ local function counted(count, ask, hits)
 end
 
 local function runHits(k, ask, count)
-  local start, found = readWindow(k, ask)
+  local found = inWindow(unit[k], whole[k], part[k], ask)
   local running, passed, changes = found, 0, false
   for _ = 1, count do
     local limited, differs
@@ -300,178 +299,6 @@ local function runHits(k, ask, count)
     if not limited then passed = passed + 1 end
     changes = changes or differs
   end
-  if changes then unit[k], whole[k], part[k], changed[k] = ask.unit, start, running, true end
+  if changes then unit[k], whole[k], part[k], changed[k] = ask.unit, ask.start, running, true end
   answer(count, passed, found)
 end
-
--- Other requests. Their items apply in order on the running state; what a denied request did is taken back.
-
-local dirty, savedUnit, savedWhole, savedPart = {}, {}, {}, {}
-
-local function restore(k)
-  unit[k], whole[k], part[k] = savedUnit[k], savedWhole[k], savedPart[k]
-  dirty[k] = false
-end
-
-local function readTokens(k, ask)
-  local w, c, repaired = read(k, ask)
-  unit[k], whole[k], part[k] = ask.unit, w, c
-  if repaired and not dirty[k] then
-    savedUnit[k], savedWhole[k], savedPart[k] = ask.unit, w, c
-    changed[k] = true
-  end
-end
-
-local function takeTokens(k, ask)
-  readTokens(k, ask)
-  local w, c = whole[k], part[k]
-  if ask.what == 2 then
-    if (ask.cost == 0 and ask.costCarry == 0) or (w == now and c == 0) then return false end
-    w, c = w - ask.cost, c - ask.costCarry
-    if c < 0 then w, c = w - 1, c + ask.unit end
-    if w < now then w, c = now, 0 end
-  else
-    w, c = taken(w, c, ask)
-    if overdrawn(w, c, ask) then return true end
-    if ask.what == 1 then return false end
-  end
-  whole[k], part[k], dirty[k] = w, c, true
-  return false
-end
-
--- A charge is taken down to the deepest debt; returns what went beyond.
-local function charge(k, ask)
-  if ask.unit < 0 then
-    local start, before = readWindow(k, ask)
-    local counted = math.min(ask.cost, math.max(0, ask.debt - before))
-    unit[k], whole[k], part[k], dirty[k] = ask.unit, start, before + counted, true
-    return ask.cost - counted
-  end
-  readTokens(k, ask)
-  local w, c = taken(whole[k], part[k], ask)
-  local over = 0
-  if tooDeep(w, c, ask) then
-    over = w - now - ask.debt
-    w, c = now + ask.debt, ask.debtCarry
-  end
-  whole[k], part[k], dirty[k] = w, c, true
-  return over
-end
-
--- A window in debt becomes the next one with what is too much, so that it lasts until that one ends.
-local function foldDebt(k, ask)
-  if unit[k] >= 0 or not ask.owing or part[k] <= ask.fill then return end
-  local ends = whole[k] - unit[k]
-  unit[k], whole[k], part[k] = ends - ask.nextEnds, ends, part[k] - ask.fill
-end
-
-local function countHits(k, ask, hits)
-  local start, before = readWindow(k, ask)
-  local after, limited, changes = counted(before, ask, hits)
-  unit[k], whole[k], part[k] = ask.unit, start, after
-  if changes then dirty[k] = true end
-  return limited
-end
-
-local function report(slot, limited, k)
-  reply[slot] = limited and 1 or 0
-  reply[slot + 1] = whole[k]
-  reply[slot + 2] = part[k]
-end
-
-local function decide(ks, items)
-  local enforceLimited, quotaItems, quotaLimited = false, 0, 0
-  for i = 1, #ks do
-    local k = ks[i]
-    savedUnit[k], savedWhole[k], savedPart[k] = unit[k], whole[k], part[k]
-    dirty[k] = false
-  end
-  local slot = filled + 1
-  for i = 1, #ks do
-    local k, ask = ks[i], items[i]
-    local limited, over = false, nil
-    if ask.what == 3 then over = charge(k, ask)
-    elseif ask.unit < 0 then limited = countHits(k, ask, ask.cost)
-    else limited = takeTokens(k, ask) end
-    report(slot, limited, k)
-    if over then reply[slot] = 2 + over end
-    slot = slot + 3
-    if ask.enforcement == 2 then
-      quotaItems = quotaItems + 1
-      if limited then quotaLimited = quotaLimited + 1 end
-    elseif limited and ask.enforcement == 0 then
-      enforceLimited = true
-    end
-  end
-  if enforceLimited or (quotaItems > 0 and quotaItems == quotaLimited) then
-    -- A candidate's bucket has a name of its own, so no other item names it.
-    for i = 1, #ks do
-      if items[i].enforcement ~= 3 then restore(ks[i]) end
-    end
-    slot = filled + 1
-    for i = 1, #ks do
-      local k, ask = ks[i], items[i]
-      local limited = reply[slot] == 1
-      if ask.enforcement == 3 then
-        -- It stays as it was decided.
-      elseif ask.unit < 0 then
-        -- Refunds of a denied request change nothing, and no debt grows by it; 0 hits are a look.
-        countHits(k, ask, (countDenied and ask.what ~= 2 and not ask.owing) and ask.cost or 0)
-        report(slot, limited, k)
-      elseif not limited then
-        readTokens(k, ask)
-        report(slot, false, k)
-      end
-      slot = slot + 3
-    end
-  end
-  filled = filled + 3 * #ks
-  -- An untouched bucket goes back to how it was stored: the rounding of a mere look is undone.
-  for i = 1, #ks do
-    local k = ks[i]
-    if dirty[k] then
-      foldDebt(k, items[i])
-      changed[k] = true
-    else
-      restore(k)
-    end
-  end
-end
-
-local at = 1
-while at <= #steps do
-  local a, b, c, d, e, f, g, h, i = byte(steps, at, at + 8)
-  local k, n = (a * 64 + b) * 64 + c - ZEROS, (d * 64 + e) * 64 + f - ZEROS
-  at = at + 9
-  if k > 0 then
-    local count = (g * 64 + h) * 64 + i - ZEROS
-    local ask = asks[n]
-    if count > 0 or not takeAlone(k, ask) then
-      if not unit[k] then load(k) end
-      local run = ask.unit > 0 and runTokens or runHits
-      run(k, ask, count > 0 and count or 1)
-    end
-  else
-    local ks, items = {}, {}
-    for item = 1, n do
-      a, b, c, d, e, f = byte(steps, at, at + 5)
-      k, at = (a * 64 + b) * 64 + c - ZEROS, at + 9
-      if not unit[k] then load(k) end
-      ks[item], items[item] = k, asks[(d * 64 + e) * 64 + f - ZEROS]
-    end
-    decide(ks, items)
-  end
-end
-
-for k in pairs(changed) do
-  local u, w, c = unit[k], whole[k], part[k]
-  if u < 0 and c > 0 then
-    store(k, format(WINDOW, w, c, -u), w - u, storedEnds[k])
-  elseif u > 0 and (w > now or c > 0) then
-    store(k, u == 1 and format(WHOLE_TOKENS, w) or format(TOKENS, w, c, u), w, storedEnds[k])
-  elseif values[k] then
-    call('DEL', KEYS[k])
-  end
-end
-
-return reply

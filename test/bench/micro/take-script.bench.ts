@@ -1,5 +1,5 @@
 import type { TakeItem } from '../../../src/limiter/bucket-store.js';
-import { tokenBucketRate } from '../../../src/limiter/rate.js';
+import { type Rate, tokenBucketRate } from '../../../src/limiter/rate.js';
 import { parseRedisUrl } from '../../../src/storage/redis/redis-address.js';
 import { RedisStore } from '../../../src/storage/redis/redis-store.js';
 import { startRedis } from '../../support/redis-server.js';
@@ -21,6 +21,18 @@ const RATES = {
   'whole µs a token': tokenBucketRate(4_000_000_000, 1_000_000, 1_000_000),
   'thirds of a µs': tokenBucketRate(4_000_000, 3, 1_000_000),
 };
+
+/** What a request asks: one limit, or the two of a list and a candidate. */
+const LIMITS: Readonly<Record<string, (key: string, rate: Rate) => readonly TakeItem[]>> = {
+  '': (key, rate) => [takeItem(key, rate)],
+  'two limits and a candidate, ': (key, rate) => [
+    takeItem(`${key}~5:burst`, rate),
+    takeItem(`${key}~5:daily`, DAILY),
+    takeItem(`${key}~c`, CANDIDATE, { enforcement: 'candidate' }),
+  ],
+};
+const DAILY = tokenBucketRate(4_000_000_000, 1_000_000, 1_000_000);
+const CANDIDATE = tokenBucketRate(3_000_000_000, 1_000_000, 1_000_000);
 
 type Takes = readonly (readonly TakeItem[])[];
 
@@ -72,14 +84,16 @@ async function main(filters: readonly string[], asJson: boolean): Promise<void> 
   if (!asJson) console.log(FIGURE_HEADING);
   for (const [rateName, rate] of Object.entries(RATES)) {
     for (const keys of [1000, 1]) {
-      const takes = Array.from({ length: keys }, (_, i) => [
-        takeItem(`5:bench6:tenant8:acme${1000 + i}14:resource_group10:user-chats${rateName}`, rate),
-      ]);
-      for (const size of SIZES) {
-        const name = `${rateName}, ${keys === 1 ? 'one key' : `${keys} keys`}, ${size} a turn`;
-        if (filters.length > 0 && !filters.some((part) => name.includes(part))) continue;
-        for (const figure of await measure(name, store, redis.pid, takes, size)) {
-          console.log(asJson ? JSON.stringify(figure) : formatFigure(figure));
+      for (const [limits, itemsOf] of Object.entries(LIMITS)) {
+        const takes = Array.from({ length: keys }, (_, i) =>
+          itemsOf(`5:bench6:tenant8:acme${1000 + i}14:resource_group10:user-chats${rateName}`, rate),
+        );
+        for (const size of SIZES) {
+          const name = `${rateName}, ${keys === 1 ? 'one key' : `${keys} keys`}, ${limits}${size} a turn`;
+          if (filters.length > 0 && !filters.some((part) => name.includes(part))) continue;
+          for (const figure of await measure(name, store, redis.pid, takes, size)) {
+            console.log(asJson ? JSON.stringify(figure) : formatFigure(figure));
+          }
         }
       }
     }

@@ -16,7 +16,14 @@ const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [
   ['c', tokenBucketRate(5, 3, 1_000_000)],
 ];
 
-const item: fc.Arbitrary<TakeItem> = fc
+/** Buckets of candidates, which no other item names. */
+const CANDIDATES: typeof BUCKETS = [
+  ['s~c', windowRate('second', 3)],
+  ['m~c', windowRate('minute', 3)],
+  ['b~c', tokenBucketRate(2, 1, 1_000_000)],
+];
+
+const live: fc.Arbitrary<TakeItem> = fc
   .record({
     bucket: fc.constantFrom(...BUCKETS),
     hits: fc.integer({ min: 0, max: 3 }),
@@ -24,6 +31,18 @@ const item: fc.Arbitrary<TakeItem> = fc
     enforcement: fc.constantFrom('enforce' as const, 'observe' as const, 'quota' as const, 'quota' as const),
   })
   .map(({ bucket: [key, rate], ...options }) => takeItem(key, rate, options));
+
+const candidate: fc.Arbitrary<TakeItem> = fc
+  .record({
+    bucket: fc.constantFrom(...CANDIDATES),
+    hits: fc.integer({ min: 0, max: 3 }),
+    refund: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
+  })
+  .map(({ bucket: [key, rate], ...options }) =>
+    takeItem(key, rate, { ...options, enforcement: 'candidate' }),
+  );
+
+const item = fc.oneof({ weight: 3, arbitrary: live }, { weight: 1, arbitrary: candidate });
 
 const request = fc.record({
   wait: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 700_000 })),
@@ -59,9 +78,9 @@ test.each([true, false])(
           expect(await split.take(items, Infinity)).toEqual(one.take(items));
         }
         // Nothing is left behind of how requests are denied.
-        expect(perSecond.size).toBeLessThanOrEqual(2);
-        expect(main.size).toBeLessThanOrEqual(3);
-        for (const [key, rate] of BUCKETS) {
+        expect(perSecond.size).toBeLessThanOrEqual(3);
+        expect(main.size).toBeLessThanOrEqual(5);
+        for (const [key, rate] of [...BUCKETS, ...CANDIDATES]) {
           const look = [takeItem(key, rate, { hits: 0 })];
           expect(await split.take(look, Infinity)).toEqual(one.take(look));
         }

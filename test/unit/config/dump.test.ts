@@ -73,9 +73,11 @@ describe('/rlconfig?format=json', () => {
 domain: shop
 phase: { grace_period: 2026-01-01T00:00:00Z }
 response_headers: [retry-after]
+denied_response: { body: 'no', content_type: text/html }
+decision_metadata: true
 derive: [{ entry: g, from: [path], rules: [{ path: "/a/**", value: a }] }]
 descriptors:
-  - { key: a, phase: active, metadata: { team: x }, rate_limit: { name: n, unit: day, requests_per_unit: 5, on_store_failure: deny } }
+  - { key: a, phase: active, metadata: { team: x }, rate_limit: { name: n, unit: day, requests_per_unit: 5, on_store_failure: deny, response_headers: [ratelimit, ratelimit-draft-03], denied_response: problem+json } }
   - { key: b, detailed_metric: true, shadow_mode: true, rate_limit: { replaces: [{ name: n }], token_bucket: { max_tokens: 3, fill_interval: 1500ms } } }
   - { key: c, rate_limit: { unlimited: true } }
 `);
@@ -97,7 +99,10 @@ descriptors:
           files: ['shop.yaml'],
           policy: {
             phase: { now: 'monitoring', grace_period: '2026-01-01T00:00:00.000Z' },
+            algorithm: 'fixed_window',
             response_headers: ['retry-after'],
+            denied_response: { body: 'no', content_type: 'text/html' },
+            decision_metadata: true,
             on_store_failure: 'error',
             derive: [{ step: 'g from path: 1 rules', rules: ['path=/a/** -> a'] }],
             rules: [
@@ -109,8 +114,12 @@ descriptors:
                 phase: { now: 'active' },
                 shadow_mode: false,
                 quota_mode: false,
+                enforce_percent: 100,
+                candidate: false,
                 replaces: [],
                 on_store_failure: 'deny',
+                response_headers: ['ratelimit-draft-03', 'ratelimit'],
+                denied_response: 'problem+json',
                 metadata: { team: 'x' },
                 stat_name: 'shop.a',
               },
@@ -122,8 +131,12 @@ descriptors:
                 phase: { now: 'monitoring', grace_period: '2026-01-01T00:00:00.000Z' },
                 shadow_mode: true,
                 quota_mode: false,
+                enforce_percent: 100,
+                candidate: false,
                 replaces: ['n'],
                 on_store_failure: 'error',
+                response_headers: null,
+                denied_response: null,
                 metadata: null,
                 stat_name: null,
               },

@@ -134,8 +134,11 @@ test('dump prints everything but keys and tenants of the table', () => {
 
 domain open-api (policy.yaml)
   phase: grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z)
+  algorithm: fixed_window
   response headers: x-ratelimit
   on store failure: local
+  denied: without a body
+  decision metadata: as the environment says
   derive[0]: tenant from api_key: table of 1 API keys
   derive[1]: group from method, path: 2 rules
     method=GET path=/open/{v4,v5}/user-chats -> user-chats

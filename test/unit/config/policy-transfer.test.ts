@@ -33,6 +33,8 @@ describe('policies handed to another process', () => {
     const before = policyOf(`
 domain: d
 response_headers: [x-ratelimit]
+denied_response: { body: no more, content_type: text/html }
+decision_metadata: true
 on_store_failure: local
 phase: { grace_period: 2026-01-01T00:00:00Z }
 derive:
@@ -43,7 +45,7 @@ derive:
 descriptors:
   - key: tenant
     descriptors:
-      - { key: group, value: reads, rate_limit: { name: r, unlimited: true } }
+      - { key: group, value: reads, rate_limit: { name: r, unit: day, requests_per_unit: 9, response_headers: [ratelimit], denied_response: problem+json } }
       - { key: group, value: "o*", share_threshold: true, rate_limit: { replaces: [{ name: r }], unit: second, requests_per_unit: 5 } }
   - { key: plain, value: x, phase: monitoring, rate_limit: { token_bucket: { max_tokens: 3, tokens_per_fill: 7, fill_interval: 1s } } }
 `);
@@ -62,6 +64,10 @@ descriptors:
     expect(after.rules).toEqual(before.rules);
     expect(after.match(entries('plain=x')).rules[0]).toBe(after.rules[2]);
     expect(after.responseHeaders).toEqual(before.responseHeaders);
+    expect(after.deniedResponse).toEqual({ preset: 'none', body: 'no more', contentType: 'text/html' });
+    expect(after.decisionMetadata).toBe(true);
+    expect(after.rules[0]?.responseHeaders).toMatchObject({ rateLimit: true, xRateLimit: false });
+    expect(after.rules[0]?.deniedResponse?.preset).toBe('problem+json');
     expect([...after.secretKeys]).toEqual(['api_key']);
   });
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../src/config/config-problem.js';
 import { isRefusedAtStart, loadPolicies } from '../../../src/config/load-policies.js';
+import { ALL_KEYS, NODE_KEYS, ROOT_KEYS } from '../../../src/config/policy-keys.js';
 import { TempDir } from '../../support/temp-dir.js';
 
 let dir: TempDir;
@@ -108,17 +109,17 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'an unknown key at the top',
     'domain: shop\nlimits: []\n',
-    '2:1: limits: unknown key "limits"; the keys known here are domain, phase, response_headers, on_store_failure, derive, descriptors',
+    `2:1: limits: unknown key "limits"; the keys known here are ${ROOT_KEYS.join(', ')}`,
   ],
   [
     'a key that is a number',
     'domain: shop\n0.5: x\n',
-    '2:1: [1]: unknown key; the keys known here are domain, phase, response_headers, on_store_failure, derive, descriptors',
+    `2:1: [1]: unknown key; the keys known here are ${ROOT_KEYS.join(', ')}`,
   ],
   [
     'a key that is a boolean',
     node('key: a, yes: x'),
-    '3:13: descriptors[0].yes: unknown key "yes"; the keys known here are key, value, phase, share_threshold, shadow_mode, quota_mode, detailed_metric, value_to_metric, metadata, rate_limit, descriptors',
+    `3:13: descriptors[0].yes: unknown key "yes"; the keys known here are ${NODE_KEYS.join(', ')}`,
   ],
   [
     'a list of texts',
@@ -239,7 +240,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'an unknown key below a misplaced one',
     node('key: a, unit: { size: 5 }'),
-    '3:21: descriptors[0].unit.size: unknown key "size"; the keys known here are domain, phase, response_headers, on_store_failure, derive, descriptors, key, value, share_threshold, shadow_mode, quota_mode, detailed_metric, value_to_metric, metadata, rate_limit, name, replaces, token_bucket, unit, requests_per_unit, unlimited',
+    `3:21: descriptors[0].unit.size: unknown key "size"; the keys known here are ${ALL_KEYS.join(', ')}`,
   ],
   [
     'a list of texts below a misplaced key',

@@ -47,6 +47,20 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
     { LIMIT_RESET_HEADER: 'Reset: at' },
     /^LIMIT_RESET_HEADER: "Reset: at" is no header name/,
   ],
+  [
+    'what Envoy does not add',
+    { ENVOY_ADDS_HEADERS: 'retry-after,ratelimit' },
+    /^ENVOY_ADDS_HEADERS: "ratelimit" is nothing .*; choose from x-ratelimit, retry-after$/,
+  ],
+  [
+    'a header that Envoy adds, too',
+    {
+      ENVOY_ADDS_HEADERS: 'x-ratelimit',
+      LIMIT_RESPONSE_HEADERS_ENABLED: 'true',
+      LIMIT_LIMIT_HEADER: 'X-RateLimit-Limit',
+    },
+    /^LIMIT_LIMIT_HEADER: ENVOY_ADDS_HEADERS says that Envoy adds X-RateLimit-Limit itself/,
+  ],
   ['a cluster', { ...REDIS, REDIS_TYPE: 'CLUSTER' }, /^REDIS_TYPE: .* set REDIS_TYPE=SINGLE$/],
   ['sentinels', { ...REDIS, REDIS_TYPE: 'sentinel' }, /^REDIS_TYPE:/],
   [

@@ -1,0 +1,34 @@
+import type { DomainPolicy } from '../config/policy.js';
+import { reportedLimit } from '../limiter/rate.js';
+import { fixedPhase, phaseAt } from '../limiter/rule.js';
+import { type Described, retryAfterSeconds } from './described.js';
+import type { Decision } from './plan.js';
+
+const ACTIVE = fixedPhase('active');
+
+/**
+ * The member `decision` of the dynamic metadata: the limit that headers would describe, in names and numbers of the policy; no value of the request
+ * enters it. `retry_after` is 0 unless the request is denied.
+ */
+export function decisionMetadata(
+  policy: DomainPolicy,
+  decisions: readonly Decision[],
+  { take, outcome, rank }: Described,
+  denied: boolean,
+  wallMicros: number,
+): Readonly<Record<string, unknown>> {
+  const { rule, label, name, shadow } = take;
+  const phase = rule?.phase ?? decisions.find(({ takes }) => takes.includes(take))?.match.phase ?? ACTIVE;
+  return {
+    code: denied ? 'OVER_LIMIT' : 'OK',
+    domain: policy.domain,
+    rule: label,
+    name,
+    limit: reportedLimit(take.rate),
+    remaining: outcome.remaining,
+    retry_after: denied ? retryAfterSeconds(outcome) : 0,
+    phase: phaseAt(phase, wallMicros),
+    shadow_mode: shadow,
+    would_be_throttled: rank > 0,
+  };
+}

@@ -1,0 +1,75 @@
+import type { HeaderValue } from '../codec/messages.js';
+import type { DomainPolicy } from '../config/policy.js';
+import type { DeniedResponse } from '../limiter/rule.js';
+import type { Described } from './described.js';
+import type { PlannedTake } from './plan.js';
+import { MAX_LISTED, quotaName } from './quota-policy.js';
+
+/** What a denied caller gets beside the status. */
+export interface DeniedBody {
+  readonly body: Uint8Array;
+  /** Absent: Envoy says text/plain. */
+  readonly contentType: HeaderValue | undefined;
+}
+
+const PROBLEM_TYPE = 'https://iana.org/assignments/http-problem-types#quota-exceeded';
+const PROBLEM_TITLE = 'Request cannot be satisfied as assigned quota has been exceeded';
+/** Takes with this rank deny; see Described. */
+const DENYING = 2;
+
+const encoder = new TextEncoder();
+const textBodies = new WeakMap<DeniedResponse, DeniedBody>();
+/** The contents of bodies with one violated policy, which most have, by its name. */
+const problems = new Map<string, Uint8Array>();
+/** Names are those of rules, which reloads change: past so many the oldest go. */
+const MAX_PROBLEMS = 1000;
+
+/** Names of the limits that deny, each once, in order. */
+function violatedPolicies({ take, takes, rankOf }: Described): readonly string[] {
+  const names = new Set([quotaName(take)]);
+  for (let i = 0; i < takes.length && names.size < MAX_LISTED; i++) {
+    const one = takes[i] as PlannedTake;
+    const { outcome } = one;
+    if (outcome !== undefined && rankOf(one, outcome) === DENYING) names.add(quotaName(one));
+  }
+  return [...names];
+}
+
+function problem(names: readonly string[]): Uint8Array {
+  const document = { type: PROBLEM_TYPE, title: PROBLEM_TITLE, status: 429, 'violated-policies': names };
+  return encoder.encode(JSON.stringify(document));
+}
+
+function problemOf(described: Described): Uint8Array {
+  const names = violatedPolicies(described);
+  const [only] = names;
+  if (only === undefined || names.length > 1) return problem(names);
+  let body = problems.get(only);
+  if (body === undefined) {
+    body = problem(names);
+    const [oldest] = problems.keys();
+    if (problems.size >= MAX_PROBLEMS && oldest !== undefined) problems.delete(oldest);
+    problems.set(only, body);
+  }
+  return body;
+}
+
+const PROBLEM_JSON: HeaderValue = { key: 'content-type', value: 'application/problem+json' };
+
+/** The `denied_response` of the rule described, else the file's; undefined where neither gives a body. Only for answers that deny. */
+export function deniedBody(policy: DomainPolicy, described: Described): DeniedBody | undefined {
+  const denied = described.take.rule?.deniedResponse ?? policy.deniedResponse;
+  if (denied === undefined) return undefined;
+  if (denied.preset === 'problem+json') return { body: problemOf(described), contentType: PROBLEM_JSON };
+  if (denied.body === '') return undefined;
+  let text = textBodies.get(denied);
+  if (text === undefined) {
+    const { body, contentType } = denied;
+    text = {
+      body: encoder.encode(body),
+      contentType: contentType === '' ? undefined : { key: 'content-type', value: contentType },
+    };
+    textBodies.set(denied, text);
+  }
+  return text;
+}

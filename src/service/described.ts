@@ -1,0 +1,84 @@
+import type { DomainPolicy } from '../config/policy.js';
+import type { TakeOutcome } from '../limiter/bucket-store.js';
+import type { ResponseHeaders } from '../limiter/rule.js';
+import type { AnswerOptions } from './answer-options.js';
+import { type Decided, type Denial, type Rank, rankIn, tightestOf } from './denial.js';
+import type { Decision, PlannedTake } from './plan.js';
+
+const MICROS_PER_SECOND = 1_000_000;
+
+/** The limit that headers, metadata and body describe, and what it was chosen from. */
+export interface Described extends Decided {
+  /** 2: it denies; 1: it would, were it active; 0: the request fits. */
+  readonly rank: number;
+  /** Of every take. */
+  readonly rankOf: Rank;
+  /** All takes of the request, candidates apart. */
+  readonly takes: readonly PlannedTake[];
+}
+
+/** Every take of a request, candidates apart. */
+function liveTakes(decisions: readonly Decision[]): readonly PlannedTake[] {
+  const [only] = decisions;
+  if (only !== undefined && decisions.length === 1) return only.takes;
+  return decisions.flatMap(({ takes }) => takes);
+}
+
+function asksForAny({ xRateLimit, retryAfter, rateLimitDraft03, rateLimit }: ResponseHeaders): boolean {
+  return xRateLimit || retryAfter || rateLimitDraft03 || rateLimit;
+}
+
+function ruleAsks(takes: readonly PlannedTake[], denied: boolean): boolean {
+  for (let i = 0; i < takes.length; i++) {
+    const rule = (takes[i] as PlannedTake).rule;
+    if (rule === undefined) continue;
+    if (rule.responseHeaders !== undefined || (denied && rule.deniedResponse !== undefined)) return true;
+  }
+  return false;
+}
+
+/** Whether anything is to be said of one limit; most policies say nothing, and then nothing is looked for. */
+function isAsked(
+  policy: DomainPolicy,
+  decisions: readonly Decision[],
+  options: AnswerOptions,
+  denied: boolean,
+): boolean {
+  if (policy.responseHeaders !== undefined && asksForAny(policy.responseHeaders)) return true;
+  if (policy.decisionMetadata ?? options.decisionMetadata) return true;
+  if (denied && policy.deniedResponse !== undefined) return true;
+  for (let i = 0; i < decisions.length; i++) {
+    if (ruleAsks((decisions[i] as Decision).takes, denied)) return true;
+  }
+  return false;
+}
+
+/**
+ * The limit to describe for the whole request: the denying one that passes last, else the one with the fewest tokens left. Undefined where
+ * no policy asks for it, and where no limit applied. `denied` is that of the answer.
+ */
+export function describedOf(
+  policy: DomainPolicy,
+  decisions: readonly Decision[],
+  denial: Denial,
+  options: AnswerOptions,
+  denied: boolean,
+): Described | undefined {
+  if (!isAsked(policy, decisions, options, denied)) return undefined;
+  const takes = liveTakes(decisions);
+  const rankOf = rankIn(denial);
+  const tightest = tightestOf(takes, rankOf);
+  if (tightest === undefined) return undefined;
+  const { take, outcome } = tightest;
+  return { take, outcome, rank: rankOf(take, outcome), rankOf, takes };
+}
+
+/** Whole seconds to wait after a denial, at least 1: what `retry-after` says. */
+export function retryAfterSeconds({ waitMicros }: TakeOutcome): number {
+  return Math.max(1, Math.ceil(waitMicros / MICROS_PER_SECOND));
+}
+
+/** Whole seconds until one more passes, rounded up; 0 for a full bucket. */
+export function waitSeconds({ waitMicros }: TakeOutcome): number {
+  return Math.ceil(waitMicros / MICROS_PER_SECOND);
+}

@@ -1,0 +1,191 @@
+import type { TakeOutcome } from '../limiter/bucket-store.js';
+import { type Rate, reportedLimit, windowEnd, windowStart } from '../limiter/rate.js';
+import type { ResponseHeaders, Rule } from '../limiter/rule.js';
+import { type Described, waitSeconds } from './described.js';
+import type { PlannedTake } from './plan.js';
+
+const MICROS_PER_SECOND = 1_000_000;
+
+/** Most limits that one answer lists: a request may meet thousands, and Envoy refuses long headers. */
+export const MAX_LISTED = 16;
+
+/** What the fields of the drafts say of a limit that does not change from request to request. */
+interface QuotaPolicy {
+  readonly rate: Rate;
+  readonly seconds: number;
+  /** `10;w=1`. */
+  readonly quota: string;
+  /** `"burst";q=10;w=1`. */
+  readonly item: string;
+}
+
+interface Named {
+  /** Name of the limit in fields and bodies; plain ASCII. */
+  readonly name: string;
+  /** The same as a String of structured fields (RFC 9651 section 3.3.3), quotes included. */
+  readonly quoted: string;
+  policy: QuotaPolicy | undefined;
+}
+
+/** Strings of structured fields hold visible ASCII and spaces: the UTF-8 bytes of all else are written as `%C3%A4`. */
+function asciiName(name: string): string {
+  return name.replaceAll(/[^ -~]+/g, (rest) =>
+    [...Buffer.from(rest)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join(''),
+  );
+}
+
+function named(text: string): Named {
+  const name = asciiName(text);
+  return { name, quoted: `"${name.replaceAll(/["\\]/g, '\\$&')}"`, policy: undefined };
+}
+
+/** Limit overrides come from callers, each with a rate of its own. */
+const OVERRIDE = named('override');
+const namedRules = new WeakMap<Rule, Named>();
+const pathsOfRules = new WeakMap<Rule, Named>();
+
+/** Computed once per rule, and gone with it. */
+function remembered(known: WeakMap<Rule, Named>, rule: Rule, text: string): Named {
+  let names = known.get(rule);
+  if (names === undefined) {
+    names = named(text);
+    known.set(rule, names);
+  }
+  return names;
+}
+
+function namesOf({ rule }: PlannedTake): Named {
+  if (rule === undefined) return OVERRIDE;
+  return remembered(namedRules, rule, rule.name === '' ? rule.path : rule.name);
+}
+
+/** The name of a limit in fields and bodies: the rule's name, else its path; `override` for a limit of the caller. */
+export function quotaName(take: PlannedTake): string {
+  return namesOf(take).name;
+}
+
+/** Whole seconds, rounded up: the time a bucket needs to fill, or the length of the window that holds `wallMicros`. */
+function windowSeconds(rate: Rate, wallMicros: number): number {
+  if (rate.kind === 'token_bucket') {
+    return Math.ceil((rate.fillWhole + (rate.fillCarry > 0 ? 1 : 0)) / MICROS_PER_SECOND);
+  }
+  if (rate.calendar === undefined) return rate.lengthMicros / MICROS_PER_SECOND;
+  const start = windowStart(rate, wallMicros);
+  return Math.round((windowEnd(rate, start) - start) / MICROS_PER_SECOND);
+}
+
+/** Computed once per rule, and again when a window of a calendar has another length; overrides have a rate of their own each time. */
+function policyOf(names: Named, rate: Rate, wallMicros: number): QuotaPolicy {
+  const known = names.policy;
+  const isFixed = rate.kind === 'token_bucket' || rate.calendar === undefined;
+  if (known?.rate === rate && isFixed) return known;
+  const seconds = windowSeconds(rate, wallMicros);
+  if (known?.rate === rate && known.seconds === seconds) return known;
+  const limit = reportedLimit(rate);
+  const quota = `${limit};w=${seconds}`;
+  const policy = { rate, seconds, quota, item: `${names.quoted};q=${quota}` };
+  names.policy = policy;
+  return policy;
+}
+
+/** One limit of a request as fields list it. */
+interface Listed {
+  readonly names: Named;
+  take: PlannedTake;
+  outcome: TakeOutcome;
+}
+
+/** Whether `one` leaves less room than `than`. */
+function isTighter(one: TakeOutcome, than: TakeOutcome): boolean {
+  if (one.limited !== than.limited) return one.limited;
+  return one.limited ? one.waitMicros > than.waitMicros : one.remaining < than.remaining;
+}
+
+/**
+ * The limits of a request for which `isShown` holds, in order, each name once: of two buckets of one rule the tighter. A rule whose name
+ * another has already stands with its path. At most {@link MAX_LISTED}, the described one always among them.
+ */
+function listed(described: Described, isShown: (take: PlannedTake) => boolean): readonly Listed[] {
+  const list: Listed[] = [];
+  for (let i = 0; i < described.takes.length; i++) {
+    const take = described.takes[i] as PlannedTake;
+    const { rule, outcome } = take;
+    if (outcome === undefined || !isShown(take)) continue;
+    let names = namesOf(take);
+    const known = list.find((other) => other.take.rule === rule);
+    if (known !== undefined) {
+      if (!isTighter(outcome, known.outcome)) continue;
+      known.take = take;
+      known.outcome = outcome;
+      continue;
+    }
+    if (rule !== undefined && list.some((other) => other.names.name === names.name)) {
+      names = remembered(pathsOfRules, rule, rule.path);
+    }
+    if (list.length < MAX_LISTED) list.push({ names, take, outcome });
+    else if (take === described.take) list[MAX_LISTED - 1] = { names, take, outcome };
+  }
+  return list;
+}
+
+/** The families in force for a take: those of its rule, else those of the file. */
+export function familiesOf(
+  { rule }: PlannedTake,
+  ofFile: ResponseHeaders | undefined,
+): ResponseHeaders | undefined {
+  return rule?.responseHeaders ?? ofFile;
+}
+
+/** The values of `ratelimit-policy` and `ratelimit`. */
+export interface QuotaFields {
+  readonly policies: string;
+  readonly quotas: string;
+}
+
+/** Whether a limit that applied is listed in the fields of {@link quotaFields}. */
+function isListed(take: PlannedTake, ofFile: ResponseHeaders | undefined): boolean {
+  return take.outcome !== undefined && familiesOf(take, ofFile)?.rateLimit === true;
+}
+
+/**
+ * Both fields of draft-ietf-httpapi-ratelimit-headers-11, with an item for every limit whose rule asks for them; undefined where none does.
+ * `wallMicros` says which window of a calendar it is.
+ */
+export function quotaFields(
+  described: Described,
+  ofFile: ResponseHeaders | undefined,
+  wallMicros: number,
+): QuotaFields | undefined {
+  let asked = false;
+  for (let i = 0; i < described.takes.length && !asked; i++) {
+    asked = isListed(described.takes[i] as PlannedTake, ofFile);
+  }
+  if (!asked) return undefined;
+  let policies = '';
+  let quotas = '';
+  for (const { names, take, outcome } of listed(described, (one) => isListed(one, ofFile))) {
+    const parting = policies === '' ? '' : ', ';
+    policies += parting + policyOf(names, take.rate, wallMicros).item;
+    const seconds = waitSeconds(outcome);
+    // A full bucket gets no more.
+    const until = seconds > 0 ? `;t=${seconds}` : '';
+    quotas += `${parting}${names.quoted};r=${outcome.remaining}${until}`;
+  }
+  return { policies, quotas };
+}
+
+/** The value of `ratelimit-limit` in draft-03: the limit described, then the policy of every limit whose rule asks for it. */
+export function draft03Limit(
+  described: Described,
+  ofFile: ResponseHeaders | undefined,
+  wallMicros: number,
+): string {
+  let value = String(reportedLimit(described.take.rate));
+  for (const { names, take } of listed(
+    described,
+    (one) => familiesOf(one, ofFile)?.rateLimitDraft03 === true,
+  )) {
+    value += `, ${policyOf(names, take.rate, wallMicros).quota}`;
+  }
+  return value;
+}

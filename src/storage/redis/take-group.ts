@@ -1,0 +1,98 @@
+import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
+import { decide, type Steps } from '../../limiter/decide.js';
+import { outcome } from '../../limiter/outcome.js';
+import { RunningBucket } from '../../limiter/running-bucket.js';
+
+/** Numbers of the reply for each item. */
+const NUMBERS = 3;
+/** Reused: groups are told one after the other. */
+const steps: Steps = { limited: [], forgiven: [], whole: [], part: [] };
+
+/**
+ * Equal requests of several items, or of one that is no plain take, with nothing else on their buckets between them. They go to the script as one
+ * step with a count. It answers with the states that the first one found; from these {@link next} decides each one again, by the same
+ * arithmetic.
+ */
+export class TakeGroup {
+  readonly items: readonly TakeItem[];
+  /** Indexes of the keys and asks of the call by turns, from 1. */
+  readonly indexes: readonly number[];
+  count = 1;
+  /** Whether another equal request may join: nothing else was asked of its buckets. */
+  open = true;
+  /** Whether {@link start} was called. */
+  started = false;
+  private readonly buckets: RunningBucket[] = [];
+  private readonly countDeniedHits: boolean;
+
+  /** `countDeniedHits`: whether windows count the hits of denied requests. */
+  constructor(items: readonly TakeItem[], indexes: readonly number[], countDeniedHits: boolean) {
+    this.items = items;
+    this.indexes = indexes;
+    this.countDeniedHits = countDeniedHits;
+  }
+
+  /** Whether a request asks the same of the same buckets. */
+  accepts(items: readonly TakeItem[]): boolean {
+    const own = this.items;
+    if (!this.open || own.length !== items.length) return false;
+    for (let i = 0; i < own.length; i++) if (!isEqual(own[i] as TakeItem, items[i] as TakeItem)) return false;
+    return true;
+  }
+
+  /** Numbers of the reply. */
+  get replyLength(): number {
+    return NUMBERS * this.items.length;
+  }
+
+  /** Reads the reply to this group at `at` of `values`. Returns where the next one begins. */
+  start(values: readonly number[], at: number): number {
+    this.started = true;
+    const { items, buckets } = this;
+    const byKey = new Map<string, RunningBucket>();
+    for (let i = 0; i < items.length; i++) {
+      const { key } = items[i] as TakeItem;
+      let bucket = byKey.get(key);
+      if (bucket === undefined) {
+        bucket = new RunningBucket();
+        const from = at + NUMBERS * i;
+        bucket.load(values[from] as number, values[from + 1] as number, values[from + 2] as number);
+        byKey.set(key, bucket);
+      }
+      buckets.push(bucket);
+    }
+    return at + this.replyLength;
+  }
+
+  /** Outcomes of the next request of the group. */
+  next(nowMicros: number): TakeOutcome[] {
+    const { items, buckets } = this;
+    decide(items, buckets, nowMicros, nowMicros, this.countDeniedHits, steps);
+    const outcomes = new Array<TakeOutcome>(items.length);
+    for (let i = 0; i < items.length; i++) {
+      const bucket = buckets[i] as RunningBucket;
+      // What it left is what the next one finds.
+      if (bucket.dirty) bucket.load(bucket.unit, bucket.whole, bucket.part);
+      const { limited, forgiven, whole, part } = steps;
+      outcomes[i] = outcome(
+        items[i] as TakeItem,
+        limited[i] as boolean,
+        whole[i] as number,
+        part[i] as number,
+        nowMicros,
+        forgiven[i] as number,
+      );
+    }
+    return outcomes;
+  }
+}
+
+function isEqual(one: TakeItem, other: TakeItem): boolean {
+  return (
+    one.key === other.key &&
+    one.rate === other.rate &&
+    one.hits === other.hits &&
+    one.refund === other.refund &&
+    one.enforcement === other.enforcement
+  );
+}

@@ -1,0 +1,207 @@
+-- Second part of the script; take.lua is the first, whose header says what it does.
+
+-- Groups: `count` equal requests of these items, of one or more. Items apply in order on the running state; what a denied request did is taken
+-- back. The caller, who knows the same arithmetic, tells each one's outcome from the states found.
+
+-- The state of a key while a request is decided, and whether it changed; and which items were limited.
+local nowUnit, nowWhole, nowPart, dirty, limitedAt = {}, {}, {}, {}, {}
+-- Whether the request changed what is to be stored.
+local moved
+
+local function begin(k)
+  nowUnit[k], nowWhole[k], nowPart[k], dirty[k] = unit[k], whole[k], part[k], false
+end
+
+-- Brings a key within the bounds of an ask, see inBounds.
+local function readTokens(k, ask)
+  local w, c, outside = inBounds(nowUnit[k], nowWhole[k], nowPart[k], ask)
+  nowUnit[k], nowWhole[k], nowPart[k] = ask.unit, w, c
+  if outside and not dirty[k] then
+    unit[k], whole[k], part[k], changed[k] = ask.unit, w, c, true
+    moved = true
+  end
+  return w, c
+end
+
+-- Returns whether it was limited.
+local function takeTokens(k, ask)
+  local w, c = readTokens(k, ask)
+  local what = ask.what
+  if what == 2 then
+    if (ask.cost == 0 and ask.costCarry == 0) or (w == now and c == 0) then return false end
+    w, c = w - ask.cost, c - ask.costCarry
+    if c < 0 then w, c = w - 1, c + ask.unit end
+    if w < now then w, c = now, 0 end
+  else
+    w, c = taken(w, c, ask)
+    if what == 3 then
+      if tooDeep(w, c, ask) then w, c = now + ask.debt, ask.debtCarry end
+    elseif overdrawn(w, c, ask) then
+      return true
+    elseif what == 1 then
+      return false
+    end
+  end
+  nowWhole[k], nowPart[k], dirty[k] = w, c, true
+  return false
+end
+
+local function countHits(k, ask, hits)
+  local before = inWindow(nowUnit[k], nowWhole[k], nowPart[k], ask)
+  local after, limited, changes
+  if ask.what == 3 and hits > 0 then
+    after, limited, changes = before + math.min(hits, math.max(0, ask.debt - before)), false, true
+  else
+    after, limited, changes = counted(before, ask, hits)
+  end
+  nowUnit[k], nowWhole[k], nowPart[k] = ask.unit, ask.start, after
+  if changes then dirty[k] = true end
+  return limited
+end
+
+-- A window in debt becomes the next one with what is too much, so that it lasts until that one ends.
+local function foldDebt(k, ask)
+  if not ask.owing or nowUnit[k] ~= ask.unit or nowWhole[k] ~= ask.start or nowPart[k] <= ask.fill then return end
+  local ends = ask.start - ask.unit
+  nowUnit[k], nowWhole[k], nowPart[k] = ends - ask.nextEnds, ends, nowPart[k] - ask.fill
+end
+
+-- What a denied request leaves: the hits that windows count, and candidates, whose buckets no other item names.
+local function deny(ks, items)
+  for i = 1, #ks do
+    if items[i].enforcement ~= 3 then begin(ks[i]) end
+  end
+  for i = 1, #ks do
+    local k, ask = ks[i], items[i]
+    -- Refunds of a denied request change nothing, and no debt grows by it; 0 hits are a look.
+    if ask.enforcement == 3 then
+      -- It stays as it was decided.
+    elseif ask.unit < 0 then
+      countHits(k, ask, (countDenied and ask.what ~= 2 and not ask.owing) and ask.cost or 0)
+    elseif not limitedAt[i] then
+      readTokens(k, ask)
+    end
+  end
+end
+
+-- Decides one request.
+local function decide(ks, items)
+  local enforceLimited, quotaItems, quotaLimited = false, 0, 0
+  moved = false
+  for i = 1, #ks do begin(ks[i]) end
+  for i = 1, #ks do
+    local k, ask = ks[i], items[i]
+    local limited
+    if ask.unit < 0 then limited = countHits(k, ask, ask.cost) else limited = takeTokens(k, ask) end
+    limitedAt[i] = limited
+    if ask.enforcement == 2 then
+      quotaItems = quotaItems + 1
+      if limited then quotaLimited = quotaLimited + 1 end
+    elseif limited and ask.enforcement == 0 then
+      enforceLimited = true
+    end
+  end
+  if enforceLimited or (quotaItems > 0 and quotaItems == quotaLimited) then deny(ks, items) end
+  for i = 1, #ks do
+    local k = ks[i]
+    -- The rounding of a mere look is forgotten.
+    if dirty[k] then
+      foldDebt(k, items[i])
+      unit[k], whole[k], part[k] = nowUnit[k], nowWhole[k], nowPart[k]
+      changed[k], moved = true, true
+    end
+  end
+end
+
+-- How many of `count` requests surely pass whole: those are taken at once. Only plain takes on a key each.
+local function passing(ks, items, count)
+  local seen = {}
+  for i = 1, #ks do
+    local k, ask = ks[i], items[i]
+    if ask.what ~= 0 or seen[k] then return 0 end
+    seen[k] = true
+    local room, cost
+    if ask.unit < 0 then
+      room, cost = ask.fill - inWindow(unit[k], whole[k], part[k], ask), ask.cost
+    else
+      -- A carry may run over with each of them.
+      room, cost = now + ask.fill - inBounds(unit[k], whole[k], part[k], ask), ask.cost + 1
+    end
+    count = math.min(count, floor(room / cost))
+  end
+  return count
+end
+
+local function takeAtOnce(ks, items, count)
+  for i = 1, #ks do
+    local k, ask = ks[i], items[i]
+    if ask.unit < 0 then
+      whole[k], part[k] = ask.start, inWindow(unit[k], whole[k], part[k], ask) + count * ask.cost
+    else
+      local w, c = inBounds(unit[k], whole[k], part[k], ask)
+      c = c + count * ask.costCarry
+      whole[k], part[k] = w + count * ask.cost + floor(c / ask.unit), c % ask.unit
+    end
+    unit[k], changed[k] = ask.unit, true
+  end
+end
+
+local function group(ks, items, count)
+  for i = 1, #ks do
+    local k = ks[i]
+    if not unit[k] then load(k) end
+    reply[filled + 1], reply[filled + 2], reply[filled + 3] = unit[k], whole[k], part[k]
+    filled = filled + 3
+  end
+  local left = count
+  if count > 1 then
+    local first = passing(ks, items, count)
+    if first > 0 then
+      takeAtOnce(ks, items, first)
+      left = count - first
+    end
+  end
+  -- Where one changes nothing, the next, which finds the same, does not either.
+  moved = true
+  while left > 0 and moved do
+    decide(ks, items)
+    left = left - 1
+  end
+end
+
+local at = 1
+while at <= #steps do
+  local a, b, c, d, e, f, g, h, i = byte(steps, at, at + 8)
+  local k, n = (a * 64 + b) * 64 + c - ZEROS, (d * 64 + e) * 64 + f - ZEROS
+  at = at + 9
+  if k > 0 then
+    local count = (g * 64 + h) * 64 + i - ZEROS
+    local ask = asks[n]
+    if count > 0 or not takeAlone(k, ask) then
+      if not unit[k] then load(k) end
+      local run = ask.unit > 0 and runTokens or runHits
+      run(k, ask, count > 0 and count or 1)
+    end
+  else
+    local count = (g * 64 + h) * 64 + i - ZEROS
+    local ks, items = {}, {}
+    for item = 1, n do
+      a, b, c, d, e, f = byte(steps, at, at + 5)
+      ks[item], items[item], at = (a * 64 + b) * 64 + c - ZEROS, asks[(d * 64 + e) * 64 + f - ZEROS], at + 6
+    end
+    group(ks, items, count)
+  end
+end
+
+for k in pairs(changed) do
+  local u, w, c = unit[k], whole[k], part[k]
+  if u < 0 and c > 0 then
+    store(k, format(WINDOW, w, c, -u), w - u, storedEnds[k])
+  elseif u > 0 and (w > now or c > 0) then
+    store(k, u == 1 and format(WHOLE_TOKENS, w) or format(TOKENS, w, c, u), w, storedEnds[k])
+  elseif values[k] then
+    call('DEL', KEYS[k])
+  end
+end
+
+return reply

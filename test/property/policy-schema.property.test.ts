@@ -1,0 +1,156 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { stringify } from 'yaml';
+import { formatProblem } from '../../src/config/config-problem.js';
+import { parse } from '../support/policies.js';
+import { schemaErrors } from '../support/policy-schema.js';
+
+/** Values that are good in some places and bad in others. */
+const scalar = fc.constantFrom<unknown>(
+  'a',
+  'b*',
+  '',
+  1,
+  0,
+  -1,
+  2.5,
+  true,
+  false,
+  'day',
+  'second',
+  '1s',
+  '10.0.0.0/8',
+);
+const bool = fc.boolean();
+const phase = fc.oneof(
+  fc.constantFrom<unknown>('monitoring', 'active', 'later'),
+  fc.record(
+    {
+      grace_period: fc.constant('2030-01-01T00:00:00Z'),
+      active: fc.constantFrom('2031-01-01T00:00:00Z', 'soon'),
+    },
+    { requiredKeys: [] },
+  ),
+);
+const failure = fc.constantFrom('error', 'allow', 'deny', 'local', 'panic');
+const percent = fc.constantFrom<unknown>(0, 12.5, 100, 101);
+const headers = fc.array(
+  fc.constantFrom('x-ratelimit', 'retry-after', 'ratelimit-draft-03', 'ratelimit', 'none'),
+  { maxLength: 2 },
+);
+const whole = fc.constantFrom<unknown>(0, 1, 5, 100, 2 ** 32 - 1, 2 ** 32, 1.5);
+
+/** Each key with a few of its values: which of them stand together is left to chance. */
+const rateFields = {
+  token_bucket: fc.record(
+    { max_tokens: whole, tokens_per_fill: whole, fill_interval: fc.constantFrom<unknown>('1s', '1h', 5) },
+    { requiredKeys: ['max_tokens', 'fill_interval'] },
+  ),
+  unit: fc.constantFrom('second', 'Day', 'month', 'eon'),
+  requests_per_unit: whole,
+  unit_multiplier: whole,
+  calendar: fc.constantFrom('Europe/Berlin', 'UTC', 'nowhere'),
+  algorithm: fc.constantFrom('fixed_window', 'token_bucket', 'leaky'),
+  burst: whole,
+  allow_debt: bool,
+  max_debt: whole,
+};
+const ruleFields = {
+  name: fc.constantFrom<unknown>('n', 'm', 3),
+  on_store_failure: failure,
+  response_headers: headers,
+  replaces: fc.array(fc.record({ name: fc.constantFrom('n', 'm') }), { maxLength: 1 }),
+};
+/** Some of the fields, seldom many: most of what is made up of all of them is bad. */
+function some<T>(
+  fields: Readonly<Record<string, fc.Arbitrary<T> | fc.Arbitrary<unknown>>>,
+  maxLength: number,
+): fc.Arbitrary<Record<string, unknown>> {
+  const pairs = fc.oneof(
+    ...Object.entries(fields).map(([key, value]) =>
+      fc.tuple(fc.constant(key), value as fc.Arbitrary<unknown>),
+    ),
+  );
+  return fc.array(pairs, { maxLength }).map((list) => Object.fromEntries(list));
+}
+const goodBase = fc.constantFrom<Record<string, unknown>>(
+  { unit: 'day', requests_per_unit: 5 },
+  { unit: 'hour', requests_per_unit: 5, algorithm: 'token_bucket' },
+  { token_bucket: { max_tokens: 10, fill_interval: '1s' } },
+  {},
+);
+const mixed = (fields: fc.Arbitrary<Record<string, unknown>>): fc.Arbitrary<Record<string, unknown>> =>
+  fc.tuple(goodBase, fields).map(([base, more]) => ({ ...base, ...more }));
+const rateLimit = mixed(some({ ...rateFields, ...ruleFields, unlimited: bool }, 2));
+const item = mixed(
+  some({ ...rateFields, ...ruleFields, phase, shadow_mode: bool, enforce_percent: percent }, 2),
+);
+const candidate = mixed(some(rateFields, 2));
+const nodeFields = {
+  value: scalar,
+  value_cidr: fc.constantFrom<unknown>('10.0.0.0/8', ['2001:db8::/32', '192.0.2.1'], 'x', []),
+  value_regex: fc.constantFrom<unknown>('[a-z]+', ['a', 'b'], []),
+  phase,
+  enforce_percent: percent,
+  share_threshold: bool,
+  shadow_mode: bool,
+  quota_mode: bool,
+  detailed_metric: bool,
+  metadata: fc.constantFrom<unknown>({ a: 1 }, null, 'text'),
+  rate_limit: rateLimit,
+  rate_limits: fc.array(item, { maxLength: 2 }),
+  candidate,
+};
+const node = fc
+  .tuple(fc.constantFrom<unknown>('k', 'l', 5), rateLimit, some(nodeFields, 4), bool)
+  .map(([key, limit, fields, limited]) => ({
+    key,
+    ...(limited && !('rate_limits' in fields) ? { rate_limit: limit } : {}),
+    ...fields,
+  }));
+const policy = fc
+  .tuple(
+    some(
+      {
+        phase,
+        on_store_failure: failure,
+        response_headers: headers,
+        algorithm: rateFields.algorithm,
+        enforce_percent: percent,
+        decision_metadata: bool,
+      },
+      2,
+    ),
+    node,
+  )
+  .map(([fields, only]) => ({ domain: 'd', ...fields, descriptors: [only] }));
+
+test('a policy that the loader takes without a word follows the schema', () => {
+  let good = 0;
+  fc.assert(
+    fc.property(policy, (value) => {
+      const text = stringify(value);
+      const { problems } = parse(text);
+      if (problems.errors.length + problems.warnings.length > 0) return;
+      good += 1;
+      expect([text, schemaErrors(text)]).toEqual([text, []]);
+    }),
+    { numRuns: 4000 },
+  );
+  // Otherwise it would tell little.
+  expect(good).toBeGreaterThan(200);
+});
+
+test('what follows the schema, the loader takes, but for what a schema cannot tell', () => {
+  const BEYOND =
+    /unknown key|not available yet|share_threshold|stands twice|own name|100 years|time zone|stands on this level/;
+  fc.assert(
+    fc.property(policy, (value) => {
+      const text = stringify(value);
+      fc.pre(schemaErrors(text).length === 0);
+      const errors = parse(text).problems.errors.map(formatProblem);
+      expect([text, errors.filter((error) => !BEYOND.test(error))]).toEqual([text, []]);
+    }),
+    { numRuns: 1000 },
+  );
+});

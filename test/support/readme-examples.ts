@@ -1,0 +1,128 @@
+/*
+ * The examples of README.md: a ```yaml block whose first line is `# readme: <name>` is a policy file, and the ```console blocks that follow
+ * it in the same section hold commands (`$ …`, continued by backslashes) with their answers.
+ */
+
+/** A command with the answer that README gives. Lines count from 0. */
+export interface ReadmeCommand {
+  /** Without `$ `, continued lines as they stand: text for a shell. */
+  readonly text: string;
+  readonly line: number;
+  readonly answer: readonly string[];
+  /** Line that the answer begins at. */
+  readonly answerLine: number;
+}
+
+/** A policy file with the commands that follow it. */
+export interface ReadmeExample {
+  readonly name: string;
+  readonly section: string;
+  readonly policy: string;
+  readonly line: number;
+  readonly commands: readonly ReadmeCommand[];
+}
+
+/** What a heading of README stands above, up to the next heading. */
+export interface ReadmeSection {
+  readonly chapter: string;
+  readonly title: string;
+  /** Whether something but blank lines stands in it. */
+  readonly written: boolean;
+  readonly examples: readonly ReadmeExample[];
+}
+
+interface OpenExample extends ReadmeExample {
+  readonly commands: ReadmeCommand[];
+}
+interface OpenSection {
+  readonly chapter: string;
+  readonly title: string;
+  written: boolean;
+  readonly examples: OpenExample[];
+}
+
+const EXAMPLE = /^# readme: ([\w-]+)$/;
+
+/** Finds sections and examples. Throws a sentence where a name stands twice or a block is not closed. */
+export function readmeSections(text: string): ReadmeSection[] {
+  const lines = text.split('\n');
+  const sections: OpenSection[] = [{ chapter: '', title: '', written: false, examples: [] }];
+  const names = new Set<string>();
+  let chapter = '';
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at] as string;
+    const section = sections.at(-1) as OpenSection;
+    const heading = /^(##+) (.*)$/.exec(line);
+    if (heading !== null) {
+      const [, marks, title = ''] = heading;
+      if (marks === '##') chapter = title;
+      sections.push({ chapter, title, written: false, examples: [] });
+      continue;
+    }
+    if (line.trim() !== '') section.written = true;
+    const fence = /^```(\w*)/.exec(line);
+    if (fence === null) continue;
+    const end = lines.indexOf('```', at + 1);
+    if (end === -1) throw new Error(`README.md:${at + 1}: this block is not closed`);
+    const block = lines.slice(at + 1, end);
+    const name = fence[1] === 'yaml' ? EXAMPLE.exec(block[0] ?? '')?.[1] : undefined;
+    if (name !== undefined) {
+      if (names.has(name)) throw new Error(`README.md:${at + 2}: there is another example ${name} above`);
+      names.add(name);
+      const policy = `${block.join('\n')}\n`;
+      section.examples.push({ name, section: section.title, policy, line: at, commands: [] });
+    } else if (fence[1] === 'console') {
+      section.examples.at(-1)?.commands.push(...commandsOf(block, at + 1));
+    }
+    at = end;
+  }
+  return sections;
+}
+
+/** Commands of a console block that begins at a line. */
+function commandsOf(block: readonly string[], from: number): ReadmeCommand[] {
+  const commands: ReadmeCommand[] = [];
+  for (let at = 0; at < block.length; ) {
+    const line = block[at] as string;
+    if (!line.startsWith('$ ')) throw new Error(`README.md:${from + at + 1}: no command above this answer`);
+    let next = at + 1;
+    while (block[next - 1]?.endsWith('\\')) next++;
+    const text = block.slice(at, next).join('\n').slice(2);
+    const answers = block.slice(next);
+    const until = answers.findIndex((answer) => answer.startsWith('$ '));
+    const answer = until === -1 ? answers : answers.slice(0, until);
+    commands.push({ text, line: from + at, answer, answerLine: from + next });
+    at = next + answer.length;
+  }
+  return commands;
+}
+
+/** What depends on when it was asked: the digits in the parts between the groups. */
+const TIMES: readonly RegExp[] = [
+  /("durationUntilReset": ")[\d.]+(s")/g,
+  /("key": "[^"]*(?:reset|retry-after)",\n\s*"value": ")\d+(")/gi,
+  /("key": "ratelimit",\n\s*"value": "[^\n]*?\bt=)\d+()/gi,
+  /("[^"]*(?:reset|retry)[^"]*": "?)[\d.]+()/gi,
+  /()\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|[+-]\d\d:\d\d)/g,
+];
+
+const masked = (text: string) => TIMES.reduce((rest, time) => rest.replace(time, '$1-$2'), text).split('\n');
+
+/**
+ * An answer with README's own digits wherever only the time makes a difference: it equals README's answer exactly if nothing else differs.
+ */
+export function withTimesOf(readme: readonly string[], answer: string): string[] {
+  const maskedReadme = masked(readme.join('\n'));
+  const maskedAnswer = masked(answer);
+  return answer
+    .split('\n')
+    .map((line, at) => (maskedAnswer[at] === maskedReadme[at] ? (readme[at] ?? line) : line));
+}
+
+/** README with other answers. */
+export function withAnswers(text: string, answers: ReadonlyMap<ReadmeCommand, readonly string[]>): string {
+  const lines = text.split('\n');
+  const last = [...answers].sort(([one], [other]) => other.answerLine - one.answerLine);
+  for (const [{ answer, answerLine }, now] of last) lines.splice(answerLine, answer.length, ...now);
+  return lines.join('\n');
+}

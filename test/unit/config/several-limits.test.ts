@@ -1,0 +1,322 @@
+import { describe, expect, test } from '@jest/globals';
+import { formatProblem } from '../../../src/config/config-problem.js';
+import { dump } from '../../../src/config/dump.js';
+import { dumpJson } from '../../../src/config/dump-json.js';
+import { dumpTree } from '../../../src/config/dump-tree.js';
+import { explain, renderExplanation } from '../../../src/config/explain.js';
+import { loadPolicies } from '../../../src/config/load-policies.js';
+import type { DomainPolicy, PolicySet } from '../../../src/config/policy.js';
+import { PolicyBuilder, type PolicyItem, policyItems } from '../../../src/config/policy-transfer.js';
+import { cutSlices, openSlice } from '../../../src/config/slices.js';
+import { entries, parse, policyOf } from '../../support/policies.js';
+import { TempDir } from '../../support/temp-dir.js';
+
+const POLICY = `
+domain: d
+enforce_percent: 50
+on_store_failure: local
+descriptors:
+  - key: tenant
+    shadow_mode: true
+    phase: active
+    metadata: { team: x }
+    rate_limits:
+      - { name: burst, unit: second, requests_per_unit: 10, shadow_mode: false, replaces: [{ name: plain }] }
+      - { unit: day, requests_per_unit: 250, phase: monitoring, enforce_percent: 12.5, on_store_failure: deny }
+    candidate: { name: next, token_bucket: { max_tokens: 5, fill_interval: 1s } }
+    descriptors:
+      - key: user
+        detailed_metric: true
+        rate_limits: [{ name: a, unit: hour, requests_per_unit: 1 }, { name: b, unit: day, requests_per_unit: 2 }]
+  - { key: plain, enforce_percent: 0, rate_limit: { name: plain, unit: second, requests_per_unit: 1 } }
+  - { key: watched, candidate: { unit: minute, requests_per_unit: 3 } }
+  - { key: free, rate_limit: { unlimited: true }, candidate: { unit: minute, requests_per_unit: 3 } }
+`;
+
+const setOf = (policy: DomainPolicy): PolicySet => ({
+  domains: new Map([[policy.domain, policy]]),
+  version: 'v',
+});
+const policy = policyOf(POLICY);
+const problemsOf = (text: string) => {
+  const { problems } = parse(text);
+  return [...problems.errors, ...problems.warnings].map((one) =>
+    formatProblem(one).slice('policy.yaml:'.length),
+  );
+};
+/** A descriptor with these fields, on line 2. */
+const node = (fields: string) => problemsOf(`domain: d\ndescriptors: [{ key: k, ${fields} }]\n`);
+const MINUTE = 'unit: minute, requests_per_unit: 3';
+
+describe('a list of limits', () => {
+  const { rules, keys, statNames, onStoreFailure } = policy.match(entries('tenant=acme'));
+
+  test('gives a rule for each, in file order, the candidate last', () => {
+    expect(rules.map(({ path, name, candidate }) => [path, name, candidate])).toEqual([
+      ['tenant[burst]', 'burst', false],
+      ['tenant[2]', '', false],
+      ['tenant', 'next', true],
+    ]);
+  });
+
+  test('each has what it says itself, else what the node or the file says', () => {
+    expect(rules).toMatchObject([
+      { shadowMode: false, enforcePercent: 50, onStoreFailure: 'local', replaces: ['plain'] },
+      { shadowMode: true, enforcePercent: 12.5, onStoreFailure: 'deny', replaces: [] },
+      { shadowMode: false, enforcePercent: 100, replaces: [] },
+    ]);
+    expect(rules.map(({ phase }) => phase.activeAtMicros)).toEqual([-Infinity, Infinity, -Infinity]);
+    expect(rules.map(({ metadata }) => metadata)).toEqual([{ team: 'x' }, { team: 'x' }, undefined]);
+  });
+
+  test('each has a bucket and a name in statistics of its own', () => {
+    expect(keys).toEqual(['1:d6:tenant4:acme~5:burst', '1:d6:tenant4:acme~2', '1:d6:tenant4:acme~c']);
+    expect(statNames.slice(0, 2)).toEqual(['d.tenant.burst', 'd.tenant.2']);
+    const detailed = policy.match(entries('tenant=acme', 'user=joe'));
+    expect(detailed.statNames).toEqual(['d.tenant_acme.user_joe.a', 'd.tenant_acme.user_joe.b']);
+  });
+
+  test('a limit override fails as all limits agree, else as the file says', () => {
+    expect(onStoreFailure).toBe('local');
+    const agreed = policyOf(
+      `domain: d\ndescriptors: [{ key: k, rate_limits: [{ ${MINUTE}, on_store_failure: deny }] }]`,
+    );
+    expect(agreed.match(entries('k=v')).onStoreFailure).toBe('deny');
+  });
+
+  test('goes to other threads as it is', () => {
+    const builder = new PolicyBuilder(undefined);
+    for (const slice of cutSlices(policyItems(setOf(policy)))) {
+      for (const item of openSlice<PolicyItem>(slice)) builder.add(item);
+    }
+    const after = builder.finish('v').domains.get('d') as DomainPolicy;
+    expect(after.rules).toEqual(policy.rules);
+    for (const text of ['tenant=acme', 'plain=x', 'watched=x', 'free=x']) {
+      expect(after.match(entries(text))).toEqual(policy.match(entries(text)));
+      expect(after.rules).toContain(after.match(entries(text)).rules[0]);
+    }
+  });
+
+  test('stands in the policy in file order', () => {
+    const [first] = policy.match(entries('plain=x')).rules;
+    expect(first).toMatchObject({ enforcePercent: 0, path: 'plain' });
+    expect(policy.rules.map(({ path }) => path)).toEqual([
+      'tenant[burst]',
+      'tenant[2]',
+      'tenant',
+      'tenant/user[a]',
+      'tenant/user[b]',
+      'plain',
+      'watched',
+      'free',
+      'free',
+    ]);
+  });
+});
+
+describe('what is wrong with several limits', () => {
+  test.each([
+    [
+      `rate_limit: [{ ${MINUTE} }]`,
+      '2:37: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a list; several limits on one key stand under "rate_limits"',
+    ],
+    [
+      `rate_limits: { ${MINUTE} }`,
+      '2:38: descriptors[0].rate_limits: "rate_limits" must be a list of limits; begin each item with "- "',
+    ],
+    [
+      'rate_limits: []',
+      '2:38: descriptors[0].rate_limits: a list holds 1 to 16 limits, not 0; add or remove some',
+    ],
+    [
+      `rate_limits: [${Array.from({ length: 17 }, () => `{ ${MINUTE} }`).join(', ')}]`,
+      '2:38: descriptors[0].rate_limits: a list holds 1 to 16 limits, not 17; add or remove some',
+    ],
+    [
+      `rate_limit: { ${MINUTE} }, rate_limits: [{ ${MINUTE} }]`,
+      '2:90: descriptors[0].rate_limits: "rate_limits" cannot stand beside "rate_limit"; move that limit into the list',
+    ],
+    [
+      `quota_mode: true, rate_limits: [{ ${MINUTE} }]`,
+      '2:37: descriptors[0].quota_mode: a list of limits denies if one of them is over, so it is no quota; remove "quota_mode", or write a single "rate_limit"',
+    ],
+    [
+      `rate_limits: [{ ${MINUTE}, quota_mode: true }]`,
+      '2:77: descriptors[0].rate_limits[0].quota_mode: a list denies if one of its limits is over, so none of them is a quota; remove "quota_mode"',
+    ],
+    [
+      `rate_limits: [{ ${MINUTE} }, { unlimited: true, ${MINUTE} }]`,
+      '2:81: descriptors[0].rate_limits[1].unlimited: a limit of a list cannot be unlimited; remove the item, or write rate_limit: { unlimited: true }',
+    ],
+    [
+      `rate_limits: [{ name: a, ${MINUTE} }, { name: a, ${MINUTE} }]`,
+      '2:96: descriptors[0].rate_limits[1].name: the name "a" stands twice in this list; give each limit a name of its own',
+    ],
+    [
+      `rate_limits: [{ name: "2", ${MINUTE} }]`,
+      '2:47: descriptors[0].rate_limits[0].name: the name "2" would be taken for the place of a limit; add a letter',
+    ],
+    [
+      `rate_limits: [{ name: a, ${MINUTE} }, { ${MINUTE}, replaces: [{ name: a }] }]`,
+      '2:145: descriptors[0].rate_limits[1].replaces[0].name: "a" stands in the same list, so it would never apply; remove it, or the item that replaces it',
+    ],
+    [
+      'rate_limits: [{ name: a }]',
+      '2:39: descriptors[0].rate_limits[0]: there is no limit here; give token_bucket, or unit with requests_per_unit',
+    ],
+    [
+      `rate_limits: [{ ${MINUTE}, enforce_percent: 101 }]`,
+      '2:94: descriptors[0].rate_limits[0].enforce_percent: "enforce_percent" must be a number from 0 to 100, without quotes',
+    ],
+  ])('%s', (fields, error) => {
+    expect(node(fields)).toContain(error);
+  });
+});
+
+describe('what is wrong with enforce_percent and candidate', () => {
+  test.each([
+    [
+      `rate_limit: { ${MINUTE}, enforce_percent: 5 }`,
+      '"enforce_percent" belongs on the descriptor, beside "rate_limit"',
+    ],
+    [
+      `rate_limit: { ${MINUTE}, candidate: {} }`,
+      '"candidate" belongs on the descriptor, beside "rate_limit"',
+    ],
+    [
+      `rate_limit: { ${MINUTE}, rate_limits: [] }`,
+      '"rate_limits" belongs on the descriptor, in the place of "rate_limit"',
+    ],
+    [`rate_limit: { ${MINUTE} }, enforce_percent: "5"`, 'must be a number from 0 to 100, without quotes'],
+    [`rate_limit: { ${MINUTE} }, enforce_percent: -0.1`, 'must be a number from 0 to 100, without quotes'],
+    [`rate_limit: { ${MINUTE} }, enforce_percent: .nan`, 'must be a number from 0 to 100, without quotes'],
+    [`rate_limit: { ${MINUTE} }, enforce_percent: [5]`, 'must be a number from 0 to 100, without quotes'],
+    [
+      `rate_limit: { ${MINUTE} }, enforce_percent: 010`,
+      '"010" is read as octal, 8; write the number without the leading 0',
+    ],
+    ['enforce_percent: 5', '"enforce_percent" has no effect without "rate_limit" beside it'],
+    [
+      'rate_limit: { unlimited: true }, enforce_percent: 5',
+      '"enforce_percent" has no effect, as the rule is unlimited',
+    ],
+    ['candidate: 5', '"candidate" must be a mapping, not a single value'],
+    [
+      'candidate: { unlimited: true }',
+      'a candidate is a limit to be tried; give it one, or remove the candidate',
+    ],
+    [
+      `candidate: { ${MINUTE}, shadow_mode: true }`,
+      'a candidate changes no answer, so "shadow_mode" has no meaning in it; remove the key',
+    ],
+    ['candidate: {}', 'there is no limit here; give token_bucket, or unit with requests_per_unit'],
+    [
+      `rate_limit: { ${MINUTE} }, candidate: { ${MINUTE} }`,
+      'the candidate is the limit in force, so it tells nothing; change it or remove it',
+    ],
+    [
+      `shadow_mode: true, candidate: { ${MINUTE} }`,
+      '"shadow_mode" has no effect without "rate_limit" beside it',
+    ],
+    [
+      `rate_limit: { ${MINUTE}, replaces: [{ name: c }] }, candidate: { name: c, unit: day, requests_per_unit: 3 }`,
+      'no rule of this domain has the name "c"; it replaces nothing',
+    ],
+  ])('%s', (fields, message) => {
+    expect(node(fields).filter((line) => line.includes(message))).toHaveLength(1);
+  });
+
+  test('nothing is wrong with decimals, 0 and 100, which a roll-out passes through', () => {
+    for (const percent of ['0', '0.5', '12.25', '100', '1e1']) {
+      expect(node(`rate_limit: { ${MINUTE} }, enforce_percent: ${percent}`)).toEqual([]);
+    }
+    expect(
+      node(`rate_limits: [{ ${MINUTE} }, { unit: day, requests_per_unit: 9 }], candidate: { ${MINUTE} }`),
+    ).toEqual([]);
+  });
+
+  test('a file that says another percent of its domain than one before', () => {
+    const dir = new TempDir();
+    dir.write('a.yaml', 'domain: d\nenforce_percent: 10\n');
+    dir.write('b.yaml', 'domain: d\nenforce_percent: 20\n');
+    const { errors } = loadPolicies([dir.path], { mergeDomains: true });
+    expect(errors.map(({ message }) => message)).toEqual([
+      `"enforce_percent" of this domain is another in ${dir.path}/a.yaml:2:18; let them agree, or write it once`,
+    ]);
+    dir.write('b.yaml', `domain: d\ndescriptors: [{ key: k, rate_limit: { ${MINUTE} } }]\n`);
+    const { policySet } = loadPolicies([dir.path], { mergeDomains: true });
+    expect(policySet.domains.get('d')?.rules).toMatchObject([{ enforcePercent: 10 }]);
+    dir.remove();
+  });
+});
+
+describe('is shown', () => {
+  test('by weir explain: each limit and its bucket, the candidate on a line of its own', () => {
+    const explained = explain(setOf(policy), 'd', entries('tenant=acme'), 0);
+    expect(renderExplanation(explained, 0)).toBe(`domain:     d (policy.yaml)
+descriptor: tenant=acme
+level 1:    tenant=acme
+          > tenant: a key alone takes every value
+result:     The 2 limits at tenant apply, all or nothing.
+rule:       tenant[burst]: "burst"; window: 10 per second; phase active; 50% of denials enforced; replaces "plain"; on store failure local; metadata {"team":"x"}
+phase:      active
+bucket:     1:d6:tenant4:acme~5:burst
+statistics: d.tenant.burst
+rule:       tenant[2]: window: 250 per day; phase monitoring; shadow mode; 12.5% of denials enforced; on store failure deny; metadata {"team":"x"}
+phase:      monitoring
+bucket:     1:d6:tenant4:acme~2
+statistics: d.tenant.2
+candidate:  "next"; token bucket: 5 tokens, 1 every 1s
+bucket:     1:d6:tenant4:acme~c
+`);
+  });
+
+  test('by weir explain where there is a candidate only', () => {
+    const { result, rules } = explain(setOf(policy), 'd', entries('watched=x'), 0);
+    expect(result).toBe('The descriptor ends at watched, which holds no rate_limit: no limit.');
+    expect(rules).toMatchObject([{ rule: { candidate: true }, key: '1:d7:watched1:x~c' }]);
+    expect(explain(setOf(policy), 'd', entries('free=x'), 0).result).toBe('The rule at free applies.');
+  });
+
+  test('by /rlconfig', () => {
+    expect(
+      dump(setOf(policy)),
+    ).toBe(`d.tenant.burst: unit=SECOND requests_per_unit=10, shadow_mode: false, quota_mode: false
+d.tenant.2: unit=DAY requests_per_unit=250, shadow_mode: true, quota_mode: false
+d.tenant (candidate): unit=UNKNOWN requests_per_unit=5, shadow_mode: false, quota_mode: false
+d.tenant.user.a: unit=HOUR requests_per_unit=1, shadow_mode: false, quota_mode: false
+d.tenant.user.b: unit=DAY requests_per_unit=2, shadow_mode: false, quota_mode: false
+d.plain: unit=SECOND requests_per_unit=1, shadow_mode: false, quota_mode: false
+d.watched (candidate): unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false
+d.free: unit=UNKNOWN requests_per_unit=0, shadow_mode: false, quota_mode: false
+d.free (candidate): unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false
+`);
+  });
+
+  test('by /rlconfig?format=tree', () => {
+    expect(dumpTree(setOf(policy), 0)).toContain(`  descriptors:
+    tenant
+      - "burst"; window: 10 per second; phase active; 50% of denials enforced; replaces "plain"; on store failure local; metadata {"team":"x"}
+      - window: 250 per day; phase monitoring; shadow mode; 12.5% of denials enforced; on store failure deny; metadata {"team":"x"}
+      - candidate: "next"; token bucket: 5 tokens, 1 every 1s
+      user
+        - "a"; window: 1 per hour; phase active; 50% of denials enforced; on store failure local
+        - "b"; window: 2 per day; phase active; 50% of denials enforced; on store failure local
+    plain: "plain"; window: 1 per second; phase active; 0% of denials enforced; on store failure local
+    watched: candidate: window: 3 per minute
+    free
+      - unlimited; phase active; on store failure local
+      - candidate: window: 3 per minute
+`);
+  });
+
+  test('by /rlconfig?format=json', () => {
+    const status = { domain: 'd', state: 'ok' as const, files: ['policy.yaml'] };
+    const { domains } = dumpJson(setOf(policy), [status], [], 0);
+    expect(domains[0]?.policy?.rules.slice(0, 3)).toMatchObject([
+      { full_key: 'd.tenant.burst', path: 'tenant[burst]', enforce_percent: 50, candidate: false },
+      { full_key: 'd.tenant.2', path: 'tenant[2]', enforce_percent: 12.5, candidate: false },
+      { full_key: 'd.tenant', path: 'tenant', name: 'next', enforce_percent: 100, candidate: true },
+    ]);
+  });
+});

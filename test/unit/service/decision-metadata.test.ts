@@ -1,0 +1,121 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Descriptor } from '../../../src/codec/messages.js';
+import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { createWireCodec } from '../../../src/codec/wire-codec.js';
+import type { AnswerOptions } from '../../../src/service/answer-options.js';
+import { Decider, descriptor } from '../../support/decider.js';
+
+const RULES = `
+descriptors:
+  - key: tenant
+    descriptors:
+      - { key: group, value: chats, rate_limit: { name: chats, token_bucket: { max_tokens: 2, fill_interval: 10s } } }
+  - { key: watched, phase: { grace_period: 1970-01-01T00:00:00Z }, rate_limit: { unit: day, requests_per_unit: 0 } }
+  - { key: shadow, shadow_mode: true, rate_limit: { unit: day, requests_per_unit: 0 } }
+  - { key: api_key, value: very-secret, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: free, rate_limit: { unlimited: true } }
+`;
+
+const on = (file: string, answers: Partial<AnswerOptions> = {}) =>
+  new Decider(`domain: d\n${file}${RULES}`, { answers });
+const decisionOf = (decider: Decider, ...descriptors: Descriptor[]) =>
+  decider.answer(descriptors).dynamicMetadata?.['decision'];
+
+const chats = descriptor(['tenant=acme', 'group=chats']);
+
+describe('decision_metadata', () => {
+  test('names the limit that headers describe, allowed and denied', () => {
+    const decider = on('decision_metadata: true');
+    expect(decider.answer([chats]).dynamicMetadata).toEqual({
+      decision: {
+        code: 'OK',
+        domain: 'd',
+        rule: 'tenant/group=chats',
+        name: 'chats',
+        limit: 2,
+        remaining: 1,
+        retry_after: 0,
+        phase: 'active',
+        shadow_mode: false,
+        would_be_throttled: false,
+      },
+    });
+    decider.answer([chats]);
+    expect(decisionOf(decider, descriptor(['watched=x']), chats)).toMatchObject({
+      code: 'OVER_LIMIT',
+      rule: 'tenant/group=chats',
+      remaining: 0,
+      retry_after: 10,
+      would_be_throttled: true,
+    });
+  });
+
+  test('in monitoring, grace period and shadow mode: what would be', () => {
+    const decider = on('decision_metadata: true');
+    const passed = { code: 'OK', retry_after: 0, would_be_throttled: true };
+    expect(decisionOf(decider, descriptor(['watched=x']))).toMatchObject({
+      ...passed,
+      phase: 'grace_period',
+    });
+    expect(decisionOf(decider, descriptor(['shadow=x']))).toMatchObject({
+      ...passed,
+      phase: 'active',
+      shadow_mode: true,
+    });
+    const shadowed = on('decision_metadata: true', { shadowMode: true });
+    shadowed.answer([chats], 2);
+    expect(decisionOf(shadowed, chats)).toMatchObject(passed);
+  });
+
+  test('a limit override is the rule `override`, with the phase of the node', () => {
+    const override = { limit: { requestsPerUnit: 5, unit: 2 } };
+    const decider = on('decision_metadata: true');
+    expect(decisionOf(decider, descriptor(['watched=x'], override))).toMatchObject({
+      rule: 'override',
+      name: '',
+      limit: 5,
+      phase: 'grace_period',
+    });
+  });
+
+  test('nothing where no limit applied, and in unknown domains', () => {
+    const decider = on('decision_metadata: true');
+    for (const text of ['free=x', 'unknown=x']) {
+      expect(decider.answer([descriptor([text])]).dynamicMetadata).toBeUndefined();
+    }
+    expect(decider.answer([chats], 0, 'other').dynamicMetadata).toBeUndefined();
+  });
+
+  test('the environment is the default', () => {
+    const environment = { decisionMetadata: true };
+    expect(decisionOf(on(''), chats)).toBeUndefined();
+    expect(decisionOf(on('', environment), chats)).toMatchObject({ rule: 'tenant/group=chats' });
+    expect(decisionOf(on('decision_metadata: false', environment), chats)).toBeUndefined();
+  });
+
+  test('stands beside RESPONSE_DYNAMIC_METADATA', () => {
+    const decider = on('decision_metadata: true', { dynamicMetadata: true });
+    expect(Object.keys(decider.answer([chats]).dynamicMetadata ?? {})).toEqual([
+      'domain',
+      'descriptors',
+      'decision',
+    ]);
+  });
+
+  test('holds no value of the request, and no credential of the policy', () => {
+    const decider = on('decision_metadata: true');
+    const text = (one: Descriptor) => JSON.stringify(decider.answer([one]).dynamicMetadata);
+    expect(text(chats)).not.toContain('acme');
+    expect(text(descriptor(['api_key=very-secret']))).toMatch(/"rule":"api_key=\[redacted sha256:/);
+    expect(text(descriptor(['api_key=very-secret']))).not.toContain('very-secret');
+  });
+
+  test.each([
+    ['fast', createWireCodec],
+    ['reference', createReferenceCodec],
+  ])('the %s codec carries it', (_, create) => {
+    const response = on('decision_metadata: true').answer([chats]);
+    const decoded = createReferenceCodec().decodeResponse(create().encodeResponse(response));
+    expect(decoded.dynamicMetadata).toEqual(response.dynamicMetadata);
+  });
+});

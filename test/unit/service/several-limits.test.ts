@@ -1,0 +1,328 @@
+import { describe, expect, test } from '@jest/globals';
+import { CODE } from '../../../src/codec/messages.js';
+import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
+import { Refusal } from '../../../src/service/should-rate-limit.js';
+import { Decider, type DeciderOptions, descriptor, headers } from '../../support/decider.js';
+
+const { OK, OVER_LIMIT } = CODE;
+const SECOND = 1_000_000;
+
+/** `rate_limits` of these items on the key `k`, beside which `more` stands; `files` is the top of the file. */
+const policyOf = (items: string, more = '', top = '') => `
+domain: d
+response_headers: [x-ratelimit, retry-after]
+${top}
+descriptors:
+  - key: k
+    ${more}
+    rate_limits:
+${items.trim().replaceAll(/^\s*-/gm, '      -')}
+  - { key: other, rate_limit: { name: other, token_bucket: { max_tokens: 2, fill_interval: 1h } } }
+  - { key: replacing, rate_limit: { replaces: [{ name: burst }], unit: hour, requests_per_unit: 100 } }
+`;
+
+const TWO = `
+- { name: burst, token_bucket: { max_tokens: 2, fill_interval: 10s } }
+- { name: daily, token_bucket: { max_tokens: 5, fill_interval: 1h } }
+`;
+
+const open = (items = TWO, more = '', options: DeciderOptions = {}, top = '') =>
+  new Decider(policyOf(items, more, top), options);
+const k = descriptor(['k=x']);
+/** The whole tokens of each limit, by looking at it through the statistics. */
+const levels = (decider: Decider) => {
+  decider.observer.counts.length = 0;
+  decider.answer([descriptor(['k=x'], { hitsAddend: 0 })]);
+  return decider.observer.counts.map(({ used }) => used);
+};
+
+class AwayStore implements BucketStore {
+  take(): StorageError {
+    return new StorageError('disconnected', 'away');
+  }
+  async close(): Promise<void> {}
+}
+
+describe('a list of limits', () => {
+  test('lets pass what all let pass, and takes from each', () => {
+    const decider = open();
+    expect(decider.answer([k])).toMatchObject({
+      overallCode: OK,
+      statuses: [{ code: OK, currentLimit: { name: 'burst', requestsPerUnit: 2 }, limitRemaining: 1 }],
+    });
+    expect(levels(decider)).toEqual([1, 1]);
+  });
+
+  test('denies all or nothing: what one denies takes nothing from the others', () => {
+    const decider = open();
+    for (let i = 0; i < 4; i++) decider.answer([k]);
+    expect(levels(decider)).toEqual([2, 2]);
+    decider.clock.advance(20 * SECOND);
+    for (let i = 0; i < 4; i++) decider.answer([k]);
+    expect(levels(decider)).toEqual([2, 4]);
+  });
+
+  test('a window of the list counts denied hits, as windows do', () => {
+    const decider = open(`
+- { token_bucket: { max_tokens: 2, fill_interval: 1h } }
+- { unit: day, requests_per_unit: 50 }
+`);
+    for (let i = 0; i < 5; i++) decider.answer([k]);
+    expect(levels(decider)).toEqual([2, 5]);
+  });
+
+  test('shows the tightest: with fewest left while it passes, the last to pass once it denies', () => {
+    const decider = open();
+    const names = [1, 2, 3].map(() => decider.answer([k]).statuses[0]?.currentLimit?.name);
+    expect(names).toEqual(['burst', 'burst', 'burst']);
+    decider.clock.advance(20 * SECOND);
+    decider.answer([k]);
+    decider.answer([k]);
+    decider.clock.advance(20 * SECOND);
+    // Now 2 of the burst and 1 of the day.
+    expect(decider.answer([k]).statuses[0]).toMatchObject({
+      currentLimit: { name: 'daily' },
+      limitRemaining: 0,
+    });
+    decider.answer([k], 2);
+    const both = decider.answer([k], 2);
+    expect(both.statuses[0]).toMatchObject({ code: OVER_LIMIT, currentLimit: { name: 'daily' } });
+    expect(headers(both)).toMatchObject({
+      'x-ratelimit-limit': '5',
+      'x-ratelimit-will-be-throttled': 'true',
+    });
+    expect(Number(headers(both)['retry-after'])).toBe(both.statuses[0]?.durationUntilResetSeconds);
+  });
+
+  test('of a request that another descriptor denies takes nothing', () => {
+    const decider = open();
+    decider.answer([descriptor(['other=x'])], 2);
+    const response = decider.answer([k, descriptor(['other=x'])]);
+    expect(response).toMatchObject({
+      overallCode: OVER_LIMIT,
+      statuses: [{ code: OK, limitRemaining: 2 }, { code: OVER_LIMIT }],
+    });
+    expect(levels(decider)).toEqual([0, 0]);
+  });
+
+  test('hits are asked of each; more than one holds never pass', () => {
+    const decider = open();
+    expect(decider.answer([k], 2).statuses[0]).toMatchObject({ code: OK, limitRemaining: 0 });
+    expect(decider.answer([k], 3).statuses[0]).toMatchObject({
+      code: OVER_LIMIT,
+      currentLimit: { name: 'burst' },
+    });
+    expect(levels(decider)).toEqual([2, 2]);
+  });
+
+  test('a peek is over where one of them is', () => {
+    const decider = open();
+    const peek = descriptor(['k=x'], { hitsAddend: 0 });
+    expect(decider.answer([peek])).toMatchObject({ overallCode: OK, statuses: [{ limitRemaining: 2 }] });
+    decider.answer([k], 2);
+    expect(decider.answer([peek])).toMatchObject({
+      overallCode: OVER_LIMIT,
+      statuses: [{ currentLimit: { name: 'burst' }, limitRemaining: 0 }],
+    });
+    expect(levels(decider)).toEqual([2, 2]);
+  });
+
+  test('a refund goes to each, up to full', () => {
+    const decider = open();
+    decider.answer([k], 2);
+    decider.clock.advance(10 * SECOND);
+    const refund = descriptor(['k=x'], { isNegativeHits: true, hitsAddend: 2 });
+    expect(decider.answer([refund])).toMatchObject({
+      overallCode: OK,
+      statuses: [{ code: OK, limitRemaining: 2 }],
+    });
+    expect(levels(decider)).toEqual([0, 0]);
+  });
+
+  test('a limit override stands in the place of all', () => {
+    const decider = open();
+    const limited = descriptor(['k=x'], { limit: { requestsPerUnit: 1, unit: 2 } });
+    expect(decider.answer([limited]).statuses[0]).toMatchObject({
+      currentLimit: { name: '', requestsPerUnit: 1 },
+    });
+    expect(decider.answer([limited]).overallCode).toBe(OVER_LIMIT);
+    expect(decider.observer.told).toEqual(['d override OK', 'd override OVER_LIMIT']);
+    expect(levels(decider)).toEqual([0, 0]);
+  });
+
+  test('one is replaced by its name, the others stay', () => {
+    const decider = open();
+    for (let i = 0; i < 5; i++) expect(decider.answer([k, descriptor(['replacing=x'])]).overallCode).toBe(OK);
+    expect(decider.answer([k, descriptor(['replacing=x'])])).toMatchObject({
+      overallCode: OVER_LIMIT,
+      statuses: [{ currentLimit: { name: 'daily' } }, { code: OK }],
+    });
+    expect(levels(decider)).toEqual([0, 5]);
+  });
+
+  test('one of them replaces a rule of another descriptor', () => {
+    const decider = open(`
+- { unit: day, requests_per_unit: 100 }
+- { unit: hour, requests_per_unit: 100, replaces: [{ name: other }] }
+`);
+    const both = [k, descriptor(['other=x'])];
+    for (let i = 0; i < 5; i++) expect(decider.answer(both).overallCode).toBe(OK);
+    expect(decider.answer(both).statuses[1]).toMatchObject({ code: OK, currentLimit: undefined });
+  });
+
+  test('is counted limit by limit', () => {
+    const decider = open();
+    decider.answer([k], 2);
+    decider.observer.told.length = 0;
+    decider.answer([k]);
+    expect(decider.observer.told).toEqual(['d k[burst] OVER_LIMIT', 'd k[daily] OK']);
+    expect(decider.observer.counts.slice(-2)).toMatchObject([
+      { stat: 'd.k.burst', limited: true, used: 2 },
+      { stat: 'd.k.daily', limited: false, used: 2 },
+    ]);
+  });
+
+  test('the log names the limit that decided', () => {
+    const decider = open();
+    decider.observer.debug = true;
+    decider.answer([k], 2);
+    decider.answer([k]);
+    expect(decider.observer.lines).toMatchObject([
+      { rule: 'k[burst]', code: 'OK', remaining: 0 },
+      { rule: 'k[burst]', code: 'OVER_LIMIT', remaining: 0 },
+    ]);
+  });
+});
+
+describe('a list of which one is only observed', () => {
+  const SHADOW = `
+- { name: burst, token_bucket: { max_tokens: 2, fill_interval: 10s }, shadow_mode: true }
+- { name: daily, token_bucket: { max_tokens: 5, fill_interval: 1h } }
+`;
+
+  test('passes when that one is over, which takes nothing; the others take', () => {
+    const decider = open(SHADOW);
+    for (let i = 0; i < 4; i++) expect(decider.answer([k]).overallCode).toBe(OK);
+    expect(levels(decider)).toEqual([2, 4]);
+    const would = decider.answer([k]);
+    expect(would.statuses[0]).toMatchObject({ code: OK, currentLimit: { name: 'burst' }, limitRemaining: 0 });
+    expect(headers(would)).toMatchObject({
+      'x-ratelimit-limit': '2',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-will-be-throttled': 'true',
+    });
+    expect(decider.observer.told).toContain('d k[burst] OK would');
+  });
+
+  test('shows the one that denies, however much longer the observed one waits', () => {
+    const decider = open(`
+- { name: slow, token_bucket: { max_tokens: 1, fill_interval: 24h }, shadow_mode: true }
+- { name: fast, token_bucket: { max_tokens: 1, fill_interval: 1s } }
+`);
+    decider.answer([k]);
+    const denied = decider.answer([k]);
+    expect(denied).toMatchObject({
+      overallCode: OVER_LIMIT,
+      statuses: [{ currentLimit: { name: 'fast' }, durationUntilResetSeconds: 1 }],
+    });
+    expect(headers(denied)).toMatchObject({ 'x-ratelimit-limit': '1', 'retry-after': '1' });
+  });
+
+  test('shadow_mode of the node holds for those that do not say otherwise', () => {
+    const decider = open(
+      `
+- { name: burst, token_bucket: { max_tokens: 2, fill_interval: 10s } }
+- { name: daily, token_bucket: { max_tokens: 3, fill_interval: 1h }, shadow_mode: false }
+`,
+      'shadow_mode: true',
+    );
+    const codes = [1, 2, 3, 4].map(() => decider.answer([k]).overallCode);
+    expect(codes).toEqual([OK, OK, OK, OVER_LIMIT]);
+  });
+
+  test('a schedule on one of them turns when its time has come', () => {
+    const start = new Date(1_700_000_000_000 + 60_000).toISOString();
+    const decider = open(`
+- { name: burst, token_bucket: { max_tokens: 1, fill_interval: 1h }, phase: { active: ${start} } }
+- { name: daily, token_bucket: { max_tokens: 50, fill_interval: 1h } }
+`);
+    expect([1, 2, 3].map(() => decider.answer([k]).overallCode)).toEqual([OK, OK, OK]);
+    decider.clock.advance(60 * SECOND);
+    expect(decider.answer([k])).toMatchObject({ overallCode: OVER_LIMIT, statuses: [{ code: OVER_LIMIT }] });
+    // The second, of 50, had passed three; it refills one an hour.
+    expect(levels(decider)).toEqual([1, 3]);
+  });
+});
+
+describe('a list under the settings for all', () => {
+  test('SHADOW_MODE: nobody is denied; what is over takes nothing, the others take', () => {
+    const decider = open(TWO, '', { answers: { shadowMode: true } });
+    decider.answer([k], 2);
+    expect(decider.answer([k])).toMatchObject({ overallCode: OK, statuses: [{ code: OVER_LIMIT }] });
+    expect(levels(decider)).toEqual([2, 3]);
+    expect(decider.observer.told).toContain('global shadow');
+  });
+
+  test('QUOTA_MODE: every limit is a quota, so a request is denied only once all are over', () => {
+    const decider = open(TWO, '', { answers: { quotaMode: true } });
+    const codes = [1, 2, 3, 4, 5, 6].map(() => decider.answer([k]).overallCode);
+    expect(codes).toEqual([OK, OK, OK, OK, OK, OVER_LIMIT]);
+    expect(levels(decider)).toEqual([2, 5]);
+  });
+});
+
+describe('a list while the store is away', () => {
+  const away = (first: string, second: string, more = '') => {
+    const decider = open(
+      `
+- { name: a, token_bucket: { max_tokens: 1, fill_interval: 1h }, on_store_failure: ${first} }
+- { name: b, token_bucket: { max_tokens: 2, fill_interval: 1h }, on_store_failure: ${second}${more} }
+`,
+      '',
+      { store: new AwayStore() },
+    );
+    return decider;
+  };
+
+  test('local: all or nothing in memory', () => {
+    const decider = away('local', 'local');
+    const codes = [1, 2, 3].map(() => decider.answer([k]).overallCode);
+    expect(codes).toEqual([OK, OVER_LIMIT, OVER_LIMIT]);
+    expect(decider.observer.counts.slice(-2)).toMatchObject([{ used: 1 }, { used: 1, limited: false }]);
+  });
+
+  test('deny on one denies, whatever the others say', () => {
+    for (const other of ['allow', 'local', 'error', 'deny']) {
+      const decider = away('deny', other);
+      expect(decider.answer([k])).toMatchObject({
+        overallCode: OVER_LIMIT,
+        statuses: [
+          { code: OVER_LIMIT, currentLimit: { name: 'a' }, limitRemaining: 0, durationUntilResetSeconds: 1 },
+        ],
+      });
+    }
+  });
+
+  test('allow on one leaves the decision to the others', () => {
+    const decider = away('allow', 'local');
+    const codes = [1, 2, 3].map(() => decider.answer([k]).overallCode);
+    expect(codes).toEqual([OK, OK, OVER_LIMIT]);
+    expect(away('allow', 'allow').answer([k]).statuses[0]).toMatchObject({
+      code: OK,
+      currentLimit: undefined,
+    });
+  });
+
+  test('error on one leaves it to Envoy, unless a deny in force decides', () => {
+    expect(away('error', 'allow').ask([k])).toBeInstanceOf(Refusal);
+    expect(away('local', 'error').ask([k])).toBeInstanceOf(Refusal);
+    expect(away('error', 'deny', ', shadow_mode: true').ask([k])).toBeInstanceOf(Refusal);
+  });
+
+  test('an observed deny does not deny', () => {
+    expect(away('allow', 'deny', ', phase: monitoring').answer([k])).toMatchObject({
+      overallCode: OK,
+      statuses: [{ code: OK, currentLimit: { name: 'b' } }],
+    });
+  });
+});
