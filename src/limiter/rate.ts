@@ -61,6 +61,8 @@ export interface WindowRate {
   /** Of a calendar's windows, which differ, the nominal length. */
   readonly lengthMicros: number;
   readonly calendar: CalendarWindows | undefined;
+  /** Counts no hits of a denied request, whatever other windows do: a limit of a list, which is decided all or nothing. */
+  readonly allOrNothing: boolean;
   /** Hits that charges may count past a used up window, to be paid by the next one: 0 to `requestsPerUnit`. */
   readonly maxDebt: number;
 }
@@ -155,6 +157,8 @@ export interface WindowOptions {
   readonly timeZone?: string | undefined;
   /** See {@link WindowRate.maxDebt}; default 0. */
   readonly maxDebt?: number;
+  /** See {@link WindowRate.allOrNothing}; default false. */
+  readonly allOrNothing?: boolean;
 }
 
 /** Builds a fixed window from already validated numbers; its length is at most {@link MAX_FILL_MICROS}. */
@@ -163,11 +167,19 @@ export function windowRate(
   requestsPerUnit: number,
   options: WindowOptions = {},
 ): WindowRate {
-  const { multiplier = 1, timeZone, maxDebt = 0 } = options;
+  const { multiplier = 1, timeZone, maxDebt = 0, allOrNothing = false } = options;
   const calendar =
     timeZone === undefined || !isCalendarUnit(unit) ? undefined : CalendarWindows.of(timeZone, unit);
   const lengthMicros = UNIT_MICROS[unit] * multiplier;
-  return { kind: 'window', unit, multiplier, requestsPerUnit, lengthMicros, calendar, maxDebt };
+  return { kind: 'window', unit, multiplier, requestsPerUnit, lengthMicros, calendar, allOrNothing, maxDebt };
+}
+
+/**
+ * Whether hits of denied requests count in a bucket of this rate: in windows, where the store's `countDeniedHits` says so, but for lists of limits, and
+ * for debts, which must not grow by what was denied.
+ */
+export function countsDenied(rate: Rate, countDeniedHits: boolean): boolean {
+  return countDeniedHits && rate.kind === 'window' && !rate.allOrNothing && rate.maxDebt === 0;
 }
 
 /** Start of the window that holds `micros`, wall clock microseconds. */

@@ -113,7 +113,8 @@ export class Asks {
     const what = charge ? CHARGE : refund ? REFUND : hits === 0 ? PEEK : TAKE;
     args.push(String(what + more), ENFORCEMENT[enforcement]);
     if (rate.kind === 'window') {
-      args.push(String(-rate.lengthMicros), String(rate.requestsPerUnit), '0', String(hits), '0');
+      args.push(String(-rate.lengthMicros), String(rate.requestsPerUnit));
+      args.push(rate.allOrNothing ? '1' : '0', String(hits), '0');
       if (rate.maxDebt > 0) args.push(String(rate.requestsPerUnit + rate.maxDebt), '0');
     } else {
       args.push(String(rate.q), String(rate.fillWhole), String(rate.fillCarry));
