@@ -187,9 +187,10 @@ function readWindowDebt(reader: FieldReader, requests: number): number | 'defaul
 }
 
 function noLimit(path: string): string {
-  return path.endsWith('rate_limit')
+  const place = path.slice(path.lastIndexOf('.') + 1);
+  return place === 'rate_limit'
     ? '"rate_limit" holds no limit; give token_bucket, unit with requests_per_unit, or unlimited: true'
-    : 'there is no limit here; give token_bucket, or unit with requests_per_unit';
+    : `"${place}" holds no limit; give token_bucket, or unit with requests_per_unit`;
 }
 
 function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | undefined {

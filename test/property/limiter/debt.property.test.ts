@@ -163,7 +163,7 @@ describe('a window with debt', () => {
           expect(limited && (refund || hits > 1)).toBe(false);
           if (limited || refund) continue;
           const start = windowStart(rate, clock.wall);
-          taken.set(start, (taken.get(start) ?? 0) + hits - forgiven);
+          taken.set(start, (taken.get(start) ?? 0) + (hits - forgiven));
         }
         if (steps.some(({ refund }) => refund)) return;
         const starts = [...taken.keys()];
