@@ -187,10 +187,9 @@ function readWindowDebt(reader: FieldReader, requests: number): number | 'defaul
 }
 
 function noLimit(path: string): string {
-  const place = path.slice(path.lastIndexOf('.') + 1);
-  return place === 'rate_limit'
+  return path.endsWith('rate_limit')
     ? '"rate_limit" holds no limit; give token_bucket, unit with requests_per_unit, or unlimited: true'
-    : `"${place}" holds no limit; give token_bucket, or unit with requests_per_unit`;
+    : 'there is no limit here; give token_bucket, or unit with requests_per_unit';
 }
 
 function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | undefined {
