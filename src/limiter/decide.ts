@@ -166,8 +166,9 @@ function takeTokens(
   const q = rate.q;
   if (refund) {
     if (hits === 0 || (bucket.whole === nowMicros && bucket.part === 0)) return false;
-    let whole = bucket.whole - askedWhole(rate, hits);
-    let part = bucket.part - askedCarry(rate, hits);
+    const returned = chargedHits(rate, hits);
+    let whole = bucket.whole - costWhole(rate, returned);
+    let part = bucket.part - costCarry(rate, returned);
     if (part < 0) {
       part += q;
       whole -= 1;

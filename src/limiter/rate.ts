@@ -98,17 +98,18 @@ export function isCharge({ maxDebt }: Rate, hits: number, refund: boolean): bool
   return maxDebt > 0 && hits > 1 && !refund;
 }
 
-/** The hits of a charge that a bucket can take on at all: what is more than capacity and debt is forgiven in any case. */
+/** The hits of a charge that a bucket can take on at all, or of a refund that it can take back: no more than capacity and debt. */
 export function chargedHits({ maxTokens, maxDebt }: TokenBucketRate, hits: number): number {
   return Math.min(hits, maxTokens + maxDebt);
 }
 
 /**
  * The tokens of a charge that were forgiven: those past {@link chargedHits}, and what took `overMicros` too long to refill, told to the nearest
- * token, as buckets refill all the time.
+ * token, or to those of a microsecond, as buckets refill all the time.
  */
 export function forgivenTokens(rate: TokenBucketRate, hits: number, overMicros: number): number {
-  return hits - chargedHits(rate, hits) + Math.round((overMicros * rate.q) / rate.p);
+  const over = Math.round((overMicros * rate.q) / rate.p);
+  return Math.min(hits, hits - chargedHits(rate, hits) + over);
 }
 
 /** {@link costWhole} of `hits`; more than the bucket holds cost more than it takes to fill, so that they never fit. */

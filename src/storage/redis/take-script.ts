@@ -118,12 +118,12 @@ export class Asks {
       if (rate.maxDebt > 0) args.push(String(rate.requestsPerUnit + rate.maxDebt), '0');
     } else {
       args.push(String(rate.q), String(rate.fillWhole), String(rate.fillCarry));
-      if (charge) {
+      if (charge || refund) {
         const charged = chargedHits(rate, hits);
         args.push(String(costWhole(rate, charged)), String(costCarry(rate, charged)));
       } else {
-        // A peek asks for one token more; giving back nothing costs nothing.
-        const asked = hits === 0 && !refund ? 1 : hits;
+        // A peek asks for one token more.
+        const asked = hits === 0 ? 1 : hits;
         args.push(String(askedWhole(rate, asked)), String(askedCarry(rate, asked)));
       }
       if (rate.maxDebt > 0) args.push(String(rate.debtWhole), String(rate.debtCarry));
