@@ -1,4 +1,4 @@
-import { type CidrBlock, parseBlock, readAddress, wordsOf } from './cidr.js';
+import { type CidrBlock, enclosingBlock, networkOf, parseBlock, readAddress, wordsOf } from './cidr.js';
 
 /** Nothing holds the addresses of an interval. */
 const NONE = -1;
@@ -15,6 +15,8 @@ export class CidrTable<Owner> {
   /** Blocks by their canonical texts. */
   private readonly ownerOf = new Map<string, number>();
   private intervals: CidrIntervals | undefined;
+  /** Lengths of prefixes that blocks have, in no order. */
+  private readonly prefixes = { 4: new Set<number>(), 6: new Set<number>() };
 
   /** The owner of this very block, given by its canonical text. */
   holderOf(block: string): Owner | undefined {
@@ -24,7 +26,10 @@ export class CidrTable<Owner> {
   /** `blocks` are canonical texts that nobody owns yet. */
   add(blocks: readonly string[], owner: Owner): void {
     const index = this.owners.push(owner) - 1;
-    for (const block of blocks) this.ownerOf.set(block, index);
+    for (const block of blocks) {
+      this.ownerOf.set(block, index);
+      this.prefixes[block.includes(':') ? 6 : 4].add(Number(block.slice(block.indexOf('/') + 1)));
+    }
     this.intervals = undefined;
   }
 
@@ -46,13 +51,25 @@ export class CidrTable<Owner> {
     this.intervals = intervals;
   }
 
-  /** Undefined for what is no address, and for addresses that no block holds. */
+  /** Undefined for what is neither an address nor a network, and for those that no block holds as a whole. */
   find(value: string): Owner | undefined {
     const family = readAddress(value, words);
-    if (family === 0) return undefined;
+    if (family === 0) return this.findNetwork(value);
     const { ipv4, ipv6 } = this.intervals ?? this.prepared();
     const found = family === 4 ? findIpv4(ipv4, words[0] as number) : findIpv6(ipv6);
     return found === NONE ? undefined : this.owners[found];
+  }
+
+  /** Intervals know addresses only: of a network, each block that could hold it is looked for, at most 129. */
+  private findNetwork(value: string): Owner | undefined {
+    const network = networkOf(value);
+    if (network === undefined) return undefined;
+    const prefixes = [...this.prefixes[network.family]].filter((prefix) => prefix <= network.prefix);
+    for (const prefix of prefixes.sort((a, b) => b - a)) {
+      const owner = this.ownerOf.get(enclosingBlock(network, prefix));
+      if (owner !== undefined) return this.owners[owner];
+    }
+    return undefined;
   }
 }
 

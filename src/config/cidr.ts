@@ -149,8 +149,9 @@ function groupOf(words: Uint32Array, group: number): number {
   return group % 2 === 0 ? word >>> 16 : word & 0xffff;
 }
 
-/** The spelling of an address that names its bucket; undefined for what is no address. */
+/** The spelling of an address, or of a {@link networkOf | network}, that names its bucket; undefined for what is neither. */
 export function canonicalAddress(text: string): string | undefined {
+  if (text.includes('/')) return networkOf(text)?.text;
   const words = canonicalWords;
   const family = readAddress(text, words);
   return family === 0 ? undefined : addressText(family, words);
@@ -197,6 +198,22 @@ export function parseBlock(text: string): CidrBlock | string {
     return `"${shown}" has bits set behind its prefix; write ${meant}, or ${one} for the one address`;
   }
   return blockOf(raw, first, prefix);
+}
+
+/** The longest text of a block. */
+const MAX_BLOCK_LENGTH = MAX_ADDRESS_LENGTH + '/128'.length;
+
+/** What stands for all addresses of a network, as Envoy's action masked_remote_address sends it: `192.0.2.0/24`. Undefined for anything else. */
+export function networkOf(text: string): CidrBlock | undefined {
+  if (text.length > MAX_BLOCK_LENGTH || !text.includes('/')) return undefined;
+  const block = parseBlock(text);
+  return typeof block === 'string' ? undefined : block;
+}
+
+/** Canonical text of the block with a shorter prefix, or the same, that holds a block. */
+export function enclosingBlock({ family, first }: CidrBlock, prefix: number): string {
+  const hostBits = BigInt((family === 4 ? 32 : 128) - prefix);
+  return blockOf(family, (first >> hostBits) << hostBits, prefix).text;
 }
 
 /** Puts blocks of IPv4-mapped addresses where their addresses are looked for. */
