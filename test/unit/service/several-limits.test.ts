@@ -380,3 +380,34 @@ describe('a list of which one allows debt', () => {
     });
   });
 });
+
+describe('a list whose limits answer in their own ways', () => {
+  const OWN = `
+- { name: burst, token_bucket: { max_tokens: 1, fill_interval: 10s }, response_headers: [ratelimit-draft-03], denied_response: { body: slower } }
+- { name: daily, token_bucket: { max_tokens: 2, fill_interval: 1h }, denied_response: { body: tomorrow } }
+`;
+  const text = (body: unknown) =>
+    body === undefined ? undefined : Buffer.from(body as Uint8Array).toString();
+
+  test('the one that decides gives headers, body and metadata', () => {
+    const decider = open(
+      OWN,
+      'candidate: { unit: day, requests_per_unit: 0 }',
+      {},
+      'decision_metadata: true',
+    );
+    decider.answer([k]);
+    const burst = decider.answer([k]);
+    expect(text(burst.rawBody)).toBe('slower');
+    expect(Object.keys(headers(burst))).toContain('ratelimit-limit');
+    expect(burst.dynamicMetadata).toMatchObject({ decision: { rule: 'k[burst]', name: 'burst', limit: 1 } });
+    decider.clock.advance(10 * SECOND);
+    decider.answer([k]);
+    const daily = decider.answer([k]);
+    expect(text(daily.rawBody)).toBe('tomorrow');
+    expect(headers(daily)).toMatchObject({ 'x-ratelimit-limit': '2' });
+    expect(daily.dynamicMetadata).toMatchObject({
+      decision: { rule: 'k[daily]', limit: 2, code: 'OVER_LIMIT' },
+    });
+  });
+});
