@@ -56,6 +56,7 @@ export function checkJson(result: CheckResult): string {
         resetSeconds: status.durationUntilResetSeconds,
       })),
       headers: last.responseHeadersToAdd,
+      body: bodyText(last),
       dynamicMetadata: last.dynamicMetadata,
     },
     latencyMs:
@@ -71,7 +72,12 @@ function answerLines(answer: RateLimitResponse, paint: (text: string, good: bool
     `last answer         ${paint(code, answer.overallCode === CODE.OK)}`,
     ...answer.statuses.map((status, i) => `  descriptor ${i + 1}: ${statusText(status)}`),
     ...answer.responseHeadersToAdd.map(({ key, value }) => `  ${printable(key)}: ${printable(value)}`),
+    ...(answer.rawBody?.length ? [`  body: ${printable(bodyText(answer) ?? '')}`] : []),
   ];
+}
+
+function bodyText({ rawBody }: RateLimitResponse): string | undefined {
+  return rawBody?.length ? Buffer.from(rawBody).toString() : undefined;
 }
 
 function statusText(status: DescriptorStatus): string {

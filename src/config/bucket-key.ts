@@ -2,6 +2,7 @@ import type { WindowUnit } from '../limiter/rate.js';
 import type { Entry } from '../limiter/rule.js';
 import { isCredential } from './redact.js';
 import { sha256Hex } from './sha256.js';
+import type { ValueMatcher } from './value-matcher.js';
 
 /*
  * The name of a bucket is the concatenation of its parts, each of which says itself where it ends, so that no two lists of
@@ -13,10 +14,13 @@ import { sha256Hex } from './sha256.js';
  *   #<64 hex>      a text of more than 128 bytes, or the value of a credential (api_key and the like): its SHA-256
  *   5*files        the pattern of a node with share_threshold: one bucket for all values it matches
  *   *<64 hex>      such a pattern of more than 128 bytes
+ *   @8:10.0.0.1    an address that a block of `value_cidr` holds, in the one spelling of RFC 5952; @#<64 hex> under the key of a credential
+ *   @10*10.0.0.0/8 the first block of a node with share_threshold: one bucket for all addresses in its blocks
+ *   ^4*^/v1        the first pattern of a node with `value_regex` and share_threshold; ^*<64 hex> if it is long
  *   ~5:daily       a named limit of `rate_limits`; ~2 one without a name, the second; ~c the candidate: always last
  *   !100/minute    a limit override; always last
  *
- * A part begins with a digit, `#`, `*`, `~` or `!`, and digits end at `:` or `*`: the kind is known at its first characters.
+ * A part begins with a digit, `#`, `*`, `@`, `^`, `~` or `!`, and digits end at `:` or `*`: the kind is known at its first characters.
  * `open-api`, tenant acme, group user-chats: `8:open-api6:tenant4:acme14:resource_group10:user-chats`.
  */
 
@@ -68,6 +72,22 @@ export function secretPart(value: string): string {
 export function patternPart(pattern: string): string {
   if (Buffer.byteLength(pattern) <= MAX_PART_BYTES) return `${pattern.length}*${pattern}`;
   return `*${sha256Hex(pattern)}`;
+}
+
+/**
+ * The part for an address that a block holds. Not the part of a text: a node that is written with an address has a bucket of its own, whatever other
+ * spellings of the address meet a block.
+ */
+export function addressPart(address: string, isSecret: boolean): string {
+  return `@${isSecret ? secretPart(address) : textPart(address)}`;
+}
+
+/**
+ * The part for all values of a node with `share_threshold` that matches by blocks or regular expressions: its first, which no other node of its level has.
+ * So a list may grow at its end, and its bucket stays.
+ */
+export function sharedMatcherPart({ kind, items }: ValueMatcher): string {
+  return (kind === 'cidr' ? '@' : '^') + patternPart(items[0] ?? '');
 }
 
 /** The bucket of entries that all enter with their own values, credentials as digests. */

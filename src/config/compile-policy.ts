@@ -7,10 +7,12 @@ import { MISPLACED_KEYS, NODE_KEYS, ROOT_KEYS } from './policy-keys.js';
 import { nodeLabel, PolicyNode } from './policy-node.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import type { ReadFile } from './read-derive.js';
+import { readMatcher } from './read-matcher.js';
 import { readPhase } from './read-phase.js';
 import { readRules } from './read-rules.js';
 import { type RootSettings, readRootSettings } from './root-settings.js';
 import { fixedStatName, type StatLevel } from './stat-name.js';
+import { matcherField, matcherName } from './value-matcher.js';
 
 /** What the files of one domain gave. */
 export interface CompiledDomain {
@@ -117,10 +119,10 @@ class TreeBuilder {
     reader.expectKeys(NODE_KEYS, MISPLACED_KEYS);
     const { parent } = place;
     const fields = readFields(reader, parent);
-    const { key, value, shareThreshold, detailedMetric, valueToMetric, phase } = fields;
-    const label = nodeLabel(key, value);
+    const { key, value, matcher, shareThreshold, detailedMetric, valueToMetric, phase } = fields;
+    const label = nodeLabel(key, value, matcher);
     const path = place.path === '' ? label : `${place.path}/${label}`;
-    const levels = [...place.levels, { key, value, shareThreshold, valueToMetric }];
+    const levels = [...place.levels, { key, value, matcher, shareThreshold, valueToMetric }];
     const { rules, onStoreFailure, replaced } = readRules(reader, {
       path,
       statName: fixedStatName(this.domain, levels, detailedMetric, this.secretKeys),
@@ -133,6 +135,7 @@ class TreeBuilder {
     const node = new PolicyNode({
       key,
       value,
+      matcher,
       shareThreshold,
       detailedMetric,
       valueToMetric,
@@ -146,16 +149,16 @@ class TreeBuilder {
   }
 
   private add(node: PolicyNode, parent: PolicyNode, reader: FieldReader): void {
-    if (parent.add(node)) {
+    const standing = parent.add(node);
+    if (standing === undefined) {
       this.readers.set(node, reader);
       return;
     }
-    const standing = parent.levels.get(node.key)?.withValue(node.value) as PolicyNode;
     const other = this.readers.get(standing) as FieldReader;
     const sameFile = other.problems === reader.problems;
     const message = sameFile
-      ? `"${node.label}" stands twice on this level; merge the two or remove one`
-      : `"${node.label}" stands on this level already, in ${placeName(other.problems.file, nodeAt(other, node))}; ` +
+      ? `"${repeated(node, standing)}" stands twice on this level; merge the two or remove one`
+      : `"${repeated(node, standing)}" stands on this level already, in ${placeName(other.problems.file, nodeAt(other, standing))}; ` +
         'the files of a domain may not repeat a node: keep one of the two';
     reader.problems.error(nodeAt(reader, node), reader.path, message);
   }
@@ -191,12 +194,20 @@ class TreeBuilder {
 }
 
 function nodeAt(reader: FieldReader, node: PolicyNode): ReturnType<FieldReader['at']> {
+  if (node.matcher !== undefined) return reader.at(matcherField(node.matcher));
   return reader.at(node.value === '' ? 'key' : 'value');
+}
+
+/** What of a node stands on its level already. */
+function repeated({ matcher, label }: PolicyNode, standing: PolicyNode): string {
+  const others = new Set(standing.matcher?.items);
+  return matcher?.items.find((item) => others.has(item))?.slice(0, 60) ?? label;
 }
 
 function readFields(reader: FieldReader, parent: PolicyNode): NodeFields {
   const key = reader.name('key') ?? '';
-  const value = reader.name('value') ?? '';
+  const matcher = readMatcher(reader);
+  const value = matcher === undefined ? (reader.name('value') ?? '') : matcherName(matcher);
   if (key === '' && (reader.field('key')?.value.kind ?? 'scalar') === 'scalar') {
     reader.error('key', 'the descriptor has no key; write the key of the entry it matches');
   }
@@ -204,7 +215,7 @@ function readFields(reader: FieldReader, parent: PolicyNode): NodeFields {
     reader.warn('key', 'a "*" in a key stands for itself; patterns are for values');
   }
   const shareThreshold = reader.boolean('share_threshold') === true;
-  if (shareThreshold && !value.includes('*')) {
+  if (shareThreshold && matcher === undefined && !value.includes('*')) {
     // envoyproxy/ratelimit lets it pass where only the key holds a "*".
     if (key.includes('*'))
       reader.warn('share_threshold', '"share_threshold" has no effect without a "*" in the value');
@@ -217,6 +228,7 @@ function readFields(reader: FieldReader, parent: PolicyNode): NodeFields {
   return {
     key,
     value,
+    matcher,
     shareThreshold,
     phase: readPhase(reader) ?? parent.phase,
     shadowMode: reader.boolean('shadow_mode') === true,

@@ -4,6 +4,7 @@ import { describeDenied, describeHeaders, describePhase, describeRule, describeS
 import type { DomainPolicy, PolicySet } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { isCredential, redacted } from './redact.js';
+import { describeMatcher } from './value-matcher.js';
 
 /**
  * The whole configuration as text, for `/rlconfig?format=tree`: every domain with its settings, derive steps and tree. Key tables appear
@@ -43,6 +44,9 @@ function dumpNodes(parent: PolicyNode, indent: string, wallMicros: number, lines
     const [only, ...others] = node.rules;
     const rule = only === undefined || others.length > 0 ? '' : `: ${describeRule(only, wallMicros)}`;
     lines.push(`${indent}${node.label}${shared}${rule}`);
+    if (node.matcher !== undefined && node.matcher.items.length > 1) {
+      lines.push(`${indent}  matches ${describeMatcher(node.matcher)}`);
+    }
     if (others.length > 0) {
       for (const one of node.rules) lines.push(`${indent}  - ${describeRule(one, wallMicros)}`);
     }

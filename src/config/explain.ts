@@ -3,6 +3,7 @@ import { CompiledPolicy } from './compiled-policy.js';
 import { type DeriveStep, UNKNOWN_KEY_PREFIX } from './derive.js';
 import { describePhase, describeRule } from './describe.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
+import { type TriedNode, triedNodes } from './explain-level.js';
 import type { PolicySet } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { redactEntries } from './redact.js';
@@ -22,7 +23,7 @@ export interface ExplainedStep {
 export interface ExplainedLevel {
   readonly entry: Entry;
   /** Nodes with the entry's key on this level, in the order they are tried. */
-  readonly tried: readonly { readonly node: string; readonly matched: boolean; readonly why: string }[];
+  readonly tried: readonly TriedNode[];
   /** The node that matched; absent where the walk ended. */
   readonly matched: string | undefined;
 }
@@ -178,34 +179,6 @@ function explainWalk(
     if (node === undefined) break;
   }
   return { levels, node };
-}
-
-function triedNodes(
-  parent: PolicyNode,
-  entry: Entry,
-  found: PolicyNode | undefined,
-): ExplainedLevel['tried'] {
-  const nodes = parent.levels.get(entry.key)?.nodes ?? [];
-  const tried: { node: string; matched: boolean; why: string }[] = [];
-  const exact = nodes.filter((node) => node.value !== '' && node.wildcard === undefined);
-  if (found !== undefined && exact.includes(found)) {
-    return [{ node: found.label, matched: true, why: 'the value is equal' }];
-  }
-  if (exact.length > 0) {
-    const names = exact.slice(0, 5).map((node) => node.label);
-    const more = exact.length > names.length ? ` and ${exact.length - names.length} more` : '';
-    tried.push({ node: names.join(', ') + more, matched: false, why: 'no value is equal' });
-  }
-  for (const node of nodes) {
-    if (node.wildcard === undefined) continue;
-    const matched = node === found;
-    const why = matched ? 'the pattern matches' : 'the pattern does not match';
-    tried.push({ node: node.label, matched, why });
-    if (matched) return tried;
-  }
-  if (found !== undefined)
-    tried.push({ node: found.label, matched: true, why: 'a key alone takes every value' });
-  return tried;
 }
 
 /** The explanation as text for a terminal. `redisKeyOf` names a rule's bucket in Redis, if it has one. */

@@ -3,6 +3,7 @@ import { parentPort, Worker } from 'node:worker_threads';
 import { assetPath } from '../assets.js';
 import type { LoadedPolicies } from './load-policies.js';
 import { type InForce, LoadBuilder, type LoadItem } from './load-transfer.js';
+import { takesLong } from './policy-transfer.js';
 import { cutSlices, openSlice } from './slices.js';
 import { turn } from './turns.js';
 import { YoungGarbage } from './young-garbage.js';
@@ -73,7 +74,7 @@ export function giveWay(): void {
 
 /** In the thread: sends what was loaded. */
 export function sendLoaded(items: Iterable<LoadItem>): void {
-  const slices = [...cutSlices(items)];
+  const slices = [...cutSlices(items, takesLong)];
   parentPort?.postMessage(
     slices,
     slices.map(({ buffer }) => buffer as ArrayBuffer),

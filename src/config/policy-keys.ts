@@ -16,6 +16,8 @@ export const ROOT_KEYS: readonly string[] = [
 export const NODE_KEYS: readonly string[] = [
   'key',
   'value',
+  'value_cidr',
+  'value_regex',
   'phase',
   'share_threshold',
   'shadow_mode',
@@ -65,16 +67,7 @@ export const LIMIT_KEYS: readonly string[] = [
 /** Keys of a `candidate`. */
 export const CANDIDATE_KEYS: readonly string[] = ['name', ...RATE_KEYS];
 
-const BESIDE_RATE_LIMIT = 'belongs on the descriptor, beside "rate_limit"';
-
-/** Keys that are no more than unknown in a `rate_limit`, but likely there, and what to do about them. */
-export const NOT_IN_RATE_LIMIT: ReadonlyMap<string, string> = new Map([
-  ['rate_limits', '"rate_limits" belongs on the descriptor, in the place of "rate_limit"'],
-  ['candidate', `"candidate" ${BESIDE_RATE_LIMIT}`],
-  ['enforce_percent', `"enforce_percent" ${BESIDE_RATE_LIMIT}`],
-]);
-
-/** The same for an item of `rate_limits`. */
+/** Keys that are no more than unknown in an item of `rate_limits`, but likely there, and what to do about them. */
 export const NOT_IN_LIMITS: ReadonlyMap<string, string> = new Map([
   [
     'unlimited',
@@ -89,7 +82,16 @@ export const NOT_IN_LIMITS: ReadonlyMap<string, string> = new Map([
 /** The same for a `candidate`. */
 export const NOT_IN_CANDIDATE: ReadonlyMap<string, string> = new Map([
   ['unlimited', 'a candidate is a limit to be tried; give it one, or remove the candidate'],
-  ...['replaces', 'on_store_failure', 'phase', 'shadow_mode', 'quota_mode', 'enforce_percent'].map(
+  ...[
+    'replaces',
+    'on_store_failure',
+    'response_headers',
+    'denied_response',
+    'phase',
+    'shadow_mode',
+    'quota_mode',
+    'enforce_percent',
+  ].map(
     (key) =>
       [key, `a candidate changes no answer, so "${key}" has no meaning in it; remove the key`] as const,
   ),
@@ -129,6 +131,9 @@ export const OWN_KEYS: ReadonlyMap<string, string> = new Map([
   ['burst', IN_RATE_LIMIT],
   ['allow_debt', IN_RATE_LIMIT],
   ['max_debt', IN_RATE_LIMIT],
+  ['rate_limits', `${ON_A_DESCRIPTOR}, in the place of "rate_limit"`],
+  ['candidate', `${ON_A_DESCRIPTOR}, beside "rate_limit"`],
+  ['enforce_percent', `at the top of the file, ${ON_A_DESCRIPTOR} or in an item of "rate_limits"`],
 ]);
 
 /** Every key of the format. */

@@ -1,6 +1,18 @@
 import type { PhaseSchedule, Rule, StoreFailurePolicy } from '../limiter/rule.js';
-import { type BucketName, patternPart, secretPart, textPart, valuePart } from './bucket-key.js';
+import {
+  addressPart,
+  type BucketName,
+  patternPart,
+  secretPart,
+  sharedMatcherPart,
+  textPart,
+  valuePart,
+} from './bucket-key.js';
+import { canonicalAddress } from './cidr.js';
+import { Level } from './level.js';
+import { MatchMemo } from './match-memo.js';
 import { isCredential, redacted } from './redact.js';
+import { matcherLabel, type ValueMatcher } from './value-matcher.js';
 import { Wildcard } from './wildcard.js';
 
 let nextId = 0;
@@ -9,6 +21,8 @@ let nextId = 0;
 export interface NodeOptions {
   readonly key: string;
   readonly value: string;
+  /** What the node matches in place of a value, which is then {@link matcherName}. */
+  readonly matcher?: ValueMatcher | undefined;
   readonly shareThreshold: boolean;
   /** `detailed_metric` and `value_to_metric`; see {@link fixedStatName}. */
   readonly detailedMetric: boolean;
@@ -23,8 +37,9 @@ export interface NodeOptions {
 /** One descriptor of the policy file, compiled. The root of a domain is a node without key. */
 export class PolicyNode {
   readonly key: string;
-  /** '' matches every value; with a `*` a pattern. */
+  /** '' matches every value; with a `*` a pattern; only a name where there is a {@link matcher}. */
   readonly value: string;
+  readonly matcher: ValueMatcher | undefined;
   readonly shareThreshold: boolean;
   readonly detailedMetric: boolean;
   readonly valueToMetric: boolean;
@@ -45,6 +60,8 @@ export class PolicyNode {
   onlyBucket: BucketName | undefined;
   /** Nodes below, by entry key. */
   readonly levels = new Map<string, Level>();
+  /** One for the whole tree. */
+  private readonly memo: MatchMemo<PolicyNode | null>;
   /** Part of the bucket key that is the same for every value: all of it unless the value enters itself. */
   private readonly fixedPart: string;
   private readonly valueEnters: boolean;
@@ -53,13 +70,15 @@ export class PolicyNode {
   private readonly depth: number;
 
   constructor(options: NodeOptions) {
-    const { key, value, shareThreshold } = options;
+    const { key, value, matcher, shareThreshold } = options;
     this.key = key;
     this.value = value;
+    this.matcher = matcher;
+    this.memo = options.parent?.memo ?? new MatchMemo();
     this.shareThreshold = shareThreshold;
     this.detailedMetric = options.detailedMetric;
     this.valueToMetric = options.valueToMetric;
-    this.wildcard = value.includes('*') ? new Wildcard(value) : undefined;
+    this.wildcard = matcher === undefined && value.includes('*') ? new Wildcard(value) : undefined;
     this.parent = options.parent;
     this.phase = options.phase;
     this.onStoreFailure = options.onStoreFailure;
@@ -67,19 +86,20 @@ export class PolicyNode {
     const names = options.rules.map(({ statName }) => statName);
     this.statNames = names.includes('') ? undefined : names;
     this.secret = isCredential(key);
-    this.valueEnters = value === '' || (this.wildcard !== undefined && !shareThreshold);
+    const takesMany = this.wildcard !== undefined || matcher !== undefined;
+    this.valueEnters = takesMany ? !shareThreshold : value === '';
     this.depth = options.parent === undefined ? -1 : options.parent.depth + 1;
     const above = options.parent?.entering ?? [];
     this.entering = this.valueEnters && this.depth >= 0 ? [...above, this.depth] : above;
-    if (this.valueEnters) this.fixedPart = textPart(key);
-    else
-      this.fixedPart =
-        textPart(key) + (this.wildcard === undefined ? valuePart(key, value) : patternPart(value));
+    this.fixedPart = textPart(key) + (this.valueEnters ? '' : ownPart(this));
   }
 
   /** The part of a bucket key for an entry that matched this node. */
   keyPart(value: string): string {
     if (!this.valueEnters) return this.fixedPart;
+    if (this.matcher?.kind === 'cidr') {
+      return this.fixedPart + addressPart(canonicalAddress(value) ?? value, this.secret);
+    }
     return this.fixedPart + (this.secret ? secretPart(value) : textPart(value));
   }
 
@@ -88,11 +108,11 @@ export class PolicyNode {
     return this.levels.get(key)?.find(value);
   }
 
-  /** Adds a node below; returns false, and adds nothing, if there is one with this key and value already. */
-  add(node: PolicyNode): boolean {
+  /** Adds a node below; returns the one that is there already with this key and value, block or pattern, and adds nothing then. */
+  add(node: PolicyNode): PolicyNode | undefined {
     let level = this.levels.get(node.key);
     if (level === undefined) {
-      level = new Level();
+      level = new Level(this.memo);
       this.levels.set(node.key, level);
     }
     return level.add(node);
@@ -112,51 +132,19 @@ export class PolicyNode {
 
   /** How messages name the node; see {@link nodeLabel}. */
   get label(): string {
-    return nodeLabel(this.key, this.value);
+    return nodeLabel(this.key, this.value, this.matcher);
   }
 }
 
-/** `resource_group=user-chats`, or the key alone. The literal value of a credential is redacted; a pattern is none. */
-export function nodeLabel(key: string, value: string): string {
+/** `resource_group=user-chats`, or the key alone; see {@link matcherLabel}. The literal value of a credential is redacted; a pattern is none. */
+export function nodeLabel(key: string, value: string, matcher?: ValueMatcher): string {
+  if (matcher !== undefined) return matcherLabel(key, matcher);
   if (value === '') return key;
   return `${key}=${isCredential(key) && !value.includes('*') ? redacted(value) : value}`;
 }
 
-/** All nodes with one key below one node. */
-export class Level {
-  readonly nodes: PolicyNode[] = [];
-  private readonly exact = new Map<string, PolicyNode>();
-  private readonly patterns: PolicyNode[] = [];
-  private anyValue: PolicyNode | undefined;
-  /** By value, patterns and '' included. */
-  private readonly byValue = new Map<string, PolicyNode>();
-
-  /**
-   * Exact value first, then patterns in file order, then the node without a value. Decided here and now: a path that ends
-   * further down is not tried again with another node.
-   */
-  find(value: string): PolicyNode | undefined {
-    const exact = this.exact.get(value);
-    if (exact !== undefined) return exact;
-    for (let i = 0; i < this.patterns.length; i++) {
-      const node = this.patterns[i] as PolicyNode;
-      if ((node.wildcard as Wildcard).matches(value)) return node;
-    }
-    return this.anyValue;
-  }
-
-  /** The node that is written with this value. */
-  withValue(value: string): PolicyNode | undefined {
-    return this.byValue.get(value);
-  }
-
-  add(node: PolicyNode): boolean {
-    if (this.byValue.has(node.value)) return false;
-    this.byValue.set(node.value, node);
-    this.nodes.push(node);
-    if (node.wildcard !== undefined) this.patterns.push(node);
-    else if (node.value === '') this.anyValue = node;
-    else this.exact.set(node.value, node);
-    return true;
-  }
+/** The part of a bucket key for the value of a node that has one bucket. */
+function ownPart({ key, value, matcher, wildcard }: PolicyNode): string {
+  if (matcher !== undefined) return sharedMatcherPart(matcher);
+  return wildcard === undefined ? valuePart(key, value) : patternPart(value);
 }

@@ -1,6 +1,8 @@
 import type { Rule } from '../limiter/rule.js';
+import type { CidrIntervals } from './cidr-table.js';
 import { CompiledPolicy, type DomainSettings } from './compiled-policy.js';
 import { type DeriveCondition, type DeriveRule, type DeriveStep, RuleStep, TableStep } from './derive.js';
+import type { Level } from './level.js';
 import { PathPattern } from './path-pattern.js';
 import type { DomainPolicy, PolicySet } from './policy.js';
 import { type NodeOptions, PolicyNode } from './policy-node.js';
@@ -28,6 +30,15 @@ export type PolicyItem =
       readonly ruleIndex: number;
       readonly options: Omit<NodeOptions, 'parent'>;
     }
+  /** What was made of the blocks of a level, the nodes with `key` below the `parent`-th. */
+  | {
+      readonly kind: 'intervals';
+      readonly parent: number;
+      readonly key: string;
+      readonly intervals: CidrIntervals;
+    }
+  /** Compiles some of the regular expressions of a level; see {@link Level.compile}. Takes as long as a slice may. */
+  | { readonly kind: 'compile'; readonly parent: number; readonly key: string; readonly step: number }
   /** Begins a step of `derive`; `keys` or `derive` items that follow are part of it. */
   | { readonly kind: 'table'; readonly entry: string; readonly source: string }
   | { readonly kind: 'keys'; readonly pairs: readonly (readonly [string, string])[] }
@@ -89,21 +100,37 @@ function* stepItems(step: DeriveStep): Generator<PolicyItem> {
 function* nodeItems({ root, rules }: CompiledPolicy): Generator<PolicyItem> {
   const indexOf = new Map<Rule, number>(rules.map((rule, index) => [rule, index]));
   const open: { readonly node: PolicyNode; readonly parent: number }[] = [{ node: root, parent: -1 }];
+  // The nodes of a level must all be there before they are put to use.
+  const last: PolicyItem[] = [];
   for (let index = 0; ; index++) {
     const next = open.pop();
-    if (next === undefined) return;
+    if (next === undefined) break;
     const { node, parent } = next;
     const [first] = node.rules;
     const ruleIndex = first === undefined ? -1 : (indexOf.get(first) ?? -1);
     yield { kind: 'node', parent, ruleIndex, options: optionsOf(node) };
     // Taken from the end: so they come in file order.
     for (const child of [...node.children()].reverse()) open.push({ node: child, parent: index });
+    for (const [key, level] of node.levels) last.push(...levelItems(index, key, level));
   }
+  yield* last;
+}
+
+function* levelItems(parent: number, key: string, level: Level): Generator<PolicyItem> {
+  const intervals = level.intervals();
+  if (intervals !== undefined) yield { kind: 'intervals', parent, key, intervals };
+  for (let step = 0; step < level.compileSteps; step++) yield { kind: 'compile', parent, key, step };
+}
+
+/** Whether an item takes so long to be added that it is a slice of its own. */
+export function takesLong(item: { readonly kind: string }): boolean {
+  return item.kind === 'compile';
 }
 
 function optionsOf(node: PolicyNode): Omit<NodeOptions, 'parent'> {
-  const { key, value, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rules } = node;
-  return { key, value, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rules };
+  const { key, value, matcher, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rules } =
+    node;
+  return { key, value, matcher, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rules };
 }
 
 /** Puts policies together again, item by item. */
@@ -162,6 +189,12 @@ class OpenDomain {
       case 'node':
         this.addNode(item);
         break;
+      case 'intervals':
+        this.nodes[item.parent]?.levels.get(item.key)?.takeIntervals(item.intervals);
+        break;
+      case 'compile':
+        this.nodes[item.parent]?.levels.get(item.key)?.compile(item.step);
+        break;
       case 'table':
         this.table = new Map();
         this.steps.push(new TableStep(item.entry, item.source, this.table));
@@ -191,11 +224,21 @@ class OpenDomain {
   private addNode(item: Extract<PolicyItem, { kind: 'node' }>): void {
     const parent = this.nodes[item.parent];
     const { shared } = this;
-    const { key, value, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rules } =
-      item.options;
+    const {
+      key,
+      value,
+      matcher,
+      shareThreshold,
+      detailedMetric,
+      valueToMetric,
+      phase,
+      onStoreFailure,
+      rules,
+    } = item.options;
     const node = new PolicyNode({
       key: shared.text(key),
       value: shared.text(value),
+      matcher,
       shareThreshold,
       detailedMetric,
       valueToMetric,

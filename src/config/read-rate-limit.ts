@@ -12,7 +12,6 @@ import {
   MISPLACED_KEYS,
   NOT_IN_CANDIDATE,
   NOT_IN_LIMITS,
-  NOT_IN_RATE_LIMIT,
   RATE_KEYS,
   RATE_LIMIT_KEYS,
 } from './policy-keys.js';
@@ -37,7 +36,7 @@ const REFERENCE_KEYS: readonly string[] = ['unit', 'requests_per_unit'];
 /** Reads a `rate_limit`. Undefined when it holds an error; all of them are reported. */
 export function readRateLimit(reader: FieldReader, defaults: RateDefaults): RateLimitFields | undefined {
   const errorsBefore = reader.problems.errors.length;
-  reader.expectKeys(RATE_LIMIT_KEYS, MISPLACED_KEYS, NOT_IN_RATE_LIMIT);
+  reader.expectKeys(RATE_LIMIT_KEYS, MISPLACED_KEYS);
   const fields = readSharedFields(reader);
   const unlimited = reader.boolean('unlimited');
   const badUnlimited = unlimited === undefined && reader.field('unlimited') !== undefined;

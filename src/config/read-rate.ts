@@ -186,6 +186,12 @@ function readWindowDebt(reader: FieldReader, requests: number): number | 'defaul
   return debt;
 }
 
+function noLimit(path: string): string {
+  return path.endsWith('rate_limit')
+    ? '"rate_limit" holds no limit; give token_bucket, unit with requests_per_unit, or unlimited: true'
+    : 'there is no limit here; give token_bucket, or unit with requests_per_unit';
+}
+
 function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | undefined {
   if (text === undefined) {
     // What has the wrong type is reported already.
@@ -195,7 +201,7 @@ function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | u
     );
     const message = partly
       ? `"unit" is missing; it is one of ${WINDOW_UNITS.join(', ')}`
-      : `"${lastPart(reader.path)}" holds no limit; give token_bucket, unit with requests_per_unit, or unlimited: true`;
+      : noLimit(reader.path);
     reader.problems.error(reader.map.at, reader.has('unit') ? reader.pathOf('unit') : reader.path, message);
     return undefined;
   }
@@ -209,9 +215,4 @@ function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | u
     );
   }
   return unit;
-}
-
-/** Of `descriptors[0].rate_limits[1]`: `rate_limits[1]`. */
-function lastPart(path: string): string {
-  return path.slice(path.lastIndexOf('.') + 1);
 }

@@ -6,12 +6,18 @@ import { deserialize, serialize } from 'node:v8';
  */
 const ITEMS_PER_SLICE = 64;
 
-/** Cuts plain data into slices that go to another thread or process as bytes, to be opened there one at a time. */
-export function* cutSlices(items: Iterable<unknown>): Generator<Uint8Array> {
-  let slice: unknown[] = [];
+/**
+ * Cuts plain data into slices that go to another thread or process as bytes, to be opened there one at a time. What `takesLong` names ends its
+ * slice.
+ */
+export function* cutSlices<T>(
+  items: Iterable<T>,
+  takesLong: (item: T) => boolean = () => false,
+): Generator<Uint8Array> {
+  let slice: T[] = [];
   for (const item of items) {
     slice.push(item);
-    if (slice.length < ITEMS_PER_SLICE) continue;
+    if (slice.length < ITEMS_PER_SLICE && !takesLong(item)) continue;
     yield serialize(slice);
     slice = [];
   }

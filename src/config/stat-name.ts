@@ -1,11 +1,14 @@
 import type { Entry } from '../limiter/rule.js';
 import { isCredential, redacted } from './redact.js';
+import { matcherName, type ValueMatcher } from './value-matcher.js';
 
 /** What a level of the tree gives to the name of a rule in the statistics. */
 export interface StatLevel {
   readonly key: string;
   /** '' takes every value; with a `*` a pattern. */
   readonly value: string;
+  /** Takes many values in place of `value`. */
+  readonly matcher?: ValueMatcher | undefined;
   readonly shareThreshold: boolean;
   readonly valueToMetric: boolean;
 }
@@ -60,10 +63,13 @@ export function requestStatName(
 
 function takesRequestValue(level: StatLevel, detailed: boolean): boolean {
   if (!detailed && !level.valueToMetric) return false;
+  if (level.matcher !== undefined) return !level.shareThreshold;
   return level.value === '' || (!level.shareThreshold && level.value.includes('*'));
 }
 
-function policyPart({ key, value }: StatLevel, secretKeys: ReadonlySet<string>): string {
+function policyPart({ key, value, matcher }: StatLevel, secretKeys: ReadonlySet<string>): string {
+  // Dots part the levels of a name: a name has as many for every list.
+  if (matcher !== undefined) return `${key}_${matcherName(matcher).replaceAll('.', '_')}`;
   if (value === '') return key;
   return `${key}_${isSecret(key, secretKeys) && !value.includes('*') ? redacted(value) : value}`;
 }

@@ -291,18 +291,22 @@ export function plan(
   const asked: Asked = { policy, request, wallMicros, options, draw: new Draw(random) };
   let replaces = false;
   let quotas = false;
+  let drawn = false;
   for (let i = 0; i < descriptors.length; i++) {
     const decision = planOne(asked, descriptors[i] as Descriptor);
     const rules = replacingRules(decision);
     for (let at = 0; at < rules.length; at++) if ((rules[at] as Rule).replaces.length > 0) replaces = true;
     for (let at = 0; at < decision.takes.length; at++) {
-      if ((decision.takes[at] as PlannedTake).quota) quotas = true;
+      const { quota, rule } = decision.takes[at] as PlannedTake;
+      if (!quota) continue;
+      quotas = true;
+      if (rule !== undefined && rule.enforcePercent < 100) drawn = true;
     }
     decisions[i] = decision;
   }
   if (replaces) applyReplaces(decisions);
   if (quotas) {
-    drawForQuotas(decisions, asked.draw);
+    if (drawn) drawForQuotas(decisions, asked.draw);
     applyPassingQuotas(decisions, options.quotaMode);
   }
   return decisions;

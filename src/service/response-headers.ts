@@ -38,24 +38,24 @@ function secondText(second: number): string {
 }
 
 /** The family `x-ratelimit`, DESIGN section 6. */
-function addXRateLimit(
-  headers: HeaderValue[],
+function xRateLimit(
   { take, outcome, rank, takes }: Described,
   options: AnswerOptions,
   denied: boolean,
   wallMicros: number,
-): void {
-  if (!options.envoyAdds.xRateLimit) {
-    headers.push(
-      { key: 'x-ratelimit-limit', value: String(reportedLimit(take.rate)) },
-      { key: 'x-ratelimit-remaining', value: String(outcome.remaining) },
-      { key: 'x-ratelimit-reset', value: secondText(resetSecond(take, outcome, wallMicros)) },
-    );
-  }
+): HeaderValue[] {
+  const headers: HeaderValue[] = options.envoyAdds.xRateLimit
+    ? []
+    : [
+        { key: 'x-ratelimit-limit', value: String(reportedLimit(take.rate)) },
+        { key: 'x-ratelimit-remaining', value: String(outcome.remaining) },
+        { key: 'x-ratelimit-reset', value: secondText(resetSecond(take, outcome, wallMicros)) },
+      ];
   if (denied || options.shadowMode || takes.some(isObserved)) {
     // The most telling one denies, or would, if any does.
     headers.push({ key: 'x-ratelimit-will-be-throttled', value: rank > 0 ? 'true' : 'false' });
   }
+  return headers;
 }
 
 /**
@@ -78,8 +78,7 @@ export function responseHeaders(
   }
   if (described === undefined) return NO_HEADERS;
   const { outcome } = described;
-  const headers: HeaderValue[] = [];
-  if (wanted?.xRateLimit === true) addXRateLimit(headers, described, options, denied, wallMicros);
+  const headers = wanted?.xRateLimit === true ? xRateLimit(described, options, denied, wallMicros) : [];
   if (wanted?.rateLimitDraft03 === true) {
     headers.push(
       { key: 'ratelimit-limit', value: draft03Limit(described, ofFile, wallMicros) },

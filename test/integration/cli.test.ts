@@ -120,6 +120,29 @@ describe('weir check-config', () => {
     });
   });
 
+  test('takes files without algorithm as a server with --default-algorithm would', async () => {
+    const limit = 'unit: year, requests_per_unit: 1, burst: 2';
+    writeFileSync(
+      join(folder, 'burst.yaml'),
+      `domain: d\ndescriptors: [{ key: k, rate_limit: { ${limit} } }]\n`,
+    );
+    expect(await weir('check-config', 'burst.yaml')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('and the rule is a window'),
+    });
+    const asked = ['--default-algorithm', 'token_bucket'];
+    expect(await weir('check-config', 'burst.yaml', ...asked)).toMatchObject({ code: 0 });
+    expect(await weir('explain', 'burst.yaml', 'k=v', ...asked)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('token bucket: 2 tokens, 1 every 8760h'),
+    });
+    expect(await weir('check-config', 'burst.yaml', '--default-algorithm', 'window')).toMatchObject({
+      code: 2,
+      stderr:
+        'weir check-config: --default-algorithm is one of fixed_window, token_bucket; see weir check-config --help\n',
+    });
+  });
+
   test('prints every error of every file on standard error', async () => {
     writeFileSync(join(folder, 'one.yaml'), 'domain: one\nfrequency: 1\ndescriptors: [{ value: v }]\n');
     writeFileSync(join(folder, 'two.yaml'), 'domain: [\n');

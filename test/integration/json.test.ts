@@ -11,6 +11,7 @@ const POLICY = `
 domain: d
 descriptors:
   - { key: two, rate_limit: { name: two, unit: day, requests_per_unit: 2 } }
+  - { key: told, rate_limit: { unit: day, requests_per_unit: 0, denied_response: { body: "nö", content_type: text/html } } }
   - { key: many, rate_limit: { unit: day, requests_per_unit: 1000000 } }
 `;
 const asking = (key: string, more = {}) => ({
@@ -52,6 +53,14 @@ describe('with buckets in memory', () => {
     expect(JSON.parse(denied.body)).toMatchObject({
       overallCode: 'OVER_LIMIT',
       statuses: [{ code: 'OVER_LIMIT' }],
+    });
+  });
+
+  test('a body of denied_response is base64, as protobuf JSON has it', async () => {
+    const { body } = await post(server, asking('told'));
+    expect(JSON.parse(body)).toMatchObject({
+      responseHeadersToAdd: [{ key: 'content-type', value: 'text/html' }],
+      rawBody: Buffer.from('nö').toString('base64'),
     });
   });
 

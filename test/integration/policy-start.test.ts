@@ -79,6 +79,30 @@ test('MERGE_DOMAIN_CONFIG decides whether two files may hold one domain', async 
   expect(await domains()).toBe('a');
 });
 
+test('DEFAULT_ALGORITHM makes token buckets of windows, of limit overrides, too, after a reload as well', async () => {
+  const rule = 'rate_limit: { unit: hour, requests_per_unit: 2 }';
+  dir.write('a.yaml', `domain: a\ndescriptors: [{ key: k, ${rule} }]\n`);
+  server = await startWeir({ env: { CONFIG_PATH: dir.path, DEFAULT_ALGORITHM: 'TOKEN_BUCKET' } });
+  const { debugPort, grpcPort } = server;
+  const tree = async (): Promise<string> => (await httpRequest(debugPort, '/rlconfig?format=tree')).body;
+  expect(await tree()).toContain('  k: token bucket: 2 tokens, 2 every 1h;');
+  const client = new RlsClient(grpcPort);
+  try {
+    const limit = { requestsPerUnit: 4, unit: 3 };
+    const { response } = await client.ask('a', [descriptor(['any=x'], { limit })]);
+    // One token of four comes back within a quarter of an hour; a window ends with the hour.
+    expect(response?.statuses[0]).toMatchObject({ limitRemaining: 3, durationUntilReset: { seconds: 900 } });
+  } finally {
+    client.close();
+  }
+  dir.write('a.yaml', `domain: a\ndescriptors: [{ key: k, ${rule} }, { key: new, ${rule} }]\n`);
+  const shown = await waitFor('the new rule', async () => {
+    const text = await tree();
+    return text.includes('  new: ') ? text : undefined;
+  });
+  expect(shown).toContain('  new: token bucket: 2 tokens, 2 every 1h;');
+});
+
 describe('a start', () => {
   test('with no good domain is refused, with all errors', async () => {
     dir.write('a.yaml', 'domain: a\nphase: never\n');

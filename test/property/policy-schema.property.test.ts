@@ -38,6 +38,13 @@ const headers = fc.array(
   fc.constantFrom('x-ratelimit', 'retry-after', 'ratelimit-draft-03', 'ratelimit', 'none'),
   { maxLength: 2 },
 );
+const denied = fc.constantFrom<unknown>(
+  'problem+json',
+  'html',
+  { body: 'no', content_type: 'text/html' },
+  { body: 5, content_type: 'html' },
+  { content_type: 'text/html' },
+);
 const whole = fc.constantFrom<unknown>(0, 1, 5, 100, 2 ** 32 - 1, 2 ** 32, 1.5);
 
 /** Each key with a few of its values: which of them stand together is left to chance. */
@@ -59,6 +66,7 @@ const ruleFields = {
   name: fc.constantFrom<unknown>('n', 'm', 3),
   on_store_failure: failure,
   response_headers: headers,
+  denied_response: denied,
   replaces: fc.array(fc.record({ name: fc.constantFrom('n', 'm') }), { maxLength: 1 }),
 };
 /** Some of the fields, seldom many: most of what is made up of all of them is bad. */
@@ -115,6 +123,7 @@ const policy = fc
         phase,
         on_store_failure: failure,
         response_headers: headers,
+        denied_response: denied,
         algorithm: rateFields.algorithm,
         enforce_percent: percent,
         decision_metadata: bool,

@@ -57,6 +57,8 @@ function launch(bootstrap: string): StartedProcess {
   writeFileSync(path, bootstrap);
   const started = startProcess(toolPath('envoy'), [
     ...['-c', path, '--concurrency', '2', '--disable-hot-restart', '--log-level', 'warning'],
+    // Access logs are written when they are wanted, not after ten seconds.
+    ...['--file-flush-interval-msec', '100'],
   ]);
   void started.exited.then(() => rmSync(folder, { recursive: true, force: true }));
   return started;

@@ -12,6 +12,8 @@ export interface StackOptions {
   readonly envoyFile?: string;
   /** Changes of the bootstrap's text, beside the addresses. */
   readonly changes?: readonly (readonly [from: string, to: string])[];
+  /** Further settings of weir. */
+  readonly weirEnv?: NodeJS.ProcessEnv;
   /** Text of a policy to serve instead of the bundled one. */
   readonly policy?: string;
   /** How Envoy talks to weir: clear text unless told otherwise. */
@@ -76,7 +78,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   try {
     const upstream = await startEchoUpstream(0);
     stops.push(() => closed(upstream.server));
-    const env: NodeJS.ProcessEnv = {};
+    const env: NodeJS.ProcessEnv = { ...options.weirEnv };
     const changes = [...(options.changes ?? PATIENT)];
     if (options.security === 'mTLS') {
       const files = writeTlsFiles();

@@ -10,6 +10,8 @@ export class TokenLevel {
   private readonly perMicro: bigint;
   private readonly full: bigint;
   private readonly maxTokens: bigint;
+  /** The least level, that of the deepest debt: negative, or 0. */
+  private readonly lowest: bigint;
   private level: bigint;
   private at: number;
 
@@ -18,6 +20,7 @@ export class TokenLevel {
     this.perMicro = BigInt(rate.tokensPerFill);
     this.maxTokens = BigInt(rate.maxTokens);
     this.full = this.maxTokens * this.token;
+    this.lowest = -BigInt(rate.maxDebt) * this.token;
     this.level = this.full;
     this.at = nowMicros;
   }
@@ -28,13 +31,15 @@ export class TokenLevel {
     const asked = BigInt(hits) * this.token;
     if (refund) {
       this.set(this.level + asked);
+    } else if (this.lowest < 0n && hits > 1) {
+      this.level = this.level - asked < this.lowest ? this.lowest : this.level - asked;
     } else if ((hits === 0 ? this.token : asked) > this.level) {
       const passes = hits === 0 ? this.token : asked > this.full ? this.full : asked;
       return this.outcome(true, passes);
     } else {
       this.level -= asked;
     }
-    const next = (this.level / this.token + 1n) * this.token;
+    const next = (this.remaining() + 1n) * this.token;
     return this.outcome(false, next > this.full ? this.full : next);
   }
 
@@ -42,9 +47,18 @@ export class TokenLevel {
     this.level = level > this.full ? this.full : level;
   }
 
+  /** Tokens missing below none. */
+  debt(): bigint {
+    return this.level < 0n ? (this.token - 1n - this.level) / this.token : 0n;
+  }
+
+  private remaining(): bigint {
+    return this.level < 0n ? 0n : this.level / this.token;
+  }
+
   private outcome(limited: boolean, until: bigint): Told {
     const missing = until - this.level;
-    const remaining = this.level / this.token;
+    const remaining = this.remaining();
     return {
       limited,
       remaining: Number(remaining),

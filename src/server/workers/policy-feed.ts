@@ -1,5 +1,5 @@
 import type { PolicySet } from '../../config/policy.js';
-import { policyItems } from '../../config/policy-transfer.js';
+import { policyItems, takesLong } from '../../config/policy-transfer.js';
 import { cutSlices } from '../../config/slices.js';
 import { turn } from '../../config/turns.js';
 import type { SlicedPolicies, ToWorker } from './messages.js';
@@ -25,7 +25,10 @@ export class PolicyFeed {
     const of = this.#current();
     if (of === undefined) return undefined;
     if (this.#whole?.of !== of) {
-      this.#whole = { of, sliced: { version: of.version, slices: [...cutSlices(policyItems(of))] } };
+      this.#whole = {
+        of,
+        sliced: { version: of.version, slices: [...cutSlices(policyItems(of), takesLong)] },
+      };
     }
     return this.#whole.sliced;
   }
@@ -40,7 +43,7 @@ export class PolicyFeed {
       this.#sent = next;
       this.#broadcast({ kind: 'policies_begin' });
       const items = policyItems(next, (policy) => before?.domains.get(policy.domain) === policy);
-      for (const slice of cutSlices(items)) {
+      for (const slice of cutSlices(items, takesLong)) {
         this.#broadcast({ kind: 'policies_slice', slice });
         // Or a worker would find all of them in its channel at once.
         await turn();

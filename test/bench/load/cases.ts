@@ -1,4 +1,4 @@
-import type { Verdict } from './policy.js';
+import type { Limit, Verdict } from './policy.js';
 
 /** How a case loads its targets. */
 export type Load =
@@ -24,8 +24,8 @@ export interface BenchCase {
   readonly tenants: number | 'many';
   readonly verdict: Verdict;
   readonly tls: boolean;
-  /** Beside the token bucket a fixed window, also with every sink of metrics on. */
-  readonly windows: boolean;
+  /** Policies that are measured beside each other, the one that all others have first. */
+  readonly limits: readonly Limit[];
   /** Through a real Envoy, which asks the target. */
   readonly envoy: boolean;
 }
@@ -42,7 +42,7 @@ const BASE: BenchCase = {
   tenants: 1,
   verdict: 'allowed',
   tls: false,
-  windows: false,
+  limits: ['token bucket'],
   envoy: false,
 };
 
@@ -64,7 +64,23 @@ export const CASES: readonly BenchCase[] = [
   bench('1 connection', { connections: 1 }),
   bench('100 connections', { connections: 100, streams: 4 }),
   bench('TLS', { tls: true }),
-  bench('windows', { windows: true }),
+  bench('windows', { limits: ['token bucket', 'window', 'window, all sinks'] }),
+  bench('several limits, matchers', {
+    limits: [
+      'token bucket',
+      'two limits',
+      'candidate',
+      '1,000 CIDR blocks',
+      'two limits, candidate, 1,000 CIDR blocks',
+      '1,000 regular expressions',
+    ],
+  }),
+  bench('several limits, matchers, 1,000 tenants', {
+    generator: 'own',
+    tenants: 1000,
+    verdict: 'kept',
+    limits: ['token bucket', 'two limits', 'candidate', '1,000 regular expressions'],
+  }),
   bench('behind Envoy', { envoy: true, connections: 8, streams: 4 }),
   bench('half rate', { load: 'half rate' }),
   bench('half rate, 1,000 tenants', { load: 'half rate', generator: 'own', tenants: 1000, verdict: 'kept' }),
@@ -78,6 +94,6 @@ export const CASES: readonly BenchCase[] = [
 ];
 
 /** Whether a server that we have not configured can be measured: it decides on tenant and resource_group as it likes. */
-export function isPlain({ tls, windows, rules, verdict }: BenchCase): boolean {
-  return !tls && !windows && rules === BASE.rules && verdict !== 'denied';
+export function isPlain({ tls, limits, rules, verdict }: BenchCase): boolean {
+  return !tls && limits.length === 1 && rules === BASE.rules && verdict !== 'denied';
 }

@@ -4,7 +4,7 @@ import { TENANT } from './call-template.js';
 import type { BenchCase } from './cases.js';
 import { h2load } from './h2load.js';
 import type { LoadResult } from './load-result.js';
-import { messageOf } from './policy.js';
+import { messageOf, TENANT_ADDRESS } from './policy.js';
 import { runLoadClient } from './run-load-client.js';
 import type { BenchTarget } from './targets.js';
 
@@ -58,7 +58,8 @@ const ARRIVALS_SECONDS = 40;
 
 function send(bench: BenchCase, target: BenchTarget, dose: Dose): Promise<LoadResult> {
   const { connections, streams } = bench;
-  const message = messageOf(bench.descriptors, bench.rules);
+  const blocks = bench.limits.some((limit) => limit.includes('CIDR'));
+  const message = messageOf(bench.descriptors, bench.rules, blocks ? TENANT_ADDRESS : TENANT);
   if (bench.generator === 'own') {
     const { host, port, tls } = target;
     const encoded = Buffer.from(message).toString('base64');

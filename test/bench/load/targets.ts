@@ -92,15 +92,12 @@ interface Variant {
   readonly limit: Limit;
 }
 
-/** TLS is measured beside the same server in clear text, windows beside token buckets. */
+/** TLS is measured beside the same server in clear text, other limits beside the plain one. */
 function variantsOf(bench: BenchCase, transports: TargetChoice['transports']): Variant[] {
-  const limits: readonly Limit[] = bench.windows
-    ? ['token bucket', 'window', 'window, all sinks']
-    : ['token bucket'];
   return bench.stores.flatMap((store) =>
     transports.flatMap((transport) =>
       (bench.tls ? [false, true] : [false]).flatMap((tls) =>
-        limits.map((limit) => ({ store, transport, tls, limit })),
+        bench.limits.map((limit) => ({ store, transport, tls, limit })),
       ),
     ),
   );
@@ -132,7 +129,7 @@ async function startWeirs(
       stops.push(() => weir.stop('SIGKILL'));
       const parts = ['weir', store, ...(transport === undefined ? [] : [transport])];
       if (tls) parts.push('TLS');
-      if (bench.windows) parts.push(limit);
+      if (bench.limits.length > 1) parts.push(limit);
       if (name !== '') parts.push(name);
       targets.push({
         ...PLAIN,

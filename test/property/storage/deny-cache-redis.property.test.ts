@@ -11,6 +11,8 @@ import { RedisBench, takeFrom } from '../../support/test-stores.js';
 jest.setTimeout(60_000);
 
 const MAX_AGE = 1_000_000;
+/** The bucket that is a candidate's. */
+const CANDIDATE = 3;
 /** Sequences so far: each has keys of its own. */
 let run = 0;
 
@@ -76,7 +78,8 @@ function itemOf(
   const rate = rates[bucket] as Rate;
   const most = rate.kind === 'window' ? rate.requestsPerUnit : rate.maxTokens;
   const count = typeof hits === 'number' ? hits : Math.floor(most * hits.share);
-  return takeItem(`${prefix}:${bucket}`, rate, { hits: count, refund, enforcement });
+  const weight = bucket === CANDIDATE ? 'candidate' : enforcement;
+  return takeItem(`${prefix}:${bucket}`, rate, { hits: count, refund, enforcement: weight });
 }
 
 describe('two runs of the same requests on one Redis, one of them through a deny cache', () => {

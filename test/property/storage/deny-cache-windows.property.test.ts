@@ -34,7 +34,8 @@ class Remote implements BucketStore {
 }
 
 const ask = fc.record({
-  key: fc.constantFrom('v', 'w'),
+  /** The last is a candidate's. */
+  key: fc.constantFrom('v', 'w', 'c'),
   unit: fc.constantFrom('second' as const, 'second' as const, 'minute' as const),
   limit: fc.constantFrom(0, 1, 3, 5),
   hits: fc.oneof(fc.integer({ min: 0, max: 4 }), fc.constant(Number.MAX_SAFE_INTEGER)),
@@ -83,7 +84,7 @@ test.each([true, false])(
               hits,
               // What others give back is seen when the window ends.
               refund: refund && who === 'us',
-              enforcement: observe ? 'observe' : 'enforce',
+              enforcement: key === 'c' ? 'candidate' : observe ? 'observe' : 'enforce',
             }),
           );
           if (who === 'others') {

@@ -9,7 +9,8 @@ import { FakeClock } from '../../support/fake-clock.js';
 import { takeItem } from '../../support/take-items.js';
 
 const MAX_AGE = 1_000_000;
-const KEYS = ['a', 'b'];
+/** The last is a candidate's. */
+const KEYS = ['a', 'b', 'c'];
 
 /** A store elsewhere: its clock shows another time, and its answers take `latency` there and back. */
 class Remote implements BucketStore {
@@ -61,7 +62,7 @@ function arbitrarySteps(rate: TokenBucketRate): fc.Arbitrary<Step[]> {
         { arbitrary: fc.integer({ min: 0, max: 2 * token }), weight: 2 },
         { arbitrary: fc.integer({ min: 0, max: 2 * MAX_AGE }), weight: 1 },
       ),
-      asks: fc.array(ask, { minLength: 1, maxLength: 2 }),
+      asks: fc.array(ask, { minLength: 1, maxLength: 3 }),
     }),
     { minLength: 5, maxLength: 60 },
   );
@@ -106,7 +107,11 @@ test('never denies what the store would let pass, but for a refund elsewhere wit
       for (const { who, wait, asks } of steps) {
         local.advance(wait);
         const items = asks.map(({ key, hits, refund, observe }) =>
-          takeItem(key, rate, { hits, refund, enforcement: observe ? 'observe' : 'enforce' }),
+          takeItem(key, rate, {
+            hits,
+            refund,
+            enforcement: key === 'c' ? 'candidate' : observe ? 'observe' : 'enforce',
+          }),
         );
         if (who === 'others') {
           remote.buckets.take(items);

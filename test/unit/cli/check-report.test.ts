@@ -72,6 +72,15 @@ latency  p50 100.00 ms, p99 198.00 ms
   });
 });
 
+describe('the body of a denial', () => {
+  const last = result.last && { ...result.last, rawBody: Buffer.from('no\u001b[2J\n') };
+
+  test('is shown in both, and steers no terminal either', () => {
+    expect(checkTable({ ...result, last }, false)).toMatch(/\n {2}body: no\ufffd\[2J/);
+    expect(JSON.parse(checkJson({ ...result, last }))).toHaveProperty('last.body', 'no\u001b[2J\n');
+  });
+});
+
 describe('checkJson', () => {
   test('is one line that holds everything', () => {
     const text = checkJson(result);

@@ -29,6 +29,15 @@ describe('documents from elsewhere', () => {
       ),
     });
 
+  test('have the default algorithm', () => {
+    const documents = [{ name: 'config', document: document('day') }];
+    const { policySet } = loadDocuments(documents, { defaultAlgorithm: 'token_bucket' });
+    expect(policySet.domains.get('d')).toMatchObject({
+      overrideAlgorithm: 'token_bucket',
+      rules: [{ rate: { kind: 'token_bucket', maxTokens: 5, fillIntervalMicros: 86_400_000_000 } }],
+    });
+  });
+
   test('are compiled as files are', () => {
     const loaded = loadDocuments([{ name: 'config', document: document('day') }]);
     expect(statesOf(loaded)).toEqual(['d: ok 5']);

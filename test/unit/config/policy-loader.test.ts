@@ -47,6 +47,25 @@ test('domains are merged where that is asked for', async () => {
   expect(policySet.domains.size).toBe(0);
 });
 
+test('files that name no algorithm have the default one, in the thread, too', async () => {
+  const limit = 'descriptors: [{ key: k, rate_limit: { unit: minute, requests_per_unit: 5 } }]\n';
+  dir.write('a.yaml', `domain: a\n${limit}`);
+  dir.write('b.yaml', `domain: b\nalgorithm: fixed_window\n${limit}`);
+  const loader = new ThreadPolicyLoader([dir.path], { defaultAlgorithm: 'token_bucket' });
+  const kinds = ({ policySet }: LoadedPolicies) =>
+    [...policySet.domains.values()].map(({ rules, overrideAlgorithm }) => [
+      rules[0]?.rate?.kind,
+      overrideAlgorithm,
+    ]);
+  const loaded = await loader.load();
+  expect(kinds(loaded)).toEqual([
+    ['token_bucket', 'token_bucket'],
+    ['window', 'fixed_window'],
+  ]);
+  dir.write('b.yaml', `domain: b\n${limit}`);
+  expect(kinds(await loader.load(loaded))[1]).toEqual(['token_bucket', 'token_bucket']);
+});
+
 test('a domain whose files did not change keeps its very object, and so does one that is bad now', async () => {
   for (const name of ['same', 'changed', 'spoilt', 'gone']) dir.write(`${name}.yaml`, `domain: ${name}\n`);
   const loader = new ThreadPolicyLoader([dir.path]);

@@ -5,6 +5,7 @@ import { loadPolicies } from '../../../src/config/load-policies.js';
 import type { DomainPolicy, PolicySet } from '../../../src/config/policy.js';
 import { PolicyBuilder, type PolicyItem, policyItems } from '../../../src/config/policy-transfer.js';
 import { cutSlices, openSlice } from '../../../src/config/slices.js';
+import { type WindowRate, windowEnd, windowStart } from '../../../src/limiter/rate.js';
 import { entries, policyOf } from '../../support/policies.js';
 
 /** Hands policies over, but for those that are known, which the receiver has in `inForce`. */
@@ -69,6 +70,33 @@ descriptors:
     expect(after.rules[0]?.responseHeaders).toMatchObject({ rateLimit: true, xRateLimit: false });
     expect(after.rules[0]?.deniedResponse?.preset).toBe('problem+json');
     expect([...after.secretKeys]).toEqual(['api_key']);
+  });
+
+  test('have the same windows, calendars and debts, and share what is equal', () => {
+    const limit = 'unit: day, requests_per_unit: 250';
+    const before = policyOf(`
+domain: d
+algorithm: token_bucket
+descriptors:
+  - { key: a, rate_limit: { ${limit}, calendar: Europe/Berlin } }
+  - { key: b, rate_limit: { ${limit}, calendar: Europe/Berlin } }
+  - { key: c, rate_limit: { ${limit}, calendar: America/New_York, allow_debt: true, max_debt: 7 } }
+  - { key: d, rate_limit: { ${limit}, algorithm: fixed_window, unit_multiplier: 5 } }
+  - { key: e, rate_limit: { ${limit}, unit_multiplier: 5, burst: 3, allow_debt: true } }
+  - { key: f, rate_limit: { ${limit}, unit_multiplier: 5, burst: 3 } }
+`);
+    const day = 1_711_843_200_000_000;
+    // A window that was looked for must not keep the policy from being sent.
+    for (const { rate } of before.rules) if (rate?.kind === 'window') windowStart(rate, day);
+    const set = { domains: new Map([['d', before]]), version: 'v' };
+    const sent = across(set);
+    const after = sent.domains.get('d') as DomainPolicy;
+    expect(after.overrideAlgorithm).toBe('token_bucket');
+    expect(dumpTree(sent, 0)).toBe(dumpTree(set, 0));
+    expect(new Set(after.rules.map(({ rate }) => rate)).size).toBe(5);
+    const [rate] = after.rules.map((rule) => rule.rate as WindowRate);
+    // 31 March 2024, of 23 hours.
+    expect(windowEnd(rate as WindowRate, windowStart(rate as WindowRate, day))).toBe(1_711_922_400_000_000);
   });
 
   test('come in the order of the file, whatever the order of keys', () => {

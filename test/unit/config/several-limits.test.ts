@@ -162,7 +162,7 @@ describe('what is wrong with several limits', () => {
     ],
     [
       'rate_limits: [{ name: a }]',
-      '2:39: descriptors[0].rate_limits[0]: there is no limit here; give token_bucket, or unit with requests_per_unit',
+      '2:39: descriptors[0].rate_limits[0]: "rate_limits[0]" holds no limit; give token_bucket, or unit with requests_per_unit',
     ],
     [
       `rate_limits: [{ ${MINUTE}, enforce_percent: 101 }]`,
@@ -177,15 +177,15 @@ describe('what is wrong with enforce_percent and candidate', () => {
   test.each([
     [
       `rate_limit: { ${MINUTE}, enforce_percent: 5 }`,
-      '"enforce_percent" belongs on the descriptor, beside "rate_limit"',
+      'unknown key "enforce_percent"; it belongs at the top of the file, on a descriptor or in an item of "rate_limits"',
     ],
     [
       `rate_limit: { ${MINUTE}, candidate: {} }`,
-      '"candidate" belongs on the descriptor, beside "rate_limit"',
+      'unknown key "candidate"; it belongs on a descriptor, beside "rate_limit"',
     ],
     [
       `rate_limit: { ${MINUTE}, rate_limits: [] }`,
-      '"rate_limits" belongs on the descriptor, in the place of "rate_limit"',
+      'unknown key "rate_limits"; it belongs on a descriptor, in the place of "rate_limit"',
     ],
     [`rate_limit: { ${MINUTE} }, enforce_percent: "5"`, 'must be a number from 0 to 100, without quotes'],
     [`rate_limit: { ${MINUTE} }, enforce_percent: -0.1`, 'must be a number from 0 to 100, without quotes'],
@@ -209,7 +209,7 @@ describe('what is wrong with enforce_percent and candidate', () => {
       `candidate: { ${MINUTE}, shadow_mode: true }`,
       'a candidate changes no answer, so "shadow_mode" has no meaning in it; remove the key',
     ],
-    ['candidate: {}', 'there is no limit here; give token_bucket, or unit with requests_per_unit'],
+    ['candidate: {}', '"candidate" holds no limit; give token_bucket, or unit with requests_per_unit'],
     [
       `rate_limit: { ${MINUTE} }, candidate: { ${MINUTE} }`,
       'the candidate is the limit in force, so it tells nothing; change it or remove it',

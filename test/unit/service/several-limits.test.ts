@@ -326,3 +326,57 @@ describe('a list while the store is away', () => {
     });
   });
 });
+
+test('what a charge was forgiven is told limit by limit, and not of a candidate', () => {
+  const outcome = { limited: false, remaining: 0, waitMicros: 1, used: 0, cached: false };
+  const store: BucketStore = {
+    take: (items) => items.map((_, i) => ({ ...outcome, forgiven: i * 5 })),
+    close: async () => {},
+  };
+  const candidate = 'candidate: { unit: hour, requests_per_unit: 1 }';
+  const decider = open(TWO, candidate, { store });
+  decider.answer([k], 9);
+  expect(decider.observer.told).toEqual([
+    'd k[burst] OK',
+    'd k[daily] OK',
+    'd k[daily] forgiven 5',
+    'd k live OK candidate OK',
+  ]);
+});
+
+describe('a list of which one allows debt', () => {
+  const DEBT = `
+- { name: usage, token_bucket: { max_tokens: 10, fill_interval: 1h }, allow_debt: true, max_debt: 5 }
+- { name: calls, token_bucket: { max_tokens: 20, fill_interval: 1h } }
+`;
+
+  test('is charged as a whole, or not at all', () => {
+    const decider = open(DEBT);
+    expect(decider.answer([k], 18).statuses[0]).toMatchObject({ code: OK, currentLimit: { name: 'usage' } });
+    expect(decider.observer.told).toContain('d k[usage] forgiven 3');
+    // A peek is denied until a whole token is back, and a charge goes on where the other limit has room.
+    expect(decider.answer([descriptor(['k=x'], { hitsAddend: 0 })]).overallCode).toBe(OVER_LIMIT);
+    decider.observer.told.length = 0;
+    expect(decider.answer([k], 2).overallCode).toBe(OK);
+    expect(decider.observer.told).toContain('d k[usage] forgiven 2');
+    // Now the other has none.
+    decider.observer.told.length = 0;
+    expect(decider.answer([k], 2).statuses[0]).toMatchObject({
+      code: OVER_LIMIT,
+      currentLimit: { name: 'calls' },
+    });
+    expect(decider.observer.told).toEqual(['d k[usage] OK', 'd k[calls] OVER_LIMIT']);
+  });
+
+  test('a refund pays the debt and fills the other', () => {
+    const decider = open(DEBT);
+    decider.answer([k], 15);
+    const refund = descriptor(['k=x'], { hitsAddend: 6, isNegativeHits: true });
+    expect(decider.answer([refund]).statuses[0]).toMatchObject({ code: OK, limitRemaining: 1 });
+    expect(decider.answer([k]).overallCode).toBe(OK);
+    expect(decider.answer([k]).statuses[0]).toMatchObject({
+      code: OVER_LIMIT,
+      currentLimit: { name: 'usage' },
+    });
+  });
+});

@@ -139,6 +139,70 @@ describe('denied hits that do not count', () => {
   });
 });
 
+describe.each([true, false])('a candidate (windows count denied hits: %s)', (countDeniedHits) => {
+  beforeEach(() => open(countDeniedHits));
+  const candidate = (hits = 1, refund = false) =>
+    takeItem('c', windowRate('second', 9), { hits, refund, enforcement: 'candidate' });
+  const counts = () => perSecond.inner.take([candidate(0)])[0]?.used;
+
+  test('in a window of a second counts once, whatever comes of the request', async () => {
+    expect(await take(second, candidate(), tokens)).toMatchObject([
+      { used: 1 },
+      { used: 1 },
+      { remaining: 99 },
+    ]);
+    // The window of a second denies.
+    await take(takeItem('s', PER_SECOND));
+    expect(await take(second, candidate(), tokens)).toMatchObject([{ limited: true }, { used: 2 }, {}]);
+    // The main store does.
+    await take(takeItem('b', HUNDRED, { hits: 99 }));
+    clock.advance(1);
+    expect(await take(candidate(), tokens)).toMatchObject([{ limited: false, used: 3 }, { limited: true }]);
+    expect(counts()).toBe(3);
+  });
+
+  test('is given back to once, denied request or not', async () => {
+    await take(candidate(5));
+    await take(takeItem('b', HUNDRED, { hits: 100 }));
+    expect(await take(candidate(1, true), tokens)).toMatchObject([{ used: 4 }, { limited: true }]);
+    expect(await take(candidate(1, true), minute)).toMatchObject([{ used: 3 }, { limited: false }]);
+    expect(counts()).toBe(3);
+  });
+
+  test('in the main store takes although a window of a second denies', async () => {
+    await take(takeItem('s', PER_SECOND, { hits: 2 }));
+    const bucket = takeItem('d', HUNDRED, { enforcement: 'candidate' });
+    expect(await take(second, bucket, tokens)).toMatchObject([
+      { limited: true },
+      { remaining: 99 },
+      { remaining: 100 },
+    ]);
+    expect([looks('d'), looks('b')]).toEqual([99, 100]);
+  });
+});
+
+test('windows of several seconds, or with debt, lie in the main store', async () => {
+  const several = takeItem('x', windowRate('second', 3, { multiplier: 5 }));
+  const owing = takeItem('y', windowRate('second', 3, { maxDebt: 3 }));
+  await take(second, several, owing);
+  expect(main.asked).toEqual([[several, owing]]);
+});
+
+test('a list of limits over both takes all or nothing', async () => {
+  open(false);
+  const list = [takeItem('l~1:s', PER_SECOND), takeItem('l~1:m', PER_MINUTE)];
+  const limited = async () =>
+    ((await take(...list)) as readonly { limited: boolean }[]).map((one) => one.limited);
+  expect([await limited(), await limited(), await limited()]).toEqual([
+    [false, false],
+    [false, false],
+    [true, false],
+  ]);
+  clock.advance(1_000_000);
+  await limited();
+  expect(await take(takeItem('l~1:m', PER_MINUTE, { hits: 0 }))).toMatchObject([{ used: 3 }]);
+});
+
 describe('an error', () => {
   const away = new StorageError('disconnected', 'away');
 

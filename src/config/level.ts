@@ -1,0 +1,99 @@
+import { type CidrIntervals, CidrTable } from './cidr-table.js';
+import type { MatchMemo } from './match-memo.js';
+import type { PolicyNode } from './policy-node.js';
+import { RegexList } from './regex-matcher.js';
+import type { ValueMatcher } from './value-matcher.js';
+import type { Wildcard } from './wildcard.js';
+
+/** All nodes with one key below one node. */
+export class Level {
+  readonly nodes: PolicyNode[] = [];
+  private readonly exact = new Map<string, PolicyNode>();
+  private blocks: CidrTable<PolicyNode> | undefined;
+  private readonly patterns: PolicyNode[] = [];
+  private regexes: RegexList<PolicyNode> | undefined;
+  private anyValue: PolicyNode | undefined;
+  /** By value, patterns and '' included. */
+  private readonly byValue = new Map<string, PolicyNode>();
+  /** What the regular expressions gave, null for nothing. */
+  private readonly memo: MatchMemo<PolicyNode | null>;
+
+  constructor(memo: MatchMemo<PolicyNode | null>) {
+    this.memo = memo;
+  }
+
+  /**
+   * Exact value first, then the longest block that holds the value as an address, then patterns in file order, then regular expressions in file
+   * order, then the node without a value. Decided here and now: a path that ends further down is not tried again with another node.
+   */
+  find(value: string): PolicyNode | undefined {
+    const exact = this.exact.get(value);
+    if (exact !== undefined) return exact;
+    if (this.blocks !== undefined) {
+      const held = this.blocks.find(value);
+      if (held !== undefined) return held;
+    }
+    for (let i = 0; i < this.patterns.length; i++) {
+      const node = this.patterns[i] as PolicyNode;
+      if ((node.wildcard as Wildcard).matches(value)) return node;
+    }
+    if (this.regexes !== undefined) {
+      const matched = this.findByRegex(this.regexes, value);
+      if (matched !== null) return matched;
+    }
+    return this.anyValue;
+  }
+
+  private findByRegex(regexes: RegexList<PolicyNode>, value: string): PolicyNode | null {
+    const known = this.memo.get(this, value);
+    if (known !== undefined) return known;
+    const found = regexes.find(value) ?? null;
+    this.memo.set(this, value, found);
+    return found;
+  }
+
+  /** Returns the node that matches by the very same value, block or pattern, if there is one: then nothing is added. */
+  add(node: PolicyNode): PolicyNode | undefined {
+    if (node.matcher !== undefined) return this.addMatcher(node, node.matcher);
+    const standing = this.byValue.get(node.value);
+    if (standing !== undefined) return standing;
+    this.byValue.set(node.value, node);
+    this.nodes.push(node);
+    if (node.wildcard !== undefined) this.patterns.push(node);
+    else if (node.value === '') this.anyValue = node;
+    else this.exact.set(node.value, node);
+    return undefined;
+  }
+
+  private addMatcher(node: PolicyNode, { kind, items }: ValueMatcher): PolicyNode | undefined {
+    if (kind === 'cidr') this.blocks ??= new CidrTable();
+    else this.regexes ??= new RegexList();
+    const list = kind === 'cidr' ? this.blocks : this.regexes;
+    for (const item of items) {
+      const standing = list?.holderOf(item);
+      if (standing !== undefined) return standing;
+    }
+    list?.add(items, node);
+    this.nodes.push(node);
+    return undefined;
+  }
+
+  /** What takes long to be made of blocks, made; for {@link takeIntervals} of a level with the same nodes. */
+  intervals(): CidrIntervals | undefined {
+    return this.blocks?.prepared();
+  }
+
+  takeIntervals(intervals: CidrIntervals): void {
+    this.blocks?.take(intervals);
+  }
+
+  /** How many steps it takes to compile the regular expressions; see {@link compile}. */
+  get compileSteps(): number {
+    return this.regexes?.setCount ?? 0;
+  }
+
+  /** Does one step, from 0, which takes a millisecond or two. What is not done is done for the first value that needs it. */
+  compile(step: number): void {
+    this.regexes?.compile(step);
+  }
+}

@@ -1,0 +1,212 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { type HttpAnswer, headerOf, httpRequest } from '../support/http-client.js';
+import { PATIENT, type Stack, type StackOptions, startStack } from '../support/stack.js';
+import { waitFor } from '../support/wait-for.js';
+
+const POLICY = `
+domain: open-api
+derive:
+  - { entry: group, from: [method, path], rules: [{ path: "/chats/**", value: chats }, { path: "/watched", value: watched }, { path: "/html", value: html }, { value: rest }] }
+descriptors:
+  - key: tenant
+    descriptors:
+      - { key: group, value: chats, rate_limit: { name: chats, token_bucket: { max_tokens: 1, fill_interval: 10h } } }
+      - { key: group, value: watched, phase: monitoring, rate_limit: { name: watched, unit: hour, requests_per_unit: 0 } }
+      - { key: group, value: html, rate_limit: { unit: hour, requests_per_unit: 0, denied_response: { body: "<p>no</p>", content_type: text/html } } }
+      - { key: group, value: rest, rate_limit: { name: rest, unit: year, requests_per_unit: 1000 } }
+`;
+const SECONDS = 36_000;
+
+/** Envoy adds both kinds of headers itself. */
+const ENVOY_ADDS: readonly (readonly [string, string])[] = [
+  [
+    'enable_x_ratelimit_headers: "OFF"',
+    'enable_x_ratelimit_headers: DRAFT_VERSION_03\n                      enable_retry_after_header: true',
+  ],
+];
+
+let stack: Stack | undefined;
+afterEach(async () => {
+  await stack?.stop();
+  stack = undefined;
+});
+
+async function start(file: string, options: StackOptions = {}): Promise<Stack> {
+  stack = await startStack({
+    policy: file + POLICY,
+    ...options,
+    changes: [...PATIENT, ...(options.changes ?? [])],
+  });
+  return stack;
+}
+
+const ask = (path: string, headers: Record<string, string> = {}): Promise<HttpAnswer> =>
+  httpRequest(stack?.envoy.port ?? 0, path, { headers: { 'x-tenant': 'acme', ...headers } });
+
+/** Each header that has to do with limits, once: throws where one is doubled. */
+function limitHeaders(answer: HttpAnswer): Record<string, string> {
+  const names = new Set(answer.headers.map(([name]) => name));
+  const ours = [...names].filter((name) => /^x-ratelimit|^ratelimit|^retry-after$/.test(name)).sort();
+  return Object.fromEntries(ours.map((name) => [name, headerOf(answer, name)]));
+}
+
+/** Nearly so many seconds: the time that the test itself takes is gone from them. */
+function expectSeconds(text: string | undefined): void {
+  expect(Number(text)).toBeGreaterThan(SECONDS - 60);
+  expect(Number(text)).toBeLessThanOrEqual(SECONDS);
+}
+
+describe('the access log', () => {
+  const logged = () =>
+    (stack?.envoy.process.lines() ?? [])
+      .filter((line) => line.startsWith('{') && line.includes('"rule"'))
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+  test('names the rule that denied, or would, and of which nothing is known to clients', async () => {
+    await start('decision_metadata: true');
+    expect((await ask('/chats/1')).status).toBe(200);
+    const denied = await ask('/chats/2?q=1');
+    expect(denied.status).toBe(429);
+    expect(JSON.stringify(denied.headers)).not.toContain('chats');
+    expect((await ask('/watched')).status).toBe(200);
+    const lines = await waitFor('two lines in the access log', async () =>
+      logged().length < 2 ? undefined : logged(),
+    );
+    expect(lines).toEqual([
+      expect.objectContaining({
+        path: '/chats/2',
+        status: 429,
+        code: 'OVER_LIMIT',
+        rule: 'tenant/group=chats',
+        name: 'chats',
+        limit: 1,
+        remaining: 0,
+        phase: 'active',
+      }),
+      expect.objectContaining({
+        status: 200,
+        code: 'OK',
+        rule: 'tenant/group=watched',
+        name: 'watched',
+        retry_after: 0,
+        phase: 'monitoring',
+      }),
+    ]);
+    expectSeconds(String(lines[0]?.['retry_after']));
+  }, 60_000);
+});
+
+describe('every header reaches the client once', () => {
+  const ALL = 'response_headers: [x-ratelimit, retry-after, ratelimit-draft-03, ratelimit]';
+
+  test('all of weir', async () => {
+    await start(ALL);
+    expect(limitHeaders(await ask('/chats/1'))).toMatchObject({
+      'ratelimit-limit': '1, 1;w=36000',
+      'ratelimit-policy': '"chats";q=1;w=36000',
+      ratelimit: '"chats";r=0;t=36000',
+      'x-ratelimit-limit': '1',
+    });
+    const denied = await ask('/chats/1');
+    const headers = limitHeaders(denied);
+    expect(denied.status).toBe(429);
+    expect(Object.keys(headers)).toEqual([
+      'ratelimit',
+      'ratelimit-limit',
+      'ratelimit-policy',
+      'ratelimit-remaining',
+      'ratelimit-reset',
+      'retry-after',
+      'x-ratelimit-limit',
+      'x-ratelimit-remaining',
+      'x-ratelimit-reset',
+      'x-ratelimit-will-be-throttled',
+    ]);
+    expectSeconds(headers['retry-after']);
+    expect(headers['ratelimit']).toBe(`"chats";r=0;t=${headers['retry-after']}`);
+  }, 60_000);
+
+  test("those of weir beside Envoy's own", async () => {
+    await start(ALL, { changes: ENVOY_ADDS, weirEnv: { ENVOY_ADDS_HEADERS: 'x-ratelimit,retry-after' } });
+    const passed = limitHeaders(await ask('/chats/1'));
+    expect(passed).not.toHaveProperty('retry-after');
+    expect(passed).toMatchObject({ 'x-ratelimit-remaining': '0', 'ratelimit-remaining': '0' });
+    const denied = await ask('/chats/1');
+    const headers = limitHeaders(denied);
+    expect(denied.status).toBe(429);
+    // Envoy's: of a bucket whose time to fill is no unit it knows the number only, and its reset is in seconds.
+    expect(headers).toMatchObject({
+      'x-ratelimit-limit': expect.stringMatching(/^1\b/),
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-will-be-throttled': 'true',
+    });
+    expectSeconds(headers['x-ratelimit-reset']);
+    expectSeconds(headers['retry-after']);
+    expect(headers['ratelimit']).toBe(`"chats";r=0;t=${headers['retry-after']}`);
+    const watched = limitHeaders(await ask('/watched'));
+    expect(watched['x-ratelimit-will-be-throttled']).toBe('true');
+    expect(watched).not.toHaveProperty('retry-after');
+  }, 60_000);
+
+  test('without the setting Envoy doubles x-ratelimit, though not retry-after', async () => {
+    await start(ALL, { changes: ENVOY_ADDS });
+    await ask('/chats/1');
+    const { headers } = await ask('/chats/1');
+    const count = (wanted: string) => headers.filter(([name]) => name === wanted).length;
+    expect(['x-ratelimit-limit', 'x-ratelimit-reset', 'retry-after'].map(count)).toEqual([2, 2, 1]);
+  }, 60_000);
+});
+
+describe('denied_response', () => {
+  const FILE = 'denied_response: problem+json\nresponse_headers: [retry-after, ratelimit]';
+
+  test('gives denied callers body and media type, and others nothing', async () => {
+    await start(FILE);
+    const passed = await ask('/chats/1');
+    expect(headerOf(passed, 'content-type')).toBe('application/json');
+    expect(JSON.parse(passed.body)).toMatchObject({ path: '/chats/1' });
+
+    const denied = await ask('/chats/1');
+    expect(denied.status).toBe(429);
+    expect(headerOf(denied, 'content-type')).toBe('application/problem+json');
+    expectSeconds(headerOf(denied, 'retry-after'));
+    expect(headerOf(denied, 'content-length')).toBe(String(Buffer.byteLength(denied.body)));
+    expect(JSON.parse(denied.body)).toEqual({
+      type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+      title: 'Request cannot be satisfied as assigned quota has been exceeded',
+      status: 429,
+      'violated-policies': ['chats'],
+    });
+
+    const html = await ask('/html');
+    expect([html.status, headerOf(html, 'content-type'), html.body]).toEqual([429, 'text/html', '<p>no</p>']);
+    const watched = await ask('/watched');
+    expect([watched.status, headerOf(watched, 'content-type')]).toEqual([200, 'application/json']);
+  }, 60_000);
+
+  test('of a gRPC call Envoy makes the body the message of the status', async () => {
+    await start(FILE);
+    const denied = await ask('/html', { 'content-type': 'application/grpc' });
+    expect(denied.status).toBe(200);
+    expect(headerOf(denied, 'content-type')).toBe('application/grpc');
+    expect(headerOf(denied, 'grpc-message')).toBe('<p>no</p>');
+    // UNAVAILABLE, or RESOURCE_EXHAUSTED (8) with `rate_limited_as_resource_exhausted: true`.
+    expect(headerOf(denied, 'grpc-status')).toBe('14');
+    expect(denied.body).toBe('');
+    await stack?.stop();
+    await start(FILE, {
+      changes: [
+        [
+          'enable_x_ratelimit_headers: "OFF"',
+          'enable_x_ratelimit_headers: "OFF"\n                      rate_limited_as_resource_exhausted: true',
+        ],
+      ],
+    });
+    const exhausted = await ask('/chats/1', { 'content-type': 'application/grpc' });
+    expect(exhausted.headers.some(([name]) => name === 'grpc-status')).toBe(false);
+    const problem = await ask('/chats/1', { 'content-type': 'application/grpc' });
+    expect(headerOf(problem, 'grpc-status')).toBe('8');
+    expect(headerOf(problem, 'content-type')).toBe('application/grpc');
+    expect(JSON.parse(decodeURIComponent(headerOf(problem, 'grpc-message')))).toMatchObject({ status: 429 });
+  }, 60_000);
+});

@@ -1,0 +1,133 @@
+/* Lists of limits, and candidates, over two real servers on one real Redis. */
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { CODE } from '../../src/codec/messages.js';
+import { descriptor } from '../support/decider.js';
+import { httpRequest } from '../support/http-client.js';
+import { type RedisServer, startRedis } from '../support/redis-server.js';
+import { RlsClient } from '../support/rls-client.js';
+import { startWeir, type WeirServer } from '../support/weir.js';
+
+// Starting Redis and servers may take its time on a busy machine.
+jest.setTimeout(60_000);
+
+const REQUESTS = 200;
+const TIGHT = 37;
+/** Refills too slowly to matter, windows of a year: what is counted stays. */
+const POLICY = `
+domain: d
+descriptors:
+  - key: tokens
+    rate_limits:
+      - { name: tight, token_bucket: { max_tokens: ${TIGHT}, fill_interval: 24h } }
+      - { name: loose, token_bucket: { max_tokens: 100, fill_interval: 24h } }
+    candidate: { token_bucket: { max_tokens: 150, fill_interval: 24h } }
+  - key: mixed
+    rate_limits:
+      - { name: year, unit: year, requests_per_unit: 1000 }
+      - { name: tight, token_bucket: { max_tokens: ${TIGHT}, fill_interval: 24h } }
+  - key: windows
+    rate_limits:
+      - { name: year, unit: year, requests_per_unit: 1000 }
+      - { name: tight, unit: month, requests_per_unit: ${TIGHT} }
+  - { key: without-tight, rate_limit: { replaces: [{ name: tight }], unlimited: true } }
+`;
+
+let redis: RedisServer;
+let servers: WeirServer[] = [];
+let clients: RlsClient[] = [];
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterEach(async () => {
+  for (const client of clients) client.close();
+  await Promise.all(servers.map((server) => server.stop()));
+});
+afterAll(() => redis.stop());
+
+async function start(count: number, env: NodeJS.ProcessEnv = {}): Promise<void> {
+  const redisEnv = { REDIS_URL: `127.0.0.1:${redis.port}`, ...env };
+  servers = await Promise.all(
+    Array.from({ length: count }, () => startWeir({ policy: POLICY, env: redisEnv })),
+  );
+  // Several connections to each, so that requests are under way at the same time.
+  clients = servers.flatMap(({ grpcPort }) => [1, 2, 3].map(() => new RlsClient(grpcPort)));
+}
+
+/** How many of {@link REQUESTS} pass that are sent to all servers at once. */
+async function burst(key: string, value: string): Promise<number> {
+  const replies = await Promise.all(
+    Array.from({ length: REQUESTS }, (_, i) =>
+      (clients[i % clients.length] as RlsClient).ask('d', [descriptor([`${key}=${value}`])]),
+    ),
+  );
+  const codes = replies.map(({ response }) => response?.overallCode);
+  expect(codes.filter((code) => code === CODE.OVER_LIMIT)).toHaveLength(
+    REQUESTS - codes.filter((code) => code === CODE.OK).length,
+  );
+  return codes.filter((code) => code === CODE.OK).length;
+}
+
+/** What the limit that is not `tight` has left. */
+async function left(key: string, value: string): Promise<number | undefined> {
+  const look = descriptor([`${key}=${value}`], { hitsAddend: 0 });
+  const { response } = await (clients[0] as RlsClient).ask('d', [look, descriptor(['without-tight'])]);
+  expect(response?.statuses[0]?.currentLimit?.name).not.toBe('tight');
+  return response?.statuses[0]?.limitRemaining;
+}
+
+/** The sum of a counter over all servers. */
+async function counted(name: string): Promise<number> {
+  const texts = await Promise.all(servers.map(({ httpPort }) => httpRequest(httpPort, '/metrics')));
+  const lines = texts.flatMap(({ body }) => body.split('\n').filter((line) => line.startsWith(`${name} `)));
+  return lines.reduce((sum, line) => sum + Number(line.slice(name.length)), 0);
+}
+
+describe(`${REQUESTS} simultaneous requests on a list of two limits, over two servers on one Redis`, () => {
+  test('admit exactly the tokens of the tighter one, and take exactly that from the other', async () => {
+    await start(2);
+    expect(await burst('tokens', 'a')).toBe(TIGHT);
+    expect(await left('tokens', 'a')).toBe(100 - TIGHT);
+    const decisions = (labels: string) => counted(`weir_decisions_total{domain="d",${labels}}`);
+    expect(await decisions('rule="tokens[tight]",code="OVER_LIMIT"')).toBe(REQUESTS - TIGHT);
+    expect(await decisions('rule="tokens[loose]",code="OVER_LIMIT"')).toBe(0);
+    // The candidate saw those denied, too: 150 of 200 would have passed it. The look above is one of what it saw.
+    const candidates = (live: string, candidate: string) =>
+      counted(
+        `weir_candidate_decisions_total{domain="d",rule="tokens",live="${live}",candidate="${candidate}"}`,
+      );
+    expect((await candidates('OK', 'OK')) + (await candidates('OVER_LIMIT', 'OK'))).toBe(150);
+    expect((await candidates('OK', 'OVER_LIMIT')) + (await candidates('OVER_LIMIT', 'OVER_LIMIT'))).toBe(51);
+  });
+
+  test('a window beside a bucket counts what was denied, too, as windows do', async () => {
+    await start(2, { DENY_CACHE_MAX_AGE: '0s' });
+    expect(await burst('mixed', 'a')).toBe(TIGHT);
+    expect(await left('mixed', 'a')).toBe(1000 - REQUESTS);
+  });
+
+  test('and exactly what passed with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT', async () => {
+    await start(2, { STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: 'true' });
+    for (const key of ['mixed', 'windows']) {
+      expect(await burst(key, 'b')).toBe(TIGHT);
+      expect(await left(key, 'b')).toBe(1000 - TIGHT);
+    }
+  });
+});
+
+test('worker processes add up what candidates saw', async () => {
+  await start(1, { WORKERS: '2' });
+  expect(await burst('tokens', 'c')).toBe(TIGHT);
+  const total = async () => {
+    const sums = await Promise.all(
+      ['OK', 'OVER_LIMIT'].flatMap((live) =>
+        ['OK', 'OVER_LIMIT'].map((candidate) =>
+          counted(
+            `weir_candidate_decisions_total{domain="d",rule="tokens",live="${live}",candidate="${candidate}"}`,
+          ),
+        ),
+      ),
+    );
+    return sums.reduce((sum, one) => sum + one, 0);
+  };
+  expect(await total()).toBe(REQUESTS);
+});

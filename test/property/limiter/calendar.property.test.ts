@@ -1,0 +1,91 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { CALENDAR_UNITS, type CalendarUnit, CalendarWindows } from '../../../src/limiter/calendar.js';
+
+const DAY_MICROS = 86_400_000_000;
+/** Days of the longest window of a unit. */
+const MOST_DAYS: Readonly<Record<CalendarUnit, number>> = { day: 1, week: 7, month: 31, year: 366 };
+/** Changes of clocks by a whole day, and the 7 hours of Vostok. */
+const SLACK_DAYS = 1.3;
+
+const zones = fc.constantFrom('UTC', 'Asia/Kolkata', ...Intl.supportedValuesOf('timeZone'));
+const units = fc.constantFrom(...CALENDAR_UNITS);
+/** Times from 1970 to 2100, often a whole hour, at which clocks change. */
+const times = fc.oneof(
+  fc.integer({ min: 0, max: 4_102_444_800_000_000 }),
+  fc
+    .tuple(fc.integer({ min: 0, max: 1_139_568 }), fc.integer({ min: -1, max: 1 }))
+    .map(([hour, off]) => Math.max(0, hour * 3_600_000_000 + off)),
+);
+
+/** The date that clocks show, as days since the epoch. */
+function shownDay(timeZone: string, micros: number): number {
+  const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' });
+  return Date.parse(`${format.format(Math.floor(micros / 1000))}T00:00Z`) / 86_400_000;
+}
+
+/** Which unit a day belongs to; grows with the days. */
+function unitOfDay(day: number, unit: CalendarUnit): number {
+  const date = new Date(day * 86_400_000);
+  if (unit === 'day') return day;
+  if (unit === 'week') return Math.floor((day + 3) / 7);
+  return unit === 'year' ? date.getUTCFullYear() : date.getUTCFullYear() * 12 + date.getUTCMonth();
+}
+
+test('windows hold their times, follow each other without gap, and begin when clocks first show their date', () => {
+  fc.assert(
+    fc.property(zones, units, times, (timeZone, unit, micros) => {
+      const windows = CalendarWindows.of(timeZone, unit);
+      const start = windows.startAt(micros);
+      const end = windows.endOf(start);
+      expect(start).toBeLessThanOrEqual(micros);
+      expect(end).toBeGreaterThan(micros);
+      expect(end - start).toBeLessThanOrEqual((MOST_DAYS[unit] + SLACK_DAYS) * DAY_MICROS);
+      expect(windows.startAt(end - 1)).toBe(start);
+      expect(windows.startAt(end)).toBe(end);
+      expect(windows.endOf(start - 1)).toBe(start);
+      const before = unitOfDay(shownDay(timeZone, start - 1000), unit);
+      expect(unitOfDay(shownDay(timeZone, start), unit)).toBeGreaterThan(before);
+      expect(unitOfDay(shownDay(timeZone, end), unit)).toBeGreaterThan(
+        unitOfDay(shownDay(timeZone, start), unit),
+      );
+    }),
+    { numRuns: 2000 },
+  );
+}, 60_000);
+
+test('what was asked before changes no answer', () => {
+  const questions = fc.array(fc.tuple(fc.constantFrom('start', 'end', 'next', 'around'), times), {
+    minLength: 1,
+    maxLength: 8,
+  });
+  fc.assert(
+    fc.property(zones, units, questions, (timeZone, unit, asked) => {
+      const windows = CalendarWindows.of(timeZone, unit);
+      const ask = (one: CalendarWindows, what: string, micros: number): unknown => {
+        if (what === 'start') return one.startAt(micros);
+        if (what === 'around') return one.boundariesAround(micros);
+        const end = one.endOf(micros);
+        return what === 'end' ? end : one.endOf(end);
+      };
+      for (const [what, micros] of asked) {
+        expect(ask(windows, what, micros)).toEqual(ask(CalendarWindows.of(timeZone, unit), what, micros));
+      }
+    }),
+    { numRuns: 300 },
+  );
+}, 60_000);
+
+test('boundaries are those of four windows in a row, the second of which holds the time', () => {
+  fc.assert(
+    fc.property(zones, units, times, (timeZone, unit, micros) => {
+      const around = CalendarWindows.of(timeZone, unit).boundariesAround(micros);
+      expect(around).toHaveLength(5);
+      expect(around[1]).toBeLessThanOrEqual(micros);
+      expect(around[2]).toBeGreaterThan(micros);
+      const windows = CalendarWindows.of(timeZone, unit);
+      for (let i = 0; i < 4; i++) expect(windows.endOf(around[i] as number)).toBe(around[i + 1]);
+    }),
+    { numRuns: 300 },
+  );
+}, 60_000);

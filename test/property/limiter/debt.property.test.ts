@@ -1,0 +1,225 @@
+import { describe, expect, jest, test } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  costWhole,
+  MAX_FILL_MICROS,
+  type TokenBucketRate,
+  tokenBucketRate,
+  windowEnd,
+  windowRate,
+  windowStart,
+} from '../../../src/limiter/rate.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { arbitraryHits, arbitraryRate, arbitrarySpan } from '../../support/arbitrary-takes.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { takeItem } from '../../support/take-items.js';
+import { TokenLevel } from '../../support/token-level.js';
+
+// A busy machine may take its time; nothing here waits.
+jest.setTimeout(60_000);
+
+/** Any token bucket with a debt that a policy may hold. */
+const owingRate: fc.Arbitrary<TokenBucketRate> = fc
+  .tuple(
+    arbitraryRate(),
+    fc.oneof(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 1, max: 0xffff_ffff })),
+  )
+  .filter(([rate, debt]) => costWhole(rate, rate.maxTokens + debt) < MAX_FILL_MICROS / 10)
+  .map(([{ maxTokens, tokensPerFill, fillIntervalMicros }, debt]) =>
+    tokenBucketRate(maxTokens, tokensPerFill, fillIntervalMicros, debt),
+  );
+
+const tokenSteps = owingRate.chain((rate) =>
+  fc.record({
+    rate: fc.constant(rate),
+    steps: fc.array(
+      fc.record({
+        wait: arbitrarySpan(rate),
+        hits: fc.oneof(
+          arbitraryHits(rate),
+          fc.integer({ min: Math.max(0, rate.maxDebt - 2), max: rate.maxDebt + rate.maxTokens + 2 }),
+        ),
+        refund: fc.boolean(),
+      }),
+      { minLength: 1, maxLength: 60 },
+    ),
+  }),
+);
+
+describe('a token bucket with debt', () => {
+  test('reports and decides exactly what a level of big integers would', () => {
+    fc.assert(
+      fc.property(tokenSteps, ({ rate, steps }) => {
+        const clock = new FakeClock();
+        const store = new MemoryStore({ clock });
+        const level = new TokenLevel(rate, clock.monotonic);
+        for (const { wait, hits, refund } of steps) {
+          clock.advance(wait);
+          const { forgiven, ...outcome } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
+          expect(outcome).toEqual({ ...level.take(hits, refund, clock.monotonic), cached: false });
+          const isCharge = hits > 1 && !refund;
+          expect(outcome.limited && isCharge).toBe(false);
+          expect(outcome.remaining).toBeLessThanOrEqual(rate.maxTokens);
+          expect(forgiven === 0 || isCharge).toBe(true);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('owes no more than it was charged and not forgiven, nor more than max_debt', () => {
+    fc.assert(
+      fc.property(tokenSteps, ({ rate, steps }) => {
+        const clock = new FakeClock();
+        const store = new MemoryStore({ clock });
+        const token = BigInt(rate.fillIntervalMicros);
+        let charged = 0n;
+        for (const { wait, hits, refund } of steps) {
+          clock.advance(wait);
+          const outcome = store.take([takeItem('a', rate, { hits, refund })])[0]!;
+          // What was forgiven is told to the nearest token, or to those of a microsecond.
+          const slack = BigInt(Math.ceil(rate.q / rate.p)) + 1n;
+          if (hits > 1 && !refund) charged += BigInt(hits) - BigInt(outcome.forgiven) + slack;
+          // The time until one token is back tells the debt.
+          const { waitMicros } = store.take([takeItem('a', rate, { hits: 0 })])[0]!;
+          const owed = (BigInt(waitMicros) * BigInt(rate.tokensPerFill)) / token;
+          expect(owed <= BigInt(rate.maxDebt) + slack).toBe(true);
+          expect(owed <= charged + 1n).toBe(true);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('tells what it forgave, where a token takes a microsecond or more', () => {
+    const rates = owingRate.filter(({ p, q }) => p >= q);
+    fc.assert(
+      fc.property(
+        rates.chain((rate) => fc.tuple(fc.constant(rate), fc.array(arbitraryHits(rate), { minLength: 1 }))),
+        ([rate, charges]) => {
+          const store = new MemoryStore({ clock: new FakeClock() });
+          // The clock stands still: what was charged is what there was and may be owed, and the rest is forgiven.
+          let room = rate.maxTokens + rate.maxDebt;
+          for (const charge of charges) {
+            const hits = Math.max(2, charge);
+            const expected = Math.max(0, hits - room);
+            expect(store.take([takeItem('a', rate, { hits })])[0]!.forgiven).toBe(expected);
+            room = Math.max(0, room - hits);
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
+
+const windowSteps = fc
+  .record({
+    unit: fc.constantFrom('minute' as const, 'hour' as const, 'day' as const),
+    limit: fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 0xffff_ffff })),
+    share: fc.double({ min: 0, max: 1, noNaN: true }),
+    multiplier: fc.integer({ min: 1, max: 7 }),
+    timeZone: fc.constantFrom(undefined, 'Europe/Berlin', 'America/Havana'),
+  })
+  .map(({ unit, limit, share, multiplier, timeZone }) => {
+    const maxDebt = Math.max(1, Math.round(limit * share));
+    return timeZone === undefined
+      ? windowRate(unit, limit, { multiplier, maxDebt })
+      : windowRate('day', limit, { timeZone, maxDebt });
+  })
+  .chain((rate) =>
+    fc.record({
+      rate: fc.constant(rate),
+      steps: fc.array(
+        fc.record({
+          wait: fc.oneof(
+            fc.constant(0),
+            fc.integer({ min: 0, max: rate.lengthMicros }),
+            fc.integer({ min: 0, max: 3 * rate.lengthMicros }),
+          ),
+          hits: fc.oneof(
+            { arbitrary: fc.integer({ min: 0, max: 3 }), weight: 2 },
+            { arbitrary: fc.integer({ min: 0, max: 2 * rate.requestsPerUnit + 2 }), weight: 2 },
+            { arbitrary: fc.constant(Number.MAX_SAFE_INTEGER), weight: 1 },
+          ),
+          refund: fc.boolean(),
+        }),
+        { minLength: 1, maxLength: 60 },
+      ),
+    }),
+  );
+
+describe('a window with debt', () => {
+  test('serves and charges over any run of windows no more than their limits and max_debt', () => {
+    fc.assert(
+      fc.property(windowSteps, fc.boolean(), ({ rate, steps }, countDeniedHits) => {
+        const clock = new FakeClock();
+        const store = new MemoryStore({ clock, countDeniedHits });
+        // Per window, in order: hits that were served or charged less those forgiven; refunds are left out, which only loosens the bound.
+        const taken = new Map<number, number>();
+        for (const { wait, hits, refund } of steps) {
+          clock.advance(wait);
+          const { limited, forgiven } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
+          expect(limited && (refund || hits > 1)).toBe(false);
+          if (limited || refund) continue;
+          const start = windowStart(rate, clock.wall);
+          taken.set(start, (taken.get(start) ?? 0) + hits - forgiven);
+        }
+        if (steps.some(({ refund }) => refund)) return;
+        const starts = [...taken.keys()];
+        for (let from = 0; from < starts.length; from++) {
+          let sum = 0;
+          let windows = 0;
+          let at = starts[from] as number;
+          for (let to = from; to < starts.length; to++) {
+            while (at <= (starts[to] as number)) {
+              windows++;
+              at = windowEnd(rate, at);
+            }
+            sum += taken.get(starts[to] as number) as number;
+            expect(sum).toBeLessThanOrEqual(rate.requestsPerUnit * windows + rate.maxDebt);
+          }
+        }
+      }),
+      { numRuns: 600 },
+    );
+  });
+
+  test('decides as two counts do: of this window, and of what the one before left', () => {
+    fc.assert(
+      fc.property(windowSteps, ({ rate, steps }) => {
+        const clock = new FakeClock();
+        const store = new MemoryStore({ clock });
+        const { requestsPerUnit: limit, maxDebt } = rate;
+        let window = windowStart(rate, clock.wall);
+        let count = 0;
+        for (const { wait, hits, refund } of steps) {
+          clock.advance(wait);
+          const now = windowStart(rate, clock.wall);
+          while (window < now) {
+            count = Math.max(0, count - limit);
+            window = windowEnd(rate, window);
+          }
+          const { waitMicros, ...outcome } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
+          const before = count;
+          if (refund) count = Math.max(0, count - hits);
+          else if (hits > 1) count = Math.min(limit + maxDebt, count + hits);
+          else if (hits === 1 && count < limit) count++;
+          const limited = !refund && hits < 2 && before >= limit;
+          expect(outcome).toEqual({
+            limited,
+            remaining: limited ? 0 : Math.max(0, limit - count),
+            used: count,
+            forgiven: !refund && hits > 1 ? hits - (count - before) : 0,
+            cached: false,
+          });
+          // Until a hit passes, or the window ends.
+          let end = windowEnd(rate, window);
+          if (limited && count - limit >= limit) end = windowEnd(rate, end);
+          expect(waitMicros).toBe(end - clock.wall);
+        }
+      }),
+      { numRuns: 600 },
+    );
+  });
+});

@@ -1,0 +1,99 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { CODE } from '../../src/codec/messages.js';
+import { type Rate, tokenBucketRate, UNIT_MICROS, windowRate } from '../../src/limiter/rate.js';
+import { MemoryStore } from '../../src/storage/memory/memory-store.js';
+import { Decider, descriptor } from '../support/decider.js';
+import { takeItem } from '../support/take-items.js';
+
+const tokens = fc.record({
+  kind: fc.constant('tokens' as const),
+  max: fc.integer({ min: 1, max: 12 }),
+  perFill: fc.integer({ min: 1, max: 7 }),
+  seconds: fc.integer({ min: 1, max: 90 }),
+});
+const window = fc.record({
+  kind: fc.constant('window' as const),
+  max: fc.integer({ min: 0, max: 12 }),
+  unit: fc.constantFrom('second' as const, 'minute' as const),
+});
+type Limit = { readonly kind: 'tokens' | 'window'; readonly max: number } & (
+  | { readonly kind: 'tokens'; readonly perFill: number; readonly seconds: number }
+  | { readonly kind: 'window'; readonly unit: 'second' | 'minute' }
+);
+
+const steps = fc.array(
+  fc.record({
+    wait: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 20_000_000 })),
+    hits: fc.integer({ min: 1, max: 4 }),
+  }),
+  { minLength: 1, maxLength: 60 },
+);
+
+function policyOf(limits: readonly Limit[]): string {
+  const items = limits.map((limit) =>
+    limit.kind === 'tokens'
+      ? `{ token_bucket: { max_tokens: ${limit.max}, tokens_per_fill: ${limit.perFill}, fill_interval: ${limit.seconds}s } }`
+      : `{ unit: ${limit.unit}, requests_per_unit: ${limit.max} }`,
+  );
+  return `domain: d\ndescriptors: [{ key: k, rate_limits: [${items.join(', ')}] }]\n`;
+}
+
+function rateOf(limit: Limit): Rate {
+  return limit.kind === 'tokens'
+    ? tokenBucketRate(limit.max, limit.perFill, limit.seconds * UNIT_MICROS.second)
+    : windowRate(limit.unit, limit.max);
+}
+
+/** A decider on the list, whose windows count no denied hits. */
+function listOf(limits: readonly Limit[]): Decider {
+  const late: { store?: MemoryStore } = {};
+  const decider = new Decider(policyOf(limits), {
+    store: { take: (items) => (late.store as MemoryStore).take(items), close: async () => {} },
+  });
+  late.store = new MemoryStore({ clock: decider.clock, countDeniedHits: false });
+  return decider;
+}
+
+const NEVER = takeItem('?', tokenBucketRate(1, 1, UNIT_MICROS.second), { hits: 2 });
+
+test('a list of limits lets pass what each of them would, and takes exactly that from each', () => {
+  const limits = fc.array(fc.oneof(tokens, window), { minLength: 1, maxLength: 4 });
+  fc.assert(
+    fc.property(limits, steps, (list, requests) => {
+      const decider = listOf(list);
+      // Each limit alone, which is told of what the list let pass.
+      const alone = new MemoryStore({ clock: decider.clock, countDeniedHits: false });
+      for (const { wait, hits } of requests) {
+        decider.clock.advance(wait);
+        const items = list.map((limit, i) => takeItem(String(i), rateOf(limit), { hits }));
+        const fits = items.map((item) => alone.take([item, NEVER])[0]?.limited === false);
+        const { overallCode, statuses } = decider.answer([descriptor(['k=x'])], hits);
+        const passes = fits.every(Boolean);
+        expect(overallCode).toBe(passes ? CODE.OK : CODE.OVER_LIMIT);
+        const outcomes = items.map((item) => alone.take(passes ? [item] : [item, NEVER])[0]);
+        const over = outcomes.filter((outcome) => outcome?.limited === true);
+        const [shown] = passes
+          ? outcomes.map((outcome) => outcome?.remaining ?? 0).sort((a, b) => a - b)
+          : over.map((outcome) => outcome?.waitMicros ?? 0).sort((a, b) => b - a);
+        if (passes) expect(statuses[0]?.limitRemaining).toBe(shown);
+        else expect(statuses[0]?.durationUntilResetSeconds).toBe(Math.ceil((shown as number) / 1e6));
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('of a burst it admits the minimum', () => {
+  fc.assert(
+    fc.property(fc.array(tokens, { minLength: 1, maxLength: 5 }), (list) => {
+      const decider = new Decider(policyOf(list));
+      let passed = 0;
+      for (let i = 0; i < 20; i++) {
+        if (decider.answer([descriptor(['k=x'])]).overallCode === CODE.OK) passed++;
+      }
+      expect(passed).toBe(Math.min(...list.map(({ max }) => max)));
+    }),
+    { numRuns: 200 },
+  );
+});

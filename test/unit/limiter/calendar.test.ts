@@ -1,0 +1,278 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  type CalendarUnit,
+  CalendarWindows,
+  isCalendarUnit,
+  isTimeZone,
+  nearTimeZone,
+  timeZoneName,
+} from '../../../src/limiter/calendar.js';
+import { WINDOW_UNITS } from '../../../src/limiter/rate.js';
+
+/** Microseconds of `2024-03-31T01:00Z`. */
+function at(time: string): number {
+  return Date.parse(time) * 1000;
+}
+
+function text(micros: number): string {
+  return new Date(micros / 1000).toISOString().replace(/(:00)?\.000Z$/, 'Z');
+}
+
+/** The window around `time`, as `start/end`. */
+function windowOf(timeZone: string, unit: CalendarUnit, time: string): string {
+  const windows = CalendarWindows.of(timeZone, unit);
+  const start = windows.startAt(at(time));
+  return `${text(start)}/${text(windows.endOf(start))}`;
+}
+
+/** Zone, unit, times within the window, start and end, what is special. */
+type Case = readonly [string, CalendarUnit, readonly string[], string, string];
+
+describe('days on which clocks change', () => {
+  const cases: readonly Case[] = [
+    [
+      'Europe/Berlin of 23 hours',
+      'day',
+      ['2024-03-31T00:59:59.999Z', '2024-03-31T01:00Z'],
+      '2024-03-30T23:00Z',
+      '2024-03-31T22:00Z',
+    ],
+    [
+      'Europe/Berlin of 25 hours',
+      'day',
+      ['2024-10-27T00:30Z', '2024-10-27T01:30Z'],
+      '2024-10-26T22:00Z',
+      '2024-10-27T23:00Z',
+    ],
+    ['America/New_York of 23 hours', 'day', ['2024-03-10T07:00Z'], '2024-03-10T05:00Z', '2024-03-11T04:00Z'],
+    ['America/New_York of 25 hours', 'day', ['2024-11-03T06:00Z'], '2024-11-03T04:00Z', '2024-11-04T05:00Z'],
+    // At midnight clocks show 01:00.
+    [
+      'Africa/Cairo without a midnight',
+      'day',
+      ['2024-04-26T12:00Z'],
+      '2024-04-25T22:00Z',
+      '2024-04-26T21:00Z',
+    ],
+    ['Africa/Cairo before it', 'day', ['2024-04-25T21:59:59.999Z'], '2024-04-24T22:00Z', '2024-04-25T22:00Z'],
+    // At midnight clocks show 23:00 again.
+    [
+      'Africa/Cairo of 25 hours',
+      'day',
+      ['2024-10-31T20:30Z', '2024-10-31T21:30Z'],
+      '2024-10-30T21:00Z',
+      '2024-10-31T22:00Z',
+    ],
+    [
+      'America/Sao_Paulo without a midnight',
+      'day',
+      ['2018-11-04T03:00Z'],
+      '2018-11-04T03:00Z',
+      '2018-11-05T02:00Z',
+    ],
+    [
+      'America/Sao_Paulo of 25 hours',
+      'day',
+      ['2019-02-17T01:30Z', '2019-02-17T02:30Z'],
+      '2019-02-16T02:00Z',
+      '2019-02-17T03:00Z',
+    ],
+    ['America/Sao_Paulo, no longer', 'day', ['2024-11-03T12:00Z'], '2024-11-03T03:00Z', '2024-11-04T03:00Z'],
+    [
+      'Asia/Beirut without a midnight',
+      'day',
+      ['2024-03-31T12:00Z'],
+      '2024-03-30T22:00Z',
+      '2024-03-31T21:00Z',
+    ],
+    ['Asia/Beirut of 25 hours', 'day', ['2024-10-26T21:30Z'], '2024-10-25T21:00Z', '2024-10-26T22:00Z'],
+    // Midnight comes twice: the first one counts.
+    [
+      'America/Havana with two midnights',
+      'day',
+      ['2024-11-03T04:30Z', '2024-11-03T05:00Z', '2024-11-03T05:30Z'],
+      '2024-11-03T04:00Z',
+      '2024-11-04T05:00Z',
+    ],
+    ['America/Havana without one', 'day', ['2024-03-10T05:00Z'], '2024-03-10T05:00Z', '2024-03-11T04:00Z'],
+    // At 00:01 clocks show 23:01 of the day before, which has ended all the same.
+    [
+      'America/St_Johns, twice at its midnight',
+      'day',
+      ['2010-11-07T02:30:30Z', '2010-11-07T02:31Z', '2010-11-07T03:29Z', '2010-11-07T03:30Z'],
+      '2010-11-07T02:30Z',
+      '2010-11-08T03:30Z',
+    ],
+    [
+      'America/St_Johns before it',
+      'day',
+      ['2010-11-07T02:29:59.999Z'],
+      '2010-11-06T02:30Z',
+      '2010-11-07T02:30Z',
+    ],
+    ['America/St_Johns of 23 hours', 'day', ['2010-03-14T12:00Z'], '2010-03-14T03:30Z', '2010-03-15T02:30Z'],
+    [
+      'Australia/Lord_Howe of 24 hours and a half',
+      'day',
+      ['2024-04-07T00:00Z'],
+      '2024-04-06T13:00Z',
+      '2024-04-07T13:30Z',
+    ],
+    [
+      'Australia/Lord_Howe of 23 hours and a half',
+      'day',
+      ['2024-10-06T00:00Z'],
+      '2024-10-05T13:30Z',
+      '2024-10-06T13:00Z',
+    ],
+    ['Antarctica/Vostok of 31 hours', 'day', ['1994-01-31T23:00Z'], '1994-01-30T17:00Z', '1994-02-01T00:00Z'],
+  ];
+
+  test.each(cases)('%s', (name, unit, times, start, end) => {
+    const zone = name.split(/[ ,]/)[0] as string;
+    for (const time of times) expect(windowOf(zone, unit, time)).toBe(`${start}/${end}`);
+  });
+});
+
+describe('Pacific/Apia, where 30 December 2011 never was', () => {
+  test.each<[CalendarUnit, string, string, string]>([
+    ['day', '2011-12-30T09:59:59Z', '2011-12-29T10:00Z', '2011-12-30T10:00Z'],
+    ['day', '2011-12-30T10:00Z', '2011-12-30T10:00Z', '2011-12-31T10:00Z'],
+    ['week', '2011-12-30T10:00Z', '2011-12-26T10:00Z', '2012-01-01T10:00Z'],
+    ['month', '2011-12-30T10:00Z', '2011-12-01T10:00Z', '2011-12-31T10:00Z'],
+    ['year', '2011-12-30T10:00Z', '2011-01-01T10:00Z', '2011-12-31T10:00Z'],
+  ])('its %s at %s', (unit, time, start, end) => {
+    expect(windowOf('Pacific/Apia', unit, time)).toBe(`${start}/${end}`);
+  });
+});
+
+describe('units', () => {
+  test.each<[string, CalendarUnit, string, string, string]>([
+    ['Asia/Kolkata', 'day', '2024-02-29T12:00Z', '2024-02-28T18:30Z', '2024-02-29T18:30Z'],
+    ['Pacific/Kiritimati', 'day', '2024-01-01T09:59:59Z', '2023-12-31T10:00Z', '2024-01-01T10:00Z'],
+    ['Pacific/Kiritimati', 'year', '2023-12-31T10:00Z', '2023-12-31T10:00Z', '2024-12-31T10:00Z'],
+    ['Etc/GMT+12', 'year', '2024-01-01T11:59Z', '2023-01-01T12:00Z', '2024-01-01T12:00Z'],
+    // Monday to Sunday, over the turn of the year (ISO 8601: week 53 of 2020, week 1 of 2025).
+    ['UTC', 'week', '2021-01-03T23:59:59Z', '2020-12-28T00:00Z', '2021-01-04T00:00Z'],
+    ['UTC', 'week', '2024-12-30T00:00Z', '2024-12-30T00:00Z', '2025-01-06T00:00Z'],
+    ['UTC', 'week', '1970-01-01T00:00Z', '1969-12-29T00:00Z', '1970-01-05T00:00Z'],
+    ['Europe/Berlin', 'week', '2024-03-31T21:59Z', '2024-03-24T23:00Z', '2024-03-31T22:00Z'],
+    ['America/New_York', 'week', '2024-11-04T04:59Z', '2024-10-28T04:00Z', '2024-11-04T05:00Z'],
+    // Leap years, and 2100, which is none.
+    ['UTC', 'month', '2024-02-29T23:59:59Z', '2024-02-01T00:00Z', '2024-03-01T00:00Z'],
+    ['UTC', 'month', '2023-02-28T23:59:59Z', '2023-02-01T00:00Z', '2023-03-01T00:00Z'],
+    ['UTC', 'month', '2100-02-28T23:59:59Z', '2100-02-01T00:00Z', '2100-03-01T00:00Z'],
+    ['UTC', 'day', '2024-02-29T00:00Z', '2024-02-29T00:00Z', '2024-03-01T00:00Z'],
+    ['Europe/Berlin', 'month', '2024-03-31T21:59:59Z', '2024-02-29T23:00Z', '2024-03-31T22:00Z'],
+    ['Europe/Berlin', 'month', '2024-12-31T22:59:59Z', '2024-11-30T23:00Z', '2024-12-31T23:00Z'],
+    ['America/New_York', 'year', '2025-01-01T04:59:59.999Z', '2024-01-01T05:00Z', '2025-01-01T05:00Z'],
+    // Clocks were 44 minutes and 30 seconds behind.
+    ['Africa/Monrovia', 'day', '1971-05-05T12:00Z', '1971-05-05T00:44:30Z', '1971-05-06T00:44:30Z'],
+  ])('%s, %s at %s', (zone, unit, time, start, end) => {
+    expect(windowOf(zone, unit, time)).toBe(`${start}/${end}`);
+  });
+
+  test('a calendar has those from a day on', () => {
+    expect(WINDOW_UNITS.filter(isCalendarUnit)).toEqual(['day', 'week', 'month', 'year']);
+  });
+});
+
+describe('boundariesAround', () => {
+  test('gives the starts of the window before, its own and the next two, and the end of those', () => {
+    const windows = CalendarWindows.of('Europe/Berlin', 'month');
+    const around = windows.boundariesAround(at('2024-02-29T22:59Z')).map(text);
+    expect(around).toEqual([
+      '2023-12-31T23:00Z',
+      '2024-01-31T23:00Z',
+      '2024-02-29T23:00Z',
+      '2024-03-31T22:00Z',
+      '2024-04-30T22:00Z',
+    ]);
+  });
+
+  test('is the same array for one window, whatever was asked between', () => {
+    const windows = CalendarWindows.of('UTC', 'day');
+    const around = windows.boundariesAround(at('2024-02-29T12:00Z'));
+    windows.startAt(at('2030-01-01T00:00Z'));
+    windows.endOf(at('2024-03-01T00:00Z'));
+    expect(windows.boundariesAround(at('2024-02-29T23:59Z'))).toBe(around);
+    const next = windows.boundariesAround(at('2024-03-01T00:00Z'));
+    expect(next.slice(0, 4)).toEqual(around.slice(1));
+  });
+
+  test('holds before the first window of all', () => {
+    const around = CalendarWindows.of('Asia/Tokyo', 'year').boundariesAround(0).map(text);
+    expect(around.slice(0, 3)).toEqual(['1968-12-31T15:00Z', '1969-12-31T15:00Z', '1970-12-31T15:00Z']);
+  });
+});
+
+describe('names of time zones', () => {
+  test.each([
+    ['Europe/Berlin', 'Europe/Berlin'],
+    ['europe/berlin', 'Europe/Berlin'],
+    ['AMERICA/ARGENTINA/USHUAIA', 'America/Argentina/Ushuaia'],
+    ['America/Port-au-Prince', 'America/Port-au-Prince'],
+    ['UTC', 'UTC'],
+    ['utc', 'UTC'],
+    ['GMT', 'GMT'],
+    ['Etc/UTC', 'Etc/UTC'],
+    ['Etc/GMT+5', 'Etc/GMT+5'],
+    // Names that Node does not list, as it has others for these places.
+    ['Asia/Kolkata', 'Asia/Kolkata'],
+    ['Europe/Kyiv', 'Europe/Kyiv'],
+    ['US/Pacific', 'US/Pacific'],
+  ])('%s is %s', (name, expected) => {
+    expect(timeZoneName(name)).toBe(expected);
+  });
+
+  test.each([
+    '',
+    'Berlin',
+    'Europe',
+    'Europe/',
+    'Europe/Atlantis',
+    ' Europe/Berlin',
+    'Europe/Berlin ',
+    'Europe\\Berlin',
+    // Offsets, which newer Nodes know.
+    '+02:00',
+    '-08',
+    'GMT+2',
+    'UTC+02:00',
+    // An offset in the database, a place with daylight saving time to Node.
+    'EST',
+    'PST',
+    'CET',
+    'PST8PDT',
+    'SystemV/PST8',
+    'Z',
+    'local',
+    'Etc/Unknown',
+    '__proto__',
+    `Europe/${'a'.repeat(100_000)}`,
+  ])('%j is none', (name) => {
+    expect(timeZoneName(name)).toBeUndefined();
+    expect(isTimeZone(name)).toBe(false);
+  });
+
+  test.each([
+    ['berlin', 'Europe/Berlin'],
+    ['New York', 'America/New_York'],
+    ['port au prince', undefined],
+    ['', undefined],
+    ['Atlantis', undefined],
+  ])('the place %j is %s', (name, expected) => {
+    expect(nearTimeZone(name)).toBe(expected);
+  });
+
+  test('windows of what is none throw', () => {
+    expect(() => CalendarWindows.of('Europe/Atlantis', 'day')).toThrow(RangeError);
+  });
+});
+
+test('windows can be copied as plain data, and are their time zone in JSON', () => {
+  const windows = CalendarWindows.of('Europe/Berlin', 'day');
+  windows.startAt(at('2024-02-29T12:00Z'));
+  expect(structuredClone(windows)).toMatchObject({ timeZone: 'Europe/Berlin', unit: 'day' });
+  expect(JSON.stringify({ calendar: windows })).toBe('{"calendar":"Europe/Berlin"}');
+});

@@ -1,0 +1,214 @@
+import { describe, expect, test } from '@jest/globals';
+import { CODE, type Descriptor, LIMIT_UNIT } from '../../../src/codec/messages.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { Decider, descriptor } from '../../support/decider.js';
+import { FakeClock } from '../../support/fake-clock.js';
+
+/* Windows other than one unit of the clock, and token buckets written as windows. */
+
+const { OK, OVER_LIMIT } = CODE;
+const HOUR = 3_600_000_000;
+
+function policy(limits: Readonly<Record<string, string>>, head = ''): string {
+  const nodes = Object.entries(limits).map(([key, limit]) => `  - { key: ${key}, rate_limit: { ${limit} } }`);
+  return `domain: d\n${head}descriptors:\n${nodes.join('\n')}\n`;
+}
+
+/** Sets the wall clock, as what waits goes by the other. */
+function setWall(decider: Decider, time: string): void {
+  decider.clock.advance(Date.parse(time) * 1000 - decider.clock.wall);
+}
+
+function ask(decider: Decider, key: string, more: Partial<Descriptor> = {}): readonly (number | undefined)[] {
+  const [status] = decider.answer([descriptor([`${key}=x`], more)]).statuses;
+  return [status?.code, status?.limitRemaining, status?.durationUntilResetSeconds];
+}
+
+describe('unit_multiplier', () => {
+  test('makes windows of so many units, aligned to the epoch', () => {
+    const decider = new Decider(policy({ k: 'unit: minute, requests_per_unit: 2, unit_multiplier: 5' }));
+    setWall(decider, '2024-01-01T00:04:59Z');
+    expect(ask(decider, 'k')).toEqual([OK, 1, 1]);
+    decider.clock.advance(1_000_000);
+    expect(ask(decider, 'k')).toEqual([OK, 1, 300]);
+    expect(ask(decider, 'k')).toEqual([OK, 0, 300]);
+    decider.clock.advance(299_000_000);
+    expect(ask(decider, 'k')).toEqual([OVER_LIMIT, 0, 1]);
+    expect(ask(decider, 'k', { hitsAddend: 0 })).toEqual([OVER_LIMIT, 0, 1]);
+    decider.clock.advance(1_000_000);
+    expect(ask(decider, 'k', { hitsAddend: 0 })).toEqual([OK, 2, 300]);
+  });
+
+  test('is told as a unit where the window is one', () => {
+    const limit = (times: number) => `unit: minute, requests_per_unit: 2, unit_multiplier: ${times}`;
+    const decider = new Decider(policy({ five: limit(5), sixty: limit(60) }));
+    const units = ['five=x', 'sixty=x'].map(
+      (entry) => decider.answer([descriptor([entry])]).statuses[0]?.currentLimit?.unit,
+    );
+    expect(units).toEqual([LIMIT_UNIT.unknown, LIMIT_UNIT.hour]);
+  });
+});
+
+describe('calendar', () => {
+  const berlin = (unit: string): string => `unit: ${unit}, requests_per_unit: 3, calendar: Europe/Berlin`;
+
+  test('a day of 23 hours ends an hour sooner', () => {
+    const decider = new Decider(policy({ k: berlin('day') }));
+    setWall(decider, '2024-03-30T23:00:00Z');
+    expect(ask(decider, 'k')).toEqual([OK, 2, (23 * HOUR) / 1_000_000]);
+    expect(ask(decider, 'k', { hitsAddend: 2 })).toEqual([OK, 0, 82_800]);
+    setWall(decider, '2024-03-31T21:59:59Z');
+    expect(ask(decider, 'k')).toEqual([OVER_LIMIT, 0, 1]);
+    decider.clock.advance(1_000_000);
+    expect(ask(decider, 'k')).toEqual([OK, 2, 86_400]);
+  });
+
+  test('a day of 25 hours is one window, its repeated hour included', () => {
+    const decider = new Decider(policy({ k: berlin('day') }));
+    setWall(decider, '2024-10-26T22:00:00Z');
+    expect(ask(decider, 'k')).toEqual([OK, 2, 90_000]);
+    // 02:30, twice.
+    setWall(decider, '2024-10-27T00:30:00Z');
+    expect(ask(decider, 'k')).toEqual([OK, 1, 81_000]);
+    setWall(decider, '2024-10-27T01:30:00Z');
+    expect(ask(decider, 'k')).toEqual([OK, 0, 77_400]);
+    expect(ask(decider, 'k')).toEqual([OVER_LIMIT, 0, 77_400]);
+    setWall(decider, '2024-10-27T23:00:00Z');
+    expect(ask(decider, 'k')).toEqual([OK, 2, 86_400]);
+  });
+
+  test('February of a leap year has a 29th', () => {
+    const decider = new Decider(policy({ month: berlin('month'), day: berlin('day') }));
+    setWall(decider, '2024-02-28T23:30:00Z');
+    expect(ask(decider, 'month')).toEqual([OK, 2, 84_600]);
+    expect(ask(decider, 'day')).toEqual([OK, 2, 84_600]);
+    setWall(decider, '2024-02-29T22:59:59Z');
+    expect(ask(decider, 'month')).toEqual([OK, 1, 1]);
+    setWall(decider, '2024-02-29T23:00:00Z');
+    expect(ask(decider, 'month')).toEqual([OK, 2, 30 * 86_400 + 82_800]);
+    setWall(decider, '2023-02-28T22:59:59Z');
+    expect(ask(decider, 'month')).toEqual([OK, 2, 1]);
+  });
+
+  test('a week begins on Monday, a year on 1 January', () => {
+    const decider = new Decider(policy({ week: berlin('week'), year: berlin('year') }));
+    // A Sunday.
+    setWall(decider, '2024-12-29T22:59:00Z');
+    expect(ask(decider, 'week')).toEqual([OK, 2, 60]);
+    decider.clock.advance(60_000_000);
+    expect(ask(decider, 'week')).toEqual([OK, 2, 7 * 86_400]);
+    setWall(decider, '2024-12-31T22:59:00Z');
+    expect(ask(decider, 'year')).toEqual([OK, 2, 60]);
+    expect(ask(decider, 'week')).toEqual([OK, 1, 5 * 86_400 + 60]);
+    decider.clock.advance(60_000_000);
+    expect(ask(decider, 'year')).toEqual([OK, 2, 365 * 86_400]);
+    expect(ask(decider, 'week')).toEqual([OK, 0, 5 * 86_400]);
+  });
+
+  test('peeks take nothing and are OK exactly at the limit, as at any window', () => {
+    const decider = new Decider(policy({ k: berlin('day') }));
+    expect(ask(decider, 'k', { hitsAddend: 0 }).slice(0, 2)).toEqual([OK, 3]);
+    expect(ask(decider, 'k', { hitsAddend: 3 }).slice(0, 2)).toEqual([OK, 0]);
+    expect(ask(decider, 'k', { hitsAddend: 0 }).slice(0, 2)).toEqual([OK, 0]);
+    expect(ask(decider, 'k').slice(0, 2)).toEqual([OVER_LIMIT, 0]);
+    expect(ask(decider, 'k', { hitsAddend: 0 }).slice(0, 2)).toEqual([OVER_LIMIT, 0]);
+  });
+
+  test('is told as its unit', () => {
+    const decider = new Decider(policy({ k: berlin('month') }));
+    const { statuses } = decider.answer([descriptor(['k=x'])]);
+    expect(statuses[0]?.currentLimit).toMatchObject({ unit: LIMIT_UNIT.month, requestsPerUnit: 3 });
+  });
+});
+
+describe('a reload', () => {
+  /** What is left at `now` after `hits` under one policy, asked under another. */
+  function leftAfter(before: string, hits: number, after: string): readonly (number | undefined)[] {
+    const clock = new FakeClock();
+    const store = new MemoryStore({ clock });
+    const first = new Decider(policy({ k: before }), { store });
+    const second = new Decider(policy({ k: after }), { store });
+    ask(first, 'k', { hitsAddend: hits });
+    return ask(second, 'k', { hitsAddend: 0 }).slice(0, 2);
+  }
+  const day = 'unit: day, requests_per_unit';
+
+  test('keeps the count of a window that stays', () => {
+    expect(leftAfter(`${day}: 10`, 4, `${day}: 20`)).toEqual([OK, 16]);
+    expect(leftAfter(`${day}: 10, calendar: UTC`, 4, `${day}: 6, calendar: UTC`)).toEqual([OK, 2]);
+    expect(
+      leftAfter(
+        'unit: minute, requests_per_unit: 9, unit_multiplier: 60',
+        4,
+        'unit: hour, requests_per_unit: 9',
+      ),
+    ).toEqual([OK, 5]);
+    // In UTC a day of the calendar is the day of the epoch.
+    expect(leftAfter(`${day}: 10`, 4, `${day}: 10, calendar: UTC`)).toEqual([OK, 6]);
+    expect(leftAfter(`${day}: 10`, 4, `${day}: 10, allow_debt: true`)).toEqual([OK, 6]);
+  });
+
+  test('starts anew where windows are others', () => {
+    expect(leftAfter(`${day}: 10`, 4, `${day}: 10, calendar: Asia/Tokyo`)).toEqual([OK, 10]);
+    expect(leftAfter(`${day}: 10`, 4, `${day}: 10, unit_multiplier: 2`)).toEqual([OK, 10]);
+    expect(leftAfter(`${day}: 10`, 4, `${day}: 10, algorithm: token_bucket`)).toEqual([OK, 10]);
+  });
+});
+
+describe('algorithm: token_bucket', () => {
+  test('refills all the time, and holds its burst', () => {
+    const decider = new Decider(
+      policy({ k: 'unit: minute, requests_per_unit: 6, algorithm: token_bucket, burst: 2' }),
+    );
+    expect(ask(decider, 'k', { hitsAddend: 2 })).toEqual([OK, 0, 10]);
+    expect(ask(decider, 'k')).toEqual([OVER_LIMIT, 0, 10]);
+    expect(ask(decider, 'k', { hitsAddend: 0 })).toEqual([OVER_LIMIT, 0, 10]);
+    decider.clock.advance(9_999_999);
+    expect(ask(decider, 'k')).toEqual([OVER_LIMIT, 0, 1]);
+    decider.clock.advance(1);
+    expect(ask(decider, 'k')).toEqual([OK, 0, 10]);
+    decider.clock.advance(HOUR);
+    expect(ask(decider, 'k', { hitsAddend: 0 })).toEqual([OK, 2, 0]);
+    expect(ask(decider, 'k', { hitsAddend: 3 })).toEqual([OVER_LIMIT, 2, 0]);
+  });
+
+  test('counts unit_multiplier as time to refill', () => {
+    const decider = new Decider(
+      policy({ k: 'unit: minute, requests_per_unit: 1, algorithm: token_bucket, unit_multiplier: 5' }),
+    );
+    expect(ask(decider, 'k')).toEqual([OK, 0, 300]);
+    expect(decider.answer([descriptor(['k=x'])]).statuses[0]?.currentLimit).toMatchObject({
+      unit: LIMIT_UNIT.unknown,
+      requestsPerUnit: 1,
+    });
+  });
+
+  test('of no requests denies all of them', () => {
+    const decider = new Decider(
+      policy({ k: 'unit: minute, requests_per_unit: 0' }, 'algorithm: token_bucket\n'),
+    );
+    expect(ask(decider, 'k').slice(0, 2)).toEqual([OVER_LIMIT, 0]);
+  });
+
+  test('holds for limit overrides where the file says so, or the rule matters not', () => {
+    const limit = { requestsPerUnit: 6, unit: 2 };
+    const left = (head: string) => {
+      const decider = new Decider(policy({ k: 'unit: day, requests_per_unit: 1' }, head));
+      setWall(decider, '2024-01-01T00:00:59Z');
+      const more = { hitsAddend: 6, limit };
+      const first = ask(decider, 'k', more);
+      decider.clock.advance(1_000_000);
+      return [first, ask(decider, 'k', { hitsAddend: 1, limit })];
+    };
+    expect(left('')).toEqual([
+      [OK, 0, 1],
+      [OK, 5, 60],
+    ]);
+    expect(left('algorithm: token_bucket\n')).toEqual([
+      [OK, 0, 10],
+      [OVER_LIMIT, 0, 9],
+    ]);
+    const none = new Decider(policy({ k: 'unlimited: true' }, 'algorithm: token_bucket\n'));
+    expect(ask(none, 'k', { limit: { requestsPerUnit: 0, unit: 2 } })[0]).toBe(OVER_LIMIT);
+  });
+});
