@@ -2,12 +2,13 @@ import { formatProblem } from '../config/config-problem.js';
 import { summaryOf } from '../config/diff/change.js';
 import { diffPolicies } from '../config/diff/diff-policies.js';
 import { renderDiff } from '../config/diff/render-diff.js';
-import { loadPolicies } from '../config/load-policies.js';
+import { type LoadOptions, loadPolicies } from '../config/load-policies.js';
 import type { PolicySet } from '../config/policy.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
+import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
 
-const OPTIONS = { json: { type: 'boolean' }, 'merge-domains': { type: 'boolean' } } as const;
+const OPTIONS = { json: { type: 'boolean' }, ...LOAD_OPTIONS } as const;
 
 /** `weir diff`: exit 0 when nothing tightens, 3 when something does. */
 export async function runDiff(args: readonly string[], io: Io): Promise<number> {
@@ -21,8 +22,12 @@ export async function runDiff(args: readonly string[], io: Io): Promise<number> 
     io.err('weir diff: name two policy files or directories, the old and the new; see weir diff --help\n');
     return EXIT.USAGE;
   }
-  const mergeDomains = parsed.values['merge-domains'] === true;
-  const sets = [before, after].map((path) => load(path, mergeDomains, io));
+  const options = readLoadOptions('diff', parsed.values);
+  if (typeof options === 'string') {
+    io.err(options);
+    return EXIT.USAGE;
+  }
+  const sets = [before, after].map((path) => load(path, options, io));
   const [old, now] = sets;
   if (old === undefined || now === undefined) return EXIT.FAILED;
   const changes = diffPolicies(old, now, Date.now() * 1000);
@@ -34,8 +39,8 @@ export async function runDiff(args: readonly string[], io: Io): Promise<number> 
 }
 
 /** Undefined, with every error on standard error, where a policy is bad. */
-function load(path: string, mergeDomains: boolean, io: Io): PolicySet | undefined {
-  const { policySet, errors } = loadPolicies([path], { mergeDomains });
+function load(path: string, options: LoadOptions, io: Io): PolicySet | undefined {
+  const { policySet, errors } = loadPolicies([path], options);
   for (const error of errors) io.err(`${formatProblem(error)}\n`);
   return errors.length > 0 ? undefined : policySet;
 }

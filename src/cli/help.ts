@@ -130,7 +130,7 @@ ${LOAD_OPTIONS_HELP}
 Exit code 0 when a rule applies, 1 when none does or the policy is bad.
 `;
 
-export const DIFF_HELP = `Usage: weir diff [--json] [--merge-domains] <old> <new>
+export const DIFF_HELP = `Usage: weir diff [--json] <old> <new>
 
 Compares two policies, each a file or a directory, and prints a sentence for every descriptor whose limits appear, vanish, tighten or
 loosen, and for whatever else answers differently: phases, order of matching, derive, candidates. Nothing else happens.
@@ -139,8 +139,7 @@ A change tightens if some request that passed before could now be denied; a sche
 are never shown.
 
   --json           the same for machines
-  --merge-domains  merge files with one domain, as a server with MERGE_DOMAIN_CONFIG=true does
-
+${LOAD_OPTIONS_HELP}
 Exit code 0 when nothing tightens, 3 when something does, 1 when a policy is bad, 2 for wrong arguments.
 `;
 

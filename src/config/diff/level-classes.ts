@@ -69,9 +69,9 @@ export class SideLevel {
 
   /**
    * The nodes that take values of a shape, `identity` being the node on the other side that stands for it. Not those that take them on both
-   * sides, as they are tried before it there, too.
+   * sides, as they are tried before it there, too. `part`: the shape is a part of that node only, which may stand here, too.
    */
-  takers(shape: ValueShape, identity: string, other: SideLevel): readonly Taker[] {
+  takers(shape: ValueShape, identity: string, other: SideLevel, part = false): readonly Taker[] {
     const takers = new Map<PolicyNode | undefined, Taker>();
     const add = (node: PolicyNode | undefined, parent: string): void => {
       takers.set(node, { node, path: node === undefined ? '' : this.pathOf(parent, node) });
@@ -81,7 +81,7 @@ export class SideLevel {
         add(parent?.find(this.key, shape.items[0] ?? ''), path);
         continue;
       }
-      const same = byIdentity.get(identity);
+      const same = part ? undefined : byIdentity.get(identity);
       if (same !== undefined) {
         add(same, path);
         continue;

@@ -27,12 +27,12 @@ export function* matchChanges(
     const added = without(shapeOf(node), shapeOf(standing));
     const removed = without(shapeOf(standing), shapeOf(node));
     if (added.items.length > 0) {
-      const takers = oldLevel.takers(added, 'added', nowLevel);
+      const takers = oldLevel.takers(added, identityOf(node), nowLevel, true);
       const move = moveOf(takers, [{ node, path }]);
       yield placed(path, added, move, `takes ${listed(added)}, too; they had`, takers, nowMicros);
     }
     if (removed.items.length > 0) {
-      const takers = nowLevel.takers(removed, 'removed', oldLevel);
+      const takers = nowLevel.takers(removed, identityOf(node), oldLevel, true);
       const move = moveOf([{ node: standing, path }], takers);
       yield placed(path, removed, move, `no longer takes ${listed(removed)}; they get`, takers, nowMicros);
     }

@@ -35,7 +35,7 @@ export function identityOf(node: PolicyNode): string {
 }
 
 function readShape(node: PolicyNode): ValueShape {
-  const { matcher } = node as PolicyNode & { readonly matcher?: ValueShape };
+  const { matcher } = node;
   if (matcher !== undefined) return matcher;
   const { value } = node;
   if (value === '') return { kind: 'any', items: [] };
