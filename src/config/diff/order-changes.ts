@@ -9,6 +9,13 @@ export interface PlacedChange extends LocalChange {
   readonly path: string;
 }
 
+/** Values that another node takes now, though both stand in both trees. */
+export interface MovedValues {
+  readonly change: PlacedChange;
+  /** What is below is still to be compared. */
+  readonly move: Move;
+}
+
 /** Two nodes that are one node of both trees: what differs in which values those below with `key` take. */
 export function* matchChanges(
   key: string,
@@ -16,7 +23,7 @@ export function* matchChanges(
   after: Taker,
   pathOf: PathOf,
   nowMicros: number,
-): Generator<PlacedChange> {
+): Generator<MovedValues> {
   const [old, now] = [levelOf(before, key), levelOf(after, key)];
   yield* orderChanges(old, now, after.path, pathOf, nowMicros);
   const [oldLevel, nowLevel] = [new SideLevel(key, [before], pathOf), new SideLevel(key, [after], pathOf)];
@@ -46,7 +53,7 @@ function* orderChanges(
   parent: string,
   pathOf: PathOf,
   nowMicros: number,
-): Generator<PlacedChange> {
+): Generator<MovedValues> {
   const ranks = new Map(ordered(old).map((node, i) => [identityOf(node), { node, i }]));
   const common = ordered(now).flatMap((node) => {
     const standing = ranks.get(identityOf(node));
@@ -67,7 +74,7 @@ function* orderChanges(
       const { tightens, loosens } = moveEffect(move, nowMicros);
       const [was, is] = [takersText(takers, nowMicros), takersText(move.after, nowMicros)];
       const text = `goes before ${takers[0]?.path} now; values that fit both had ${was} and get ${is}`;
-      yield { path, setting: 'order', effect: effectOf(tightens, loosens), tightens, text };
+      yield { change: { path, setting: 'order', effect: effectOf(tightens, loosens), tightens, text }, move };
     }
   }
 }
@@ -110,9 +117,9 @@ function placed(
   text: string,
   takers: readonly Taker[],
   nowMicros: number,
-): PlacedChange {
+): MovedValues {
   const { tightens, loosens } = moveEffect(move, nowMicros);
   const setting = kind === 'cidr' ? 'value_cidr' : 'value_regex';
   const sentence = `${text} ${takersText(takers, nowMicros)}`;
-  return { path, setting, effect: effectOf(tightens, loosens), tightens, text: sentence };
+  return { change: { path, setting, effect: effectOf(tightens, loosens), tightens, text: sentence }, move };
 }

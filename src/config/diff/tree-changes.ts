@@ -32,7 +32,10 @@ export function treeChanges(
     for (const key of keys) {
       const standing = standingOf(above);
       if (standing !== undefined) {
-        changes.push(...matchChanges(key, ...standing, pathOf, context.nowMicros));
+        for (const { change, move } of matchChanges(key, ...standing, pathOf, context.nowMicros)) {
+          changes.push(change);
+          below({ path: change.path, ...move, ownBefore: false, ownAfter: false });
+        }
       }
       for (const found of classesBelow(above, key, pathOf)) visit(found);
     }
