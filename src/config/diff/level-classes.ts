@@ -8,6 +8,7 @@ import {
   shapeOf,
   takesAllOf,
   type ValueShape,
+  wholeIdentityOf,
 } from './value-shape.js';
 
 /**
@@ -43,19 +44,26 @@ export class SideLevel {
   private readonly ranks: ReadonlyMap<string, number>;
   private readonly key: string;
   private readonly pathOf: PathOf;
+  private readonly identify: (node: PolicyNode) => string;
 
-  constructor(key: string, sides: readonly Taker[], pathOf: PathOf) {
+  constructor(key: string, sides: readonly Taker[], pathOf: PathOf, identify = identityOf) {
+    this.identify = identify;
     this.key = key;
     this.pathOf = pathOf;
     this.places = sides.map(({ node, path }) => {
       const nodes = node?.levels.get(key)?.nodes ?? [];
       const tried = inOrder(nodes.filter((one) => shapeOf(one).kind !== 'exact'));
-      return { path, parent: node, tried, byIdentity: new Map(tried.map((one) => [identityOf(one), one])) };
+      return {
+        path,
+        parent: node,
+        tried,
+        byIdentity: new Map(tried.map((one) => [this.identify(one), one])),
+      };
     });
     this.nodes = sides.flatMap(({ node }) => node?.levels.get(key)?.nodes ?? []);
-    this.byIdentity = new Map(this.nodes.map((node) => [identityOf(node), node]));
+    this.byIdentity = new Map(this.nodes.map((node) => [this.identify(node), node]));
     this.ranks = new Map(
-      this.places.flatMap(({ tried }) => tried.map((node, i) => [identityOf(node), i] as const)),
+      this.places.flatMap(({ tried }) => tried.map((node, i) => [this.identify(node), i] as const)),
     );
   }
 
@@ -101,10 +109,10 @@ export class SideLevel {
 
   /** Whether a node, which stands here, too, is tried here before the one of `identity`. */
   private keeps(node: PolicyNode, taken: ValueShape, shape: ValueShape, identity: string): boolean {
-    const here = this.get(identityOf(node));
+    const here = this.get(this.identify(node));
     if (here === undefined) return false;
     if (taken.kind !== 'cidr' || shape.kind !== 'cidr')
-      return this.rank(identityOf(node)) < this.rank(identity);
+      return this.rank(this.identify(node)) < this.rank(identity);
     return taken.items.every((block) => !shape.items.some((item) => holds(block, item)));
   }
 }
@@ -115,11 +123,13 @@ export function* classesBelow(
   key: string,
   pathOf: PathOf,
 ): Generator<DescriptorClass> {
-  const before = new SideLevel(key, above.before, pathOf);
-  const after = new SideLevel(key, above.after, pathOf);
+  // Where one node stands in both trees, what its list of values gained and lost is told apart from it.
+  const identify = above.ownBefore && above.ownAfter ? identityOf : wholeIdentityOf;
+  const before = new SideLevel(key, above.before, pathOf, identify);
+  const after = new SideLevel(key, above.after, pathOf, identify);
   const seen = new Set<string>();
   for (const node of [...after.nodes, ...before.nodes]) {
-    const identity = identityOf(node);
+    const identity = identify(node);
     if (seen.has(identity)) continue;
     seen.add(identity);
     const shape = shapeOf(node);
@@ -128,7 +138,7 @@ export function* classesBelow(
       after.takers(shape, identity, before),
     ];
     const [was, is] = [isShared(takersBefore), isShared(takersAfter)];
-    const same = isOnly(takersBefore, identity) && isOnly(takersAfter, identity);
+    const same = isOnly(takersBefore, node) && isOnly(takersAfter, node);
     yield {
       path: pathOf(above.path, node),
       before: takersBefore,
@@ -146,6 +156,6 @@ function isShared(takers: readonly Taker[]): boolean {
   return takers.some(({ node }) => node?.shareThreshold === true);
 }
 
-function isOnly(takers: readonly Taker[], identity: string): boolean {
-  return takers.every(({ node }) => node !== undefined && identityOf(node) === identity);
+function isOnly(takers: readonly Taker[], only: PolicyNode): boolean {
+  return takers.every(({ node }) => node !== undefined && identityOf(node) === identityOf(only));
 }

@@ -34,6 +34,12 @@ export function identityOf(node: PolicyNode): string {
   return lookUp(node).identity;
 }
 
+/** {@link identityOf}, but of lists all items count. */
+export function wholeIdentityOf(node: PolicyNode): string {
+  const { kind, items } = shapeOf(node);
+  return items.length < 2 ? identityOf(node) : JSON.stringify([kind, ...items]);
+}
+
 function readShape(node: PolicyNode): ValueShape {
   const { matcher } = node;
   if (matcher !== undefined) return matcher;
