@@ -14,6 +14,7 @@ const COMMANDS: readonly CommandHelp[] = [
     usage: 'explain <path> --domain <domain> key=value…',
     summary: 'say which rule and bucket a descriptor meets',
   },
+  { usage: 'diff <old> <new>', summary: 'say what a change of policies changes, and whether it tightens' },
   {
     usage: 'check --address <host:port> key=value…',
     summary: 'ask a running server and show what it answers',
@@ -56,7 +57,7 @@ ${columns(REFERENCE_COMMANDS.map(({ usage, summary }) => [usage, summary]))}
   weir --version         the version
 
 Exit codes: 0 done; 1 the answer is no (a bad policy, a taken port, a server that does not answer); 2 the command line makes no
-sense; 143 and 130 ended by a second SIGTERM or SIGINT.
+sense; 3 \`weir diff\`: something tightens; 143 and 130 ended by a second SIGTERM or SIGINT.
 `;
 }
 
@@ -127,6 +128,19 @@ name in the statistics, and the bucket's key. Values of API keys are never shown
   --json           the same for machines
 ${LOAD_OPTIONS_HELP}
 Exit code 0 when a rule applies, 1 when none does or the policy is bad.
+`;
+
+export const DIFF_HELP = `Usage: weir diff [--json] <old> <new>
+
+Compares two policies, each a file or a directory, and prints a sentence for every descriptor whose limits appear, vanish, tighten or
+loosen, and for whatever else answers differently: phases, order of matching, derive, candidates. Nothing else happens.
+
+A change tightens if some request that passed before could now be denied; a schedule of phases counts from now on. Values of API keys
+are never shown.
+
+  --json           the same for machines
+${LOAD_OPTIONS_HELP}
+Exit code 0 when nothing tightens, 3 when something does, 1 when a policy is bad, 2 for wrong arguments.
 `;
 
 export const HEALTH_HELP = `Usage: weir health [--address <host:port>]

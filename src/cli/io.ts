@@ -22,4 +22,6 @@ export const EXIT = {
   FAILED: 1,
   /** The command line makes no sense. */
   USAGE: 2,
+  /** `weir diff`: some request that passed before could now be denied. */
+  TIGHTENS: 3,
 } as const;

@@ -1,5 +1,13 @@
 import { CHECK_HELP } from './check-options.js';
-import { CHECK_CONFIG_HELP, EXPLAIN_HELP, HEALTH_HELP, MIGRATE_HELP, mainHelp, serveHelp } from './help.js';
+import {
+  CHECK_CONFIG_HELP,
+  DIFF_HELP,
+  EXPLAIN_HELP,
+  HEALTH_HELP,
+  MIGRATE_HELP,
+  mainHelp,
+  serveHelp,
+} from './help.js';
 import { EXIT, type Io } from './io.js';
 import { RATELIMIT_CLIENT_HELP, RATELIMIT_CONFIG_CHECK_HELP } from './ratelimit-flags.js';
 import { version } from './version.js';
@@ -19,6 +27,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   explain: {
     run: async (args, io) => (await import('./explain.js')).runExplain(args, io),
     help: () => EXPLAIN_HELP,
+  },
+  diff: {
+    run: async (args, io) => (await import('./diff.js')).runDiff(args, io),
+    help: () => DIFF_HELP,
   },
   check: {
     run: async (args, io) => (await import('./check.js')).checkCommand(args, { ...io, colour: io.terminal }),

@@ -36,6 +36,7 @@ describe('weir', () => {
       'serve',
       'check-config',
       'explain',
+      'diff',
       'check',
       'health',
       'migrate',

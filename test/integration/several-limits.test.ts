@@ -98,13 +98,16 @@ describe(`${REQUESTS} simultaneous requests on a list of two limits, over two se
     expect((await candidates('OK', 'OVER_LIMIT')) + (await candidates('OVER_LIMIT', 'OVER_LIMIT'))).toBe(51);
   });
 
-  test.each(['false', 'true'])('windows, too, with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=%s', async (stop) => {
-    await start(2, { STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: stop });
-    for (const key of ['mixed', 'windows']) {
-      expect(await burst(key, 'b')).toBe(TIGHT);
-      expect(await left(key, 'b')).toBe(1000 - TIGHT);
-    }
-  });
+  test.each(['false', 'true'])(
+    'windows, too, with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=%s',
+    async (stop) => {
+      await start(2, { STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: stop });
+      for (const key of ['mixed', 'windows']) {
+        expect(await burst(key, 'b')).toBe(TIGHT);
+        expect(await left(key, 'b')).toBe(1000 - TIGHT);
+      }
+    },
+  );
 });
 
 test('worker processes add up what candidates saw', async () => {

@@ -1,0 +1,110 @@
+import type { Rule } from '../../limiter/rule.js';
+import { CompiledPolicy } from '../compiled-policy.js';
+import { describeHeaders, describePhase } from '../describe.js';
+import type { DomainPolicy, PolicySet } from '../policy.js';
+import { effectOf, type LocalChange, type PolicyChange } from './change.js';
+import { deriveChanges } from './derive-changes.js';
+import { isEnforced } from './enforcement.js';
+import { type DiffContext, plain, shift } from './rule-changes.js';
+import { treeChanges } from './tree-changes.js';
+
+/**
+ * Says what another configuration changes, domain by domain, in the order of the new files; domains that are gone come last. `nowMicros`, wall
+ * clock, says which phases are over: a schedule counts from now on. Linear in the policies, but for patterns that come, go, or change places.
+ */
+export function diffPolicies(
+  before: PolicySet,
+  after: PolicySet,
+  nowMicros: number,
+): readonly PolicyChange[] {
+  const changes: PolicyChange[] = [];
+  for (const [domain, now] of after.domains) {
+    const old = before.domains.get(domain);
+    const found =
+      old === undefined ? [wholeDomain('appears', now, nowMicros)] : domainChanges(old, now, nowMicros);
+    for (const change of found) changes.push({ domain, path: '', ...change });
+  }
+  for (const [domain, old] of before.domains) {
+    if (!after.domains.has(domain)) {
+      changes.push({ domain, path: '', ...wholeDomain('vanishes', old, nowMicros) });
+    }
+  }
+  return changes;
+}
+
+function wholeDomain(effect: 'appears' | 'vanishes', policy: DomainPolicy, nowMicros: number): LocalChange {
+  const rules = policy.rules.filter(({ candidate }) => !candidate);
+  const count = `the domain, with ${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}`;
+  const text =
+    effect === 'appears' ? `${count}; its requests had no limit` : `${count}; its requests get no limit`;
+  const tightens = effect === 'appears' && rules.some((rule) => isEnforced(rule, nowMicros));
+  return { setting: 'domain', effect, tightens, text };
+}
+
+function domainChanges(
+  before: DomainPolicy,
+  after: DomainPolicy,
+  nowMicros: number,
+): readonly (LocalChange & { readonly path?: string })[] {
+  const context: DiffContext = {
+    nowMicros,
+    replacedBefore: replacedBy(before.rules),
+    replacedAfter: replacedBy(after.rules),
+  };
+  const settings = [
+    phaseChange(before, after, nowMicros),
+    failureChange(before, after),
+    algorithmChange(before, after),
+    headersChange(before, after),
+    plain('denied_response', before.deniedResponse, after.deniedResponse),
+    metadataChange(before, after),
+  ].filter((change) => change !== undefined);
+  if (!(before instanceof CompiledPolicy && after instanceof CompiledPolicy)) return settings;
+  const secretKeys = new Set([...before.secretKeys, ...after.secretKeys]);
+  return [
+    ...settings,
+    ...deriveChanges(before.steps, after.steps),
+    ...treeChanges(before.root, after.root, secretKeys, context),
+  ];
+}
+
+function replacedBy(rules: readonly Rule[]): ReadonlySet<string> {
+  return new Set(rules.flatMap(({ replaces }) => replaces));
+}
+
+const ON_OVERRIDES = 'for limits that callers send; what it does to rules is said below';
+
+function phaseChange(before: DomainPolicy, after: DomainPolicy, nowMicros: number): LocalChange | undefined {
+  const [old, now] = [before.phase, after.phase];
+  if (old.activeAtMicros === now.activeAtMicros && old.gracePeriodAtMicros === now.gracePeriodAtMicros) {
+    return undefined;
+  }
+  const [was, is] = [Math.max(old.activeAtMicros, nowMicros), Math.max(now.activeAtMicros, nowMicros)];
+  const effect = effectOf(is < was, is > was);
+  return shift('phase', effect, describePhase(old, nowMicros), describePhase(now, nowMicros), ON_OVERRIDES);
+}
+
+function failureChange(before: DomainPolicy, after: DomainPolicy): LocalChange | undefined {
+  const [was, is] = [before.onStoreFailure, after.onStoreFailure];
+  if (was === is) return undefined;
+  const effect = effectOf(is !== 'allow' && was !== 'deny', is === 'allow' || was === 'deny');
+  return shift('on_store_failure', effect, was, is, ON_OVERRIDES);
+}
+
+/** Either way there are requests that only the other lets pass: see {@link narrower}. */
+function algorithmChange(before: DomainPolicy, after: DomainPolicy): LocalChange | undefined {
+  const [was, is] = [before.overrideAlgorithm, after.overrideAlgorithm];
+  return was === is ? undefined : shift('algorithm', 'tightens', was, is, ON_OVERRIDES);
+}
+
+function headersChange(before: DomainPolicy, after: DomainPolicy): LocalChange | undefined {
+  const [was, is] = [describeHeaders(before.responseHeaders), describeHeaders(after.responseHeaders)];
+  return was === is ? undefined : shift('response_headers', 'changes', was, is);
+}
+
+function metadataChange(before: DomainPolicy, after: DomainPolicy): LocalChange | undefined {
+  const text = ({ decisionMetadata }: DomainPolicy): string =>
+    decisionMetadata === undefined ? 'as the environment says' : decisionMetadata ? 'on' : 'off';
+  const [was, is] = [text(before), text(after)];
+  return was === is ? undefined : shift('decision_metadata', 'changes', was, is);
+}

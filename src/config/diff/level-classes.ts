@@ -1,0 +1,161 @@
+import type { PolicyNode } from '../policy-node.js';
+import type { Taker } from './node-changes.js';
+import {
+  holds,
+  identityOf,
+  inOrder,
+  mayOverlap,
+  shapeOf,
+  takesAllOf,
+  type ValueShape,
+  wholeIdentityOf,
+} from './value-shape.js';
+
+/**
+ * Descriptors that begin alike: the nodes that take them in the tree before and after, and how they are named. Several nodes where the tree
+ * after has one for values that several took, or the other way round. `own`: the name is that of the node on this side.
+ */
+export interface DescriptorClass {
+  readonly path: string;
+  readonly before: readonly Taker[];
+  readonly after: readonly Taker[];
+  readonly ownBefore: boolean;
+  readonly ownAfter: boolean;
+  /** Whether requests share a bucket that did not, and the other way round. */
+  readonly sharedMore: boolean;
+  readonly sharedLess: boolean;
+}
+
+/** Names a node below the path of its parent. */
+export type PathOf = (parent: string, node: PolicyNode) => string;
+
+/** The nodes with one key below the nodes of one side of a class. */
+export class SideLevel {
+  /** In file order. */
+  readonly nodes: readonly PolicyNode[];
+  private readonly places: readonly {
+    readonly path: string;
+    readonly parent: PolicyNode | undefined;
+    /** Without those of exact values, in the order in which they are tried. */
+    readonly tried: readonly PolicyNode[];
+    readonly byIdentity: ReadonlyMap<string, PolicyNode>;
+  }[];
+  private readonly byIdentity: ReadonlyMap<string, PolicyNode>;
+  private readonly ranks: ReadonlyMap<string, number>;
+  private readonly key: string;
+  private readonly pathOf: PathOf;
+  private readonly identify: (node: PolicyNode) => string;
+
+  constructor(key: string, sides: readonly Taker[], pathOf: PathOf, identify = identityOf) {
+    this.identify = identify;
+    this.key = key;
+    this.pathOf = pathOf;
+    this.places = sides.map(({ node, path }) => {
+      const nodes = node?.levels.get(key)?.nodes ?? [];
+      const tried = inOrder(nodes.filter((one) => shapeOf(one).kind !== 'exact'));
+      return {
+        path,
+        parent: node,
+        tried,
+        byIdentity: new Map(tried.map((one) => [this.identify(one), one])),
+      };
+    });
+    this.nodes = sides.flatMap(({ node }) => node?.levels.get(key)?.nodes ?? []);
+    this.byIdentity = new Map(this.nodes.map((node) => [this.identify(node), node]));
+    this.ranks = new Map(
+      this.places.flatMap(({ tried }) => tried.map((node, i) => [this.identify(node), i] as const)),
+    );
+  }
+
+  get(identity: string): PolicyNode | undefined {
+    return this.byIdentity.get(identity);
+  }
+
+  rank(identity: string): number {
+    return this.ranks.get(identity) ?? Number.POSITIVE_INFINITY;
+  }
+
+  /**
+   * The nodes that take values of a shape, `identity` being the node on the other side that stands for it. Not those that take them on both
+   * sides, as they are tried before it there, too. `part`: the shape is a part of that node only, which may stand here, too.
+   */
+  takers(shape: ValueShape, identity: string, other: SideLevel, part = false): readonly Taker[] {
+    const takers = new Map<PolicyNode | undefined, Taker>();
+    const add = (node: PolicyNode | undefined, parent: string): void => {
+      takers.set(node, { node, path: node === undefined ? '' : this.pathOf(parent, node) });
+    };
+    for (const { path, parent, tried, byIdentity } of this.places) {
+      if (shape.kind === 'exact') {
+        add(parent?.find(this.key, shape.items[0] ?? ''), path);
+        continue;
+      }
+      const same = part ? undefined : byIdentity.get(identity);
+      if (same !== undefined) {
+        add(same, path);
+        continue;
+      }
+      let isCovered = false;
+      for (const node of tried) {
+        const taken = shapeOf(node);
+        if (!mayOverlap(taken, shape)) continue;
+        if (!other.keeps(node, taken, shape, identity)) add(node, path);
+        isCovered = takesAllOf(taken, shape);
+        if (isCovered) break;
+      }
+      if (!isCovered) add(undefined, path);
+    }
+    return [...takers.values()];
+  }
+
+  /** Whether a node, which stands here, too, is tried here before the one of `identity`. */
+  private keeps(node: PolicyNode, taken: ValueShape, shape: ValueShape, identity: string): boolean {
+    const here = this.get(this.identify(node));
+    if (here === undefined) return false;
+    if (taken.kind !== 'cidr' || shape.kind !== 'cidr')
+      return this.rank(this.identify(node)) < this.rank(identity);
+    return taken.items.every((block) => !shape.items.some((item) => holds(block, item)));
+  }
+}
+
+/** The classes that a class falls into by an entry with `key`: one for each node that stands on either side. */
+export function* classesBelow(
+  above: DescriptorClass,
+  key: string,
+  pathOf: PathOf,
+): Generator<DescriptorClass> {
+  // Where one node stands in both trees, what its list of values gained and lost is told apart from it.
+  const identify = above.ownBefore && above.ownAfter ? identityOf : wholeIdentityOf;
+  const before = new SideLevel(key, above.before, pathOf, identify);
+  const after = new SideLevel(key, above.after, pathOf, identify);
+  const seen = new Set<string>();
+  for (const node of [...after.nodes, ...before.nodes]) {
+    const identity = identify(node);
+    if (seen.has(identity)) continue;
+    seen.add(identity);
+    const shape = shapeOf(node);
+    const [takersBefore, takersAfter] = [
+      before.takers(shape, identity, after),
+      after.takers(shape, identity, before),
+    ];
+    const [was, is] = [isShared(takersBefore), isShared(takersAfter)];
+    const same = isOnly(takersBefore, node) && isOnly(takersAfter, node);
+    yield {
+      path: pathOf(above.path, node),
+      before: takersBefore,
+      after: takersAfter,
+      ownBefore: above.ownBefore && before.get(identity) !== undefined,
+      ownAfter: above.ownAfter && after.get(identity) !== undefined,
+      // Between two nodes that share, it is other values that do.
+      sharedMore: above.sharedMore || (is && !(was && same)),
+      sharedLess: above.sharedLess || (was && !(is && same)),
+    };
+  }
+}
+
+function isShared(takers: readonly Taker[]): boolean {
+  return takers.some(({ node }) => node?.shareThreshold === true);
+}
+
+function isOnly(takers: readonly Taker[], only: PolicyNode): boolean {
+  return takers.every(({ node }) => node !== undefined && identityOf(node) === identityOf(only));
+}

@@ -1,0 +1,212 @@
+import type { Rule } from '../../limiter/rule.js';
+import { describePhase } from '../describe.js';
+import type { PolicyNode } from '../policy-node.js';
+import { effectOf, type LocalChange } from './change.js';
+import { shortRate } from './compare-rates.js';
+import { couldDeny, isEnforced } from './enforcement.js';
+import { type DiffContext, onOff, ruleChanges, shift } from './rule-changes.js';
+
+/** A change, and which of a list of limits it is about: `[daily]`, `` for the node or its only limit. */
+export interface NodeChange extends LocalChange {
+  readonly item: string;
+}
+
+const liveRules = (node: PolicyNode | undefined): readonly Rule[] =>
+  node === undefined ? [] : node.rules.filter(({ candidate }) => !candidate);
+
+/** How a node differs from what it was, those below left out. */
+export function nodeChanges(
+  before: PolicyNode,
+  after: PolicyNode,
+  context: DiffContext,
+): readonly NodeChange[] {
+  const changes: NodeChange[] = [];
+  const add = (item: string, found: readonly (LocalChange | undefined)[]): void => {
+    for (const change of found) if (change !== undefined) changes.push({ ...change, item });
+  };
+  const { pairs, gone, added } = pairRules(liveRules(before), liveRules(after));
+  for (const [old, now] of pairs) add(itemOf(now), ruleChanges(old, now, context));
+  // A limit that takes the place of none: between none and one, and in lists.
+  for (const rule of added) add(itemOf(rule), [appearing(rule, context.nowMicros)]);
+  for (const rule of gone) add(itemOf(rule), [vanishing(rule, context.nowMicros)]);
+  add('', [candidateChange(before, after)]);
+  add('', [
+    flag('detailed_metric', before.detailedMetric, after.detailedMetric),
+    flag('value_to_metric', before.valueToMetric, after.valueToMetric),
+  ]);
+  return changes;
+}
+
+/** The candidate differs: no answer does. */
+function candidateChange(before: PolicyNode, after: PolicyNode): LocalChange | undefined {
+  const [was, is] = [before, after].map(({ rules }) => rules.find(({ candidate }) => candidate));
+  const [old, now] = [was, is].map((rule) => (rule === undefined ? 'none' : shortRate(rule.rate)));
+  if (old === now || old === undefined || now === undefined) return undefined;
+  return shift('candidate', 'changes', old, now, 'it changes no answer');
+}
+
+function flag(setting: string, before: boolean, after: boolean): LocalChange | undefined {
+  return before === after ? undefined : shift(setting, 'changes', onOff(before), onOff(after));
+}
+
+function appearing(rule: Rule, nowMicros: number): LocalChange {
+  const after = brief(rule, nowMicros);
+  return { setting: 'limit', effect: 'appears', tightens: isEnforced(rule, nowMicros), after, text: after };
+}
+
+function vanishing(rule: Rule, nowMicros: number): LocalChange {
+  const before = brief(rule, nowMicros);
+  return { setting: 'limit', effect: 'vanishes', tightens: false, before, text: before };
+}
+
+interface PairedRules {
+  readonly pairs: readonly (readonly [Rule, Rule])[];
+  readonly gone: readonly Rule[];
+  readonly added: readonly Rule[];
+}
+
+/** Finds for each limit the one it was: of the same name, else with the same limit, else at the same place. */
+function pairRules(before: readonly Rule[], after: readonly Rule[]): PairedRules {
+  const partners = new Map<Rule, Rule>();
+  const left = new Set(before);
+  const pair = (isPartner: (old: Rule, now: Rule, place: number) => boolean): void => {
+    after.forEach((now, place) => {
+      if (partners.has(now)) return;
+      const old = [...left].find((candidate) => isPartner(candidate, now, place));
+      if (old === undefined) return;
+      partners.set(now, old);
+      left.delete(old);
+    });
+  };
+  pair((old, now) => old.name !== '' && old.name === now.name);
+  pair((old, now) => shortRate(old.rate) === shortRate(now.rate));
+  pair(
+    (old, now, place) => before[place] === old && (old.name === '' || now.name === '' || before.length === 1),
+  );
+  return {
+    pairs: after.flatMap((now) => {
+      const old = partners.get(now);
+      return old === undefined ? [] : [[old, now] as const];
+    }),
+    gone: before.filter((old) => left.has(old)),
+    added: after.filter((now) => !partners.has(now)),
+  };
+}
+
+/** `[daily]` of the path of an item. */
+function itemOf(rule: Rule): string {
+  return rule.statSuffix === '' ? '' : rule.path.slice(rule.path.lastIndexOf('['));
+}
+
+/** A limit on few words: `10 per minute, monitoring`. */
+export function brief(rule: Rule, nowMicros: number): string {
+  const parts = [shortRate(rule.rate)];
+  const phase = describePhase(rule.phase, nowMicros);
+  if (rule.rate !== undefined) {
+    if (phase !== 'active') parts.push(phase);
+    if (rule.shadowMode) parts.push('shadow mode');
+    if (rule.quotaMode) parts.push('quota mode');
+    if (rule.enforcePercent !== 100) parts.push(`${rule.enforcePercent}% of denials enforced`);
+  }
+  return parts.join(', ');
+}
+
+/** Where values went that another node takes now, or come from. */
+export interface Taker {
+  /** undefined: no node took them. */
+  readonly node: PolicyNode | undefined;
+  /** How messages name it. */
+  readonly path: string;
+}
+
+/** What becomes of values that one node took and another takes, or none. */
+export interface Move {
+  readonly before: readonly Taker[];
+  readonly after: readonly Taker[];
+  /** Whether requests share a bucket now that did not, and the other way round. */
+  readonly sharedMore: boolean;
+  readonly sharedLess: boolean;
+}
+
+export interface MoveEffect {
+  readonly tightens: boolean;
+  readonly loosens: boolean;
+}
+
+/** What the move does to requests: compares the limits of every taker before with those of every taker after. */
+export function moveEffect(move: Move, nowMicros: number): MoveEffect {
+  let [tightens, loosens] = [false, false];
+  for (const { node: before } of move.before) {
+    for (const { node: after } of move.after) {
+      const [old, now] = [liveRules(before), liveRules(after)];
+      tightens ||= couldDeny(old, now, move.sharedMore, nowMicros);
+      loosens ||= couldDeny(now, old, move.sharedLess, nowMicros);
+      if (tightens && loosens) return { tightens, loosens };
+    }
+  }
+  return { tightens, loosens };
+}
+
+const TAKERS_SHOWN = 3;
+
+/** `10 per minute (customer), unlimited (customer=a*) and 2 more`; `no limit` where none held. */
+export function takersText(takers: readonly Taker[], nowMicros: number): string {
+  const texts = takers.map(({ node, path }) => {
+    const rules = liveRules(node);
+    const limits = rules.map((rule) => brief(rule, nowMicros)).join(' and ') || 'no limit';
+    return node === undefined ? limits : `${limits} (${path})`;
+  });
+  const shown = texts.slice(0, TAKERS_SHOWN).join(', ');
+  return texts.length > TAKERS_SHOWN ? `${shown} and ${texts.length - TAKERS_SHOWN} more` : shown;
+}
+
+/** Changes of a node that is new, or gone, or whose values go to another: `kind` says which. */
+export function movedChanges(
+  kind: 'appears' | 'vanishes' | 'moves',
+  move: Move,
+  nowMicros: number,
+): readonly NodeChange[] {
+  const effect = moveEffect(move, nowMicros);
+  const own = kind === 'vanishes' ? move.before[0] : move.after[0];
+  const others = kind === 'vanishes' ? move.after : move.before;
+  const rules = own?.node?.rules ?? [];
+  const tail =
+    kind === 'vanishes'
+      ? `its values get ${takersText(others, nowMicros)}`
+      : `its values had ${takersText(others, nowMicros)}`;
+  if (kind === 'moves') {
+    if (!effect.tightens && !effect.loosens) return [];
+    const [before, after] = [takersText(move.before, nowMicros), takersText(move.after, nowMicros)];
+    return [{ ...shift('limit', effectOf(effect.tightens, effect.loosens), before, after), item: '' }];
+  }
+  // A node without limits is there for those below it, or exempts its values: then that is the change.
+  const isExemption = rules.length === 0 && others.some(({ node }) => liveRules(node).length > 0);
+  if (rules.length === 0 && !isExemption) return [];
+  if (isExemption) {
+    const text = `no limit; ${tail}`;
+    return [{ setting: 'limit', effect: kind, tightens: effect.tightens, text, item: '' }];
+  }
+  return rules.map((rule) => {
+    const limit = brief(rule, nowMicros);
+    const shown = kind === 'appears' ? { after: limit } : { before: limit };
+    const setting = rule.candidate ? 'candidate' : 'limit';
+    const text = rule.candidate ? `candidate, ${limit}; it changes no answer` : `${limit}; ${tail}`;
+    const tightens =
+      !rule.candidate && effect.tightens && (kind === 'vanishes' || isEnforced(rule, nowMicros));
+    return { setting, effect: kind, tightens, ...shown, text, item: rule.candidate ? '' : itemOf(rule) };
+  });
+}
+
+/** `share_threshold` given or taken, with limits at the node or below. */
+export function shareChange(
+  before: PolicyNode,
+  after: PolicyNode,
+  limited: boolean,
+): LocalChange | undefined {
+  if (before.shareThreshold === after.shareThreshold) return undefined;
+  const reason = after.shareThreshold
+    ? 'all its values share one bucket'
+    : 'each value has a bucket of its own';
+  const effect = limited ? effectOf(after.shareThreshold, before.shareThreshold) : 'changes';
+  return shift('share_threshold', effect, onOff(before.shareThreshold), onOff(after.shareThreshold), reason);
+}

@@ -1,0 +1,125 @@
+import type { PolicyNode } from '../policy-node.js';
+import { effectOf, type LocalChange } from './change.js';
+import { type PathOf, SideLevel } from './level-classes.js';
+import { type Move, moveEffect, type Taker, takersText } from './node-changes.js';
+import { identityOf, inOrder, mayOverlap, shapeOf, type ValueShape } from './value-shape.js';
+
+/** What differs in a tree; paths as in {@link Rule.path}. */
+export interface PlacedChange extends LocalChange {
+  readonly path: string;
+}
+
+/** Values that another node takes now, though both stand in both trees. */
+export interface MovedValues {
+  readonly change: PlacedChange;
+  /** What is below is still to be compared. */
+  readonly move: Move;
+}
+
+/** Two nodes that are one node of both trees: what differs in which values those below with `key` take. */
+export function* matchChanges(
+  key: string,
+  before: Taker,
+  after: Taker,
+  pathOf: PathOf,
+  nowMicros: number,
+): Generator<MovedValues> {
+  const [old, now] = [levelOf(before, key), levelOf(after, key)];
+  yield* orderChanges(old, now, after.path, pathOf, nowMicros);
+  const [oldLevel, nowLevel] = [new SideLevel(key, [before], pathOf), new SideLevel(key, [after], pathOf)];
+  for (const node of now) {
+    const standing = oldLevel.get(identityOf(node));
+    if (standing === undefined || shapeOf(node).items.length + shapeOf(standing).items.length <= 2) continue;
+    const path = pathOf(after.path, node);
+    const added = without(shapeOf(node), shapeOf(standing));
+    const removed = without(shapeOf(standing), shapeOf(node));
+    if (added.items.length > 0) {
+      const takers = oldLevel.takers(added, identityOf(node), nowLevel, true);
+      const move = moveOf(takers, [{ node, path }]);
+      yield placed(path, added, move, `takes ${listed(added)}, too; they had`, takers, nowMicros);
+    }
+    if (removed.items.length > 0) {
+      const takers = nowLevel.takers(removed, identityOf(node), oldLevel, true);
+      const move = moveOf([{ node: standing, path }], takers);
+      yield placed(path, removed, move, `no longer takes ${listed(removed)}; they get`, takers, nowMicros);
+    }
+  }
+}
+
+/** Patterns, or regular expressions, that are tried before others now: values that fit both are the other's no longer. */
+function* orderChanges(
+  old: readonly PolicyNode[],
+  now: readonly PolicyNode[],
+  parent: string,
+  pathOf: PathOf,
+  nowMicros: number,
+): Generator<MovedValues> {
+  const ranks = new Map(ordered(old).map((node, i) => [identityOf(node), { node, i }]));
+  const common = ordered(now).flatMap((node) => {
+    const standing = ranks.get(identityOf(node));
+    return standing === undefined ? [] : [{ node, shape: shapeOf(node), standing }];
+  });
+  // The least old place of those that follow: where it is greater, nothing was overtaken.
+  const least: number[] = new Array(common.length + 1).fill(Number.POSITIVE_INFINITY);
+  for (let i = common.length - 1; i >= 0; i--)
+    least[i] = Math.min(least[i + 1] as number, common[i]?.standing.i ?? 0);
+  for (const [place, { node, shape, standing }] of common.entries()) {
+    if ((least[place + 1] as number) > standing.i) continue;
+    for (let i = place + 1; i < common.length; i++) {
+      const { shape: taken, standing: other } = common[i] as (typeof common)[number];
+      if (other.i > standing.i || shape.kind !== taken.kind || !mayOverlap(shape, taken)) continue;
+      const path = pathOf(parent, node);
+      const takers = [{ node: other.node, path: pathOf(parent, other.node) }];
+      const move = moveOf(takers, [{ node, path }]);
+      const { tightens, loosens } = moveEffect(move, nowMicros);
+      const [was, is] = [takersText(takers, nowMicros), takersText(move.after, nowMicros)];
+      const text = `goes before ${takers[0]?.path} now; values that fit both had ${was} and get ${is}`;
+      yield { change: { path, setting: 'order', effect: effectOf(tightens, loosens), tightens, text }, move };
+    }
+  }
+}
+
+function levelOf({ node }: Taker, key: string): readonly PolicyNode[] {
+  return node?.levels.get(key)?.nodes ?? [];
+}
+
+/** Nodes whose order in the file counts. */
+function ordered(nodes: readonly PolicyNode[]): readonly PolicyNode[] {
+  return inOrder(nodes.filter((node) => ['pattern', 'regex'].includes(shapeOf(node).kind)));
+}
+
+function without({ kind, items }: ValueShape, others: ValueShape): ValueShape {
+  const known = new Set(others.items);
+  return { kind, items: items.filter((item) => !known.has(item)) };
+}
+
+const ITEMS_SHOWN = 3;
+const MAX_SHOWN = 60;
+
+function listed({ items }: ValueShape): string {
+  const shown = items
+    .slice(0, ITEMS_SHOWN)
+    .map((item) => item.slice(0, MAX_SHOWN))
+    .join(', ');
+  return items.length > ITEMS_SHOWN ? `${shown} and ${items.length - ITEMS_SHOWN} more` : shown;
+}
+
+function moveOf(before: readonly Taker[], after: readonly Taker[]): Move {
+  const shares = (takers: readonly Taker[]): boolean =>
+    takers.some(({ node }) => node?.shareThreshold === true);
+  return { before, after, sharedMore: shares(after), sharedLess: shares(before) };
+}
+
+function placed(
+  path: string,
+  { kind }: ValueShape,
+  move: Move,
+  text: string,
+  takers: readonly Taker[],
+  nowMicros: number,
+): MovedValues {
+  const { tightens, loosens } = moveEffect(move, nowMicros);
+  const setting = kind === 'cidr' ? 'value_cidr' : 'value_regex';
+  const sentence = `${text} ${takersText(takers, nowMicros)}`;
+  return { change: { path, setting, effect: effectOf(tightens, loosens), tightens, text: sentence }, move };
+}

@@ -1,0 +1,70 @@
+import { type DiffSummary, type PolicyChange, summaryOf } from './change.js';
+
+/** Settings that many rules inherit from one place: equal changes of them are told once. */
+const INHERITED: ReadonlySet<string> = new Set(['phase', 'on_store_failure', 'enforce_percent']);
+/** From so many on they are. */
+const MANY = 4;
+const PATHS_SHOWN = 2;
+
+/** The changes as text: domain, path, one sentence each, and the sum as the last line. */
+export function renderDiff(changes: readonly PolicyChange[]): string {
+  const lines: string[] = [];
+  const domains = new Set(changes.map(({ domain }) => domain));
+  for (const domain of domains) {
+    lines.push(`domain ${domain}`);
+    for (const line of domainLines(changes.filter((change) => change.domain === domain)))
+      lines.push(`  ${line}`);
+    lines.push('');
+  }
+  lines.push(summaryText(summaryOf(changes)));
+  return `${lines.join('\n')}\n`;
+}
+
+/** `2 tighten, 1 loosens, 3 appear (1 tightens), 1 vanishes`. */
+export function summaryText(summary: DiffSummary): string {
+  const parts = [
+    counted(summary.tighten, 'tightens', 'tighten'),
+    counted(summary.loosen, 'loosens', 'loosen'),
+    counted(summary.appear, 'appears', 'appear') + tightening(summary.tightenByAppearing),
+    counted(summary.vanish, 'vanishes', 'vanish') + tightening(summary.tightenByVanishing),
+    counted(summary.change, 'changes otherwise', 'change otherwise'),
+  ];
+  return parts.filter((part) => part !== '').join(', ') || 'nothing changes';
+}
+
+function counted(count: number, one: string, many: string): string {
+  return count === 0 ? '' : `${count} ${count === 1 ? one : many}`;
+}
+
+function tightening(count: number): string {
+  return count === 0 ? '' : ` (${counted(count, 'tightens', 'tighten')})`;
+}
+
+function domainLines(changes: readonly PolicyChange[]): readonly string[] {
+  const groups = new Map<string, PolicyChange[]>();
+  for (const change of changes) {
+    const together = INHERITED.has(change.setting) && change.path !== '';
+    const name = together ? `${change.effect} ${change.text}` : `${groups.size}`;
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, [change]);
+    else group.push(change);
+  }
+  return [...groups.values()].flatMap((group) =>
+    group.length < MANY ? group.map(line) : [groupLine(group)],
+  );
+}
+
+function line(change: PolicyChange): string {
+  return `${change.path === '' ? '' : `${change.path}: `}${effectText(change)}: ${change.text}`;
+}
+
+function groupLine(group: readonly PolicyChange[]): string {
+  const paths = group.slice(0, PATHS_SHOWN).map(({ path }) => path);
+  const [first] = group as [PolicyChange];
+  return `${group.length} rules (${paths.join(', ')} and ${group.length - PATHS_SHOWN} more): ${effectText(first)}: ${first.text}`;
+}
+
+/** `tightens`, `appears, tightens`. */
+function effectText({ effect, tightens }: PolicyChange): string {
+  return tightens && effect !== 'tightens' ? `${effect}, tightens` : effect;
+}

@@ -1,0 +1,174 @@
+import type { Rule, StoreFailurePolicy } from '../../limiter/rule.js';
+import { describeHeaders, describePhase } from '../describe.js';
+import { type Effect, effectOf, type LocalChange } from './change.js';
+import { narrower, shortRate } from './compare-rates.js';
+import { enforcedFrom, isEnforced } from './enforcement.js';
+
+/** What the rules of both policies say beyond one rule. */
+export interface DiffContext {
+  readonly nowMicros: number;
+  /** Names that some rule replaces. */
+  readonly replacedBefore: ReadonlySet<string>;
+  readonly replacedAfter: ReadonlySet<string>;
+}
+
+/** One sentence for each way in which a rule differs from what it was. */
+export function ruleChanges(before: Rule, after: Rule, context: DiffContext): readonly LocalChange[] {
+  const { nowMicros } = context;
+  const was = isEnforced(before, nowMicros);
+  const is = isEnforced(after, nowMicros);
+  const changes: (LocalChange | undefined)[] = [
+    rateChange(before, after, was && is),
+    ...whenChanges(before, after, nowMicros),
+    percentChange(before, after, was, is),
+    quotaChange(before, after, was && is),
+    nameChange(before, after, context),
+    replacesChange(before, after),
+    failureChange(before, after, is),
+    headersChange(before, after),
+    plain('denied_response', before.deniedResponse, after.deniedResponse),
+    plain('metadata', before.metadata, after.metadata),
+  ];
+  return changes.filter((change) => change !== undefined);
+}
+
+/** A change of a value that is shown before and after. */
+export function shift(
+  setting: string,
+  effect: Effect,
+  before: string,
+  after: string,
+  reason = '',
+): LocalChange {
+  const because = reason === '' ? '' : `; ${reason}`;
+  const text = `${setting === 'limit' ? '' : `${setting}: `}${before} becomes ${after}${because}`;
+  return { setting, effect, tightens: effect === 'tightens', before, after, text };
+}
+
+function rateChange(before: Rule, after: Rule, enforced: boolean): LocalChange | undefined {
+  const [was, is] = [shortRate(before.rate), shortRate(after.rate)];
+  if (was === is) return undefined;
+  const tighter = narrower(before.rate, after.rate);
+  const looser = narrower(after.rate, before.rate);
+  const tightens = tighter.length > 0;
+  // To or from unlimited the other rule is enforced or not by itself.
+  const counts = enforced || before.rate === undefined || after.rate === undefined;
+  if (counts && tightens) return shift('limit', 'tightens', was, is, reasons(tighter));
+  if (counts && looser.length > 0) return shift('limit', 'loosens', was, is, reasonsTurned(looser));
+  const idle = tightens || looser.length > 0 ? 'the rule denies nothing' : '';
+  return shift('limit', 'changes', was, is, idle);
+}
+
+function reasons(tighter: readonly string[]): string {
+  return tighter.join(', ');
+}
+
+const TURNED: ReadonlyMap<string, string> = new Map([
+  ['fewer at once', 'more at once'],
+  ['slower refill', 'faster refill'],
+  ['fewer per window', 'more per window'],
+  ['fewer in the long run', 'more in the long run'],
+  ['every request is denied', 'every request was denied'],
+  ['there was no limit', 'no limit'],
+]);
+
+function reasonsTurned(looser: readonly string[]): string {
+  return looser.flatMap((reason) => TURNED.get(reason) ?? []).join(', ');
+}
+
+/** Changes of `phase` and `shadow_mode`: from when on the rule denies. */
+function whenChanges(before: Rule, after: Rule, nowMicros: number): readonly LocalChange[] {
+  const [was, is] = [enforcedFrom(before, nowMicros), enforcedFrom(after, nowMicros)];
+  // What becomes limited, or no longer is, is told by its rate.
+  const limited = before.rate !== undefined && after.rate !== undefined;
+  const percentOnly = before.enforcePercent === 0 || after.enforcePercent === 0;
+  const effect = effectOf(limited && !percentOnly && is < was, limited && !percentOnly && is > was);
+  const changes: LocalChange[] = [];
+  if (
+    before.phase.activeAtMicros !== after.phase.activeAtMicros ||
+    before.phase.gracePeriodAtMicros !== after.phase.gracePeriodAtMicros
+  ) {
+    const [old, now] = [describePhase(before.phase, nowMicros), describePhase(after.phase, nowMicros)];
+    changes.push(shift('phase', effect, old, now, after.shadowMode ? 'shadow_mode is on' : ''));
+  }
+  if (before.shadowMode !== after.shadowMode) {
+    changes.push(shift('shadow_mode', effect, onOff(before.shadowMode), onOff(after.shadowMode)));
+  }
+  return changes;
+}
+
+function percentChange(before: Rule, after: Rule, was: boolean, is: boolean): LocalChange | undefined {
+  const [old, now] = [before.enforcePercent, after.enforcePercent];
+  if (old === now) return undefined;
+  return shift('enforce_percent', effectOf(now > old && is, now < old && was), `${old}`, `${now}`);
+}
+
+function quotaChange(before: Rule, after: Rule, enforced: boolean): LocalChange | undefined {
+  if (before.quotaMode === after.quotaMode) return undefined;
+  const reason = after.quotaMode ? 'it denies only together with all quotas' : 'it denies alone';
+  const effect = effectOf(enforced && before.quotaMode, enforced && after.quotaMode);
+  return shift('quota_mode', effect, onOff(before.quotaMode), onOff(after.quotaMode), reason);
+}
+
+function nameChange(before: Rule, after: Rule, context: DiffContext): LocalChange | undefined {
+  if (before.name === after.name) return undefined;
+  const was = before.name !== '' && context.replacedBefore.has(before.name);
+  const is = after.name !== '' && context.replacedAfter.has(after.name);
+  const enforced = isEnforced(after, context.nowMicros);
+  const reasons = [
+    was && !is ? 'no rule replaces it by this name' : '',
+    !was && is ? 'rules replace it by this name' : '',
+    before.bucketSuffix === after.bucketSuffix ? '' : 'its bucket starts anew',
+  ];
+  const reason = reasons.filter((text) => text !== '').join(', ');
+  return shift(
+    'name',
+    effectOf(was && !is && enforced, is && !was),
+    quoted(before.name),
+    quoted(after.name),
+    reason,
+  );
+}
+
+function replacesChange(before: Rule, after: Rule): LocalChange | undefined {
+  const gone = before.replaces.filter((name) => !after.replaces.includes(name));
+  const added = after.replaces.filter((name) => !before.replaces.includes(name));
+  if (gone.length + added.length === 0) return undefined;
+  const names = (rule: Rule): string => rule.replaces.map(quoted).join(', ') || 'none';
+  const reason = gone.length > 0 ? `${gone.map(quoted).join(', ')} applies beside it` : '';
+  return shift('replaces', effectOf(gone.length > 0, true), names(before), names(after), reason);
+}
+
+/** Without the store: `deny` passes least, `allow` most; `error` (Envoy decides) and `local` each may deny what the other lets pass. */
+function failureChange(before: Rule, after: Rule, enforced: boolean): LocalChange | undefined {
+  const [was, is] = [before.onStoreFailure, after.onStoreFailure];
+  if (was === is) return undefined;
+  const counts = (policy: StoreFailurePolicy): boolean => enforced || policy === 'error';
+  const effect =
+    after.rate === undefined
+      ? 'changes'
+      : effectOf(is !== 'allow' && was !== 'deny' && counts(is), is === 'allow' || counts(was));
+  return shift('on_store_failure', effect, was, is, 'while the store cannot be asked');
+}
+
+function headersChange(before: Rule, after: Rule): LocalChange | undefined {
+  const text = ({ responseHeaders }: Rule): string =>
+    responseHeaders === undefined ? "the domain's" : describeHeaders(responseHeaders);
+  const [was, is] = [text(before), text(after)];
+  return was === is ? undefined : shift('response_headers', 'changes', was, is);
+}
+
+/** A change of what is not shown: it may be long, or a secret. */
+export function plain(setting: string, before: unknown, after: unknown): LocalChange | undefined {
+  if (JSON.stringify(before) === JSON.stringify(after)) return undefined;
+  const text = before === undefined ? 'is set' : after === undefined ? 'is gone' : 'differs';
+  return { setting, effect: 'changes', tightens: false, text: `${setting} ${text}` };
+}
+
+export function onOff(value: boolean): string {
+  return value ? 'on' : 'off';
+}
+
+function quoted(name: string): string {
+  return name === '' ? 'none' : `"${name}"`;
+}

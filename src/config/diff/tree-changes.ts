@@ -1,0 +1,95 @@
+import type { PolicyNode } from '../policy-node.js';
+import { isCredential, redacted } from '../redact.js';
+import { classesBelow, type DescriptorClass, type PathOf } from './level-classes.js';
+import { movedChanges, nodeChanges, shareChange, type Taker } from './node-changes.js';
+import { matchChanges, type PlacedChange } from './order-changes.js';
+import type { DiffContext } from './rule-changes.js';
+import { shapeOf } from './value-shape.js';
+
+/**
+ * Compares two trees, walking down both at once: for each class of descriptors the nodes that take it before and after. In the order of the new
+ * tree, with what is gone at the end of its level.
+ */
+export function treeChanges(
+  before: PolicyNode,
+  after: PolicyNode,
+  secretKeys: ReadonlySet<string>,
+  context: DiffContext,
+): readonly PlacedChange[] {
+  const changes: PlacedChange[] = [];
+  const pathOf: PathOf = (parent, node) => {
+    const label = labelOf(node, secretKeys);
+    return parent === '' ? label : `${parent}/${label}`;
+  };
+  const visit = (found: DescriptorClass): void => {
+    changes.push(...classChanges(found, context));
+    below(found);
+  };
+  const below = (above: DescriptorClass): void => {
+    const keys = new Set(
+      [...above.after, ...above.before].flatMap(({ node }) => [...(node?.levels.keys() ?? [])]),
+    );
+    for (const key of keys) {
+      const standing = standingOf(above);
+      if (standing !== undefined) {
+        for (const { change, move } of matchChanges(key, ...standing, pathOf, context.nowMicros)) {
+          changes.push(change);
+          below({ path: change.path, ...move, ownBefore: false, ownAfter: false });
+        }
+      }
+      for (const found of classesBelow(above, key, pathOf)) visit(found);
+    }
+  };
+  below({
+    path: '',
+    before: [{ node: before, path: '' }],
+    after: [{ node: after, path: '' }],
+    ownBefore: true,
+    ownAfter: true,
+    sharedMore: false,
+    sharedLess: false,
+  });
+  return changes;
+}
+
+/** How messages name a node; the values of secret keys are redacted. */
+function labelOf(node: PolicyNode, secretKeys: ReadonlySet<string>): string {
+  const isSecret = shapeOf(node).kind === 'exact' && secretKeys.has(node.key) && !isCredential(node.key);
+  return isSecret ? `${node.key}=${redacted(node.value)}` : node.label;
+}
+
+/** The node on both sides, where it is one node of both trees. */
+function standingOf({
+  before,
+  after,
+  ownBefore,
+  ownAfter,
+}: DescriptorClass): readonly [Taker, Taker] | undefined {
+  const [old, now] = [before[0], after[0]];
+  return ownBefore && ownAfter && old !== undefined && now !== undefined ? [old, now] : undefined;
+}
+
+function classChanges(found: DescriptorClass, context: DiffContext): readonly PlacedChange[] {
+  const { path, ownBefore, ownAfter } = found;
+  const [old, now] = standingOf(found) ?? [];
+  if (old?.node !== undefined && now?.node !== undefined) {
+    const share = shareChange(old.node, now.node, hasLimits(now.node));
+    const changes = nodeChanges(old.node, now.node, context).map(({ item, ...change }) => ({
+      ...change,
+      path: path + item,
+    }));
+    return share === undefined ? changes : [{ ...share, path }, ...changes];
+  }
+  const kind = ownAfter ? 'appears' : ownBefore ? 'vanishes' : 'moves';
+  return movedChanges(kind, found, context.nowMicros).map(({ item, ...change }) => ({
+    ...change,
+    path: path + item,
+  }));
+}
+
+/** Whether a node, or one below, has a limit. */
+function hasLimits(node: PolicyNode): boolean {
+  if (node.rules.some(({ candidate, rate }) => !candidate && rate !== undefined)) return true;
+  for (const child of node.children()) if (hasLimits(child)) return true;
+  return false;
+}

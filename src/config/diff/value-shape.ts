@@ -1,0 +1,118 @@
+import { BlockList, isIPv6 } from 'node:net';
+import type { PolicyNode } from '../policy-node.js';
+
+/** Which values of an entry a node takes. */
+export interface ValueShape {
+  readonly kind: 'exact' | 'cidr' | 'pattern' | 'regex' | 'any';
+  /** The value, blocks of addresses, the pattern, or regular expressions. */
+  readonly items: readonly string[];
+  /** What a pattern begins and ends with, before its first and after its last `*`. */
+  readonly start?: string;
+  readonly end?: string;
+}
+
+/** Asked for often, while levels of thousands of nodes are compared. */
+const shapes = new WeakMap<PolicyNode, { readonly shape: ValueShape; readonly identity: string }>();
+
+function lookUp(node: PolicyNode): { readonly shape: ValueShape; readonly identity: string } {
+  let known = shapes.get(node);
+  if (known === undefined) {
+    const shape = readShape(node);
+    known = { shape, identity: `${shape.kind} ${shape.items[0] ?? ''}` };
+    shapes.set(node, known);
+  }
+  return known;
+}
+
+/** What a node matches by; see {@link ValueShape}. */
+export function shapeOf(node: PolicyNode): ValueShape {
+  return lookUp(node).shape;
+}
+
+/** Tells the nodes of a level apart, and is the same for the same node of another policy: of lists the first item counts. */
+export function identityOf(node: PolicyNode): string {
+  return lookUp(node).identity;
+}
+
+/** {@link identityOf}, but of lists all items count. */
+export function wholeIdentityOf(node: PolicyNode): string {
+  const { kind, items } = shapeOf(node);
+  return items.length < 2 ? identityOf(node) : JSON.stringify([kind, ...items]);
+}
+
+function readShape(node: PolicyNode): ValueShape {
+  const { matcher } = node;
+  if (matcher !== undefined) return matcher;
+  const { value } = node;
+  if (value === '') return { kind: 'any', items: [] };
+  if (node.wildcard === undefined) return { kind: 'exact', items: [value] };
+  const [start, end] = [value.slice(0, value.indexOf('*')), value.slice(value.lastIndexOf('*') + 1)];
+  return { kind: 'pattern', items: [value], start, end };
+}
+
+const ORDER: readonly ValueShape['kind'][] = ['exact', 'cidr', 'pattern', 'regex', 'any'];
+
+/** The nodes in the order in which they are tried; blocks, whose longest counts, in file order. */
+export function inOrder(nodes: readonly PolicyNode[]): readonly PolicyNode[] {
+  const rank = (node: PolicyNode): number => ORDER.indexOf(shapeOf(node).kind);
+  return [...nodes].sort((a, b) => rank(a) - rank(b));
+}
+
+/** Whether some value may fit both: false only if none does. */
+export function mayOverlap(a: ValueShape, b: ValueShape): boolean {
+  if (a.kind === 'any' || b.kind === 'any') return true;
+  if (a.kind === 'cidr' && b.kind === 'cidr') {
+    return a.items.some((one) => b.items.some((other) => holds(one, other) || holds(other, one)));
+  }
+  if (a.kind === 'pattern' && b.kind === 'pattern') return patternsOverlap(a, b);
+  if (a.kind === 'cidr' && b.kind === 'pattern') return isAddressPattern(b.items[0] ?? '');
+  if (a.kind === 'pattern' && b.kind === 'cidr') return isAddressPattern(a.items[0] ?? '');
+  return true;
+}
+
+/** Whether every value of `inner` fits `outer`, as far as that is plain to see. */
+export function takesAllOf(outer: ValueShape, inner: ValueShape): boolean {
+  if (outer.kind === 'any') return true;
+  if (outer.kind === 'pattern') return outer.items[0] === '*';
+  if (outer.kind !== 'cidr' || inner.kind !== 'cidr') return false;
+  return inner.items.every((item) => outer.items.some((block) => holds(block, item)));
+}
+
+/** Blocks that were asked for, as lists that can be asked: most are asked for often. */
+const lists = new Map<string, BlockList>();
+const MAX_LISTS = 100_000;
+
+/** Whether a block of addresses, `10.0.0.0/8`, holds another. */
+export function holds(outer: string, inner: string): boolean {
+  const [outerPrefix, innerPrefix] = [prefixOf(outer), prefixOf(inner)];
+  const family = isIPv6(addressOf(outer)) ? 'ipv6' : 'ipv4';
+  if (isIPv6(addressOf(inner)) !== (family === 'ipv6') || outerPrefix > innerPrefix) return false;
+  let list = lists.get(outer);
+  if (list === undefined) {
+    if (lists.size >= MAX_LISTS) lists.clear();
+    list = new BlockList();
+    list.addSubnet(addressOf(outer), outerPrefix, family);
+    lists.set(outer, list);
+  }
+  return list.check(addressOf(inner), family);
+}
+
+function addressOf(block: string): string {
+  return block.split('/')[0] as string;
+}
+
+function prefixOf(block: string): number {
+  const [address = '', prefix] = block.split('/');
+  return prefix === undefined ? (isIPv6(address) ? 128 : 32) : Number(prefix);
+}
+
+function isAddressPattern(pattern: string): boolean {
+  return /^[0-9A-Fa-f:.*]*$/.test(pattern);
+}
+
+function patternsOverlap(a: ValueShape, b: ValueShape): boolean {
+  const [startA = '', startB = '', endA = '', endB = ''] = [a.start, b.start, a.end, b.end];
+  return (
+    (startA.startsWith(startB) || startB.startsWith(startA)) && (endA.endsWith(endB) || endB.endsWith(endA))
+  );
+}

@@ -1,0 +1,115 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { narrower } from '../../src/config/diff/compare-rates.js';
+import { type Rate, tokenBucketRate, windowRate } from '../../src/limiter/rate.js';
+
+const SECOND = 1_000_000;
+
+/** The definition of a rate, literally: how many hits pass at an instant, given those that passed. In thousandths of a token a microsecond. */
+class Model {
+  private readonly rate: Rate;
+  private level: bigint;
+  private at = 0;
+  private window = -1;
+  private used = 0;
+
+  constructor(rate: Rate) {
+    this.rate = rate;
+    this.level = rate.kind === 'token_bucket' ? BigInt(rate.maxTokens) * BigInt(rate.p) : 0n;
+  }
+
+  /** Hits that would pass at `micros`, which never goes back. */
+  available(micros: number): number {
+    const { rate } = this;
+    if (rate.kind === 'window') {
+      const window = Math.floor(micros / rate.lengthMicros);
+      if (window !== this.window) this.used = 0;
+      this.window = window;
+      return rate.requestsPerUnit - this.used;
+    }
+    const full = BigInt(rate.maxTokens) * BigInt(rate.p);
+    this.level += BigInt(micros - this.at) * BigInt(rate.q);
+    if (this.level > full) this.level = full;
+    this.at = micros;
+    return Number(this.level / BigInt(rate.p));
+  }
+
+  take(hits: number): void {
+    if (this.rate.kind === 'window') this.used += hits;
+    else this.level -= BigInt(hits) * BigInt(this.rate.p);
+  }
+}
+
+const small = fc.integer({ min: 1, max: 6 });
+const rate: fc.Arbitrary<Rate> = fc.oneof(
+  fc.tuple(small, small, small).map(([max, fill, seconds]) => tokenBucketRate(max, fill, seconds * SECOND)),
+  fc.tuple(small, small).map(([n, multiplier]) => windowRate('second', n, { multiplier })),
+  fc.constant(windowRate('second', 0)),
+);
+
+/** Whether `after` denies something of what `before` lets pass when it is asked for all it has, at each turn of a second, from `start` on. */
+function deniesOfAll(before: Rate, after: Rate, start: number): boolean {
+  const [old, now] = [new Model(before), new Model(after)];
+  for (let second = start; second < start + 200; second++) {
+    for (const micros of [second * SECOND, (second + 1) * SECOND - 1]) {
+      const hits = old.available(micros);
+      if (hits > now.available(micros)) return true;
+      old.take(hits);
+      now.take(hits);
+    }
+  }
+  return false;
+}
+
+describe('narrower', () => {
+  test('says nothing where no sequence of requests is denied', () => {
+    const steps = fc.array(
+      fc.record({ wait: fc.nat(3 * SECOND), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
+      {
+        maxLength: 40,
+      },
+    );
+    fc.assert(
+      fc.property(rate, rate, steps, (before, after, sequence) => {
+        fc.pre(narrower(before, after).length === 0);
+        const [old, now] = [new Model(before), new Model(after)];
+        let micros = 0;
+        for (const { wait, share } of sequence) {
+          micros += wait;
+          const hits = Math.ceil(old.available(micros) * share);
+          expect(now.available(micros)).toBeGreaterThanOrEqual(hits);
+          old.take(hits);
+          now.take(hits);
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('says why exactly where some sequence is', () => {
+    fc.assert(
+      fc.property(rate, rate, (before, after) => {
+        const starts = Array.from({ length: 60 }, (_, start) => start);
+        // A second later than its last microsecond the next window begins: there two windows' worth come at once.
+        const denies = starts.some(
+          (start) => deniesOfAll(before, after, start) || deniesLate(before, after, start),
+        );
+        expect(narrower(before, after).length > 0).toBe(denies);
+      }),
+      { numRuns: 400 },
+    );
+  });
+});
+
+/** As {@link deniesOfAll}, but nothing is asked before the last microsecond of the first second, and then only where it ends. */
+function deniesLate(before: Rate, after: Rate, start: number): boolean {
+  const [old, now] = [new Model(before), new Model(after)];
+  const end = (start + 1) * SECOND;
+  for (const micros of [end - 1, end]) {
+    const hits = old.available(micros);
+    if (hits > now.available(micros)) return true;
+    old.take(hits);
+    now.take(hits);
+  }
+  return false;
+}
