@@ -9,6 +9,7 @@ const DOT = 0x2e;
 /** The two words before the last of an IPv4-mapped IPv6 address (RFC 4291, section 2.5.5.2), `::ffff:0:0/96`. */
 const MAPPED_WORD = 0xffff;
 
+const canonicalWords = new Uint32Array(4);
 /** Groups of the address that is being read. */
 const groups = new Uint16Array(GROUPS);
 
@@ -105,8 +106,9 @@ function readGroups(text: string): boolean {
   }
   if (gap < 0) return count === GROUPS;
   if (count === GROUPS) return false;
-  groups.copyWithin(GROUPS - (count - gap), gap, count);
-  groups.fill(0, gap, GROUPS - (count - gap));
+  const zeros = GROUPS - count;
+  for (let i = count - 1; i >= gap; i--) groups[i + zeros] = groups[i] as number;
+  for (let i = gap; i < gap + zeros; i++) groups[i] = 0;
   return true;
 }
 
@@ -119,36 +121,44 @@ function hexDigit(code: number): number {
 /** The text of an address that {@link readAddress} gave: one for all its spellings, that of RFC 5952. */
 export function addressText(family: 4 | 6, words: Uint32Array): string {
   if (family === 4) return ipv4Text(words[0] as number);
-  const parts = Array.from({ length: GROUPS }, (_, i) => {
-    const word = words[i >> 1] as number;
-    return i % 2 === 0 ? word >>> 16 : word & 0xffff;
-  });
-  const { from, length } = longestZeros(parts);
-  const hex = parts.map((part) => part.toString(16));
-  if (length < 2) return hex.join(':');
-  return `${hex.slice(0, from).join(':')}::${hex.slice(from + length).join(':')}`;
+  // The longest run of zero groups, the first of equal ones; one alone is written out.
+  let from = 0;
+  let most = 1;
+  let run = 0;
+  for (let i = 0; i < GROUPS; i++) {
+    run = groupOf(words, i) === 0 ? run + 1 : 0;
+    if (run <= most) continue;
+    most = run;
+    from = i + 1 - run;
+  }
+  let text = '';
+  for (let i = 0; i < GROUPS; i++) {
+    if (most > 1 && i === from) {
+      text += '::';
+      i += most - 1;
+    } else {
+      if (text !== '' && !text.endsWith(':')) text += ':';
+      text += groupOf(words, i).toString(16);
+    }
+  }
+  return text;
+}
+
+function groupOf(words: Uint32Array, group: number): number {
+  const word = words[group >> 1] as number;
+  return group % 2 === 0 ? word >>> 16 : word & 0xffff;
 }
 
 /** The spelling of an address, or of a {@link networkOf | network}, that names its bucket; undefined for what is neither. */
 export function canonicalAddress(text: string): string | undefined {
   if (text.includes('/')) return networkOf(text)?.text;
-  const words = new Uint32Array(4);
+  const words = canonicalWords;
   const family = readAddress(text, words);
   return family === 0 ? undefined : addressText(family, words);
 }
 
 function ipv4Text(address: number): string {
   return `${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`;
-}
-
-function longestZeros(parts: readonly number[]): { readonly from: number; readonly length: number } {
-  let best = { from: 0, length: 0 };
-  let from = 0;
-  parts.forEach((part, i) => {
-    if (part !== 0) from = i + 1;
-    else if (i + 1 - from > best.length) best = { from, length: i + 1 - from };
-  });
-  return best;
 }
 
 /** A block of addresses. */

@@ -9,9 +9,11 @@ import {
 import { CompiledPolicy } from './compiled-policy.js';
 import type { ConfigProblem } from './config-problem.js';
 import { describeMicros, headerFamilies } from './describe.js';
-import { fullKeys } from './dump.js';
+import { fullKeys, ruleNodes } from './dump.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
 import type { DomainPolicy, DomainStatus, PolicySet } from './policy.js';
+import type { PolicyNode } from './policy-node.js';
+import { matcherField } from './value-matcher.js';
 
 /**
  * The whole configuration for machines, for `/rlconfig?format=json`: how every domain stands, and of those in force all rules.
@@ -51,11 +53,19 @@ interface DumpedPhase {
   readonly active?: string;
 }
 
+interface DumpedMatcher {
+  readonly key: string;
+  readonly value_cidr?: readonly string[];
+  readonly value_regex?: readonly string[];
+}
+
 interface DumpedRule {
   /** What `/rlconfig` shows for the rule in its plain form. */
   readonly full_key: string;
   /** The place in the tree: `tenant/resource_group=user-chats`. */
   readonly path: string;
+  /** From the first level to the rule's, what nodes match by blocks or regular expressions; absent where none does. */
+  readonly matchers?: readonly DumpedMatcher[];
   readonly name: string;
   readonly limit: unknown;
   readonly phase: DumpedPhase;
@@ -96,6 +106,7 @@ export function dumpJson(
 function dumpPolicy(policy: DomainPolicy, wallMicros: number): NonNullable<DumpedDomain['policy']> {
   const compiled = policy instanceof CompiledPolicy ? policy : undefined;
   const keys = compiled === undefined ? new Map<Rule, string>() : fullKeys(compiled);
+  const nodes = compiled === undefined ? new Map<Rule, PolicyNode>() : ruleNodes(compiled);
   return {
     phase: dumpPhase(policy.phase, wallMicros),
     algorithm: policy.overrideAlgorithm,
@@ -109,8 +120,18 @@ function dumpPolicy(policy: DomainPolicy, wallMicros: number): NonNullable<Dumpe
         rules: step.rules.map((rule) => describeDeriveRule(rule, step.sources)),
       }),
     })),
-    rules: policy.rules.map((rule) => dumpRule(rule, keys.get(rule) ?? '', wallMicros)),
+    rules: policy.rules.map((rule) => ({
+      ...dumpRule(rule, keys.get(rule) ?? '', wallMicros),
+      ...matchersOf(nodes.get(rule)),
+    })),
   };
+}
+
+function matchersOf(node: PolicyNode | undefined): Pick<DumpedRule, 'matchers'> {
+  const matchers = (node?.way() ?? []).flatMap(({ key, matcher }) =>
+    matcher === undefined ? [] : [{ key, [matcherField(matcher)]: matcher.items }],
+  );
+  return matchers.length === 0 ? {} : { matchers };
 }
 
 function dumpRule(rule: Rule, fullKey: string, wallMicros: number): DumpedRule {

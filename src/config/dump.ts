@@ -26,8 +26,7 @@ export function dump(policySet: PolicySet): string {
  * policy's values, joined by dots; a limit of a list with its name or place, too. Secrets are redacted.
  */
 export function fullKeys(policy: CompiledPolicy): ReadonlyMap<Rule, string> {
-  const nodes = new Map<Rule, PolicyNode>();
-  collectRules(policy.root, nodes);
+  const nodes = ruleNodes(policy);
   const { domain, secretKeys } = policy;
   return new Map(
     policy.rules.map((rule) => {
@@ -35,6 +34,13 @@ export function fullKeys(policy: CompiledPolicy): ReadonlyMap<Rule, string> {
       return [rule, policyStatName(domain, way, secretKeys) + rule.statSuffix];
     }),
   );
+}
+
+/** The node of every rule. */
+export function ruleNodes(policy: CompiledPolicy): ReadonlyMap<Rule, PolicyNode> {
+  const nodes = new Map<Rule, PolicyNode>();
+  collectRules(policy.root, nodes);
+  return nodes;
 }
 
 function collectRules(node: PolicyNode, nodes: Map<Rule, PolicyNode>): void {

@@ -134,7 +134,7 @@ function readMatch(reader: FieldReader, type: 'glob' | 'regex'): MappingRule['ma
     return undefined;
   }
   const compiled = compileGoRegExp(match);
-  if (compiled instanceof RegExp) return compiled;
+  if (typeof compiled !== 'string') return compiled;
   reader.error('match', `${JSON.stringify(match)} is no regular expression: ${compiled}; mend it`);
   return undefined;
 }

@@ -10,7 +10,7 @@ import type { DomainPolicy, PolicySet } from '../config/policy.js';
 import { MAX_UINT32, type Rate, reportedLimit, reportedUnit } from '../limiter/rate.js';
 import type { AnswerOptions } from './answer-options.js';
 import { decisionMetadata } from './decision-metadata.js';
-import { type Denial, rankInStatus, tightestOf } from './denial.js';
+import { type Denial, tightestOf } from './denial.js';
 import { deniedBody } from './denied-response.js';
 import { describedOf } from './described.js';
 import { dynamicMetadata } from './dynamic-metadata.js';
@@ -46,12 +46,12 @@ function currentLimit(take: PlannedTake): CurrentLimit {
 }
 
 function statusOf({ takes, unlimited }: Decision): DescriptorStatus {
-  const shown = tightestOf(takes, rankInStatus);
+  const shown = tightestOf(takes, undefined);
   if (shown === undefined) return statusWithoutLimit(unlimited);
-  const { take, outcome } = shown;
+  const { outcome, weight } = shown;
   return {
-    code: outcome.limited && take.weight !== 'observe' ? CODE.OVER_LIMIT : CODE.OK,
-    currentLimit: currentLimit(take),
+    code: outcome.limited && weight !== 'observe' ? CODE.OVER_LIMIT : CODE.OK,
+    currentLimit: currentLimit(shown),
     limitRemaining: Math.min(outcome.remaining, MAX_UINT32),
     durationUntilResetSeconds: Math.ceil(outcome.waitMicros / MICROS_PER_SECOND),
   };

@@ -1,6 +1,7 @@
 import type { DomainPolicy } from '../config/policy.js';
 import { reportedLimit } from '../limiter/rate.js';
 import { fixedPhase, phaseAt } from '../limiter/rule.js';
+import { WOULD_DENY } from './denial.js';
 import { type Described, retryAfterSeconds } from './described.js';
 import type { Decision } from './plan.js';
 
@@ -13,11 +14,11 @@ const ACTIVE = fixedPhase('active');
 export function decisionMetadata(
   policy: DomainPolicy,
   decisions: readonly Decision[],
-  { take, outcome, rank }: Described,
+  { take, rank }: Described,
   denied: boolean,
   wallMicros: number,
 ): Readonly<Record<string, unknown>> {
-  const { rule, label, name, shadow } = take;
+  const { rule, label, name, shadow, outcome } = take;
   const phase = rule?.phase ?? decisions.find(({ takes }) => takes.includes(take))?.match.phase ?? ACTIVE;
   return {
     code: denied ? 'OVER_LIMIT' : 'OK',
@@ -29,6 +30,6 @@ export function decisionMetadata(
     retry_after: denied ? retryAfterSeconds(outcome) : 0,
     phase: phaseAt(phase, wallMicros),
     shadow_mode: shadow,
-    would_be_throttled: rank > 0,
+    would_be_throttled: rank >= WOULD_DENY,
   };
 }

@@ -56,21 +56,27 @@ function wouldDeny(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boo
   return outcome.limited && (!take.quota || denial.quota || denial.quotaWere);
 }
 
-/** How much a take has to do with the answer, by its outcome: the highest are described. */
-export type Rank = (take: PlannedTake, outcome: TakeOutcome) => number;
+/** A take that the store, or the failure policy, has decided. */
+export type DecidedTake = PlannedTake & { readonly outcome: TakeOutcome };
 
-/** For a request: denying, would be denying, fits. */
-export function rankIn(denial: Denial): Rank {
-  return (take, outcome) => {
-    if (denies(take, outcome, denial)) return 2;
-    return wouldDeny(take, outcome, denial) ? 1 : 0;
-  };
+/** Ranks of takes: the highest is described. */
+export const DENIES = 3;
+export const WOULD_DENY = 2;
+const FITS = 1;
+/** Fits, or is only observed, where others are not. */
+const LEAST = 0;
+
+/** How much a take has to do with the answer to its request: it denies it, would deny it, or fits. */
+export function rankIn(denial: Denial, take: DecidedTake): number {
+  const { outcome } = take;
+  if (denies(take, outcome, denial)) return DENIES;
+  return wouldDeny(take, outcome, denial) ? WOULD_DENY : LEAST;
 }
 
-/** For one descriptor: over, over but observed, fits. */
-export function rankInStatus({ weight }: PlannedTake, { limited }: TakeOutcome): number {
-  if (!limited) return 0;
-  return weight === 'observe' ? 1 : 2;
+/** How much it has to do with the status of its descriptor: what is enforced comes first, so that nobody sees less left than there is. */
+function rankInStatus({ weight, outcome }: DecidedTake): number {
+  if (weight === 'observe') return LEAST;
+  return outcome.limited ? DENIES : FITS;
 }
 
 /**
@@ -78,30 +84,33 @@ export function rankInStatus({ weight }: PlannedTake, { limited }: TakeOutcome):
  * left; the first of equals.
  */
 function tellsMore(one: TakeOutcome, than: TakeOutcome, rank: number): boolean {
-  return rank > 0 ? one.waitMicros > than.waitMicros : one.remaining < than.remaining;
+  return rank >= WOULD_DENY ? one.waitMicros > than.waitMicros : one.remaining < than.remaining;
 }
 
-/** A take that has an outcome. */
-export interface Decided {
-  readonly take: PlannedTake;
-  readonly outcome: TakeOutcome;
+/** Whether a take has an outcome. */
+export function isDecided(take: PlannedTake): take is DecidedTake {
+  return take.outcome !== undefined;
 }
 
-/** The take to describe, of those that have an outcome: the tightest. */
-export function tightestOf(takes: readonly PlannedTake[], rankOf: Rank): Decided | undefined {
-  let tightest: Decided | undefined;
+/** The take to describe, of those that are decided: the tightest. For a request its `denial`, for the status of one descriptor undefined. */
+export function tightestOf(
+  takes: readonly PlannedTake[],
+  denial: Denial | undefined,
+): DecidedTake | undefined {
+  let tightest: DecidedTake | undefined;
   let itsRank = -1;
   for (let i = 0; i < takes.length; i++) {
     const take = takes[i] as PlannedTake;
-    const { outcome } = take;
-    if (outcome === undefined) continue;
-    const rank = rankOf(take, outcome);
+    if (!isDecided(take)) continue;
+    // By far the most frequent.
+    if (takes.length === 1) return take;
+    const rank = denial === undefined ? rankInStatus(take) : rankIn(denial, take);
     if (
       tightest === undefined ||
       rank > itsRank ||
-      (rank === itsRank && tellsMore(outcome, tightest.outcome, rank))
+      (rank === itsRank && tellsMore(take.outcome, tightest.outcome, rank))
     ) {
-      tightest = { take, outcome };
+      tightest = take;
       itsRank = rank;
     }
   }

@@ -1,6 +1,7 @@
 import type { HeaderValue } from '../codec/messages.js';
 import type { DomainPolicy } from '../config/policy.js';
 import type { DeniedResponse } from '../limiter/rule.js';
+import { DENIES, isDecided, rankIn } from './denial.js';
 import type { Described } from './described.js';
 import type { PlannedTake } from './plan.js';
 import { MAX_LISTED, quotaName } from './quota-policy.js';
@@ -14,8 +15,6 @@ export interface DeniedBody {
 
 const PROBLEM_TYPE = 'https://iana.org/assignments/http-problem-types#quota-exceeded';
 const PROBLEM_TITLE = 'Request cannot be satisfied as assigned quota has been exceeded';
-/** Takes with this rank deny; see Described. */
-const DENYING = 2;
 
 const encoder = new TextEncoder();
 const textBodies = new WeakMap<DeniedResponse, DeniedBody>();
@@ -25,12 +24,11 @@ const problems = new Map<string, Uint8Array>();
 const MAX_PROBLEMS = 1000;
 
 /** Names of the limits that deny, each once, in order. */
-function violatedPolicies({ take, takes, rankOf }: Described): readonly string[] {
+function violatedPolicies({ take, takes, denial }: Described): readonly string[] {
   const names = new Set([quotaName(take)]);
   for (let i = 0; i < takes.length && names.size < MAX_LISTED; i++) {
     const one = takes[i] as PlannedTake;
-    const { outcome } = one;
-    if (outcome !== undefined && rankOf(one, outcome) === DENYING) names.add(quotaName(one));
+    if (isDecided(one) && rankIn(denial, one) === DENIES) names.add(quotaName(one));
   }
   return [...names];
 }

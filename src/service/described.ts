@@ -2,17 +2,17 @@ import type { DomainPolicy } from '../config/policy.js';
 import type { TakeOutcome } from '../limiter/bucket-store.js';
 import type { ResponseHeaders } from '../limiter/rule.js';
 import type { AnswerOptions } from './answer-options.js';
-import { type Decided, type Denial, type Rank, rankIn, tightestOf } from './denial.js';
+import { type DecidedTake, type Denial, rankIn, tightestOf } from './denial.js';
 import type { Decision, PlannedTake } from './plan.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 
 /** The limit that headers, metadata and body describe, and what it was chosen from. */
-export interface Described extends Decided {
-  /** 2: it denies; 1: it would, were it active; 0: the request fits. */
+export interface Described {
+  readonly take: DecidedTake;
+  /** How it was chosen, see {@link rankIn}: `DENIES`, `WOULD_DENY`, or less where the request fits. */
   readonly rank: number;
-  /** Of every take. */
-  readonly rankOf: Rank;
+  readonly denial: Denial;
   /** All takes of the request, candidates apart. */
   readonly takes: readonly PlannedTake[];
 }
@@ -66,11 +66,9 @@ export function describedOf(
 ): Described | undefined {
   if (!isAsked(policy, decisions, options, denied)) return undefined;
   const takes = liveTakes(decisions);
-  const rankOf = rankIn(denial);
-  const tightest = tightestOf(takes, rankOf);
-  if (tightest === undefined) return undefined;
-  const { take, outcome } = tightest;
-  return { take, outcome, rank: rankOf(take, outcome), rankOf, takes };
+  const take = tightestOf(takes, denial);
+  if (take === undefined) return undefined;
+  return { take, rank: rankIn(denial, take), denial, takes };
 }
 
 /** Whole seconds to wait after a denial, at least 1: what `retry-after` says. */

@@ -103,45 +103,53 @@ function weightOf(phase: PhaseSchedule, shadow: boolean, quota: boolean, wallMic
 }
 
 /** How a rule weighs in this request: `enforce_percent` lets some of them be observed only. Quotas deny together: see {@link drawForQuotas}. */
-function weightOfRule(rule: Rule, quota: boolean, wallMicros: number, draw: Draw): Enforcement {
+function weightOfRule(rule: Rule, quota: boolean, asked: Asked): Enforcement {
   if (rule.candidate) return 'candidate';
-  const weight = weightOf(rule.phase, rule.shadowMode, quota, wallMicros);
+  const weight = weightOf(rule.phase, rule.shadowMode, quota, asked.wallMicros);
   if (rule.enforcePercent === 100 || weight !== 'enforce') return weight;
-  return draw.percent() < rule.enforcePercent ? weight : 'observe';
+  return asked.percent() < rule.enforcePercent ? weight : 'observe';
 }
 
-/** The number that `enforce_percent` is held against: drawn once per request, when it is first needed, so that rules agree. */
-class Draw {
+const NO_TAKES: readonly PlannedTake[] = [];
+
+/** What holds for all takes of one request. */
+class Asked {
+  readonly policy: DomainPolicy;
+  readonly request: RateLimitRequest;
+  readonly wallMicros: number;
+  readonly options: AnswerOptions;
   private readonly random: () => number;
   private drawn = -1;
 
-  constructor(random: () => number) {
+  constructor(
+    policy: DomainPolicy,
+    request: RateLimitRequest,
+    wallMicros: number,
+    options: AnswerOptions,
+    random: () => number,
+  ) {
+    this.policy = policy;
+    this.request = request;
+    this.wallMicros = wallMicros;
+    this.options = options;
     this.random = random;
   }
 
-  /** From 0 to just below 100. */
+  /**
+   * The number from 0 to just below 100 that `enforce_percent` is held against: drawn once per request, when it is first needed, so that rules
+   * agree.
+   */
   percent(): number {
     if (this.drawn < 0) this.drawn = this.random() * 100;
     return this.drawn;
   }
 }
 
-const NO_TAKES: readonly PlannedTake[] = [];
-
-/** What holds for all takes of one request. */
-interface Asked {
-  readonly policy: DomainPolicy;
-  readonly request: RateLimitRequest;
-  readonly wallMicros: number;
-  readonly options: AnswerOptions;
-  readonly draw: Draw;
-}
-
 function takeOfRule(asked: Asked, descriptor: Descriptor, match: Match, index: number): PlannedTake {
   const rule = match.rules[index] as Rule;
-  const { options, request, wallMicros } = asked;
+  const { options, request } = asked;
   const quota = options.quotaMode || rule.quotaMode;
-  const weight = weightOfRule(rule, quota, wallMicros, asked.draw);
+  const weight = weightOfRule(rule, quota, asked);
   return {
     key: match.keys[index] as string,
     tagLength: match.tagLength,
@@ -257,10 +265,10 @@ export function isPassingQuota({ takes, unlimited }: Decision, quotaMode: boolea
  * `enforce_percent` of quotas: they deny only together, so the draw is held against the highest of them, and none is left out alone. Or a quota with
  * room would, unless drawn, let the others deny.
  */
-function drawForQuotas(decisions: readonly Decision[], draw: Draw): void {
+function drawForQuotas(decisions: readonly Decision[], asked: Asked): void {
   const quotas = decisions.flatMap(({ takes }) => takes.filter(({ weight }) => weight === 'quota'));
   const percent = Math.max(...quotas.map(({ rule }) => rule?.enforcePercent ?? 100));
-  if (quotas.length === 0 || percent === 100 || draw.percent() < percent) return;
+  if (quotas.length === 0 || percent === 100 || asked.percent() < percent) return;
   for (const take of quotas) {
     take.weight = 'observe';
     take.enforcement = 'observe';
@@ -288,7 +296,7 @@ export function plan(
 ): readonly Decision[] {
   const { descriptors } = request;
   const decisions = new Array<Decision>(descriptors.length);
-  const asked: Asked = { policy, request, wallMicros, options, draw: new Draw(random) };
+  const asked = new Asked(policy, request, wallMicros, options, random);
   let replaces = false;
   let quotas = false;
   let drawn = false;
@@ -306,7 +314,7 @@ export function plan(
   }
   if (replaces) applyReplaces(decisions);
   if (quotas) {
-    if (drawn) drawForQuotas(decisions, asked.draw);
+    if (drawn) drawForQuotas(decisions, asked);
     applyPassingQuotas(decisions, options.quotaMode);
   }
   return decisions;

@@ -3,6 +3,7 @@ import type { DomainPolicy } from '../config/policy.js';
 import type { TakeOutcome } from '../limiter/bucket-store.js';
 import { reportedLimit } from '../limiter/rate.js';
 import type { AnswerOptions } from './answer-options.js';
+import { WOULD_DENY } from './denial.js';
 import { type Described, retryAfterSeconds, waitSeconds } from './described.js';
 import { limitHeadersOf } from './limit-headers.js';
 import type { Decision, PlannedTake } from './plan.js';
@@ -39,11 +40,12 @@ function secondText(second: number): string {
 
 /** The family `x-ratelimit`, DESIGN section 6. */
 function xRateLimit(
-  { take, outcome, rank, takes }: Described,
+  { take, rank, takes }: Described,
   options: AnswerOptions,
   denied: boolean,
   wallMicros: number,
 ): HeaderValue[] {
+  const { outcome } = take;
   const headers: HeaderValue[] = options.envoyAdds.xRateLimit
     ? []
     : [
@@ -53,7 +55,7 @@ function xRateLimit(
       ];
   if (denied || options.shadowMode || takes.some(isObserved)) {
     // The most telling one denies, or would, if any does.
-    headers.push({ key: 'x-ratelimit-will-be-throttled', value: rank > 0 ? 'true' : 'false' });
+    headers.push({ key: 'x-ratelimit-will-be-throttled', value: rank >= WOULD_DENY ? 'true' : 'false' });
   }
   return headers;
 }
@@ -77,7 +79,7 @@ export function responseHeaders(
     return limitHeadersOf(decisions, statuses, options.limitHeaders);
   }
   if (described === undefined) return NO_HEADERS;
-  const { outcome } = described;
+  const { outcome } = described.take;
   const headers = wanted?.xRateLimit === true ? xRateLimit(described, options, denied, wallMicros) : [];
   if (wanted?.rateLimitDraft03 === true) {
     headers.push(

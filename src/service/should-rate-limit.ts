@@ -14,7 +14,7 @@ import type { Clock } from '../limiter/clock.js';
 import { answer, answerWithoutLimits, secretKeysOf } from './answer.js';
 import { type AnswerOptions, PLAIN_ANSWERS } from './answer-options.js';
 import type { DecisionObserver } from './decision-observer.js';
-import { denialOf, rankInStatus, tightestOf } from './denial.js';
+import { denialOf, tightestOf } from './denial.js';
 import { overrideStat } from './override-stat.js';
 import { type Decision, findBadDescriptor, type PlannedTake, plan, takesOf } from './plan.js';
 import { decideWithoutStore } from './store-failure.js';
@@ -226,11 +226,11 @@ export class ShouldRateLimit {
       if (unlimited !== '') observer.decided(policy.domain, unlimited, false, false);
       else if (takes.length === 0) observer.unmatched(policy.domain, match.entries);
       if (logs) {
-        const shown = tightestOf(takes, rankInStatus);
+        const shown = tightestOf(takes, undefined);
         observer.logDecision({
           domain: policy.domain,
           entries: redactEntries(match.entries, policy.secretKeys),
-          rule: shown?.take.label ?? takes[0]?.label ?? unlimited,
+          rule: shown?.label ?? takes[0]?.label ?? unlimited,
           code: codeName(overLimit),
           remaining: shown?.outcome.remaining,
           candidate: candidateOver === undefined ? undefined : codeName(candidateOver),

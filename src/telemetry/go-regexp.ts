@@ -1,72 +1,30 @@
-/** POSIX classes of Go's regular expressions, as they stand inside brackets. */
-const POSIX: Readonly<Record<string, string>> = {
-  alnum: '0-9A-Za-z',
-  alpha: 'A-Za-z',
-  ascii: '\\x00-\\x7f',
-  blank: '\\t ',
-  cntrl: '\\x00-\\x1f\\x7f',
-  digit: '0-9',
-  graph: '!-~',
-  lower: 'a-z',
-  print: ' -~',
-  punct: '!-\\/:-@\\[-`{-~',
-  space: '\\t\\n\\v\\f\\r ',
-  upper: 'A-Z',
-  word: '0-9A-Za-z_',
-  xdigit: '0-9A-Fa-f',
-};
-
-/** What JavaScript's `u` mode lets a backslash stand before, letters and digits aside. */
-const ESCAPABLE = /[\^$\\.*+?()[\]{}|/]/;
+import { RE2JS } from 're2js';
 
 /**
- * One token of Go's syntax (https://pkg.go.dev/regexp/syntax) that JavaScript writes in another way, or that must be skipped as a whole.
- * In turn: quoted text, escapes, named groups, POSIX classes, brackets that begin with a closing one.
+ * A regular expression of Go (https://pkg.go.dev/regexp/syntax). Names of statistics may hold what a caller put there, so it matters that a
+ * match takes a time that grows with the text alone: JavaScript's own engine takes minutes for `(.*)\.(.*)\.(.*)\.(.*)\.x` on 512 dots.
  */
-const TOKEN = /\\Q([\s\S]*?)(?:\\E|$)|\\([\s\S])|\(\?P<|\[:(\^?)([a-z]+):\]|\[\^?\]/g;
+export class GoRegExp {
+  readonly source: string;
+  private readonly compiled: RE2JS;
 
-/**
- * Compiles a regular expression of Go. Returns a sentence when it is none: those that look around or back, too, where Go has no meaning for
- * them but JavaScript has, are taken. A pattern is never taken to mean something else than in Go.
- */
-export function compileGoRegExp(pattern: string): RegExp | string {
-  const { flags, rest } = leadingFlags(pattern);
-  if (rest.includes('(?i') || rest.includes('(?s') || rest.includes('(?m') || rest.includes('(?U')) {
-    return 'flags such as (?i) are understood at its beginning only';
+  /** Throws an Error for what is no regular expression; see {@link compileGoRegExp}. */
+  constructor(source: string) {
+    this.source = source;
+    this.compiled = RE2JS.compile(source);
   }
-  let unknown: string | undefined;
-  const translated = rest.replaceAll(
-    TOKEN,
-    (token, quoted?: string, escaped?: string, not?: string, posix?: string) => {
-      if (quoted !== undefined) return quoted.replaceAll(/[\^$\\.*+?()[\]{}|/]/g, '\\$&');
-      if (escaped !== undefined) return translateEscape(escaped);
-      if (token === '(?P<') return '(?<';
-      const members = posix === undefined || not === '^' ? undefined : POSIX[posix];
-      if (members === undefined) unknown = token;
-      return members ?? token;
-    },
-  );
-  if (unknown !== undefined) return `${unknown} is not understood`;
+
+  /** The first match in the text, with its groups, as RegExp.exec gives it. */
+  exec(text: string): RegExpExecArray | null {
+    return this.compiled.exec(text) as RegExpExecArray | null;
+  }
+}
+
+/** Returns a sentence for what is no regular expression of Go. */
+export function compileGoRegExp(pattern: string): GoRegExp | string {
   try {
-    return new RegExp(translated, `u${flags}`);
+    return new GoRegExp(pattern);
   } catch (error) {
-    return (error as Error).message.replace(/^Invalid regular expression: /, '');
+    return (error as Error).message.replace(/^error parsing regexp: /, '');
   }
-}
-
-/** `(?ims)` at the beginning becomes JavaScript's flags of the same letters. */
-function leadingFlags(pattern: string): { readonly flags: string; readonly rest: string } {
-  const match = /^\(\?([ims]+)\)/.exec(pattern);
-  if (match === null) return { flags: '', rest: pattern };
-  return { flags: [...new Set(match[1])].join(''), rest: pattern.slice(match[0].length) };
-}
-
-/** A backslash and the character behind it. */
-function translateEscape(character: string): string {
-  if (character === 'A') return '(?<![\\s\\S])';
-  if (character === 'z') return '(?![\\s\\S])';
-  if (character === 'a') return '\\x07';
-  if (/[\p{L}\d]/u.test(character) || ESCAPABLE.test(character)) return `\\${character}`;
-  // Go lets any punctuation be escaped. A hyphen means something else inside brackets when it is not.
-  return character === '-' ? '\\x2d' : character;
 }

@@ -206,7 +206,40 @@ describe('weir explain', () => {
       'path=/closed',
     );
     expect(code).toBe(1);
-    expect(JSON.parse(stdout)).toMatchObject({ domain: 'open-api', rule: null, redisKey: null });
+    expect(JSON.parse(stdout)).toMatchObject({ domain: 'open-api', rules: [] });
+  });
+
+  test('shows every limit of a list, its candidate, and their buckets', async () => {
+    writeFileSync(
+      join(folder, 'list.yaml'),
+      `domain: d
+descriptors:
+  - key: tenant
+    enforce_percent: 12.5
+    rate_limits: [{ name: burst, unit: second, requests_per_unit: 10 }, { unit: day, requests_per_unit: 250 }]
+    candidate: { unit: minute, requests_per_unit: 100 }
+  - { key: tried, candidate: { unit: minute, requests_per_unit: 100 } }
+`,
+    );
+    const { code, stdout } = await weir('explain', 'list.yaml', '--json', 'tenant=acme');
+    expect(code).toBe(0);
+    const { rules } = JSON.parse(stdout) as { rules: { rule: object; key: string; redisKey: string }[] };
+    expect(rules).toMatchObject([
+      {
+        rule: { path: 'tenant[burst]', enforcePercent: 12.5, candidate: false },
+        key: '1:d6:tenant4:acme~5:burst',
+      },
+      { rule: { path: 'tenant[2]', enforcePercent: 12.5, candidate: false }, key: '1:d6:tenant4:acme~2' },
+      { rule: { path: 'tenant', candidate: true }, key: '1:d6:tenant4:acme~c' },
+    ]);
+    for (const { key, redisKey } of rules) expect(redisKey.endsWith(`}${key}`)).toBe(true);
+    // A candidate is no limit that applies.
+    expect(await weir('explain', 'list.yaml', 'tried=x')).toMatchObject({ code: 1 });
+    expect(await weir('check-config', 'list.yaml')).toMatchObject({
+      code: 0,
+      stdout: 'ok: 1 file, d (2 rules, 2 candidates)\n',
+      stderr: '',
+    });
   });
 });
 

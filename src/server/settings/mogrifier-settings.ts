@@ -1,4 +1,4 @@
-import { compileGoRegExp } from '../../telemetry/go-regexp.js';
+import { compileGoRegExp, GoRegExp } from '../../telemetry/go-regexp.js';
 import type { Mogrifier } from '../../telemetry/statsd/mogrifier.js';
 
 const PREFIX = 'DOG_STATSD_MOGRIFIER';
@@ -37,7 +37,7 @@ export function readMogrifiers(
     if (typeof compiled === 'string') {
       problem('PATTERN', `${JSON.stringify(pattern)} is no regular expression: ${compiled}; mend it`);
     }
-    return compiled instanceof RegExp && newName !== undefined && tags !== undefined
+    return compiled instanceof GoRegExp && newName !== undefined && tags !== undefined
       ? [{ pattern: compiled, name: newName, tags }]
       : [];
   });

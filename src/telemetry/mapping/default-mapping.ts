@@ -1,3 +1,4 @@
+import { GoRegExp } from '../go-regexp.js';
 import { DEFAULT_BUCKETS, DEFAULT_SUMMARY, type Mapping, type MappingRule } from './mapping.js';
 
 const RULE_STATS = ['near_limit', 'over_limit', 'total_hits', 'within_limit', 'shadow_mode'];
@@ -32,9 +33,8 @@ export function defaultMapping(millis: boolean): Mapping {
     // To the end: there, over_limit_with_local_cache adds to over_limit as well, which it is a part of already.
     rules.push({
       ...PLAIN,
-      match: new RegExp(
+      match: new GoRegExp(
         `^ratelimit\\.service\\.rate_limit\\.([^.]*)\\.([^.]*)\\.([^.]*)(\\..*)?\\.${stat}$`,
-        'u',
       ),
       name: `ratelimit_service_rate_limit_${stat}`,
       labels: [

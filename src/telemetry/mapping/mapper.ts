@@ -1,4 +1,4 @@
-import { execInTime } from '../regexp-in-time.js';
+import { GoRegExp } from '../go-regexp.js';
 import type { Mapping, MappingRule, ObserverOptions, StatKind } from './mapping.js';
 
 /** What a statistic is for Prometheus. */
@@ -38,7 +38,7 @@ export class Mapper {
   constructor(mapping: Mapping) {
     this.#mapping = mapping;
     for (const rule of mapping.rules) {
-      if (rule.match instanceof RegExp) {
+      if (rule.match instanceof GoRegExp) {
         this.#patterns.push(rule);
         continue;
       }
@@ -84,7 +84,7 @@ export class Mapper {
   #byPattern(name: string, kind: StatKind): { rule: MappingRule; captures: Captures } | undefined {
     for (const rule of this.#patterns) {
       if ((rule.kind ?? kind) !== kind) continue;
-      const match = execInTime(rule.match as RegExp, name);
+      const match = (rule.match as GoRegExp).exec(name);
       if (match === null) continue;
       const captures: Captures = (reference) =>
         (/^\d+$/.test(reference) ? match[Number(reference)] : match.groups?.[reference]) ?? '';

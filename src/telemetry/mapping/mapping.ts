@@ -1,3 +1,5 @@
+import type { GoRegExp } from '../go-regexp.js';
+
 /** How durations are shown. */
 export type ObserverOptions =
   | { readonly kind: 'histogram'; readonly buckets: readonly number[] }
@@ -14,7 +16,7 @@ export type StatKind = 'counter' | 'gauge' | 'observer';
 /** One rule of a mapping file of statsd_exporter. */
 export interface MappingRule {
   /** Components of a glob, `*` for any one of them; or a regular expression on the whole name. */
-  readonly match: readonly string[] | RegExp;
+  readonly match: readonly string[] | GoRegExp;
   /** With `$1` for what the first `*`, or group, matched. */
   readonly name: string;
   /** Names, and texts with `$1` and so on. */

@@ -1,8 +1,8 @@
-import { execInTime } from '../regexp-in-time.js';
+import type { GoRegExp } from '../go-regexp.js';
 
 /** Turns names that match into another name and tags. */
 export interface Mogrifier {
-  readonly pattern: RegExp;
+  readonly pattern: GoRegExp;
   /** With `$1` for what the first group matched. */
   readonly name: string;
   readonly tags: readonly (readonly [string, string])[];
@@ -24,7 +24,7 @@ function fillIn(template: string, match: RegExpExecArray): string {
 /** What the first mogrifier that matches makes of a name. */
 export function mogrify(mogrifiers: readonly Mogrifier[], name: string): Mogrified {
   for (const mogrifier of mogrifiers) {
-    const match = execInTime(mogrifier.pattern, name);
+    const match = mogrifier.pattern.exec(name);
     if (match === null) continue;
     return {
       name: fillIn(mogrifier.name, match),

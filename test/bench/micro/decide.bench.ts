@@ -20,17 +20,18 @@ import { type MicroCase, runCases } from './measure.js';
 const ENDLESS = 'token_bucket: { max_tokens: 2000000000, fill_interval: 1s }';
 const DRY = 'token_bucket: { max_tokens: 1, fill_interval: 1h }';
 
+const TWO_LIMITS = `rate_limits: [{ name: burst, ${ENDLESS} }, { name: daily, ${ENDLESS} }]`;
+const CANDIDATE = `candidate: { ${ENDLESS} }`;
+
 /** A tenant of six digits, so that a message can be made another tenant's in place. */
 const TENANT = 'tenant-000000';
 
 /** Two levels: any tenant, then one of `rules` groups. */
-function policyText(rules: number, limit: string): string {
+function policyText(rules: number, limit: string, node = `rate_limit: { name: one, ${limit} }`): string {
   const lines = ['domain: bench', 'response_headers: [x-ratelimit]', 'descriptors:', '  - key: tenant'];
   lines.push('    descriptors:');
   for (let rule = 0; rule < rules; rule++) {
-    lines.push(
-      `      - { key: resource_group, value: group-${rule}, rate_limit: { name: group-${rule}, ${limit} } }`,
-    );
+    lines.push(`      - { key: resource_group, value: group-${rule}, ${node} }`);
   }
   return lines.join('\n');
 }
@@ -71,6 +72,8 @@ interface Shape {
   readonly tenants?: number;
   readonly descriptors?: number;
   readonly limit?: string;
+  /** What stands on a node in the place of its `rate_limit`. */
+  readonly node?: string;
   readonly codec?: () => ServiceCodec;
 }
 
@@ -79,10 +82,11 @@ function decision({
   tenants = 1,
   descriptors = 1,
   limit = ENDLESS,
+  node,
   codec = createWireCodec,
 }: Shape): MicroCase {
   return () => {
-    const service = serviceOn(policyText(rules, limit), codec());
+    const service = serviceOn(policyText(rules, limit, node), codec());
     const groups = Array.from({ length: descriptors }, (_unused, i) => `group-${(i * 7 + 3) % rules}`);
     const message = messageOf(
       'bench',
@@ -146,6 +150,9 @@ runCases(__filename, {
   'one descriptor, 1,000,000 tenants': decision({ tenants: 1_000_000 }),
   'one descriptor, denied': decision({ limit: DRY }),
   'one descriptor, 10,000 rules': decision({ rules: 10_000 }),
+  'two limits': decision({ node: TWO_LIMITS }),
+  candidate: decision({ node: `rate_limit: { ${ENDLESS} }, ${CANDIDATE}` }),
+  'two limits and a candidate': decision({ node: `${TWO_LIMITS}, ${CANDIDATE}` }),
   '3 descriptors': decision({ descriptors: 3 }),
   '10 descriptors': decision({ descriptors: 10 }),
   '10 descriptors, 10,000 rules, 1,000 tenants': decision({ descriptors: 10, rules: 10_000, tenants: 1000 }),

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../src/config/config-problem.js';
 import { dump } from '../../../src/config/dump.js';
+import { dumpJson } from '../../../src/config/dump-json.js';
 import { dumpTree } from '../../../src/config/dump-tree.js';
 import { explain } from '../../../src/config/explain.js';
 import type { DomainPolicy } from '../../../src/config/policy.js';
@@ -334,6 +335,28 @@ describe('shown', () => {
     expect(dump(policySet)).toContain('d.k_10_2_0_0/16: unit=SECOND');
   });
 
+  test('by /rlconfig for machines, in full, of each level on the way', () => {
+    const policy = policyOf(
+      nodes(
+        `key: k, value_cidr: 10.0.0.0/8, descriptors: [{ key: l, value_regex: [a, b], ${ANY} }]`,
+        `key: k, ${ANY}`,
+      ),
+    );
+    const { domains } = dumpJson(
+      { domains: new Map([['d', policy]]), version: 'v' },
+      [{ domain: 'd', files: [], state: 'ok' }],
+      [],
+      0,
+    );
+    expect(domains[0]?.policy?.rules.map(({ matchers }) => matchers)).toEqual([
+      [
+        { key: 'k', value_cidr: ['10.0.0.0/8'] },
+        { key: 'l', value_regex: ['a', 'b'] },
+      ],
+      undefined,
+    ]);
+  });
+
   test('long patterns shortened, and still told apart', () => {
     const long = 'a'.repeat(100);
     const policy = policyOf(
@@ -368,7 +391,21 @@ test('handed to another thread, what takes long in slices of its own, or done al
   }
 });
 
-test('nodes of several files come together on one level', () => {
+test('a reload that changes a list meets what it says now', () => {
+  const before = policyOf(
+    nodes(`key: k, value_cidr: 10.0.0.0/8, ${ANY}`, `key: k, value_regex: "a.*", ${ANY}`),
+  );
+  expect([pathOf(before, 'k=10.0.0.1'), pathOf(before, 'k=abc')]).toEqual(['k in 10.0.0.0/8', 'k~a.*']);
+  const after = policyOf(
+    nodes(`key: k, value_cidr: 10.0.0.0/9, ${ANY}`, `key: k, value_regex: "b.*", ${ANY}`, `key: k, ${ANY}`),
+  );
+  const asked = ['k=10.0.0.1', 'k=10.128.0.1', 'k=abc', 'k=bc'];
+  expect(asked.map((entry) => pathOf(after, entry))).toEqual(['k in 10.0.0.0/9', 'k', 'k', 'k~b.*']);
+  // The bucket of an address outlives its block.
+  expect(keyOf(after, 'k=10.0.0.1')).toBe(keyOf(before, 'k=10.0.0.1'));
+});
+
+test('levels one below the other each add their part to the bucket', () => {
   const policy = policyOf(
     nodes(`key: k, value_cidr: 10.0.0.0/8, descriptors: [{ key: l, value_regex: a, ${ANY} }]`),
   );

@@ -162,7 +162,7 @@ describe('what is wrong with several limits', () => {
     ],
     [
       'rate_limits: [{ name: a }]',
-      '2:39: descriptors[0].rate_limits[0]: "rate_limits[0]" holds no limit; give token_bucket, or unit with requests_per_unit',
+      '2:39: descriptors[0].rate_limits[0]: there is no limit here; give token_bucket, or unit with requests_per_unit',
     ],
     [
       `rate_limits: [{ ${MINUTE}, enforce_percent: 101 }]`,
@@ -209,7 +209,7 @@ describe('what is wrong with enforce_percent and candidate', () => {
       `candidate: { ${MINUTE}, shadow_mode: true }`,
       'a candidate changes no answer, so "shadow_mode" has no meaning in it; remove the key',
     ],
-    ['candidate: {}', '"candidate" holds no limit; give token_bucket, or unit with requests_per_unit'],
+    ['candidate: {}', 'there is no limit here; give token_bucket, or unit with requests_per_unit'],
     [
       `rate_limit: { ${MINUTE} }, candidate: { ${MINUTE} }`,
       'the candidate is the limit in force, so it tells nothing; change it or remove it',

@@ -33,7 +33,7 @@ mappings: # for statsd exporter >= v0.6.0
     expect(mapping.rules).toMatchObject([
       { match: ['ratelimit_server', '*', 'response_time'], observer: { kind: 'histogram' }, drop: false },
       { kind: 'counter', drop: false },
-      { match: /./u, drop: true },
+      { match: { source: '.' }, drop: true },
     ]);
   });
 

@@ -1,0 +1,209 @@
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
+import { describe, expect, jest, test } from '@jest/globals';
+import fc from 'fast-check';
+import { RE2JS } from 're2js';
+import { addressText, canonicalAddress, parseBlock, readAddress, wordsOf } from '../../src/config/cidr.js';
+import { CidrTable } from '../../src/config/cidr-table.js';
+import { RegexList } from '../../src/config/regex-matcher.js';
+
+// A busy machine may take its time; nothing here waits.
+jest.setTimeout(60_000);
+
+/** Groups that are often zero, so that `::` has something to stand for. */
+const group = fc.oneof(fc.constant(0), fc.constant(0xffff), fc.integer({ min: 0, max: 0xffff }));
+const ipv4 = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255)).map((parts) => parts.join('.'));
+/** All spellings of IPv6, and what is nearly one. */
+const ipv6 = fc
+  .record({
+    groups: fc.array(group, { minLength: 6, maxLength: 8 }),
+    gap: fc.tuple(fc.nat(8), fc.nat(8)),
+    upper: fc.boolean(),
+    wide: fc.boolean(),
+    tail: fc.option(ipv4, { nil: undefined }),
+  })
+  .map(({ groups, gap: [from, length], upper, wide, tail }) => {
+    const hex = groups.map((one) => one.toString(16).padStart(wide ? 4 : 1, '0'));
+    if (tail !== undefined) hex.push(tail);
+    const text =
+      length === 0 ? hex.join(':') : `${hex.slice(0, from).join(':')}::${hex.slice(from + length).join(':')}`;
+    return upper ? text.toUpperCase() : text;
+  });
+const nearly = fc
+  .tuple(
+    fc.oneof(ipv4, ipv6),
+    fc.nat(45),
+    fc.constantFrom('', ':', '.', '0', 'g', '%', ' ', '/', '::', '[', '１'),
+  )
+  .map(([text, at, put]) => text.slice(0, at) + put + text.slice(at + 1));
+const anyText = fc.oneof(ipv4, ipv6, nearly, fc.string({ maxLength: 50 }), fc.ipV4(), fc.ipV6());
+
+function read(text: string): { family: number; words: Uint32Array } {
+  const words = new Uint32Array(4);
+  return { family: readAddress(text, words), words };
+}
+
+describe('addresses', () => {
+  test('are what node:net takes for them, but for zones', () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        expect(read(text).family !== 0).toBe(isIP(text) !== 0 && !text.includes('%'));
+      }),
+      { numRuns: 20_000 },
+    );
+  });
+
+  test('have one text each, which is read as the same address', () => {
+    fc.assert(
+      fc.property(fc.oneof(ipv4, ipv6, fc.ipV6()), (text) => {
+        const { family, words } = read(text);
+        fc.pre(family === 4 || family === 6);
+        const canonical = addressText(family as 4 | 6, words);
+        const again = read(canonical);
+        expect(again.family).toBe(family);
+        const used = family === 4 ? 1 : 4;
+        expect(again.words.slice(0, used)).toEqual(words.slice(0, used));
+        expect(canonicalAddress(canonical)).toBe(canonical);
+        expect(family === 4 ? isIPv4(canonical) : isIPv6(canonical)).toBe(true);
+        // The parser of URLs writes IPv6 as RFC 5952 does.
+        if (family === 6) expect(new URL(`http://[${text}]/`).hostname).toBe(`[${canonical}]`);
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  test('may be blocks of one, and blocks are the same under each spelling', () => {
+    fc.assert(
+      fc.property(fc.oneof(ipv4, ipv6), (text) => {
+        fc.pre(isIP(text) !== 0);
+        const block = parseBlock(text);
+        if (typeof block === 'string') throw new Error(block);
+        expect(parseBlock(block.text)).toEqual(block);
+        expect(block.text.startsWith(`${canonicalAddress(text)}/`)).toBe(true);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+/** Blocks that often lie in one another, in a small corner of the addresses and at their ends. */
+const smallBlock = fc
+  .record({
+    family: fc.constantFrom<4 | 6>(4, 6),
+    address: fc.nat(0xfff),
+    high: fc.boolean(),
+    short: fc.nat(12),
+    whole: fc.nat(40).map((nat) => nat === 0),
+  })
+  .map(({ family, address, high, short, whole }) => {
+    const bits = family === 4 ? 32 : 128;
+    const all = (1n << BigInt(bits)) - 1n;
+    const at = high ? all - BigInt(address) : BigInt(address);
+    // IPv4-mapped addresses lie in the low corner of IPv6 no more than here.
+    const prefix = whole ? 0 : bits - short;
+    const first = (at >> BigInt(bits - prefix)) << BigInt(bits - prefix);
+    return { family, first, prefix, text: `${addressText(family, wordsOf(family, first))}/${prefix}` };
+  });
+
+describe('the longest prefix', () => {
+  test('is what a look at every block finds', () => {
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(smallBlock, { maxLength: 40, selector: ({ text }) => text }),
+        fc.array(
+          fc.record({ family: fc.constantFrom<4 | 6>(4, 6), address: fc.nat(0x1fff), high: fc.boolean() }),
+        ),
+        (blocks, asked) => {
+          const table = new CidrTable<string>();
+          for (const { text } of blocks) table.add([text], text);
+          const other = new CidrTable<string>();
+          for (const { text } of blocks) other.add([text], text);
+          other.take(structuredClone(table.prepared()));
+          for (const { family, address, high } of asked) {
+            const bits = family === 4 ? 32n : 128n;
+            const at = high ? (1n << bits) - 1n - BigInt(address) : BigInt(address);
+            const text = addressText(family, wordsOf(family, at));
+            const naive = blocks
+              .filter((block) => block.family === family && inBlock(block, at, bits))
+              .reduce((best, block) => (block.prefix > best.prefix ? block : best), { prefix: -1, text: '' });
+            expect(table.find(text) ?? '').toBe(naive.text);
+            expect(other.find(text) ?? '').toBe(naive.text);
+          }
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('holds what BlockList of node:net holds', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(ipv4, fc.integer({ min: 1, max: 32 })), { maxLength: 10 }),
+        fc.array(ipv4, { maxLength: 20 }),
+        (nets, asked) => {
+          const list = new BlockList();
+          const table = new CidrTable<true>();
+          for (const [address, prefix] of nets) {
+            const first =
+              (BigInt(read(address).words[0] as number) >> BigInt(32 - prefix)) << BigInt(32 - prefix);
+            const net = addressText(4, wordsOf(4, first));
+            list.addSubnet(net, prefix);
+            if (table.holderOf(`${net}/${prefix}`) === undefined) table.add([`${net}/${prefix}`], true);
+          }
+          for (const address of [...asked, ...nets.map(([net]) => net)]) {
+            expect(table.find(address) === true).toBe(list.check(address));
+            expect(table.find(`::ffff:${address}`) === true).toBe(list.check(address));
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});
+
+function inBlock(
+  block: { readonly first: bigint; readonly prefix: number },
+  at: bigint,
+  bits: bigint,
+): boolean {
+  const shift = bits - BigInt(block.prefix);
+  return at >> shift === block.first >> shift;
+}
+
+const piece = fc.constantFrom(
+  'a',
+  'b',
+  '.',
+  '[ab]',
+  '(a|b)',
+  'a*',
+  '(ab)+',
+  '.*',
+  'b?',
+  '^',
+  '$',
+  '\\b',
+  'a{2,3}',
+  '(?i)A',
+  '|',
+);
+const pattern = fc.array(piece, { minLength: 1, maxLength: 6 }).map((parts) => parts.join(''));
+
+test('regular expressions together give the first that matches the whole value by itself', () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(pattern, { minLength: 1, maxLength: 80 }),
+      fc.array(fc.string({ unit: fc.constantFrom('a', 'b', 'A', 'c', '\n', 'é', '😀'), maxLength: 12 }), {
+        maxLength: 20,
+      }),
+      (patterns, values) => {
+        const list = new RegexList<string>();
+        for (const one of patterns) list.add([one], one);
+        const alone = patterns.map((one) => ({ one, compiled: RE2JS.compile(one) }));
+        for (const value of values) {
+          expect(list.find(value)).toBe(alone.find(({ compiled }) => compiled.testExact(value))?.one);
+        }
+      },
+    ),
+    { numRuns: 300 },
+  );
+});

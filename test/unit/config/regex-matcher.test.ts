@@ -1,0 +1,111 @@
+import { describe, expect, test } from '@jest/globals';
+import { RE2JS } from 're2js';
+import { MatchMemo } from '../../../src/config/match-memo.js';
+import { MAX_VALUE_LENGTH, patternError, RegexList } from '../../../src/config/regex-matcher.js';
+
+/** Patterns that take JavaScript's own engine years, each with a text that shows it. */
+const HOSTILE: readonly (readonly [string, (length: number) => string])[] = [
+  ['(a+)+b', (length) => 'a'.repeat(length)],
+  ['(a|aa)+b', (length) => 'a'.repeat(length)],
+  ['(.*)\\.(.*)\\.(.*)\\.(.*)x', (length) => '.'.repeat(length)],
+  ['(a?){50}a{50}b', (length) => 'a'.repeat(length)],
+  ['.*a.{12}b', (length) => mixed('ab', length)],
+  ['(?i)(k|ſ|K|s)+[^\\pL]', (length) => mixed('KſsS', length)],
+  ['(\\pL+\\b)*!', (length) => mixed('aé😀 ', length)],
+];
+
+/** The letters in an order that does not repeat soon. */
+function mixed(letters: string, length: number): string {
+  const all = [...letters];
+  let state = 1;
+  let text = '';
+  while (text.length < length - 1) {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fff_ffff;
+    text += all[(state >> 16) % all.length];
+  }
+  return text;
+}
+
+describe('hostile values', () => {
+  test.each(HOSTILE)('%s: eight times the length takes no hundred times as long', (pattern, textOf) => {
+    const list = new RegexList<true>();
+    for (let i = 0; i < 40; i++) list.add([`${pattern}${i}`], true);
+    const timeOf = (length: number): number => {
+      const value = textOf(length);
+      const times = Array.from({ length: 3 }, () => {
+        const before = process.cpuUsage().user;
+        expect(list.find(value)).toBeUndefined();
+        return process.cpuUsage().user - before;
+      });
+      return Math.min(...times);
+    };
+    timeOf(MAX_VALUE_LENGTH / 8);
+    const short = timeOf(MAX_VALUE_LENGTH / 8);
+    // A millisecond more, as the clock is coarse. Time that grew with the square would be 64 times as long, and of a backtracking engine no end.
+    expect(timeOf(MAX_VALUE_LENGTH)).toBeLessThan(100 * (short + 1000));
+  });
+});
+
+describe('a pattern', () => {
+  test.each([
+    '',
+    'a|b',
+    '(?i)x',
+    '\\Aab\\z',
+    '[[:^alpha:]]',
+    '\\pN{3}',
+    '(?s).*',
+    '(?U)a*',
+    'a{1000}'.slice(0, 4),
+  ])('%j is fine', (pattern) => {
+    expect(patternError(pattern)).toBeUndefined();
+  });
+
+  test.each([
+    '(a{1000}){1000}',
+    '((a{100}){100}){100}',
+    '(a{30}){34}',
+    '(\\pL{10}){200}',
+    '(?<=a)b',
+    '(a)\\1',
+    '('.repeat(900),
+  ])('%j is refused', (pattern) => {
+    expect(typeof patternError(pattern)).toBe('string');
+  });
+
+  test('looks the same to the engine in a set and alone where it is as large as it may be', () => {
+    const pattern = '[a-z]{1,400}x';
+    expect(patternError(pattern)).toBeUndefined();
+    const list = new RegexList<true>();
+    list.add([pattern], true);
+    for (const value of ['abcx', 'x', 'ax', `${'a'.repeat(400)}x`, `${'a'.repeat(401)}x`]) {
+      expect(list.find(value) === true).toBe(RE2JS.compile(pattern).testExact(value));
+    }
+  });
+});
+
+describe('what is remembered', () => {
+  test('is what was asked for not long ago, nothing for one level in place of another', () => {
+    const memo = new MatchMemo<number>();
+    const [one, other] = [{}, {}];
+    memo.set(one, 'a', 1);
+    expect(memo.get(one, 'a')).toBe(1);
+    expect(memo.get(other, 'a')).toBeUndefined();
+    for (let i = 0; i < 20_000; i++) {
+      memo.set(other, `flood ${i}`, i);
+      if (i % 4000 === 0) expect(memo.get(one, 'a')).toBe(1);
+    }
+    expect(memo.get(other, 'flood 19999')).toBe(19_999);
+    expect(memo.get(other, 'flood 100')).toBeUndefined();
+    for (let i = 0; i < 10_000; i++) memo.set(other, `more ${i}`, i);
+    expect(memo.get(one, 'a')).toBeUndefined();
+  });
+
+  test('holds no long values', () => {
+    const memo = new MatchMemo<number>();
+    memo.set(memo, 'a'.repeat(256), 1);
+    memo.set(memo, 'a'.repeat(257), 1);
+    expect(memo.get(memo, 'a'.repeat(256))).toBe(1);
+    expect(memo.get(memo, 'a'.repeat(257))).toBeUndefined();
+  });
+});
