@@ -33,11 +33,9 @@ const limits = fc.oneof(
   { weight: 2, arbitrary: fc.constant({}) },
   {
     weight: 1,
-    arbitrary: fc
-      .tuple(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 5 }))
-      .map((numbers) => ({
-        rate_limits: numbers.map((number) => ({ unit: 'day', requests_per_unit: number })),
-      })),
+    arbitrary: fc.tuple(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 5 })).map((numbers) => ({
+      rate_limits: numbers.map((number) => ({ unit: 'day', requests_per_unit: number })),
+    })),
   },
 );
 const phase = fc.constantFrom<Record<string, unknown>>(
