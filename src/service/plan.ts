@@ -1,4 +1,9 @@
-import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
+import {
+  type Descriptor,
+  type RateLimitOverride,
+  type RateLimitRequest,
+  tooManyLimits,
+} from '../codec/messages.js';
 import { entriesKey, overrideKey } from '../config/bucket-key.js';
 import type { Algorithm, DomainPolicy, Match } from '../config/policy.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
@@ -52,8 +57,12 @@ export class Decision {
 }
 
 /** A request that cannot be decided because it is wrong; `message` is safe for the caller. */
-export interface BadRequest {
+export class BadRequest {
   readonly message: string;
+
+  constructor(message: string) {
+    this.message = message;
+  }
 }
 
 /** envoy.type.v3.RateLimitUnit; RateLimitResponse's WEEK (7) is taken too, since callers mix the two up. */
@@ -78,15 +87,14 @@ export function findBadDescriptor(descriptors: readonly Descriptor[]): BadReques
     const descriptor = descriptors[index] as Descriptor;
     for (let at = 0; at < descriptor.entries.length; at++) {
       if (descriptor.entries[at]?.key === '') {
-        return { message: `descriptors[${index}].entries[${at}].key must not be empty` };
+        return new BadRequest(`descriptors[${index}].entries[${at}].key must not be empty`);
       }
     }
     if (descriptor.limit !== undefined && OVERRIDE_UNITS[descriptor.limit.unit] === undefined) {
-      return {
-        message:
-          `descriptors[${index}].limit.unit must be one of SECOND (1), MINUTE (2), HOUR (3), DAY (4), MONTH (5), ` +
+      return new BadRequest(
+        `descriptors[${index}].limit.unit must be one of SECOND (1), MINUTE (2), HOUR (3), DAY (4), MONTH (5), ` +
           `YEAR (6), WEEK (7), not ${descriptor.limit.unit}`,
-      };
+      );
     }
   }
   return undefined;
@@ -267,7 +275,7 @@ export function isPassingQuota({ takes, unlimited }: Decision, quotaMode: boolea
  */
 function drawForQuotas(decisions: readonly Decision[], asked: Asked): void {
   const quotas = decisions.flatMap(({ takes }) => takes.filter(({ weight }) => weight === 'quota'));
-  const percent = Math.max(...quotas.map(({ rule }) => rule?.enforcePercent ?? 100));
+  const percent = quotas.reduce((most, { rule }) => Math.max(most, rule?.enforcePercent ?? 100), 0);
   if (quotas.length === 0 || percent === 100 || asked.percent() < percent) return;
   for (const take of quotas) {
     take.weight = 'observe';
@@ -285,7 +293,8 @@ function applyPassingQuotas(decisions: readonly Decision[], quotaMode: boolean):
 
 /**
  * Matches every descriptor of a checked request against one snapshot of the domain's policy. One element per descriptor, in
- * order. `random` gives numbers from 0 to just below 1.
+ * order. `random` gives numbers from 0 to just below 1. A request that meets more than `maxLimits` limits is refused: so many the store decides
+ * in one step. A candidate never changes an answer, so it does not count; there is one for a descriptor at most.
  */
 export function plan(
   policy: DomainPolicy,
@@ -293,15 +302,19 @@ export function plan(
   wallMicros: number,
   options: AnswerOptions,
   random: () => number,
-): readonly Decision[] {
+  maxLimits: number,
+): readonly Decision[] | BadRequest {
   const { descriptors } = request;
   const decisions = new Array<Decision>(descriptors.length);
   const asked = new Asked(policy, request, wallMicros, options, random);
   let replaces = false;
   let quotas = false;
   let drawn = false;
+  let limits = 0;
   for (let i = 0; i < descriptors.length; i++) {
     const decision = planOne(asked, descriptors[i] as Descriptor);
+    limits += decision.takes.length;
+    if (limits > maxLimits) return new BadRequest(tooManyLimits(maxLimits));
     const rules = replacingRules(decision);
     for (let at = 0; at < rules.length; at++) if ((rules[at] as Rule).replaces.length > 0) replaces = true;
     for (let at = 0; at < decision.takes.length; at++) {

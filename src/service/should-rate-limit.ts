@@ -16,7 +16,7 @@ import { type AnswerOptions, PLAIN_ANSWERS } from './answer-options.js';
 import type { DecisionObserver } from './decision-observer.js';
 import { denialOf, tightestOf } from './denial.js';
 import { overrideStat } from './override-stat.js';
-import { type Decision, findBadDescriptor, type PlannedTake, plan, takesOf } from './plan.js';
+import { BadRequest, type Decision, findBadDescriptor, type PlannedTake, plan, takesOf } from './plan.js';
 import { decideWithoutStore } from './store-failure.js';
 
 /** Why a request got no decision. Texts are safe for the caller; where the reference has one, it is that one. */
@@ -47,7 +47,7 @@ export interface ShouldRateLimitOptions {
   readonly observer: DecisionObserver;
   /** Longest a store may take (REDIS_TIMEOUT), in microseconds. */
   readonly storeTimeoutMicros: number;
-  /** More descriptors than this in one request are refused: one request is one atomic step of the store, and one answer. */
+  /** More descriptors, or limits that they meet, in one request are refused: one request is one atomic step of the store, and one answer. */
   readonly maxDescriptors: number;
   /** What holds for every answer; {@link PLAIN_ANSWERS} when absent. */
   readonly answers?: AnswerOptions;
@@ -139,7 +139,8 @@ export class ShouldRateLimit {
     if (bad !== undefined) return this.#refuse(new Refusal('bad_request', bad.message));
 
     const wallMicros = clock.wallMicros();
-    const decisions = plan(policy, request, wallMicros, this.#answers, this.#random);
+    const decisions = plan(policy, request, wallMicros, this.#answers, this.#random, maxDescriptors);
+    if (decisions instanceof BadRequest) return this.#refuse(new Refusal('bad_request', decisions.message));
     const takes = takesOf(decisions);
     if (takes.length === 0)
       return this.#finish(request, policy, decisions, takes, NO_OUTCOMES, startMicros, wallMicros);
