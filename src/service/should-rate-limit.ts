@@ -119,7 +119,7 @@ export class ShouldRateLimit {
     startMicros: number,
     deadlineMicros: number,
   ): RateLimitResponse | Refusal | Promise<RateLimitResponse | Refusal> {
-    const { policies, observer, maxDescriptors, store, clock } = this.#options;
+    const { policies, observer, maxDescriptors, clock } = this.#options;
     if (request.domain === '') return this.#refuse(NO_DOMAIN);
     const count = request.descriptors.length;
     if (count === 0) return this.#refuse(NO_DESCRIPTORS);
@@ -139,18 +139,35 @@ export class ShouldRateLimit {
     if (bad !== undefined) return this.#refuse(new Refusal('bad_request', bad.message));
 
     const wallMicros = clock.wallMicros();
-    const decisions = plan(policy, request, wallMicros, this.#answers, this.#random, maxDescriptors);
-    if (decisions instanceof BadRequest) return this.#refuse(new Refusal('bad_request', decisions.message));
-    const takes = takesOf(decisions);
+    const planned = plan(policy, request, wallMicros, this.#answers, this.#random, maxDescriptors);
+    if (planned instanceof Promise) {
+      return planned.then((late) =>
+        this.#take(request, policy, late, startMicros, wallMicros, deadlineMicros),
+      );
+    }
+    return this.#take(request, policy, planned, startMicros, wallMicros, deadlineMicros);
+  }
+
+  #take(
+    request: RateLimitRequest,
+    policy: DomainPolicy,
+    planned: readonly Decision[] | BadRequest,
+    startMicros: number,
+    wallMicros: number,
+    deadlineMicros: number,
+  ): RateLimitResponse | Refusal | Promise<RateLimitResponse | Refusal> {
+    const { store, clock } = this.#options;
+    if (planned instanceof BadRequest) return this.#refuse(new Refusal('bad_request', planned.message));
+    const takes = takesOf(planned);
     if (takes.length === 0)
-      return this.#finish(request, policy, decisions, takes, NO_OUTCOMES, startMicros, wallMicros);
+      return this.#finish(request, policy, planned, takes, NO_OUTCOMES, startMicros, wallMicros);
     const result = store.take(takes, this.#storeDeadline(startMicros, deadlineMicros));
     if (result instanceof Promise) {
       return result.then((late) =>
-        this.#finish(request, policy, decisions, takes, late, startMicros, clock.wallMicros()),
+        this.#finish(request, policy, planned, takes, late, startMicros, clock.wallMicros()),
       );
     }
-    return this.#finish(request, policy, decisions, takes, result, startMicros, wallMicros);
+    return this.#finish(request, policy, planned, takes, result, startMicros, wallMicros);
   }
 
   #refuse(refusal: Refusal): Refusal {
