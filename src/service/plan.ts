@@ -1,4 +1,10 @@
-import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
+import { setImmediate } from 'node:timers/promises';
+import {
+  type Descriptor,
+  type RateLimitOverride,
+  type RateLimitRequest,
+  tooManyLimits,
+} from '../codec/messages.js';
 import { entriesKey, overrideKey } from '../config/bucket-key.js';
 import type { Algorithm, DomainPolicy, Match } from '../config/policy.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
@@ -52,8 +58,12 @@ export class Decision {
 }
 
 /** A request that cannot be decided because it is wrong; `message` is safe for the caller. */
-export interface BadRequest {
+export class BadRequest {
   readonly message: string;
+
+  constructor(message: string) {
+    this.message = message;
+  }
 }
 
 /** envoy.type.v3.RateLimitUnit; RateLimitResponse's WEEK (7) is taken too, since callers mix the two up. */
@@ -78,15 +88,14 @@ export function findBadDescriptor(descriptors: readonly Descriptor[]): BadReques
     const descriptor = descriptors[index] as Descriptor;
     for (let at = 0; at < descriptor.entries.length; at++) {
       if (descriptor.entries[at]?.key === '') {
-        return { message: `descriptors[${index}].entries[${at}].key must not be empty` };
+        return new BadRequest(`descriptors[${index}].entries[${at}].key must not be empty`);
       }
     }
     if (descriptor.limit !== undefined && OVERRIDE_UNITS[descriptor.limit.unit] === undefined) {
-      return {
-        message:
-          `descriptors[${index}].limit.unit must be one of SECOND (1), MINUTE (2), HOUR (3), DAY (4), MONTH (5), ` +
+      return new BadRequest(
+        `descriptors[${index}].limit.unit must be one of SECOND (1), MINUTE (2), HOUR (3), DAY (4), MONTH (5), ` +
           `YEAR (6), WEEK (7), not ${descriptor.limit.unit}`,
-      };
+      );
     }
   }
   return undefined;
@@ -267,7 +276,7 @@ export function isPassingQuota({ takes, unlimited }: Decision, quotaMode: boolea
  */
 function drawForQuotas(decisions: readonly Decision[], asked: Asked): void {
   const quotas = decisions.flatMap(({ takes }) => takes.filter(({ weight }) => weight === 'quota'));
-  const percent = Math.max(...quotas.map(({ rule }) => rule?.enforcePercent ?? 100));
+  const percent = quotas.reduce((most, { rule }) => Math.max(most, rule?.enforcePercent ?? 100), 0);
   if (quotas.length === 0 || percent === 100 || asked.percent() < percent) return;
   for (const take of quotas) {
     take.weight = 'observe';
@@ -283,9 +292,82 @@ function applyPassingQuotas(decisions: readonly Decision[], quotaMode: boolean):
   }
 }
 
+/** So much of {@link DomainPolicy.matchCost} a request may cause at a stretch: a millisecond at most, with usual patterns. */
+const COST_AT_A_STRETCH = 100_000;
+
+/** Goes through the descriptors of one request. */
+class Planning {
+  readonly #asked: Asked;
+  readonly #maxLimits: number;
+  readonly #decisions: Decision[];
+  #next = 0;
+  #limits = 0;
+  #replaces = false;
+  #quotas = false;
+  #drawn = false;
+
+  constructor(asked: Asked, maxLimits: number) {
+    this.#asked = asked;
+    this.#maxLimits = maxLimits;
+    this.#decisions = new Array<Decision>(asked.request.descriptors.length);
+  }
+
+  /** Plans some descriptors: all, but where they cost too much at once. Undefined: there are more. */
+  go(): readonly Decision[] | BadRequest | undefined {
+    const { policy, request } = this.#asked;
+    const { descriptors } = request;
+    const costBefore = policy.matchCost;
+    for (let i = this.#next; i < descriptors.length; i++) {
+      const decision = planOne(this.#asked, descriptors[i] as Descriptor);
+      this.#limits += decision.takes.length;
+      if (this.#limits > this.#maxLimits) return new BadRequest(tooManyLimits(this.#maxLimits));
+      this.#note(decision);
+      this.#decisions[i] = decision;
+      if (policy.matchCost - costBefore > COST_AT_A_STRETCH && i + 1 < descriptors.length) {
+        this.#next = i + 1;
+        return undefined;
+      }
+    }
+    return this.#finished();
+  }
+
+  #note(decision: Decision): void {
+    const rules = replacingRules(decision);
+    for (let at = 0; at < rules.length; at++) {
+      if ((rules[at] as Rule).replaces.length > 0) this.#replaces = true;
+    }
+    for (let at = 0; at < decision.takes.length; at++) {
+      const { quota, rule } = decision.takes[at] as PlannedTake;
+      if (!quota) continue;
+      this.#quotas = true;
+      if (rule !== undefined && rule.enforcePercent < 100) this.#drawn = true;
+    }
+  }
+
+  #finished(): readonly Decision[] {
+    const decisions = this.#decisions;
+    if (this.#replaces) applyReplaces(decisions);
+    if (this.#quotas) {
+      if (this.#drawn) drawForQuotas(decisions, this.#asked);
+      applyPassingQuotas(decisions, this.#asked.options.quotaMode);
+    }
+    return decisions;
+  }
+}
+
+async function goOn(planning: Planning): Promise<readonly Decision[] | BadRequest> {
+  for (;;) {
+    await setImmediate();
+    const planned = planning.go();
+    if (planned !== undefined) return planned;
+  }
+}
+
 /**
  * Matches every descriptor of a checked request against one snapshot of the domain's policy. One element per descriptor, in
- * order. `random` gives numbers from 0 to just below 1.
+ * order. `random` gives numbers from 0 to just below 1. A request that meets more than `maxLimits` limits is refused: so many the store decides
+ * in one step. A candidate never changes an answer, so it does not count; there is one for a descriptor at most. Regular expressions can take
+ * long over many values made for it: between them such a request lets others go first, and the plan comes later.
  */
 export function plan(
   policy: DomainPolicy,
@@ -293,31 +375,10 @@ export function plan(
   wallMicros: number,
   options: AnswerOptions,
   random: () => number,
-): readonly Decision[] {
-  const { descriptors } = request;
-  const decisions = new Array<Decision>(descriptors.length);
-  const asked = new Asked(policy, request, wallMicros, options, random);
-  let replaces = false;
-  let quotas = false;
-  let drawn = false;
-  for (let i = 0; i < descriptors.length; i++) {
-    const decision = planOne(asked, descriptors[i] as Descriptor);
-    const rules = replacingRules(decision);
-    for (let at = 0; at < rules.length; at++) if ((rules[at] as Rule).replaces.length > 0) replaces = true;
-    for (let at = 0; at < decision.takes.length; at++) {
-      const { quota, rule } = decision.takes[at] as PlannedTake;
-      if (!quota) continue;
-      quotas = true;
-      if (rule !== undefined && rule.enforcePercent < 100) drawn = true;
-    }
-    decisions[i] = decision;
-  }
-  if (replaces) applyReplaces(decisions);
-  if (quotas) {
-    if (drawn) drawForQuotas(decisions, asked);
-    applyPassingQuotas(decisions, options.quotaMode);
-  }
-  return decisions;
+  maxLimits: number,
+): readonly Decision[] | BadRequest | Promise<readonly Decision[] | BadRequest> {
+  const planning = new Planning(new Asked(policy, request, wallMicros, options, random), maxLimits);
+  return planning.go() ?? goOn(planning);
 }
 
 /** What the store is asked, in the order of the descriptors, candidates after the limits beside them. */
