@@ -9,8 +9,8 @@ export function isCalendarUnit(unit: WindowUnit): unit is CalendarUnit {
   return CALENDAR_UNITS.some((known) => known === unit);
 }
 
-/** Of four windows. */
-const BOUNDARIES = 5;
+/** Numbers of {@link CalendarWindows.boundariesAround}, which are those of four windows. */
+export const BOUNDARIES = 5;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

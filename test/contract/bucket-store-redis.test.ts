@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { BucketStore } from '../../src/limiter/bucket-store.js';
 import { tokenBucketRate, UNIT_MICROS, windowRate } from '../../src/limiter/rate.js';
 import { redisKey } from '../../src/storage/redis/redis-key.js';
 import { HUNDRED, takeItem } from '../support/take-items.js';
@@ -143,6 +144,60 @@ describe.each([new RedisBench('redis-server'), new RedisBench('redis-server-old'
       ]);
       bench.clock.stepWall(10 * SECOND);
       expect(await takeFrom(store, takeItem('a', HUNDRED, { hits: 0 }))).toMatchObject([{ remaining: 100 }]);
+    });
+
+    test('the calendar window of its own clock, however far the callers are off, from their first request on', async () => {
+      const year = windowRate('year', 9, { timeZone: 'Europe/Berlin' });
+      const owing = windowRate('year', 5, { timeZone: 'UTC', maxDebt: 5 });
+      const ask = async (store: BucketStore) =>
+        (
+          await takeFrom(
+            store,
+            takeItem('w', year),
+            takeItem('a', owing, { hits: 2 }),
+            takeItem('b', HUNDRED),
+          )
+        ).map(({ limited, used }) => ({ limited, used }));
+      const one = { limited: false, used: 1 };
+      const realNow = Date.now;
+      expect(await ask(await bench.openWith({}))).toEqual([one, { limited: false, used: 2 }, one]);
+      let used = 1;
+      for (const years of [-9, -4, -3, -2, 2, 3, 4, 9]) {
+        const off = jest
+          .spyOn(Date, 'now')
+          .mockImplementation(() => realNow() + years * 365 * UNIT_MICROS.day * 1e-3);
+        try {
+          used++;
+          const [counted, charged] = await ask(await bench.openWith({}));
+          expect([years, counted, charged]).toEqual([
+            years,
+            { limited: false, used },
+            { limited: false, used: Math.min(2 * used, 10) },
+          ]);
+        } finally {
+          off.mockRestore();
+        }
+      }
+      // It outlives the window that it is kept for: the next one.
+      expect((await bench.redis.pttl(a)) * 1000).toBeGreaterThan(365 * UNIT_MICROS.day);
+    });
+
+    test('the calendar window after its clock has stepped by days, with several callers', async () => {
+      const stores = [await bench.open(), await bench.open()];
+      const day = windowRate('day', 5, { timeZone: 'America/Havana', maxDebt: 5 });
+      const ask = async (hits: number, i: number) =>
+        (
+          await Promise.all([
+            takeFrom(stores[i % 2]!, takeItem('w', day, { hits })),
+            takeFrom(stores[i % 2]!, takeItem('a', HUNDRED, { hits: 0 })),
+          ])
+        )[0]![0]!.used;
+      const days = [3, 1, 40, -3, -40, 2, -2];
+      for (const [i, step] of days.entries()) {
+        bench.clock.stepWall(step * UNIT_MICROS.day);
+        expect([step, await ask(2, i)]).toEqual([step, 2]);
+        expect([step, await ask(2, i + 1)]).toEqual([step, 4]);
+      }
     });
 
     test('one bucket for two stores: together they hand out its tokens once', async () => {

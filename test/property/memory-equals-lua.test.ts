@@ -39,20 +39,22 @@ function arbitraryWindow(): fc.Arbitrary<WindowRate> {
     limit,
     debt,
     fc.constantFrom(1, 1, 5),
+    fc.boolean(),
   );
   const calendar = fc.tuple(
     fc.constantFrom('day' as const, 'week' as const, 'month' as const, 'year' as const),
     limit,
     debt,
     fc.constantFrom(...TIME_ZONES),
+    fc.boolean(),
   );
   const owed = (most: number, wanted: number): number => Math.min(most, wanted);
   return fc.oneof(
-    plain.map(([unit, most, wanted, multiplier]) =>
-      windowRate(unit, most, { multiplier, maxDebt: owed(most, wanted), allOrNothing: multiplier === 5 }),
+    plain.map(([unit, most, wanted, multiplier, allOrNothing]) =>
+      windowRate(unit, most, { multiplier, maxDebt: owed(most, wanted), allOrNothing }),
     ),
-    calendar.map(([unit, most, wanted, timeZone]) =>
-      windowRate(unit, most, { timeZone, maxDebt: owed(most, wanted) }),
+    calendar.map(([unit, most, wanted, timeZone, allOrNothing]) =>
+      windowRate(unit, most, { timeZone, maxDebt: owed(most, wanted), allOrNothing }),
     ),
   );
 }
@@ -63,12 +65,30 @@ function named({ key, ...rest }: TakeItem): TakeItem {
   return { ...rest, key: own, tagLength: own.length };
 }
 
+const options = {
+  refund: fc.boolean(),
+  enforcement: fc.constantFrom(
+    'enforce' as const,
+    'observe' as const,
+    'quota' as const,
+    'candidate' as const,
+  ),
+};
+
+function arbitraryWindowItem(): fc.Arbitrary<TakeItem> {
+  return fc
+    .record({
+      key: fc.constantFrom(...WINDOW_KEYS),
+      rate: arbitraryWindow(),
+      hits: fc.oneof(fc.integer({ min: 0, max: 9 }), fc.constant(Number.MAX_SAFE_INTEGER)),
+      ...options,
+    })
+    .map(({ key, rate, ...rest }) => takeItem(key, rate, rest))
+    .map(named);
+}
+
 /** Items over few keys, so that they meet; each key keeps its kind, its limit may change from request to request. */
 function arbitraryItem(): fc.Arbitrary<TakeItem> {
-  const options = {
-    refund: fc.boolean(),
-    enforcement: fc.constantFrom('enforce', 'observe', 'quota', 'candidate'),
-  };
   const few = fc.oneof(
     fc.constantFrom(...AWKWARD_RATES, ...OWING_BUCKETS, tokenBucketRate(5, 1, 1_000_000)),
     arbitraryRate(),
@@ -76,35 +96,29 @@ function arbitraryItem(): fc.Arbitrary<TakeItem> {
   const tokens = few.chain((rate) =>
     fc
       .record({ key: fc.constantFrom(...TOKEN_KEYS), hits: arbitraryHits(rate), ...options })
-      .map(({ key, ...rest }) => takeItem(key, rate, rest as Partial<TakeItem>)),
+      .map(({ key, ...rest }) => named(takeItem(key, rate, rest))),
   );
-  const windows = fc
-    .record({
-      key: fc.constantFrom(...WINDOW_KEYS),
-      rate: arbitraryWindow(),
-      hits: fc.oneof(fc.integer({ min: 0, max: 9 }), fc.constant(Number.MAX_SAFE_INTEGER)),
-      ...options,
-    })
-    .map(({ key, rate, ...rest }) => takeItem(key, rate, rest as Partial<TakeItem>));
-  return fc.oneof({ arbitrary: tokens, weight: 3 }, { arbitrary: windows, weight: 2 }).map(named);
+  return fc.oneof({ arbitrary: tokens, weight: 3 }, { arbitrary: arbitraryWindowItem(), weight: 2 });
 }
 
-/** Requests of one item that ask the same, so that they travel together, among others on the same few buckets. */
+/** Requests that ask the same, so that they travel together, among and between others on the same few buckets. */
 const crowd = fc
   .array(
     fc.record({
       items: fc.oneof(
         { arbitrary: fc.array(arbitraryItem(), { minLength: 1, maxLength: 1 }), weight: 5 },
-        { arbitrary: fc.array(arbitraryItem(), { minLength: 2, maxLength: 3 }), weight: 1 },
+        { arbitrary: fc.array(arbitraryItem(), { minLength: 2, maxLength: 3 }), weight: 3 },
       ),
-      times: fc.integer({ min: 1, max: 7 }),
-      again: fc.boolean(),
+      times: fc.oneof(fc.integer({ min: 1, max: 7 }), fc.constant(60)),
+      again: fc.integer({ min: 0, max: 2 }),
     }),
     { minLength: 1, maxLength: 6 },
   )
   .map((groups) => {
     const first = groups.flatMap(({ items, times }) => Array.from({ length: times }, () => items));
-    return first.concat(groups.flatMap(({ items, again }) => (again ? [items] : [])));
+    const twice = groups.flatMap(({ items, again }) => (again > 0 ? [items, items] : []));
+    const byTurns = groups.concat(groups).flatMap(({ items, again }) => (again > 1 ? [items] : []));
+    return first.concat(byTurns, twice);
   });
 
 const turn = fc.record({
@@ -143,6 +157,41 @@ describe('take.lua', () => {
           }
         }),
         { numRuns: 120 },
+      );
+    },
+    60_000,
+  );
+
+  test.each([true, false])(
+    'decides on windows as memory does, also when the clock steps (windows count denied hits: %s)',
+    async (countDeniedHits) => {
+      const redis = await bench.open({ countDeniedHits });
+      const step = fc.record({
+        // No step back of up to a second, which Redis waits for.
+        jump: fc.oneof(
+          fc.integer({ min: 0, max: 2 * UNIT_MICROS.second }),
+          fc.integer({ min: -UNIT_MICROS.minute, max: -2 * UNIT_MICROS.second }),
+          fc.integer({ min: -400, max: 400 }).map((days) => days * UNIT_MICROS.day),
+        ),
+        requests: fc.array(fc.array(arbitraryWindowItem(), { minLength: 1, maxLength: 3 }), {
+          minLength: 1,
+          maxLength: 4,
+        }),
+      });
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 15 }), async (steps) => {
+          run++;
+          const memory = new MemoryStore({ clock: bench.clock, countDeniedHits });
+          for (const { jump, requests } of steps) {
+            bench.clock.stepWall(jump);
+            const asked = requests.map((items) =>
+              items.map((item) => ({ ...item, key: `step${run}${item.key}` })),
+            );
+            const expected = asked.map((items) => memory.take(items));
+            expect(await Promise.all(asked.map((items) => takeFrom(redis, ...items)))).toEqual(expected);
+          }
+        }),
+        { numRuns: 150 },
       );
     },
     60_000,

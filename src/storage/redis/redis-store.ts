@@ -230,6 +230,15 @@ export class RedisStore implements BucketStore {
 
   /** Runs the script on a batch. `wanted` says whether a second try is worth it. */
   private async run(batch: TakeBatch, send: SendCommand, wanted: () => boolean): Promise<unknown> {
+    const reply = await this.runOnce(batch, send, wanted);
+    const time = batch.timeAlone(reply);
+    if (time === undefined || !wanted()) return reply;
+    // Nothing was done: this Redis's clock stepped, or this process was suspended, and the windows of a calendar were sent for another time.
+    this.noteTime(time);
+    return this.runOnce(batch, send, wanted);
+  }
+
+  private async runOnce(batch: TakeBatch, send: SendCommand, wanted: () => boolean): Promise<unknown> {
     const args = batch.command(this.options.clock?.(), this.seenMicros);
     args.unshift(this.script.sha1);
     try {
@@ -249,6 +258,7 @@ export class RedisStore implements BucketStore {
     const batch = new TakeBatch(this.keys, this.countDeniedHits, this.redisMicros);
     void batch.add([PROBE], Infinity);
     batch.succeed(await this.run(batch, send, () => true));
+    this.noteTime(batch.nowMicros);
   }
 
   private onReply(batch: TakeBatch, reply: unknown): void {
@@ -271,16 +281,14 @@ export class RedisStore implements BucketStore {
    * goes from now on, as in take.lua.
    */
   private noteTime(nowMicros: number): void {
-    if (nowMicros > this.seenMicros || this.seenMicros - nowMicros > MAX_STEP_MICROS) {
+    if (nowMicros >= this.seenMicros || this.seenMicros - nowMicros > MAX_STEP_MICROS) {
       this.seenMicros = nowMicros;
-      this.seenAtMicros = this.answeredMicros;
+      this.seenAtMicros = this.monotonicMicros();
     }
   }
 
   /** What the clock of this Redis shows, about. */
   private readonly redisMicros = (): number => {
-    const { clock } = this.options;
-    if (clock !== undefined) return clock();
     if (this.seenMicros === 0) return systemClock.wallMicros();
     return this.seenMicros + this.monotonicMicros() - this.seenAtMicros;
   };

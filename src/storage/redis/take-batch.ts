@@ -74,12 +74,22 @@ export class TakeBatch {
     return [String(this.keys.length)].concat(
       this.keys,
       [now, String(seen), this.countDeniedHits ? '1' : '0', this.encodeSteps()],
-      this.asks.args,
+      this.asks.encode(),
     );
+  }
+
+  /** The time of this Redis, where the script says no more: no window that was sent holds it, and {@link command} must be sent anew. */
+  timeAlone(reply: unknown): number | undefined {
+    return Array.isArray(reply) && reply.length === 1 && typeof reply[0] === 'number' ? reply[0] : undefined;
   }
 
   /** Hands out the answer. Returns how many still waited for it. Throws an Error when it cannot be read. */
   succeed(reply: unknown): number {
+    const time = this.timeAlone(reply);
+    if (time !== undefined && !this.hasPending) {
+      this.nowMicros = time;
+      return 0;
+    }
     if (!Array.isArray(reply) || reply.length !== this.replyLength() || typeof reply[0] !== 'number') {
       throw new Error('the script answered in an unknown form');
     }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readAsset } from '../../assets.js';
 import type { Enforcement } from '../../limiter/bucket-store.js';
+import { BOUNDARIES, type CalendarWindows } from '../../limiter/calendar.js';
 import {
   askedCarry,
   askedWhole,
@@ -22,8 +23,16 @@ const PARTS = ['src/storage/redis/take.lua', 'src/storage/redis/take-groups.lua'
 
 /** Loads the script; the header of its first part documents keys, arguments and reply. Throws when the build is incomplete. */
 export function loadTakeScript(): Script {
-  const text = PARTS.map(readAsset).join('');
+  const text = withoutComments(PARTS.map(readAsset).join(''));
   return { text, sha1: createHash('sha1').update(text).digest('hex') };
+}
+
+/**
+ * Whole lines of comments and indents are for readers. Without them the script stays below the 16,384 bytes that Redis takes from a client before it
+ * knows who that is, and so can say what it misses: a longer command breaks the connection.
+ */
+function withoutComments(lua: string): string {
+  return lua.replaceAll(/^[ \t]*(?:--.*)?\n|^[ \t]+/gm, '');
 }
 
 /** Largest number that {@link encodeNumber} can write. */
@@ -67,8 +76,9 @@ interface Ask {
 
 /** The distinct asks of a batch: what is asked of buckets of one rule is mostly the same. */
 export class Asks {
-  /** Their arguments, see take.lua. */
-  readonly args: string[] = [];
+  private readonly args: string[] = [];
+  /** Calendars asked for, and where their boundaries stand among the arguments. */
+  private readonly calendars: { readonly at: number; readonly windows: CalendarWindows }[] = [];
   private count = 0;
   private last: Ask | undefined;
   private readonly byRate = new Map<Rate, Ask[]>();
@@ -77,6 +87,16 @@ export class Asks {
   /** `wallMicros` is about what Redis's clock shows, and says which windows of calendars are sent. */
   constructor(wallMicros: () => number) {
     this.wallMicros = wallMicros;
+  }
+
+  /** Their arguments, see take.lua, with the windows of calendars as of now. */
+  encode(): readonly string[] {
+    for (const { at, windows } of this.calendars) {
+      windows.boundariesAround(this.wallMicros()).forEach((boundary, i) => {
+        this.args[at + i] = String(boundary);
+      });
+    }
+    return this.args;
   }
 
   /** Index of an ask, from 1. */
@@ -128,7 +148,9 @@ export class Asks {
       }
       if (rate.maxDebt > 0) args.push(String(rate.debtWhole), String(rate.debtCarry));
     }
-    for (const boundary of calendar?.boundariesAround(this.wallMicros()) ?? []) args.push(String(boundary));
+    if (calendar === undefined) return;
+    this.calendars.push({ at: args.length, windows: calendar });
+    for (let i = 0; i < BOUNDARIES; i++) args.push('');
   }
 }
 

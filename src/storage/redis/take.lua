@@ -27,9 +27,9 @@
 --            debt, of rates that have one (never in a run on a window):
 --              whole       whole microseconds a bucket needs to fill from its deepest debt; the most hits that a window counts
 --              carry       its carry; 0
---            calendar, 5 numbers: boundaries of four windows in a row, the second of which holds the caller's idea of the time. Where the time
---              of this Redis is none of them, the nearest one counts
--- Reply   flat list of integers: the time used in microseconds, then in order
+--            calendar, 5 numbers: boundaries of four windows in a row, the second of which holds the caller's idea of the time
+-- Reply   flat list of integers: the time used in microseconds, alone if it is in none of the first three windows sent of a calendar: then
+--         nothing was decided, and the caller, who now knows the time, asks again with others. Else in order
 --         for a run of one: the state found, as -1 - state if the request was limited
 --         for a longer run: how many were not limited, which are the first, then the state that the first one found
 --         for each item of a group: the state found, as unit (0: nothing stored), time at which the bucket is full, carry -- or unit, start, count
@@ -83,13 +83,14 @@ local unit, whole, part, changed = {}, {}, {}, {}
 -- When what is stored ends, as a key expires.
 local storedEnds = {}
 
--- The window of a calendar that holds now, and the end of the next one.
+-- The window of a calendar that holds now, and the end of the next one. Returns whether it was sent.
 local function pickWindow(ask, at)
   local first = at
   while first < at + 3 and now >= tonumber(ARGV[first + 1]) do first = first + 1 end
-  local start, ends = tonumber(ARGV[first]), tonumber(ARGV[first + 1])
-  ask.start, ask.unit = start, start - ends
-  ask.nextEnds = tonumber(ARGV[first + 2]) or ends + ends - start
+  local start = tonumber(ARGV[first])
+  if first == at + 3 or now < start then return false end
+  ask.start, ask.unit, ask.nextEnds = start, start - tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])
+  return true
 end
 
 local asks = {}
@@ -112,7 +113,7 @@ while argument <= #ARGV do
   end
   ask.countsDenied = countDenied and ask.unit < 0 and not ask.owing and ask.fillCarry == 0
   if what >= 20 then
-    pickWindow(ask, argument)
+    if not pickWindow(ask, argument) then return { now } end
     argument = argument + 5
   elseif ask.unit < 0 then
     ask.start = now - now % -ask.unit

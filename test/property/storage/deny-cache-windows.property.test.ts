@@ -109,6 +109,7 @@ test.each([true, false])(
       }),
       { numRuns: 1000 },
     );
-    expect(repeated).toBeGreaterThan(500);
+    // About 500 with countDeniedHits off.
+    expect(repeated).toBeGreaterThan(200);
   },
 );
