@@ -127,6 +127,8 @@ class Asked {
   readonly request: RateLimitRequest;
   readonly wallMicros: number;
   readonly options: AnswerOptions;
+  /** That its descriptors have met so far, candidates apart. */
+  limits = 0;
   private readonly random: () => number;
   private drawn = -1;
 
@@ -295,72 +297,57 @@ function applyPassingQuotas(decisions: readonly Decision[], quotaMode: boolean):
 /** So much of {@link DomainPolicy.matchCost} a request may cause at a stretch: a millisecond at most, with usual patterns. */
 const COST_AT_A_STRETCH = 100_000;
 
-/** Goes through the descriptors of one request. */
-class Planning {
-  readonly #asked: Asked;
-  readonly #maxLimits: number;
-  readonly #decisions: Decision[];
-  #next = 0;
-  #limits = 0;
-  #replaces = false;
-  #quotas = false;
-  #drawn = false;
-
-  constructor(asked: Asked, maxLimits: number) {
-    this.#asked = asked;
-    this.#maxLimits = maxLimits;
-    this.#decisions = new Array<Decision>(asked.request.descriptors.length);
+/** Plans descriptors behind those that `decisions` has: all, but where they cost too much at once. */
+function planSome(asked: Asked, decisions: Decision[], maxLimits: number): BadRequest | undefined {
+  const { policy, request } = asked;
+  const { descriptors } = request;
+  const costBefore = policy.matchCost;
+  while (decisions.length < descriptors.length) {
+    const decision = planOne(asked, descriptors[decisions.length] as Descriptor);
+    asked.limits += decision.takes.length;
+    if (asked.limits > maxLimits) return new BadRequest(tooManyLimits(maxLimits));
+    decisions.push(decision);
+    if (policy.matchCost - costBefore > COST_AT_A_STRETCH) return undefined;
   }
+  return undefined;
+}
 
-  /** Plans some descriptors: all, but where they cost too much at once. Undefined: there are more. */
-  go(): readonly Decision[] | BadRequest | undefined {
-    const { policy, request } = this.#asked;
-    const { descriptors } = request;
-    const costBefore = policy.matchCost;
-    for (let i = this.#next; i < descriptors.length; i++) {
-      const decision = planOne(this.#asked, descriptors[i] as Descriptor);
-      this.#limits += decision.takes.length;
-      if (this.#limits > this.#maxLimits) return new BadRequest(tooManyLimits(this.#maxLimits));
-      this.#note(decision);
-      this.#decisions[i] = decision;
-      if (policy.matchCost - costBefore > COST_AT_A_STRETCH && i + 1 < descriptors.length) {
-        this.#next = i + 1;
-        return undefined;
-      }
-    }
-    return this.#finished();
-  }
-
-  #note(decision: Decision): void {
+/** What the decisions of a request mean for each other. */
+function settle(asked: Asked, decisions: readonly Decision[]): readonly Decision[] {
+  let replaces = false;
+  let quotas = false;
+  let drawn = false;
+  for (let i = 0; i < decisions.length; i++) {
+    const decision = decisions[i] as Decision;
     const rules = replacingRules(decision);
-    for (let at = 0; at < rules.length; at++) {
-      if ((rules[at] as Rule).replaces.length > 0) this.#replaces = true;
-    }
+    for (let at = 0; at < rules.length; at++) if ((rules[at] as Rule).replaces.length > 0) replaces = true;
     for (let at = 0; at < decision.takes.length; at++) {
       const { quota, rule } = decision.takes[at] as PlannedTake;
       if (!quota) continue;
-      this.#quotas = true;
-      if (rule !== undefined && rule.enforcePercent < 100) this.#drawn = true;
+      quotas = true;
+      if (rule !== undefined && rule.enforcePercent < 100) drawn = true;
     }
   }
-
-  #finished(): readonly Decision[] {
-    const decisions = this.#decisions;
-    if (this.#replaces) applyReplaces(decisions);
-    if (this.#quotas) {
-      if (this.#drawn) drawForQuotas(decisions, this.#asked);
-      applyPassingQuotas(decisions, this.#asked.options.quotaMode);
-    }
-    return decisions;
+  if (replaces) applyReplaces(decisions);
+  if (quotas) {
+    if (drawn) drawForQuotas(decisions, asked);
+    applyPassingQuotas(decisions, asked.options.quotaMode);
   }
+  return decisions;
 }
 
-async function goOn(planning: Planning): Promise<readonly Decision[] | BadRequest> {
-  for (;;) {
+async function planRest(
+  asked: Asked,
+  decisions: Decision[],
+  maxLimits: number,
+): Promise<readonly Decision[] | BadRequest> {
+  const count = asked.request.descriptors.length;
+  while (decisions.length < count) {
     await setImmediate();
-    const planned = planning.go();
-    if (planned !== undefined) return planned;
+    const bad = planSome(asked, decisions, maxLimits);
+    if (bad !== undefined) return bad;
   }
+  return settle(asked, decisions);
 }
 
 /**
@@ -377,8 +364,12 @@ export function plan(
   random: () => number,
   maxLimits: number,
 ): readonly Decision[] | BadRequest | Promise<readonly Decision[] | BadRequest> {
-  const planning = new Planning(new Asked(policy, request, wallMicros, options, random), maxLimits);
-  return planning.go() ?? goOn(planning);
+  const asked = new Asked(policy, request, wallMicros, options, random);
+  const decisions: Decision[] = [];
+  const bad = planSome(asked, decisions, maxLimits);
+  if (bad !== undefined) return bad;
+  const isWhole = decisions.length === request.descriptors.length;
+  return isWhole ? settle(asked, decisions) : planRest(asked, decisions, maxLimits);
 }
 
 /** What the store is asked, in the order of the descriptors, candidates after the limits beside them. */
