@@ -70,7 +70,8 @@ export type TakeResult = readonly TakeOutcome[] | StorageError;
  *   and gives nothing back; windows count its hits all the same unless `countDeniedHits` is false. Its other token bucket
  *   items report the untouched bucket;
  * - a limited item itself takes nothing from its token bucket, denied request or not;
- * - a charge ({@link isCharge}) is never limited: its bucket goes into debt, down to `max_debt`. Rates with debt count no denied hits;
+ * - a charge ({@link isCharge}) is never limited: its bucket goes into debt, down to `max_debt`. Rates with debt, and windows of a list
+ *   of limits, count no denied hits;
  * - `candidate` items keep what they took or counted even if the request is denied.
  */
 export interface BucketStore {

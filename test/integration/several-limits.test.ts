@@ -30,6 +30,11 @@ descriptors:
     rate_limits:
       - { name: year, unit: year, requests_per_unit: 1000 }
       - { name: tight, unit: month, requests_per_unit: ${TIGHT} }
+  - key: watched
+    rate_limits:
+      - { name: seen, shadow_mode: true, token_bucket: { max_tokens: 10, fill_interval: 24h } }
+      - { name: tight, token_bucket: { max_tokens: ${TIGHT}, fill_interval: 24h } }
+      - { name: loose, unit: year, calendar: Europe/Berlin, requests_per_unit: 1000 }
   - { key: without-tight, rate_limit: { replaces: [{ name: tight }], unlimited: true } }
 `;
 
@@ -103,11 +108,54 @@ describe(`${REQUESTS} simultaneous requests on a list of two limits, over two se
     async (stop) => {
       await start(2, { STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: stop });
       for (const key of ['mixed', 'windows']) {
-        expect(await burst(key, stop)).toBe(TIGHT);
-        expect(await left(key, stop)).toBe(1000 - TIGHT);
+        expect(await burst(key, `stop-${stop}`)).toBe(TIGHT);
+        expect(await left(key, `stop-${stop}`)).toBe(1000 - TIGHT);
       }
     },
   );
+});
+
+test.each([{ LOCAL_CACHE_SIZE_IN_BYTES: '1000000' }, { DENY_CACHE_MAX_AGE: '0s' }])(
+  'denials that are remembered, or none, make no difference: %j',
+  async (env) => {
+    await start(2, env);
+    for (const [key, limit] of [
+      ['tokens', 100],
+      ['mixed', 1000],
+      ['windows', 1000],
+    ] as const) {
+      const value = Object.keys(env)[0] as string;
+      expect(await burst(key, value)).toBe(TIGHT);
+      expect(await burst(key, value)).toBe(0);
+      expect(await left(key, value)).toBe(limit - TIGHT);
+    }
+  },
+);
+
+test('a limit in shadow mode that is used up changes nothing', async () => {
+  await start(2, { LOCAL_CACHE_SIZE_IN_BYTES: '1000000' });
+  expect(await burst('watched', 'a')).toBe(TIGHT);
+  expect(await left('watched', 'a')).toBe(1000 - TIGHT);
+});
+
+test('under QUOTA_MODE a request is denied when all limits are used up, and each gives what it has', async () => {
+  await start(2, { QUOTA_MODE: 'true' });
+  expect(await burst('tokens', 'quota')).toBe(100);
+});
+
+test('a server that is killed in the middle leaves the limits of a list in step', async () => {
+  await start(2);
+  const [dying, living] = servers as [WeirServer, WeirServer];
+  const asked = clients.map((client) =>
+    Array.from({ length: 40 }, () => client.ask('d', [descriptor(['tokens=killed'])]).catch(() => undefined)),
+  );
+  await Promise.race(asked.flat());
+  await dying.stop('SIGKILL');
+  await Promise.all(asked.flat());
+  clients = [1, 2, 3].map(() => new RlsClient(living.grpcPort));
+  await burst('tokens', 'killed');
+  expect(await burst('tokens', 'killed')).toBe(0);
+  expect(await left('tokens', 'killed')).toBe(100 - TIGHT);
 });
 
 test('worker processes add up what candidates saw', async () => {

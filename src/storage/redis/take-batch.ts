@@ -4,8 +4,10 @@ import { TakeGroup } from './take-group.js';
 import { type BucketSlot, mayRun, TakeRun } from './take-run.js';
 import { Asks, encodeNumber, MAX_ENCODED } from './take-script.js';
 
-/** Work that one more request of a run, or one more item of a group, is to Redis, where a bucket is 1. */
+/** Work that one more request of a run is to Redis, where a bucket is 1. */
 const RUN_LOAD = 1 / 32;
+/** As much of one more item of a group: Redis decides each one anew if they are charges, or denied and counted by windows or candidates. */
+const GROUP_LOAD = 1 / 4;
 
 interface PendingTake {
   readonly items: readonly TakeItem[];
@@ -153,7 +155,7 @@ export class TakeBatch {
     const { last } = this.slotOf(items[0] as TakeItem);
     if (last instanceof TakeGroup && last.accepts(items) && last.count < MAX_ENCODED) {
       last.count++;
-      this.load += RUN_LOAD * items.length;
+      this.load += GROUP_LOAD * items.length;
       return last;
     }
     const indexes: number[] = [];
