@@ -27,6 +27,13 @@ descriptors:
         descriptors:
           - { key: deep, rate_limit: { unit: hour, requests_per_unit: 5 } }
   - { key: each, detailed_metric: true, rate_limit: { unit: hour, requests_per_unit: 5 } }
+  - key: list
+    value_regex: '"\\{.*'
+    share_threshold: true
+    rate_limits:
+      - { name: 'a "quoted" one', unit: hour, requests_per_unit: 5 }
+      - { unit: day, requests_per_unit: 9, allow_debt: true, max_debt: 4 }
+    candidate: { unit: hour, requests_per_unit: 2 }
 `;
 
 let folder: string;
@@ -61,6 +68,11 @@ async function traffic(): Promise<void> {
   await client.ask('d', [descriptor(['k=x', 'sub=y', 'deep=z'])], { hitsAddend: 4 });
   await client.ask('who', [descriptor(['k=x'])]);
   await client.ask('', []);
+}
+
+/** Of a list with a candidate: two hits, one, which the candidate denies, and 20, which both limits of the list must let pass. */
+async function trafficOfList(ask: () => RlsClient): Promise<void> {
+  for (const hitsAddend of [2, 1, 20]) await ask().ask('d', [descriptor(['list="{x'])], { hitsAddend });
 }
 
 const scrape = async (at: number, path = '/metrics'): Promise<string> => (await httpRequest(at, path)).body;
@@ -98,6 +110,21 @@ function expectTraffic(text: string): void {
   expect(found('weir_domain_state{domain="d",state="ok"}')).toBe(1);
 }
 
+function expectList(text: string): void {
+  const node = 'list~\\"\\\\{.*';
+  const seen = (live: string, candidate: string) =>
+    value(
+      text,
+      `weir_candidate_decisions_total{domain="d",rule="${node}",live="${live}",candidate="${candidate}"}`,
+    );
+  expect(seen('OK', 'OK')).toBe(1);
+  expect(seen('OK', 'OVER_LIMIT')).toBe(1);
+  expect(seen('OVER_LIMIT', 'OVER_LIMIT')).toBe(1);
+  const named = `domain="d",rule="${node}[a \\"quoted\\" one]"`;
+  expect(value(text, `weir_decisions_total{${named},code="OVER_LIMIT"}`)).toBe(1);
+  expect(value(text, `weir_decisions_total{${named},code="OK"}`)).toBe(2);
+}
+
 test('PROMETHEUS_ADDR and PORT show the names and values of the reference, and those of weir', async () => {
   await start();
   await traffic();
@@ -113,11 +140,13 @@ const promtool = optionalToolPath('promtool');
   await traffic();
   // Values that must be escaped.
   await client.ask('d', [descriptor(['each="\\\n\u00e9'])]);
+  await trafficOfList(() => client);
   for (const at of [port, server?.httpPort ?? 0]) {
     const input = await scrape(at);
     const { status, stdout, stderr } = spawnSync(promtool as string, ['check', 'metrics'], { input });
     // 3: it parses, and there is advice on names. Those of the reference and of prom-client are what they are; ours leave nothing to advise on.
     expect([0, 3]).toContain(status);
+    expectList(input);
     const advice = `${stdout}${stderr}`
       .split('\n')
       .filter((line) => line !== '' && !/^(ratelimit|nodejs)_/.test(line));
@@ -131,13 +160,16 @@ test('with several workers numbers add up, /stats too', async () => {
   const others = [1, 2, 3].map(() => new RlsClient(server?.grpcPort ?? 0));
   for (const other of others) await other.ask('d', [descriptor(['each=x'])]);
   await traffic();
+  let next = 0;
+  await trafficOfList(() => others[next++] as RlsClient);
   const text = await scrape(port);
+  expectList(text);
   expect(value(text, `${RULE}_total_hits{domain="d",key1="k"}`)).toBe(13);
   expect(value(text, `${RULE}_total_hits{domain="d",key1="each_x"}`)).toBe(3);
   expect(value(text, 'ratelimit_service_config_load_success')).toBe(1);
-  expect(value(text, 'weir_request_duration_seconds_count')).toBe(18);
+  expect(value(text, 'weir_request_duration_seconds_count')).toBe(21);
   const stats = await scrape(server?.debugPort ?? 0, '/stats');
-  expect(stats.split('\n')).toContain('ratelimit_server.ShouldRateLimit.total_requests: 18');
+  expect(stats.split('\n')).toContain('ratelimit_server.ShouldRateLimit.total_requests: 21');
   expect(stats.split('\n')).toContain('ratelimit.service.config_load_success: 1');
   for (const other of others) other.close();
   await client.close();
