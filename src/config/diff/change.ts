@@ -9,7 +9,7 @@ export interface PolicyChange {
   readonly domain: string;
   /** As {@link Rule.path}; '' for what holds for the whole domain. */
   readonly path: string;
-  /** What differs: a key of the policy file, or `domain`, `descriptor`, `order`. */
+  /** What differs: a key of the policy file, or `domain`, `descriptor`, `order`, `place`. */
   readonly setting: string;
   readonly effect: Effect;
   /** Whether some request that passed before could now be denied; also of what appears or vanishes. */

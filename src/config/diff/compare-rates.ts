@@ -13,6 +13,7 @@ import { describeRate } from '../describe.js';
  * window of the other may touch, which is never too few.
  *
  * - Bucket and bucket: less capacity or slower refill.
+ * - Windows of a list do not count what was denied, so a request for more than there is leaves more to the next ones.
  * - Window and window: in one window of `after`, `before` lets pass as many as all its windows in there hold together.
  * - Bucket, then window: in one window a bucket lets pass its capacity and what refills meanwhile.
  * - Window, then bucket: two windows' worth may come at once where one window ends and the next begins.
@@ -40,7 +41,10 @@ function narrowerLimit(before: Rate, after: Rate): readonly string[] {
     return before.kind === 'token_bucket' ? narrowerBucket(before, after) : narrowerThanWindow(before, after);
   }
   if (before.kind === 'window' && sameWindows(before, after)) {
-    return after.requestsPerUnit < before.requestsPerUnit ? ['fewer per window'] : [];
+    if (after.requestsPerUnit < before.requestsPerUnit) return ['fewer per window'];
+    return before.allOrNothing === true && after.allOrNothing !== true
+      ? ['hits that were denied count, too']
+      : [];
   }
   const most = mostWithin(before, after);
   if (most <= BigInt(after.requestsPerUnit)) return [];

@@ -1,11 +1,10 @@
-import type { Rule } from '../../limiter/rule.js';
 import { CompiledPolicy } from '../compiled-policy.js';
 import { describeHeaders, describePhase } from '../describe.js';
 import type { DomainPolicy, PolicySet } from '../policy.js';
 import { effectOf, type LocalChange, type PolicyChange } from './change.js';
 import { deriveChanges } from './derive-changes.js';
 import { isEnforced } from './enforcement.js';
-import { type DiffContext, plain, shift } from './rule-changes.js';
+import { contextOf, plain, shift } from './rule-changes.js';
 import { treeChanges } from './tree-changes.js';
 
 /**
@@ -46,11 +45,7 @@ function domainChanges(
   after: DomainPolicy,
   nowMicros: number,
 ): readonly (LocalChange & { readonly path?: string })[] {
-  const context: DiffContext = {
-    nowMicros,
-    replacedBefore: replacedBy(before.rules),
-    replacedAfter: replacedBy(after.rules),
-  };
+  const context = contextOf(before.rules, after.rules, nowMicros);
   const settings = [
     phaseChange(before, after, nowMicros),
     failureChange(before, after),
@@ -66,10 +61,6 @@ function domainChanges(
     ...deriveChanges(before.steps, after.steps),
     ...treeChanges(before.root, after.root, secretKeys, context),
   ];
-}
-
-function replacedBy(rules: readonly Rule[]): ReadonlySet<string> {
-  return new Set(rules.flatMap(({ replaces }) => replaces));
 }
 
 const ON_OVERRIDES = 'for limits that callers send; what it does to rules is said below';

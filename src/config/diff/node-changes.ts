@@ -4,7 +4,7 @@ import type { PolicyNode } from '../policy-node.js';
 import { effectOf, type LocalChange } from './change.js';
 import { shortRate } from './compare-rates.js';
 import { couldDeny, isEnforced } from './enforcement.js';
-import { type DiffContext, onOff, ruleChanges, shift } from './rule-changes.js';
+import { type DiffContext, freed, onOff, ruleChanges, shift, turned } from './rule-changes.js';
 
 /** A change, and which of a list of limits it is about: `[daily]`, `` for the node or its only limit. */
 export interface NodeChange extends LocalChange {
@@ -28,7 +28,10 @@ export function nodeChanges(
   for (const [old, now] of pairs) add(itemOf(now), ruleChanges(old, now, context));
   // A limit that takes the place of none: between none and one, and in lists.
   for (const rule of added) add(itemOf(rule), [appearing(rule, context.nowMicros)]);
-  for (const rule of gone) add(itemOf(rule), [vanishing(rule, context.nowMicros)]);
+  for (const rule of gone) {
+    const loose = freed([rule], liveRules(after), context);
+    add(itemOf(rule), [vanishing(rule, loose, context.nowMicros)]);
+  }
   add('', [candidateChange(before, after)]);
   add('', [
     flag('detailed_metric', before.detailedMetric, after.detailedMetric),
@@ -54,9 +57,11 @@ function appearing(rule: Rule, nowMicros: number): LocalChange {
   return { setting: 'limit', effect: 'appears', tightens: isEnforced(rule, nowMicros), after, text: after };
 }
 
-function vanishing(rule: Rule, nowMicros: number): LocalChange {
+/** `loose`: why others could deny without it, see {@link freed}. */
+function vanishing(rule: Rule, loose: string, nowMicros: number): LocalChange {
   const before = brief(rule, nowMicros);
-  return { setting: 'limit', effect: 'vanishes', tightens: false, before, text: before };
+  const text = loose === '' ? before : `${before}; ${loose}`;
+  return { setting: 'limit', effect: 'vanishes', tightens: loose !== '', before, text };
 }
 
 interface PairedRules {
@@ -134,17 +139,30 @@ export interface MoveEffect {
 }
 
 /** What the move does to requests: compares the limits of every taker before with those of every taker after. */
-export function moveEffect(move: Move, nowMicros: number): MoveEffect {
+export function moveEffect(move: Move, context: DiffContext): MoveEffect {
+  const { nowMicros } = context;
+  const back = turned(context);
   let [tightens, loosens] = [false, false];
   for (const { node: before } of move.before) {
     for (const { node: after } of move.after) {
       const [old, now] = [liveRules(before), liveRules(after)];
-      tightens ||= couldDeny(old, now, move.sharedMore, nowMicros);
-      loosens ||= couldDeny(now, old, move.sharedLess, nowMicros);
+      tightens ||= couldDeny(old, now, move.sharedMore, nowMicros) || freed(old, now, context) !== '';
+      loosens ||= couldDeny(now, old, move.sharedLess, nowMicros) || freed(now, old, back) !== '';
       if (tightens && loosens) return { tightens, loosens };
     }
   }
   return { tightens, loosens };
+}
+
+/** The first reason of {@link freed} for a pair of takers. */
+function looseAfter(move: Move, context: DiffContext): string {
+  for (const { node: before } of move.before) {
+    for (const { node: after } of move.after) {
+      const loose = freed(liveRules(before), liveRules(after), context);
+      if (loose !== '') return loose;
+    }
+  }
+  return '';
 }
 
 const TAKERS_SHOWN = 3;
@@ -164,9 +182,10 @@ export function takersText(takers: readonly Taker[], nowMicros: number): string 
 export function movedChanges(
   kind: 'appears' | 'vanishes' | 'moves',
   move: Move,
-  nowMicros: number,
+  context: DiffContext,
 ): readonly NodeChange[] {
-  const effect = moveEffect(move, nowMicros);
+  const { nowMicros } = context;
+  const effect = moveEffect(move, context);
   const own = kind === 'vanishes' ? move.before[0] : move.after[0];
   const others = kind === 'vanishes' ? move.after : move.before;
   const rules = own?.node?.rules ?? [];
@@ -179,34 +198,40 @@ export function movedChanges(
     const [before, after] = [takersText(move.before, nowMicros), takersText(move.after, nowMicros)];
     return [{ ...shift('limit', effectOf(effect.tightens, effect.loosens), before, after), item: '' }];
   }
+  // Rules elsewhere that deny now where they did not.
+  const loose = looseAfter(move, context);
+  const because = loose === '' ? '' : `; ${loose}`;
   // A node without limits is there for those below it, or exempts its values: then that is the change.
   const isExemption = rules.length === 0 && others.some(({ node }) => liveRules(node).length > 0);
   if (rules.length === 0 && !isExemption) return [];
   if (isExemption) {
-    const text = `no limit; ${tail}`;
+    const text = `no limit; ${tail}${because}`;
     return [{ setting: 'limit', effect: kind, tightens: effect.tightens, text, item: '' }];
   }
   return rules.map((rule) => {
     const limit = brief(rule, nowMicros);
     const shown = kind === 'appears' ? { after: limit } : { before: limit };
     const setting = rule.candidate ? 'candidate' : 'limit';
-    const text = rule.candidate ? `candidate, ${limit}; it changes no answer` : `${limit}; ${tail}`;
+    const text = rule.candidate ? `candidate, ${limit}; it changes no answer` : `${limit}; ${tail}${because}`;
     const tightens =
-      !rule.candidate && effect.tightens && (kind === 'vanishes' || isEnforced(rule, nowMicros));
+      !rule.candidate &&
+      effect.tightens &&
+      (kind === 'vanishes' || isEnforced(rule, nowMicros) || loose !== '');
     return { setting, effect: kind, tightens, ...shown, text, item: rule.candidate ? '' : itemOf(rule) };
   });
 }
 
-/** `share_threshold` given or taken, with limits at the node or below. */
+/** `share_threshold` given or taken; `limited` and `limits`: a limit at the node or below denied, or denies. */
 export function shareChange(
   before: PolicyNode,
   after: PolicyNode,
   limited: boolean,
+  limits: boolean,
 ): LocalChange | undefined {
   if (before.shareThreshold === after.shareThreshold) return undefined;
   const reason = after.shareThreshold
     ? 'all its values share one bucket'
     : 'each value has a bucket of its own';
-  const effect = limited ? effectOf(after.shareThreshold, before.shareThreshold) : 'changes';
+  const effect = effectOf(after.shareThreshold && limits, before.shareThreshold && limited);
   return shift('share_threshold', effect, onOff(before.shareThreshold), onOff(after.shareThreshold), reason);
 }

@@ -2,6 +2,7 @@ import type { PolicyNode } from '../policy-node.js';
 import { effectOf, type LocalChange } from './change.js';
 import { type PathOf, SideLevel } from './level-classes.js';
 import { type Move, moveEffect, type Taker, takersText } from './node-changes.js';
+import type { DiffContext } from './rule-changes.js';
 import { identityOf, inOrder, mayOverlap, shapeOf, type ValueShape } from './value-shape.js';
 
 /** What differs in a tree; paths as in {@link Rule.path}. */
@@ -22,10 +23,10 @@ export function* matchChanges(
   before: Taker,
   after: Taker,
   pathOf: PathOf,
-  nowMicros: number,
+  context: DiffContext,
 ): Generator<MovedValues> {
   const [old, now] = [levelOf(before, key), levelOf(after, key)];
-  yield* orderChanges(old, now, after.path, pathOf, nowMicros);
+  yield* orderChanges(old, now, after.path, pathOf, context);
   const [oldLevel, nowLevel] = [new SideLevel(key, [before], pathOf), new SideLevel(key, [after], pathOf)];
   for (const node of now) {
     const standing = oldLevel.get(identityOf(node));
@@ -36,12 +37,12 @@ export function* matchChanges(
     if (added.items.length > 0) {
       const takers = oldLevel.takers(added, identityOf(node), nowLevel, true);
       const move = moveOf(takers, [{ node, path }]);
-      yield placed(path, added, move, `takes ${listed(added)}, too; they had`, takers, nowMicros);
+      yield placed(path, added, move, `takes ${listed(added)}, too; they had`, takers, context);
     }
     if (removed.items.length > 0) {
       const takers = nowLevel.takers(removed, identityOf(node), oldLevel, true);
       const move = moveOf([{ node: standing, path }], takers);
-      yield placed(path, removed, move, `no longer takes ${listed(removed)}; they get`, takers, nowMicros);
+      yield placed(path, removed, move, `no longer takes ${listed(removed)}; they get`, takers, context);
     }
   }
 }
@@ -52,7 +53,7 @@ function* orderChanges(
   now: readonly PolicyNode[],
   parent: string,
   pathOf: PathOf,
-  nowMicros: number,
+  context: DiffContext,
 ): Generator<MovedValues> {
   const ranks = new Map(ordered(old).map((node, i) => [identityOf(node), { node, i }]));
   const common = ordered(now).flatMap((node) => {
@@ -71,8 +72,8 @@ function* orderChanges(
       const path = pathOf(parent, node);
       const takers = [{ node: other.node, path: pathOf(parent, other.node) }];
       const move = moveOf(takers, [{ node, path }]);
-      const { tightens, loosens } = moveEffect(move, nowMicros);
-      const [was, is] = [takersText(takers, nowMicros), takersText(move.after, nowMicros)];
+      const { tightens, loosens } = moveEffect(move, context);
+      const [was, is] = [takersText(takers, context.nowMicros), takersText(move.after, context.nowMicros)];
       const text = `goes before ${takers[0]?.path} now; values that fit both had ${was} and get ${is}`;
       yield { change: { path, setting: 'order', effect: effectOf(tightens, loosens), tightens, text }, move };
     }
@@ -116,10 +117,10 @@ function placed(
   move: Move,
   text: string,
   takers: readonly Taker[],
-  nowMicros: number,
+  context: DiffContext,
 ): MovedValues {
-  const { tightens, loosens } = moveEffect(move, nowMicros);
+  const { tightens, loosens } = moveEffect(move, context);
   const setting = kind === 'cidr' ? 'value_cidr' : 'value_regex';
-  const sentence = `${text} ${takersText(takers, nowMicros)}`;
+  const sentence = `${text} ${takersText(takers, context.nowMicros)}`;
   return { change: { path, setting, effect: effectOf(tightens, loosens), tightens, text: sentence }, move };
 }

@@ -10,6 +10,70 @@ export interface DiffContext {
   /** Names that some rule replaces. */
   readonly replacedBefore: ReadonlySet<string>;
   readonly replacedAfter: ReadonlySet<string>;
+  /** Names of rules that ever deny. */
+  readonly denyingBefore: ReadonlySet<string>;
+  readonly denyingAfter: ReadonlySet<string>;
+  /** Whether some rule with `quota_mode` ever denies. */
+  readonly quotasBefore: boolean;
+  readonly quotasAfter: boolean;
+}
+
+/** What the rules of two policies say together. */
+export function contextOf(before: readonly Rule[], after: readonly Rule[], nowMicros: number): DiffContext {
+  const [old, now] = [together(before, nowMicros), together(after, nowMicros)];
+  return {
+    nowMicros,
+    replacedBefore: old.replaced,
+    replacedAfter: now.replaced,
+    denyingBefore: old.denying,
+    denyingAfter: now.denying,
+    quotasBefore: old.quotas,
+    quotasAfter: now.quotas,
+  };
+}
+
+interface RulesTogether {
+  readonly replaced: ReadonlySet<string>;
+  readonly denying: ReadonlySet<string>;
+  readonly quotas: boolean;
+}
+
+function together(rules: readonly Rule[], nowMicros: number): RulesTogether {
+  const denying = rules.filter((rule) => isEnforced(rule, nowMicros));
+  return {
+    replaced: new Set(rules.flatMap(({ replaces }) => replaces)),
+    denying: new Set(denying.map(({ name }) => name)),
+    quotas: denying.some(({ quotaMode }) => quotaMode),
+  };
+}
+
+/** The same with before and after exchanged. */
+export function turned(context: DiffContext): DiffContext {
+  return {
+    nowMicros: context.nowMicros,
+    replacedBefore: context.replacedAfter,
+    replacedAfter: context.replacedBefore,
+    denyingBefore: context.denyingAfter,
+    denyingAfter: context.denyingBefore,
+    quotasBefore: context.quotasAfter,
+    quotasAfter: context.quotasBefore,
+  };
+}
+
+/**
+ * Why requests that met `before` and meet `after` instead could be denied by rules elsewhere: those that are no longer replaced, and
+ * quotas, which deny only together. '' if none could.
+ */
+export function freed(before: readonly Rule[], after: readonly Rule[], context: DiffContext): string {
+  if (!before.some(({ replaces, quotaMode }) => quotaMode || replaces.length > 0)) return '';
+  const still = new Set(after.flatMap(({ replaces }) => replaces));
+  const names = new Set(before.flatMap(({ replaces }) => replaces));
+  const loose = [...names].filter((name) => !still.has(name) && context.denyingAfter.has(name));
+  if (loose.length > 0)
+    return `${loose.map(quoted).join(', ')} ${loose.length > 1 ? 'are' : 'is'} no longer replaced`;
+  const hadQuota = before.some(({ quotaMode, shadowMode }) => quotaMode && !shadowMode);
+  const hasQuota = after.some(({ quotaMode }) => quotaMode);
+  return hadQuota && !hasQuota && context.quotasAfter ? 'other quotas deny without it' : '';
 }
 
 /** One sentence for each way in which a rule differs from what it was. */
@@ -18,12 +82,13 @@ export function ruleChanges(before: Rule, after: Rule, context: DiffContext): re
   const was = isEnforced(before, nowMicros);
   const is = isEnforced(after, nowMicros);
   const changes: (LocalChange | undefined)[] = [
-    rateChange(before, after, was && is),
+    rateChange(before, after, was, is),
     ...whenChanges(before, after, nowMicros),
     percentChange(before, after, was, is),
     quotaChange(before, after, was && is),
     nameChange(before, after, context),
-    replacesChange(before, after),
+    replacesChange(before, after, context),
+    placeChange(before, after),
     failureChange(before, after, is),
     headersChange(before, after),
     plain('denied_response', before.deniedResponse, after.deniedResponse),
@@ -45,18 +110,20 @@ export function shift(
   return { setting, effect, tightens: effect === 'tightens', before, after, text };
 }
 
-function rateChange(before: Rule, after: Rule, enforced: boolean): LocalChange | undefined {
+function rateChange(before: Rule, after: Rule, denied: boolean, denies: boolean): LocalChange | undefined {
   const [was, is] = [shortRate(before.rate), shortRate(after.rate)];
-  if (was === is) return undefined;
   const tighter = narrower(before.rate, after.rate);
   const looser = narrower(after.rate, before.rate);
-  const tightens = tighter.length > 0;
-  // To or from unlimited the other rule is enforced or not by itself.
-  const counts = enforced || before.rate === undefined || after.rate === undefined;
-  if (counts && tightens) return shift('limit', 'tightens', was, is, reasons(tighter));
-  if (counts && looser.length > 0) return shift('limit', 'loosens', was, is, reasonsTurned(looser));
-  const idle = tightens || looser.length > 0 ? 'the rule denies nothing' : '';
-  return shift('limit', 'changes', was, is, idle);
+  if (was === is && tighter.length + looser.length === 0) return undefined;
+  // An unlimited rule denies nothing: then the other one counts alone.
+  if (tighter.length > 0 && denies && (denied || before.rate === undefined)) {
+    return shift('limit', 'tightens', was, is, reasons(tighter));
+  }
+  if (tighter.length === 0 && looser.length > 0 && denied && (denies || after.rate === undefined)) {
+    return shift('limit', 'loosens', was, is, reasonsTurned(looser));
+  }
+  const idle = denied && denies ? '' : 'the rule denies nothing';
+  return shift('limit', 'changes', was, is, tighter.length + looser.length > 0 ? idle : '');
 }
 
 function reasons(tighter: readonly string[]): string {
@@ -69,6 +136,7 @@ const TURNED: ReadonlyMap<string, string> = new Map([
   ['fewer per window', 'more per window'],
   ['fewer in the long run', 'more in the long run'],
   ['every request is denied', 'every request was denied'],
+  ['hits that were denied count, too', 'hits that are denied do not count'],
   ['there was no limit', 'no limit'],
 ]);
 
@@ -130,13 +198,23 @@ function nameChange(before: Rule, after: Rule, context: DiffContext): LocalChang
   );
 }
 
-function replacesChange(before: Rule, after: Rule): LocalChange | undefined {
+function replacesChange(before: Rule, after: Rule, context: DiffContext): LocalChange | undefined {
   const gone = before.replaces.filter((name) => !after.replaces.includes(name));
   const added = after.replaces.filter((name) => !before.replaces.includes(name));
   if (gone.length + added.length === 0) return undefined;
   const names = (rule: Rule): string => rule.replaces.map(quoted).join(', ') || 'none';
   const reason = gone.length > 0 ? `${gone.map(quoted).join(', ')} applies beside it` : '';
-  return shift('replaces', effectOf(gone.length > 0, true), names(before), names(after), reason);
+  const tightens = gone.some((name) => context.denyingAfter.has(name));
+  const loosens = added.some((name) => context.denyingBefore.has(name));
+  return shift('replaces', effectOf(tightens, loosens), names(before), names(after), reason);
+}
+
+/** Limits of a list without names go by their place, and a single limit by none. */
+function placeChange(before: Rule, after: Rule): LocalChange | undefined {
+  if (before.bucketSuffix === after.bucketSuffix || before.name !== after.name) return undefined;
+  const place = ({ statSuffix }: Rule): string =>
+    statSuffix === '' ? 'alone' : `${statSuffix.slice(1)} of a list`;
+  return shift('place', 'changes', place(before), place(after), 'its bucket starts anew');
 }
 
 /** Without the store: `deny` passes least, `allow` most; `error` (Envoy decides) and `local` each may deny what the other lets pass. */

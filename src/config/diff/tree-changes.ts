@@ -1,5 +1,6 @@
 import type { PolicyNode } from '../policy-node.js';
 import { isCredential, redacted } from '../redact.js';
+import { isEnforced } from './enforcement.js';
 import { classesBelow, type DescriptorClass, type PathOf } from './level-classes.js';
 import { movedChanges, nodeChanges, shareChange, type Taker } from './node-changes.js';
 import { matchChanges, type PlacedChange } from './order-changes.js';
@@ -32,7 +33,7 @@ export function treeChanges(
     for (const key of keys) {
       const standing = standingOf(above);
       if (standing !== undefined) {
-        for (const { change, move } of matchChanges(key, ...standing, pathOf, context.nowMicros)) {
+        for (const { change, move } of matchChanges(key, ...standing, pathOf, context)) {
           changes.push(change);
           below({ path: change.path, ...move, ownBefore: false, ownAfter: false });
         }
@@ -73,7 +74,7 @@ function classChanges(found: DescriptorClass, context: DiffContext): readonly Pl
   const { path, ownBefore, ownAfter } = found;
   const [old, now] = standingOf(found) ?? [];
   if (old?.node !== undefined && now?.node !== undefined) {
-    const share = shareChange(old.node, now.node, hasLimits(now.node));
+    const share = shareChange(old.node, now.node, hasLimits(old.node, context), hasLimits(now.node, context));
     const changes = nodeChanges(old.node, now.node, context).map(({ item, ...change }) => ({
       ...change,
       path: path + item,
@@ -81,15 +82,15 @@ function classChanges(found: DescriptorClass, context: DiffContext): readonly Pl
     return share === undefined ? changes : [{ ...share, path }, ...changes];
   }
   const kind = ownAfter ? 'appears' : ownBefore ? 'vanishes' : 'moves';
-  return movedChanges(kind, found, context.nowMicros).map(({ item, ...change }) => ({
+  return movedChanges(kind, found, context).map(({ item, ...change }) => ({
     ...change,
     path: path + item,
   }));
 }
 
-/** Whether a node, or one below, has a limit. */
-function hasLimits(node: PolicyNode): boolean {
-  if (node.rules.some(({ candidate, rate }) => !candidate && rate !== undefined)) return true;
-  for (const child of node.children()) if (hasLimits(child)) return true;
+/** Whether a node, or one below, has a limit that ever denies. */
+function hasLimits(node: PolicyNode, context: DiffContext): boolean {
+  if (node.rules.some((rule) => isEnforced(rule, context.nowMicros))) return true;
+  for (const child of node.children()) if (hasLimits(child, context)) return true;
   return false;
 }

@@ -169,9 +169,25 @@ describe('several limits', () => {
 
   test('one more tightens, one less loosens', () => {
     expect(linesOf(limited(second), list(second, `${day}, name: daily`))).toEqual([
+      'k[1]: loosens: 10 per second becomes 10 per second; hits that are denied do not count',
+      'k[1]: changes: place: alone becomes 1 of a list; its bucket starts anew',
       'k[daily]: appears !: 250 per day',
     ]);
-    expect(linesOf(list(second, day), list(day))).toEqual(['k[1]: vanishes: 10 per second']);
+    expect(linesOf(list(second, day), list(day))).toEqual([
+      'k[1]: changes: place: 2 of a list becomes 1 of a list; its bucket starts anew',
+      'k[1]: vanishes: 10 per second',
+    ]);
+    expect(linesOf(list(second), limited(second))).toEqual([
+      'k: tightens: 10 per second becomes 10 per second; hits that were denied count, too',
+      'k: changes: place: 1 of a list becomes alone; its bucket starts anew',
+    ]);
+  });
+
+  test('change buckets with their places, where they have no names', () => {
+    expect(linesOf(list(second, day), list(day, second))).toEqual([
+      'k[1]: changes: place: 2 of a list becomes 1 of a list; its bucket starts anew',
+      'k[2]: changes: place: 1 of a list becomes 2 of a list; its bucket starts anew',
+    ]);
   });
 
   test('are told apart by name, else by place', () => {
@@ -184,6 +200,79 @@ describe('several limits', () => {
     expect(linesOf(list(`${day}, name: a`), list(`${day}, name: b`))).toEqual([
       'k[b]: changes: name: "a" becomes "b"; its bucket starts anew',
     ]);
+  });
+});
+
+describe('what denies nothing', () => {
+  test.each(['shadow_mode: true,', 'phase: monitoring,', 'enforce_percent: 0,'])('%s', (more) => {
+    const changes = changesOf(limited('unlimited: true'), limited(MINUTE, more));
+    expect(changes.map(({ setting, effect }) => [setting, effect])).toEqual([
+      ['limit', 'changes'],
+      [more.split(':')[0], 'changes'],
+    ]);
+    const shared = (share: boolean) =>
+      file(`{ key: k, value: a*, share_threshold: ${share}, ${more} rate_limit: { ${MINUTE} } }`);
+    expect(changesOf(shared(false), shared(true))).toMatchObject([
+      { setting: 'share_threshold', effect: 'changes', tightens: false },
+    ]);
+  });
+
+  test('from its day on it does', () => {
+    const later = limited(MINUTE, 'phase: { active: 2030-01-01T00:00:00Z },');
+    expect(linesOf(limited('unlimited: true'), later)[0]).toBe(
+      'k: tightens: unlimited becomes 10 per minute; there was no limit',
+    );
+  });
+});
+
+describe('rules that held others back', () => {
+  const other = `{ key: a, rate_limit: { name: a, ${MINUTE} } }`;
+  const replacing = 'rate_limit: { unlimited: true, replaces: [{ name: a }] }';
+
+  test('and vanish, tighten', () => {
+    expect(linesOf(file(`${other}, { key: b, ${replacing} }`), file(other))).toEqual([
+      'b: vanishes !: unlimited; its values get no limit; "a" is no longer replaced',
+    ]);
+    expect(linesOf(file(other), file(`${other}, { key: b, ${replacing} }`))).toEqual([
+      'b: appears: unlimited; its values had no limit',
+    ]);
+  });
+
+  test('and lose values to others, or exempt them, tighten', () => {
+    const before = file(`${other}, { key: b, ${replacing} }`);
+    const after = file(`${other}, { key: b, ${replacing} }, { key: b, value: x }`);
+    expect(linesOf(before, after)).toEqual([
+      'b=x: appears !: no limit; its values had unlimited (b); "a" is no longer replaced',
+    ]);
+  });
+
+  test('as one limit of a list', () => {
+    const list = (items: string) => file(`${other}, { key: b, rate_limits: [${items}] }`);
+    const plain = `{ name: plain, ${MINUTE} }`;
+    expect(linesOf(list(`${plain}, { name: r, ${MINUTE}, replaces: [{ name: a }] }`), list(plain))).toEqual([
+      'b[r]: vanishes !: 10 per minute; "a" is no longer replaced',
+    ]);
+  });
+
+  test('tighten nothing if what they replaced denies nothing', () => {
+    const watched = other.replace('key: a,', 'key: a, shadow_mode: true,');
+    expect(changesOf(file(`${watched}, { key: b, ${replacing} }`), file(watched))).toMatchObject([
+      { effect: 'vanishes', tightens: false },
+    ]);
+    expect(
+      changesOf(
+        file(`${watched}, { key: b, ${replacing} }`),
+        file(`${watched}, { key: b, rate_limit: { unlimited: true } }`),
+      ),
+    ).toMatchObject([{ setting: 'replaces', effect: 'changes' }]);
+  });
+
+  test('quotas deny only together, so one less tightens', () => {
+    const quota = (key: string) => `{ key: ${key}, quota_mode: true, rate_limit: { ${MINUTE} } }`;
+    expect(linesOf(file(`${quota('a')}, ${quota('b')}`), file(quota('a')))).toEqual([
+      'b: vanishes !: 10 per minute, quota mode; its values get no limit; other quotas deny without it',
+    ]);
+    expect(changesOf(file(quota('a')), file(''))).toMatchObject([{ effect: 'vanishes', tightens: false }]);
   });
 });
 
