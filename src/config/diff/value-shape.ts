@@ -1,4 +1,4 @@
-import { BlockList, isIPv6 } from 'node:net';
+import { type CidrBlock, parseBlock } from '../cidr.js';
 import type { PolicyNode } from '../policy-node.js';
 
 /** Which values of an entry a node takes. */
@@ -78,32 +78,26 @@ export function takesAllOf(outer: ValueShape, inner: ValueShape): boolean {
   return inner.items.every((item) => outer.items.some((block) => holds(block, item)));
 }
 
-/** Blocks that were asked for, as lists that can be asked: most are asked for often. */
-const lists = new Map<string, BlockList>();
-const MAX_LISTS = 100_000;
+/** Blocks that were asked for, read: most are asked for often. */
+const blocks = new Map<string, CidrBlock | undefined>();
+const MAX_BLOCKS = 100_000;
+
+function blockAt(text: string): CidrBlock | undefined {
+  if (blocks.has(text)) return blocks.get(text);
+  const block = parseBlock(text);
+  if (blocks.size >= MAX_BLOCKS) blocks.clear();
+  const read = typeof block === 'string' ? undefined : block;
+  blocks.set(text, read);
+  return read;
+}
 
 /** Whether a block of addresses, `10.0.0.0/8`, holds another. */
 export function holds(outer: string, inner: string): boolean {
-  const [outerPrefix, innerPrefix] = [prefixOf(outer), prefixOf(inner)];
-  const family = isIPv6(addressOf(outer)) ? 'ipv6' : 'ipv4';
-  if (isIPv6(addressOf(inner)) !== (family === 'ipv6') || outerPrefix > innerPrefix) return false;
-  let list = lists.get(outer);
-  if (list === undefined) {
-    if (lists.size >= MAX_LISTS) lists.clear();
-    list = new BlockList();
-    list.addSubnet(addressOf(outer), outerPrefix, family);
-    lists.set(outer, list);
-  }
-  return list.check(addressOf(inner), family);
-}
-
-function addressOf(block: string): string {
-  return block.split('/')[0] as string;
-}
-
-function prefixOf(block: string): number {
-  const [address = '', prefix] = block.split('/');
-  return prefix === undefined ? (isIPv6(address) ? 128 : 32) : Number(prefix);
+  const [large, small] = [blockAt(outer), blockAt(inner)];
+  if (large === undefined || small === undefined) return false;
+  if (large.family !== small.family || large.prefix > small.prefix) return false;
+  const hostBits = BigInt((large.family === 4 ? 32 : 128) - large.prefix);
+  return large.first >> hostBits === small.first >> hostBits;
 }
 
 function isAddressPattern(pattern: string): boolean {
