@@ -66,15 +66,19 @@ export class Level {
     return undefined;
   }
 
-  private addMatcher(node: PolicyNode, { kind, items }: ValueMatcher): PolicyNode | undefined {
-    if (kind === 'cidr') this.blocks ??= new CidrTable();
-    else this.regexes ??= new RegexList();
+  private addMatcher(node: PolicyNode, { kind, items, sizes }: ValueMatcher): PolicyNode | undefined {
     const list = kind === 'cidr' ? this.blocks : this.regexes;
     for (const item of items) {
       const standing = list?.holderOf(item);
       if (standing !== undefined) return standing;
     }
-    list?.add(items, node);
+    if (kind === 'cidr') {
+      this.blocks ??= new CidrTable();
+      this.blocks.add(items, node);
+    } else {
+      this.regexes ??= new RegexList();
+      this.regexes.add(items, sizes, node);
+    }
     this.nodes.push(node);
     return undefined;
   }

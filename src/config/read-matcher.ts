@@ -1,6 +1,6 @@
 import { parseBlock } from './cidr.js';
 import type { FieldReader, Located } from './field-reader.js';
-import { patternError } from './regex-matcher.js';
+import { patternSize } from './regex-matcher.js';
 import type { ValueMatcher } from './value-matcher.js';
 
 const FIELDS = [
@@ -26,15 +26,17 @@ export function readMatcher(reader: FieldReader): ValueMatcher | undefined {
   if (reader.field('value') !== undefined) {
     reader.error(field, `"${field}" stands in place of "value"; remove one of the two`);
   }
-  const items = new Set<string>();
+  /** With its size. */
+  const items = new Map<string, number>();
   for (const { value, at, path } of textsOf(reader, field)) {
     const item = kind === 'cidr' ? readBlock(value) : readPattern(value);
     if ('error' in item) reader.problems.error(at, path, item.error);
     else if (items.has(item.text)) {
       reader.problems.error(at, path, `"${item.text.slice(0, 60)}" stands twice in the list; remove one`);
-    } else items.add(item.text);
+    } else items.set(item.text, item.size);
   }
-  return { kind, items: [...items] };
+  const sizes = kind === 'cidr' ? [] : [...items.values()];
+  return { kind, items: [...items.keys()], sizes };
 }
 
 /** A text, or a list of them. */
@@ -55,12 +57,14 @@ function textsOf(reader: FieldReader, field: string): readonly Located<string>[]
   return reader.texts(field, 'texts');
 }
 
-function readBlock(text: string): { readonly text: string } | { readonly error: string } {
+type Item = { readonly text: string; readonly size: number } | { readonly error: string };
+
+function readBlock(text: string): Item {
   const block = parseBlock(text);
-  return typeof block === 'string' ? { error: block } : block;
+  return typeof block === 'string' ? { error: block } : { text: block.text, size: 0 };
 }
 
-function readPattern(text: string): { readonly text: string } | { readonly error: string } {
-  const error = patternError(text);
-  return error === undefined ? { text } : { error };
+function readPattern(text: string): Item {
+  const size = patternSize(text);
+  return typeof size === 'string' ? { error: size } : { text, size };
 }

@@ -12,12 +12,14 @@ export const MAX_INSTRUCTIONS = 1000;
  * so many, with values made for it, that building them takes longer than all that (bench: matchers).
  */
 const PATTERNS_PER_SET = 32;
+/** Nor does a set hold more instructions, but for those of one pattern alone: they are compiled at a stretch. */
+const INSTRUCTIONS_PER_SET = 1500;
 /** What the states of an automaton may take for each of its patterns, in bytes; without room for more they are built anew, and at last done without. */
 const MEMORY_PER_PATTERN = 8192;
 const LEAST_MEMORY = 65_536;
 
-/** Says what is wrong with a pattern in RE2 syntax; undefined if nothing is. */
-export function patternError(pattern: string): string | undefined {
+/** How many instructions a pattern in RE2 syntax compiles to, or what is wrong with it. */
+export function patternSize(pattern: string): number | string {
   if (pattern.length > MAX_PATTERN_LENGTH) {
     return `a regular expression has at most ${MAX_PATTERN_LENGTH} characters, this one ${pattern.length}; shorten it`;
   }
@@ -27,13 +29,16 @@ export function patternError(pattern: string): string | undefined {
   } catch (error) {
     return `this is no regular expression of RE2: ${(error as Error).message}`;
   }
-  if (size <= MAX_INSTRUCTIONS) return undefined;
+  if (size <= MAX_INSTRUCTIONS) return size;
   return `the regular expression compiles to ${size} instructions, the most is ${MAX_INSTRUCTIONS}; repeat less`;
 }
 
 /** Patterns that are matched in one pass over a value. */
 interface PatternSet {
   readonly patterns: string[];
+  /** Place of the first of them in the list. */
+  readonly first: number;
+  instructions: number;
   /** Made when it is first needed. */
   set: RE2Set | undefined;
 }
@@ -49,19 +54,21 @@ export class RegexList<Owner> {
     return this.ownerOf.get(pattern);
   }
 
-  /** `patterns` are those that {@link patternError} finds nothing wrong with, and that nobody owns yet. */
-  add(patterns: readonly string[], owner: Owner): void {
-    for (const pattern of patterns) {
+  /** `patterns` are those that {@link patternSize} finds nothing wrong with, and that nobody owns yet; `sizes` what it gives. */
+  add(patterns: readonly string[], sizes: readonly number[], owner: Owner): void {
+    patterns.forEach((pattern, i) => {
+      const size = sizes[i] ?? 0;
       this.ownerOf.set(pattern, owner);
-      this.owners.push(owner);
+      const place = this.owners.push(owner) - 1;
       const last = this.sets.at(-1);
-      if (last === undefined || last.patterns.length === PATTERNS_PER_SET) {
-        this.sets.push({ patterns: [pattern], set: undefined });
+      if (last === undefined || isFull(last, size)) {
+        this.sets.push({ patterns: [pattern], first: place, instructions: size, set: undefined });
       } else {
         last.patterns.push(pattern);
+        last.instructions += size;
         last.set = undefined;
       }
-    }
+    });
   }
 
   /** How many {@link compile} takes. */
@@ -85,11 +92,17 @@ export class RegexList<Owner> {
     if (value.length > MAX_VALUE_LENGTH) return undefined;
     for (let i = 0; i < this.sets.length; i++) {
       // Ascending.
-      const first = compiled(this.sets[i] as PatternSet).match(value)[0];
-      if (first !== undefined) return this.owners[i * PATTERNS_PER_SET + first];
+      const set = this.sets[i] as PatternSet;
+      const matched = compiled(set).match(value)[0];
+      if (matched !== undefined) return this.owners[set.first + matched];
     }
     return undefined;
   }
+}
+
+/** Whether a pattern of so many instructions belongs into the next set. */
+function isFull({ patterns, instructions }: PatternSet, size: number): boolean {
+  return patterns.length === PATTERNS_PER_SET || instructions + size > INSTRUCTIONS_PER_SET;
 }
 
 function compiled(one: PatternSet): RE2Set {
@@ -108,6 +121,6 @@ function compileSet(patterns: readonly string[]): RE2Set {
 /** The first of the patterns that matches the whole value. */
 export function firstMatch(patterns: readonly string[], value: string): string | undefined {
   const list = new RegexList<string>();
-  for (const pattern of patterns) list.add([pattern], pattern);
+  for (const pattern of patterns) list.add([pattern], [], pattern);
   return list.find(value);
 }

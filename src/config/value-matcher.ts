@@ -6,6 +6,8 @@ export interface ValueMatcher {
   readonly kind: 'cidr' | 'regex';
   /** Blocks in their canonical texts, or patterns, in file order. */
   readonly items: readonly string[];
+  /** How many instructions each pattern compiles to; none of blocks. */
+  readonly sizes: readonly number[];
 }
 
 /** Items are shown up to this length, in UTF-16 units. */
@@ -17,7 +19,7 @@ const ITEMS_SHOWN = 10;
  * How a node names what it matches: its first item, `10.0.0.0/8`, long ones shortened. No other node of its level has it, and items that are
  * put behind it leave the name, and the statistics under it, as they are.
  */
-export function matcherName({ items }: ValueMatcher): string {
+export function matcherName({ items }: Pick<ValueMatcher, 'items'>): string {
   const first = items[0] ?? '';
   return first.length <= MAX_SHOWN ? first : `${first.slice(0, MAX_SHOWN)}…${sha256Hex(first).slice(0, 8)}`;
 }
@@ -30,7 +32,7 @@ export function matcherLabel(key: string, matcher: ValueMatcher): string {
 
 /** All that a node matches, for those who read it: `10.0.0.0/8, 192.168.0.0/16 and 3 more`. */
 export function describeMatcher({ items }: ValueMatcher): string {
-  const shown = items.slice(0, ITEMS_SHOWN).map((item) => matcherName({ kind: 'regex', items: [item] }));
+  const shown = items.slice(0, ITEMS_SHOWN).map((item) => matcherName({ items: [item] }));
   const more = items.length - shown.length;
   return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }

@@ -2,7 +2,7 @@
  * Matching addresses and regular expressions: `node build/test/bench/micro/matchers.bench.js [part of a name …]`. The first case is what the
  * others are held against.
  */
-import { RegexList } from '../../../src/config/regex-matcher.js';
+import { patternSize, RegexList } from '../../../src/config/regex-matcher.js';
 import { entries, policyOf } from '../../support/policies.js';
 import { type Figure, type MicroCase, runCases } from './measure.js';
 
@@ -54,7 +54,10 @@ const FRESH: Readonly<Record<string, (length: number) => string>> = {
 /** Microseconds that a list of 1,000 takes for values it never saw: the mean and, as states are built now and then, the slowest. */
 function freshFigures(kind: string): readonly Figure[] {
   const list = new RegexList<number>();
-  for (let i = 0; i < VALUES; i++) list.add([PATTERNS[kind]?.(i) as string], i);
+  for (let i = 0; i < VALUES; i++) {
+    const pattern = PATTERNS[kind]?.(i) as string;
+    list.add([pattern], [patternSize(pattern) as number], i);
+  }
   return Object.entries(FRESH).flatMap(([name, textOf]) =>
     (name === 'usual' ? [0] : [64, 512, 2048, 4096]).flatMap((length) => {
       for (let i = 0; i < 20; i++) list.find(textOf(length));
