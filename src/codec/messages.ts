@@ -104,3 +104,8 @@ export class DecodeError extends Error {
 export function tooManyDescriptors(count: number, most: number): string {
   return `rate limit descriptor list holds ${count} descriptors, more than the ${most} that are allowed`;
 }
+
+/** Why a request whose descriptors ask for more limits than `most` is refused. */
+export function tooManyLimits(most: number): string {
+  return `rate limit descriptor list asks for more limits than the ${most} that are allowed`;
+}

@@ -149,9 +149,15 @@ function groupOf(words: Uint32Array, group: number): number {
   return group % 2 === 0 ? word >>> 16 : word & 0xffff;
 }
 
-/** The spelling of an address, or of a {@link networkOf | network}, that names its bucket; undefined for what is neither. */
+/**
+ * The spelling of an address, or of a {@link networkOf | network}, that names its bucket; undefined for what is neither. A network of one address
+ * is that address.
+ */
 export function canonicalAddress(text: string): string | undefined {
-  if (text.includes('/')) return networkOf(text)?.text;
+  if (text.includes('/')) {
+    const network = networkOf(text);
+    return network?.text.replace(network.family === 4 ? /\/32$/ : /\/128$/, '');
+  }
   const words = canonicalWords;
   const family = readAddress(text, words);
   return family === 0 ? undefined : addressText(family, words);

@@ -90,6 +90,10 @@ export class CompiledPolicy implements DomainPolicy {
     this.names = new BucketNames(options.domain, this.secretKeys);
   }
 
+  get matchCost(): number {
+    return this.root.memo.cost;
+  }
+
   /** Runs every step of `derive`, in order. */
   derive(given: readonly Entry[]): readonly Entry[] {
     let entries = given;

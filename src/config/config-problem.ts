@@ -37,7 +37,7 @@ export class ProblemList {
 
   error(at: Position, path: string, message: string): void {
     if (this.settled.has(placeOf(at))) return;
-    this.errors.push({ file: this.file, line: at.line, column: at.column, path, message });
+    this.errors.push(this.problem(at, path, message));
   }
 
   /** Puts everything into the order of the file, so that an editor can walk through it. */
@@ -49,7 +49,11 @@ export class ProblemList {
 
   warn(at: Position, path: string, message: string): void {
     if (this.settled.has(placeOf(at))) return;
-    this.warnings.push({ file: this.file, line: at.line, column: at.column, path, message });
+    this.warnings.push(this.problem(at, path, message));
+  }
+
+  private problem({ line, column }: Position, path: string, message: string): ConfigProblem {
+    return { file: this.file, line, column, path: visible(path), message: visible(message) };
   }
 }
 
@@ -57,6 +61,14 @@ export class ProblemList {
 export interface Position {
   readonly line: number;
   readonly column: number;
+}
+
+/** Messages repeat what the file says: on one line, and without codes that a terminal obeys. */
+function visible(text: string): string {
+  return text.replaceAll(
+    /[\p{Cc}\u2028\u2029]/gu,
+    (code) => `\\u${(code.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 function placeOf({ line, column }: Position): string {

@@ -1,10 +1,24 @@
-import { type Entry, type Phase, phaseAt, type Rule } from '../limiter/rule.js';
+import {
+  type DeniedResponse,
+  type Entry,
+  type Phase,
+  phaseAt,
+  type ResponseHeaders,
+  type Rule,
+} from '../limiter/rule.js';
 import { CompiledPolicy } from './compiled-policy.js';
 import { type DeriveStep, UNKNOWN_KEY_PREFIX } from './derive.js';
-import { describePhase, describeRule } from './describe.js';
+import {
+  describeDenied,
+  describeHeaders,
+  describePhase,
+  describeRule,
+  describeSwitch,
+  headerFamilies,
+} from './describe.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
 import { type TriedNode, triedNodes } from './explain-level.js';
-import type { PolicySet } from './policy.js';
+import type { Algorithm, DomainPolicy, PolicySet } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { redactEntries } from './redact.js';
 
@@ -28,6 +42,29 @@ export interface ExplainedLevel {
   readonly matched: string | undefined;
 }
 
+/** Where a setting in force comes from; `environment` where neither rule nor file says. */
+export type Origin = 'rule' | 'file' | 'environment';
+
+/** What answers get that a rule is described in, its own or inherited. */
+export interface ExplainedAnswer {
+  readonly responseHeaders: {
+    readonly value: ResponseHeaders | undefined;
+    /** As `response_headers` lists them; null where the environment decides. */
+    readonly families: readonly string[] | null;
+    readonly from: Origin;
+  };
+  /** Nothing, where neither rule nor file says. */
+  readonly deniedResponse: { readonly value: DeniedResponse | undefined; readonly from: Origin | 'nowhere' };
+}
+
+/** Settings of the file that no rule has. */
+export interface ExplainedFile {
+  /** Of limit overrides. */
+  readonly overrideAlgorithm: Algorithm;
+  /** null: the environment decides. */
+  readonly decisionMetadata: boolean | null;
+}
+
 /** One rule that applies, or the candidate. */
 export interface ExplainedRule {
   readonly rule: Rule;
@@ -38,6 +75,8 @@ export interface ExplainedRule {
   readonly tagLength: number;
   /** Name of the rule in the statistics, before it is made fit for them. */
   readonly statName: string;
+  /** Absent for what no answer describes: a candidate, and a rule without a limit. */
+  readonly answer: ExplainedAnswer | undefined;
 }
 
 /** How one descriptor is decided, step by step. Holds no secret: values of secret keys are redacted. */
@@ -45,6 +84,8 @@ export interface Explanation {
   readonly domain: string;
   /** The file of the domain; absent when the domain is unknown. */
   readonly file: string | undefined;
+  /** Absent when the domain is unknown. */
+  readonly settings: ExplainedFile | undefined;
   readonly given: readonly Entry[];
   readonly steps: readonly ExplainedStep[];
   /** The entries that are matched. */
@@ -80,6 +121,7 @@ export function explain(
     return {
       ...nothing,
       file: undefined,
+      settings: undefined,
       result: `The domain is unknown: no limit. Known domains: ${known}.`,
     };
   }
@@ -89,6 +131,10 @@ export function explain(
   return {
     ...nothing,
     file: policy.file,
+    settings: {
+      overrideAlgorithm: policy.overrideAlgorithm,
+      decisionMetadata: policy.decisionMetadata ?? null,
+    },
     steps,
     entries: redactEntries(entries, secretKeys),
     levels,
@@ -98,6 +144,7 @@ export function explain(
       key: match.keys[i] as string,
       tagLength: match.tagLength,
       statName: match.statNames[i] as string,
+      answer: rule.candidate || rule.rate === undefined ? undefined : explainAnswer(rule, policy),
     })),
     result: resultOf(
       match.rules.filter(({ candidate }) => !candidate),
@@ -106,6 +153,27 @@ export function explain(
       entries.length,
     ),
   };
+}
+
+function explainAnswer(rule: Rule, policy: DomainPolicy): ExplainedAnswer {
+  const headers = rule.responseHeaders ?? policy.responseHeaders;
+  const denied = rule.deniedResponse ?? policy.deniedResponse;
+  return {
+    responseHeaders: {
+      value: headers,
+      families: headers === undefined ? null : headerFamilies(headers),
+      from: originOf(rule.responseHeaders, policy.responseHeaders) ?? 'environment',
+    },
+    deniedResponse: {
+      value: denied,
+      from: originOf(rule.deniedResponse, policy.deniedResponse) ?? 'nowhere',
+    },
+  };
+}
+
+function originOf(ofRule: object | undefined, ofFile: object | undefined): 'rule' | 'file' | undefined {
+  if (ofRule !== undefined) return 'rule';
+  return ofFile === undefined ? undefined : 'file';
 }
 
 function resultOf(
@@ -205,12 +273,13 @@ export function renderExplanation(
   lines.push(`result:     ${explanation.result}`);
   for (const explained of explanation.rules) {
     const { rule, key, statName } = explained;
-    lines.push(...ruleLines(rule, wallMicros));
+    lines.push(...ruleLines(rule, wallMicros), ...answerLines(explained.answer));
     if (rule.rate !== undefined) lines.push(`bucket:     ${key}`);
     if (!rule.candidate) lines.push(`statistics: ${statName}`);
     const redisKey = redisKeyOf(explained);
     if (redisKey !== undefined) lines.push(`Redis key:  ${redisKey}`);
   }
+  if (explanation.settings !== undefined) lines.push(...fileLines(explanation.settings));
   return `${lines.join('\n')}\n`;
 }
 
@@ -219,6 +288,23 @@ function ruleLines(rule: Rule, wallMicros: number): readonly string[] {
   if (rule.candidate) return [`candidate:  ${text.slice('candidate: '.length)}`];
   const place = rule.statSuffix === '' ? '' : `${rule.path}: `;
   return [`rule:       ${place}${text}`, `phase:      ${describePhase(rule.phase, wallMicros)}`];
+}
+
+function answerLines(answer: ExplainedAnswer | undefined): readonly string[] {
+  if (answer === undefined) return [];
+  const { responseHeaders: headers, deniedResponse: denied } = answer;
+  const of = (from: string): string => (from === 'rule' || from === 'file' ? ` (of the ${from})` : '');
+  return [
+    `headers:    ${describeHeaders(headers.value)}${of(headers.from)}`,
+    `denied:     ${describeDenied(denied.value)}${of(denied.from)}`,
+  ];
+}
+
+function fileLines({ overrideAlgorithm, decisionMetadata }: ExplainedFile): readonly string[] {
+  return [
+    `overrides:  ${overrideAlgorithm}`,
+    `decision metadata: ${describeSwitch(decisionMetadata ?? undefined)}`,
+  ];
 }
 
 function renderEntries(entries: readonly Entry[]): string {

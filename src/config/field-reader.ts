@@ -1,5 +1,5 @@
 import type { Position, ProblemList } from './config-problem.js';
-import { ALL_KEYS, MISPLACED_KEYS, OWN_KEYS } from './policy-keys.js';
+import { ALL_KEYS, MISPLACED_KEYS, NEVER_EMPTY, OWN_KEYS } from './policy-keys.js';
 import {
   isNull,
   joinPath,
@@ -38,7 +38,8 @@ export class FieldReader {
 
   /**
    * Reports every key that is not in `known`; keys that may be secrets are not repeated. A key of `elsewhere` has its place in another mapping: the reference accepts
-   * and ignores it here, so it is only warned about. Of a key of `refused` its text is the error.
+   * and ignores it here, so it is only warned about. Of a key of `refused` its text is the error. Keys of {@link NEVER_EMPTY} that are empty are
+   * warned about.
    */
   expectKeys(
     known: readonly string[],
@@ -46,7 +47,15 @@ export class FieldReader {
     refused: ReadonlyMap<string, string> = new Map(),
   ): void {
     for (const field of this.map.fields.values()) {
-      if (known.includes(field.key)) continue;
+      if (known.includes(field.key)) {
+        if (NEVER_EMPTY.has(field.key) && isNull(field.value)) {
+          this.warn(
+            field.key,
+            `"${field.key}" is empty, which is as if it were not there; write a value, or remove it`,
+          );
+        }
+        continue;
+      }
       const path = field.shown ? joinPath(this.path, field.key) : `${this.path}[${field.index}]`;
       const refusal = refused.get(field.key);
       if (refusal !== undefined) {
@@ -222,7 +231,8 @@ export class FieldReader {
     const texts: Located<string>[] = [];
     this.list(key, what)?.items.forEach((item, i) => {
       const path = `${this.pathOf(key)}[${i}]`;
-      if (item.kind === 'scalar' && item.text !== '') texts.push({ value: item.text, at: item.at, path });
+      if (item.kind === 'scalar' && item.text !== '' && !isNull(item))
+        texts.push({ value: item.text, at: item.at, path });
       else this.problems.error(item.at, path, `each item of "${key}" must be a text that is not empty`);
     });
     return texts;

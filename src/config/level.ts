@@ -48,6 +48,7 @@ export class Level {
     const known = this.memo.get(this, value);
     if (known !== undefined) return known;
     const found = regexes.find(value) ?? null;
+    this.memo.cost += regexes.costOf(value);
     this.memo.set(this, value, found);
     return found;
   }

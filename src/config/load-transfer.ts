@@ -83,6 +83,7 @@ function standIn(domain: string): DomainPolicy {
     overrideAlgorithm: 'fixed_window',
     secretKeys: new Set(),
     rules: [],
+    matchCost: 0,
     match() {
       throw new Error(`the policy of ${domain} is in another thread`);
     },

@@ -123,17 +123,45 @@ export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
   ['replaces', IN_RATE_LIMIT],
 ]);
 
+const IN_FILE_OR_RATE_LIMIT = `at the top of the file or ${IN_RATE_LIMIT}`;
+
 /** Where keys of weir's own belong that were written elsewhere, which is an error. */
 export const OWN_KEYS: ReadonlyMap<string, string> = new Map([
+  ['phase', `at the top of the file, ${ON_A_DESCRIPTOR} or in an item of "rate_limits"`],
+  ['derive', 'at the top of the file'],
+  ['decision_metadata', 'at the top of the file'],
+  ['response_headers', IN_FILE_OR_RATE_LIMIT],
+  ['denied_response', IN_FILE_OR_RATE_LIMIT],
+  ['on_store_failure', IN_FILE_OR_RATE_LIMIT],
+  ['value_cidr', `${ON_A_DESCRIPTOR}, in the place of "value"`],
+  ['value_regex', `${ON_A_DESCRIPTOR}, in the place of "value"`],
+  ['token_bucket', IN_RATE_LIMIT],
   ['unit_multiplier', IN_RATE_LIMIT],
   ['calendar', IN_RATE_LIMIT],
-  ['algorithm', `at the top of the file or ${IN_RATE_LIMIT}`],
+  ['algorithm', IN_FILE_OR_RATE_LIMIT],
   ['burst', IN_RATE_LIMIT],
   ['allow_debt', IN_RATE_LIMIT],
   ['max_debt', IN_RATE_LIMIT],
   ['rate_limits', `${ON_A_DESCRIPTOR}, in the place of "rate_limit"`],
   ['candidate', `${ON_A_DESCRIPTOR}, beside "rate_limit"`],
   ['enforce_percent', `at the top of the file, ${ON_A_DESCRIPTOR} or in an item of "rate_limits"`],
+]);
+
+/**
+ * Keys of weir's own that say something wherever they stand. Where one is left empty it counts as absent, as every key does, but that is
+ * hardly meant: with it a limit may be another, or none.
+ */
+export const NEVER_EMPTY: ReadonlySet<string> = new Set([
+  'algorithm',
+  'enforce_percent',
+  'denied_response',
+  'decision_metadata',
+  'candidate',
+  'unit_multiplier',
+  'calendar',
+  'burst',
+  'allow_debt',
+  'max_debt',
 ]);
 
 /** Every key of the format. */

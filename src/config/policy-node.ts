@@ -61,7 +61,7 @@ export class PolicyNode {
   /** Nodes below, by entry key. */
   readonly levels = new Map<string, Level>();
   /** One for the whole tree. */
-  private readonly memo: MatchMemo<PolicyNode | null>;
+  readonly memo: MatchMemo<PolicyNode | null>;
   /** Part of the bucket key that is the same for every value: all of it unless the value enters itself. */
   private readonly fixedPart: string;
   private readonly valueEnters: boolean;

@@ -52,6 +52,8 @@ export interface DomainPolicy {
   readonly secretKeys: ReadonlySet<string>;
   /** Every rule of the tree, in file order. */
   readonly rules: readonly Rule[];
+  /** Grows with what regular expressions cost {@link match}, in characters times patterns: 0.1 to 5 ns each. */
+  readonly matchCost: number;
   /** Runs `derive`, then walks the tree. Never fails; called once per descriptor of a request. */
   match(entries: readonly Entry[]): Match;
 }

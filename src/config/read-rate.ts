@@ -78,7 +78,9 @@ function readUnits(reader: FieldReader, defaults: RateDefaults): Rate | undefine
   // What the file, or the environment, says of all rules does not hold for a calendar.
   const algorithm = stated ?? (hasCalendar ? 'fixed_window' : defaults.algorithm);
   const badAlgorithm = stated === undefined && reader.field('algorithm') !== undefined;
-  if (reader.field('burst') !== undefined && !badAlgorithm) checkBurst(reader, algorithm, requests);
+  if (reader.field('burst') !== undefined && !badAlgorithm) {
+    checkBurst(reader, algorithm, requests, hasCalendar);
+  }
   const limit = requests ?? 0;
   const isBucket = algorithm === 'token_bucket' && limit > 0;
   // How deep a window's debt may be is not known where its number is bad.
@@ -111,8 +113,18 @@ function readUnits(reader: FieldReader, defaults: RateDefaults): Rate | undefine
   return checkedBucket(fields, { reader, at: reader, remedy });
 }
 
-function checkBurst(reader: FieldReader, algorithm: Algorithm, requests: number | undefined): void {
-  if (algorithm !== 'token_bucket') {
+function checkBurst(
+  reader: FieldReader,
+  algorithm: Algorithm,
+  requests: number | undefined,
+  hasCalendar: boolean,
+): void {
+  if (algorithm !== 'token_bucket' && hasCalendar) {
+    reader.error(
+      'burst',
+      '"burst" is the capacity of a token bucket, which has no calendar; remove "burst" or "calendar"',
+    );
+  } else if (algorithm !== 'token_bucket') {
     reader.error(
       'burst',
       '"burst" is the capacity of a token bucket, and the rule is a window; write algorithm: token_bucket beside it, or remove it',

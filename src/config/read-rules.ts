@@ -106,6 +106,10 @@ function readLimits(
     }
     return readList(reader, base, defaults, replaced);
   }
+  if (reader.has('rate_limits')) {
+    // Without a word the node would exempt its values from every limit.
+    reader.error('rate_limits', `"rate_limits" is empty; write 1 to ${MAX_LIMITS} limits, or remove it`);
+  }
   if (reader.field('rate_limit')?.value.kind === 'list') {
     reader.error(
       'rate_limit',

@@ -52,12 +52,15 @@ function passedMetadata(
   statuses: readonly DescriptorStatus[],
 ): JsonObject | undefined {
   let all: JsonObject | undefined;
+  // Thousands of descriptors may meet one rule, and the second time it says nothing new.
+  const known = new Set<JsonObject>();
   for (let i = 0; i < decisions.length; i++) {
     const { takes } = decisions[i] as Decision;
     if (statuses[i]?.code === CODE.OVER_LIMIT) continue;
     // The limits of a list have the metadata of their node.
     const metadata = takes[0]?.rule?.metadata;
-    if (metadata === undefined) continue;
+    if (metadata === undefined || known.has(metadata)) continue;
+    known.add(metadata);
     all = all === undefined ? metadata : merged(all, metadata);
   }
   return all === undefined || Object.keys(all).length === 0 ? undefined : all;

@@ -1,4 +1,10 @@
-import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
+import { setImmediate } from 'node:timers/promises';
+import {
+  type Descriptor,
+  type RateLimitOverride,
+  type RateLimitRequest,
+  tooManyLimits,
+} from '../codec/messages.js';
 import { entriesKey, overrideKey } from '../config/bucket-key.js';
 import type { Algorithm, DomainPolicy, Match } from '../config/policy.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
@@ -52,8 +58,12 @@ export class Decision {
 }
 
 /** A request that cannot be decided because it is wrong; `message` is safe for the caller. */
-export interface BadRequest {
+export class BadRequest {
   readonly message: string;
+
+  constructor(message: string) {
+    this.message = message;
+  }
 }
 
 /** envoy.type.v3.RateLimitUnit; RateLimitResponse's WEEK (7) is taken too, since callers mix the two up. */
@@ -78,15 +88,14 @@ export function findBadDescriptor(descriptors: readonly Descriptor[]): BadReques
     const descriptor = descriptors[index] as Descriptor;
     for (let at = 0; at < descriptor.entries.length; at++) {
       if (descriptor.entries[at]?.key === '') {
-        return { message: `descriptors[${index}].entries[${at}].key must not be empty` };
+        return new BadRequest(`descriptors[${index}].entries[${at}].key must not be empty`);
       }
     }
     if (descriptor.limit !== undefined && OVERRIDE_UNITS[descriptor.limit.unit] === undefined) {
-      return {
-        message:
-          `descriptors[${index}].limit.unit must be one of SECOND (1), MINUTE (2), HOUR (3), DAY (4), MONTH (5), ` +
+      return new BadRequest(
+        `descriptors[${index}].limit.unit must be one of SECOND (1), MINUTE (2), HOUR (3), DAY (4), MONTH (5), ` +
           `YEAR (6), WEEK (7), not ${descriptor.limit.unit}`,
-      };
+      );
     }
   }
   return undefined;
@@ -118,6 +127,8 @@ class Asked {
   readonly request: RateLimitRequest;
   readonly wallMicros: number;
   readonly options: AnswerOptions;
+  /** That its descriptors have met so far, candidates apart. */
+  limits = 0;
   private readonly random: () => number;
   private drawn = -1;
 
@@ -267,7 +278,7 @@ export function isPassingQuota({ takes, unlimited }: Decision, quotaMode: boolea
  */
 function drawForQuotas(decisions: readonly Decision[], asked: Asked): void {
   const quotas = decisions.flatMap(({ takes }) => takes.filter(({ weight }) => weight === 'quota'));
-  const percent = Math.max(...quotas.map(({ rule }) => rule?.enforcePercent ?? 100));
+  const percent = quotas.reduce((most, { rule }) => Math.max(most, rule?.enforcePercent ?? 100), 0);
   if (quotas.length === 0 || percent === 100 || asked.percent() < percent) return;
   for (const take of quotas) {
     take.weight = 'observe';
@@ -283,25 +294,31 @@ function applyPassingQuotas(decisions: readonly Decision[], quotaMode: boolean):
   }
 }
 
-/**
- * Matches every descriptor of a checked request against one snapshot of the domain's policy. One element per descriptor, in
- * order. `random` gives numbers from 0 to just below 1.
- */
-export function plan(
-  policy: DomainPolicy,
-  request: RateLimitRequest,
-  wallMicros: number,
-  options: AnswerOptions,
-  random: () => number,
-): readonly Decision[] {
+/** So much of {@link DomainPolicy.matchCost} a request may cause at a stretch: a millisecond at most, with usual patterns. */
+const COST_AT_A_STRETCH = 100_000;
+
+/** Plans descriptors behind those that `decisions` has: all, but where they cost too much at once. */
+function planSome(asked: Asked, decisions: Decision[], maxLimits: number): BadRequest | undefined {
+  const { policy, request } = asked;
   const { descriptors } = request;
-  const decisions = new Array<Decision>(descriptors.length);
-  const asked = new Asked(policy, request, wallMicros, options, random);
+  const costBefore = policy.matchCost;
+  while (decisions.length < descriptors.length) {
+    const decision = planOne(asked, descriptors[decisions.length] as Descriptor);
+    asked.limits += decision.takes.length;
+    if (asked.limits > maxLimits) return new BadRequest(tooManyLimits(maxLimits));
+    decisions.push(decision);
+    if (policy.matchCost - costBefore > COST_AT_A_STRETCH) return undefined;
+  }
+  return undefined;
+}
+
+/** What the decisions of a request mean for each other. */
+function settle(asked: Asked, decisions: readonly Decision[]): readonly Decision[] {
   let replaces = false;
   let quotas = false;
   let drawn = false;
-  for (let i = 0; i < descriptors.length; i++) {
-    const decision = planOne(asked, descriptors[i] as Descriptor);
+  for (let i = 0; i < decisions.length; i++) {
+    const decision = decisions[i] as Decision;
     const rules = replacingRules(decision);
     for (let at = 0; at < rules.length; at++) if ((rules[at] as Rule).replaces.length > 0) replaces = true;
     for (let at = 0; at < decision.takes.length; at++) {
@@ -310,14 +327,49 @@ export function plan(
       quotas = true;
       if (rule !== undefined && rule.enforcePercent < 100) drawn = true;
     }
-    decisions[i] = decision;
   }
   if (replaces) applyReplaces(decisions);
   if (quotas) {
     if (drawn) drawForQuotas(decisions, asked);
-    applyPassingQuotas(decisions, options.quotaMode);
+    applyPassingQuotas(decisions, asked.options.quotaMode);
   }
   return decisions;
+}
+
+async function planRest(
+  asked: Asked,
+  decisions: Decision[],
+  maxLimits: number,
+): Promise<readonly Decision[] | BadRequest> {
+  const count = asked.request.descriptors.length;
+  while (decisions.length < count) {
+    await setImmediate();
+    const bad = planSome(asked, decisions, maxLimits);
+    if (bad !== undefined) return bad;
+  }
+  return settle(asked, decisions);
+}
+
+/**
+ * Matches every descriptor of a checked request against one snapshot of the domain's policy. One element per descriptor, in
+ * order. `random` gives numbers from 0 to just below 1. A request that meets more than `maxLimits` limits is refused: so many the store decides
+ * in one step. A candidate never changes an answer, so it does not count; there is one for a descriptor at most. Regular expressions can take
+ * long over many values made for it: between them such a request lets others go first, and the plan comes later.
+ */
+export function plan(
+  policy: DomainPolicy,
+  request: RateLimitRequest,
+  wallMicros: number,
+  options: AnswerOptions,
+  random: () => number,
+  maxLimits: number,
+): readonly Decision[] | BadRequest | Promise<readonly Decision[] | BadRequest> {
+  const asked = new Asked(policy, request, wallMicros, options, random);
+  const decisions: Decision[] = [];
+  const bad = planSome(asked, decisions, maxLimits);
+  if (bad !== undefined) return bad;
+  const isWhole = decisions.length === request.descriptors.length;
+  return isWhole ? settle(asked, decisions) : planRest(asked, decisions, maxLimits);
 }
 
 /** What the store is asked, in the order of the descriptors, candidates after the limits beside them. */

@@ -16,7 +16,7 @@ import { type AnswerOptions, PLAIN_ANSWERS } from './answer-options.js';
 import type { DecisionObserver } from './decision-observer.js';
 import { denialOf, tightestOf } from './denial.js';
 import { overrideStat } from './override-stat.js';
-import { type Decision, findBadDescriptor, type PlannedTake, plan, takesOf } from './plan.js';
+import { BadRequest, type Decision, findBadDescriptor, type PlannedTake, plan, takesOf } from './plan.js';
 import { decideWithoutStore } from './store-failure.js';
 
 /** Why a request got no decision. Texts are safe for the caller; where the reference has one, it is that one. */
@@ -47,7 +47,7 @@ export interface ShouldRateLimitOptions {
   readonly observer: DecisionObserver;
   /** Longest a store may take (REDIS_TIMEOUT), in microseconds. */
   readonly storeTimeoutMicros: number;
-  /** More descriptors than this in one request are refused: one request is one atomic step of the store, and one answer. */
+  /** More descriptors, or limits that they meet, in one request are refused: one request is one atomic step of the store, and one answer. */
   readonly maxDescriptors: number;
   /** What holds for every answer; {@link PLAIN_ANSWERS} when absent. */
   readonly answers?: AnswerOptions;
@@ -119,7 +119,7 @@ export class ShouldRateLimit {
     startMicros: number,
     deadlineMicros: number,
   ): RateLimitResponse | Refusal | Promise<RateLimitResponse | Refusal> {
-    const { policies, observer, maxDescriptors, store, clock } = this.#options;
+    const { policies, observer, maxDescriptors, clock } = this.#options;
     if (request.domain === '') return this.#refuse(NO_DOMAIN);
     const count = request.descriptors.length;
     if (count === 0) return this.#refuse(NO_DESCRIPTORS);
@@ -139,17 +139,35 @@ export class ShouldRateLimit {
     if (bad !== undefined) return this.#refuse(new Refusal('bad_request', bad.message));
 
     const wallMicros = clock.wallMicros();
-    const decisions = plan(policy, request, wallMicros, this.#answers, this.#random);
-    const takes = takesOf(decisions);
+    const planned = plan(policy, request, wallMicros, this.#answers, this.#random, maxDescriptors);
+    if (planned instanceof Promise) {
+      return planned.then((late) =>
+        this.#take(request, policy, late, startMicros, wallMicros, deadlineMicros),
+      );
+    }
+    return this.#take(request, policy, planned, startMicros, wallMicros, deadlineMicros);
+  }
+
+  #take(
+    request: RateLimitRequest,
+    policy: DomainPolicy,
+    planned: readonly Decision[] | BadRequest,
+    startMicros: number,
+    wallMicros: number,
+    deadlineMicros: number,
+  ): RateLimitResponse | Refusal | Promise<RateLimitResponse | Refusal> {
+    const { store, clock } = this.#options;
+    if (planned instanceof BadRequest) return this.#refuse(new Refusal('bad_request', planned.message));
+    const takes = takesOf(planned);
     if (takes.length === 0)
-      return this.#finish(request, policy, decisions, takes, NO_OUTCOMES, startMicros, wallMicros);
+      return this.#finish(request, policy, planned, takes, NO_OUTCOMES, startMicros, wallMicros);
     const result = store.take(takes, this.#storeDeadline(startMicros, deadlineMicros));
     if (result instanceof Promise) {
       return result.then((late) =>
-        this.#finish(request, policy, decisions, takes, late, startMicros, clock.wallMicros()),
+        this.#finish(request, policy, planned, takes, late, startMicros, clock.wallMicros()),
       );
     }
-    return this.#finish(request, policy, decisions, takes, result, startMicros, wallMicros);
+    return this.#finish(request, policy, planned, takes, result, startMicros, wallMicros);
   }
 
   #refuse(refusal: Refusal): Refusal {

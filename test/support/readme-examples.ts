@@ -26,18 +26,13 @@ export interface ReadmeExample {
 export interface ReadmeSection {
   readonly chapter: string;
   readonly title: string;
-  /** Whether something but blank lines stands in it. */
-  readonly written: boolean;
   readonly examples: readonly ReadmeExample[];
 }
 
 interface OpenExample extends ReadmeExample {
   readonly commands: ReadmeCommand[];
 }
-interface OpenSection {
-  readonly chapter: string;
-  readonly title: string;
-  written: boolean;
+interface OpenSection extends ReadmeSection {
   readonly examples: OpenExample[];
 }
 
@@ -46,7 +41,7 @@ const EXAMPLE = /^# readme: ([\w-]+)$/;
 /** Finds sections and examples. Throws a sentence where a name stands twice or a block is not closed. */
 export function readmeSections(text: string): ReadmeSection[] {
   const lines = text.split('\n');
-  const sections: OpenSection[] = [{ chapter: '', title: '', written: false, examples: [] }];
+  const sections: OpenSection[] = [{ chapter: '', title: '', examples: [] }];
   const names = new Set<string>();
   let chapter = '';
   for (let at = 0; at < lines.length; at++) {
@@ -56,10 +51,9 @@ export function readmeSections(text: string): ReadmeSection[] {
     if (heading !== null) {
       const [, marks, title = ''] = heading;
       if (marks === '##') chapter = title;
-      sections.push({ chapter, title, written: false, examples: [] });
+      sections.push({ chapter, title, examples: [] });
       continue;
     }
-    if (line.trim() !== '') section.written = true;
     const fence = /^```(\w*)/.exec(line);
     if (fence === null) continue;
     const end = lines.indexOf('```', at + 1);

@@ -75,6 +75,6 @@ export const ANSWER_SETTINGS = {
     type: 'count',
     default: '10000',
     max: 50_000,
-    help: 'Most descriptors in one request; more get INVALID_ARGUMENT.',
+    help: 'Most descriptors in one request, and most limits that they meet, candidates apart; more get INVALID_ARGUMENT.',
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

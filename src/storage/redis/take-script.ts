@@ -23,8 +23,16 @@ const PARTS = ['src/storage/redis/take.lua', 'src/storage/redis/take-groups.lua'
 
 /** Loads the script; the header of its first part documents keys, arguments and reply. Throws when the build is incomplete. */
 export function loadTakeScript(): Script {
-  const text = PARTS.map(readAsset).join('');
+  const text = withoutComments(PARTS.map(readAsset).join(''));
   return { text, sha1: createHash('sha1').update(text).digest('hex') };
+}
+
+/**
+ * Whole lines of comments and indents are for readers. Without them the script stays below the 16,384 bytes that Redis takes from a client before it
+ * knows who that is, and so can say what it misses: a longer command breaks the connection.
+ */
+function withoutComments(lua: string): string {
+  return lua.replaceAll(/^[ \t]*(?:--.*)?\n|^[ \t]+/gm, '');
 }
 
 /** Largest number that {@link encodeNumber} can write. */

@@ -47,4 +47,9 @@ test('a network has one spelling', () => {
   expect(canonicalAddress('2001:DB8:0:0::/48')).toBe('2001:db8::/48');
   expect(canonicalAddress('192.0.2.0/24')).toBe('192.0.2.0/24');
   expect(canonicalAddress('192.0.2.1/24')).toBeUndefined();
+  // All spellings of one address share a bucket.
+  expect(canonicalAddress('192.0.2.7/32')).toBe('192.0.2.7');
+  expect(canonicalAddress('::ffff:192.0.2.7/128')).toBe('192.0.2.7');
+  expect(canonicalAddress('2001:DB8::1/128')).toBe('2001:db8::1');
+  expect(canonicalAddress('2001:db8::/32')).toBe('2001:db8::/32');
 });

@@ -62,11 +62,55 @@ level 2:    group=user-chats
 result:     The rule at tenant/group=user-chats applies.
 rule:       "chats"; token bucket: 100 tokens, 10 every 1s; phase grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z); on store failure local
 phase:      grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z)
+headers:    x-ratelimit (of the file)
+denied:     without a body
 bucket:     8:open-api6:tenant4:acme5:group10:user-chats
 statistics: open-api.tenant.group_user-chats
+overrides:  fixed_window
+decision metadata: as the environment says
 `);
   expect(explanation.rules[0]?.phase).toBe('grace_period');
   expect(JSON.stringify(explanation)).not.toContain(SECRET);
+});
+
+test('what rules have from the file, and what they say themselves', () => {
+  const inherited = policyOf(`
+domain: d
+algorithm: token_bucket
+response_headers: [ratelimit, retry-after]
+denied_response: problem+json
+decision_metadata: true
+descriptors:
+  - key: a
+    rate_limits:
+      - { unit: day, requests_per_unit: 1 }
+      - { unit: hour, requests_per_unit: 1, response_headers: [], denied_response: { body: no } }
+    candidate: { unit: hour, requests_per_unit: 1 }
+  - { key: b, rate_limit: { unlimited: true } }
+`);
+  const set: PolicySet = { domains: new Map([['d', inherited]]), version: '0123456789ab' };
+  const explanation = explain(set, 'd', entries('a=1'), NOW);
+  expect(explanation.settings).toEqual({ overrideAlgorithm: 'token_bucket', decisionMetadata: true });
+  expect(explanation.rules.flatMap(({ answer }) => answer ?? [])).toMatchObject([
+    {
+      responseHeaders: { families: ['retry-after', 'ratelimit'], from: 'file' },
+      deniedResponse: { value: { preset: 'problem+json' }, from: 'file' },
+    },
+    {
+      responseHeaders: { families: [], from: 'rule' },
+      deniedResponse: { value: { body: 'no' }, from: 'rule' },
+    },
+  ]);
+  const lines = renderExplanation(explanation, NOW).split('\n');
+  expect(lines.filter((line) => /^(headers|denied|overrides|decision)/.test(line))).toEqual([
+    'headers:    retry-after, ratelimit (of the file)',
+    'denied:     with problem+json (of the file)',
+    'headers:    none (of the rule)',
+    'denied:     with 2 bytes of text/plain (of the rule)',
+    'overrides:  token_bucket',
+    'decision metadata: on',
+  ]);
+  expect(explain(set, 'd', entries('b=1'), NOW).rules[0]?.answer).toBeUndefined();
 });
 
 test('an unknown key, and patterns that were tried', () => {

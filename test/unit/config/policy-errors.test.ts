@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../src/config/config-problem.js';
-import { NODE_KEYS, ROOT_KEYS } from '../../../src/config/policy-keys.js';
+import { NEVER_EMPTY, NODE_KEYS, ROOT_KEYS } from '../../../src/config/policy-keys.js';
 import { MAX_ALIAS_VALUES, MAX_FILE_BYTES } from '../../../src/config/yaml-document.js';
 import { parse } from '../../support/policies.js';
 
@@ -227,7 +227,31 @@ describe('descriptors', () => {
     ],
     [
       'key: a, token_bucket: {}',
-      `3:13: descriptors[0].token_bucket: unknown key "token_bucket"; the keys known here are ${NODE_KEYS.join(', ')}`,
+      '3:13: descriptors[0].token_bucket: unknown key "token_bucket"; it belongs in "rate_limit"',
+    ],
+    [
+      'key: a, limit: {}',
+      `3:13: descriptors[0].limit: unknown key "limit"; the keys known here are ${NODE_KEYS.join(', ')}`,
+    ],
+    [
+      'key: a, decision_metadata: true',
+      '3:13: descriptors[0].decision_metadata: unknown key "decision_metadata"; it belongs at the top of the file',
+    ],
+    [
+      'key: a, on_store_failure: deny',
+      '3:13: descriptors[0].on_store_failure: unknown key "on_store_failure"; it belongs at the top of the file or in "rate_limit"',
+    ],
+    [
+      'key: a, rate_limits: ',
+      '3:27: descriptors[0].rate_limits: "rate_limits" is empty; write 1 to 16 limits, or remove it',
+    ],
+    [
+      'key: a, value_regex: [~]',
+      '3:27: descriptors[0].value_regex[0]: each item of "value_regex" must be a text that is not empty',
+    ],
+    [
+      'key: a, value_cidr: "1\\n\\e[2J"',
+      '3:25: descriptors[0].value_cidr: "1\\u000a\\u001b[2J" is no block of IP addresses; write one such as 10.0.0.0/8 or 2001:db8::/32',
     ],
   ])('%s', (fields, error) => {
     expect(errorsOf(node(fields))).toEqual([`policy.yaml:${error}`]);
@@ -424,6 +448,24 @@ describe('token_bucket', () => {
 });
 
 describe('warnings', () => {
+  test("keys of weir's own that are left empty, wherever they stand", () => {
+    const places = [...NEVER_EMPTY].map((key) => {
+      const text = ROOT_KEYS.includes(key)
+        ? `domain: d\n${key}:\n`
+        : NODE_KEYS.includes(key)
+          ? `domain: d\ndescriptors: [{ key: a, ${key}: }]\n`
+          : limit(`{ unit: day, requests_per_unit: 1, ${key}: }`);
+      return [key, warningsOf(text), errorsOf(text)];
+    });
+    expect(places).toEqual(
+      [...NEVER_EMPTY].map((key) => [
+        key,
+        [expect.stringContaining(`"${key}" is empty, which is as if it were not there; write a value`)],
+        [],
+      ]),
+    );
+  });
+
   test('of a key that stands twice the last counts', () => {
     const text = 'domain: d\ndescriptors:\n- key: a\n  key: b\ndomain: e\n';
     expect(errorsOf(text)).toEqual([]);

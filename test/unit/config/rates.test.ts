@@ -220,7 +220,7 @@ describe('algorithm of the file', () => {
   test('leaves a calendar a window, which has no burst', () => {
     expect(shown('unit: day, requests_per_unit: 5, calendar: UTC', head)).toBe('window: 5 per day of UTC');
     expect(errorsOf('unit: day, requests_per_unit: 5, calendar: UTC, burst: 9', head)).toEqual([
-      'burst: "burst" is the capacity of a token bucket, and the rule is a window; write algorithm: token_bucket beside it, or remove it',
+      'burst: "burst" is the capacity of a token bucket, which has no calendar; remove "burst" or "calendar"',
     ]);
   });
 

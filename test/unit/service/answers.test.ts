@@ -243,6 +243,32 @@ describe('refusals', () => {
     });
   });
 
+  test('more limits than descriptors are allowed, in whatever descriptors they are met', () => {
+    const decider = new Decider(
+      `domain: d
+descriptors:
+  - key: list
+    rate_limits:
+      - { unit: hour, requests_per_unit: 5 }
+      - { unit: day, requests_per_unit: 50 }
+    candidate: { unit: hour, requests_per_unit: 1 }
+  - { key: free, rate_limit: { unlimited: true } }
+`,
+      { maxDescriptors: 4 },
+    );
+    const [list, free] = [descriptor(['list=a']), descriptor(['free=a'])];
+    expect(decider.answer([list, list, free, free]).statuses).toHaveLength(4);
+    expect(decider.ask([list, free, list, list])).toEqual(
+      new Refusal(
+        'bad_request',
+        'rate limit descriptor list asks for more limits than the 4 that are allowed',
+      ),
+    );
+    // A refusal takes nothing.
+    expect(decider.answer([list]).statuses[0]).toMatchObject({ limitRemaining: 2 });
+    expect(decider.observer.told).toContain('failed for service');
+  });
+
   test('no configuration comes after what is wrong with the request, before the domain', () => {
     const decider = new Decider(POLICY, { loaded: false });
     expect(decider.ask([bucket])).toEqual(new Refusal('unavailable', 'no rate limit configuration loaded'));

@@ -39,13 +39,13 @@ $ weir diff old.yaml new.yaml
 const sections = readmeSections(README);
 
 describe('finds', () => {
-  test('sections, and whether anything stands in them', () => {
-    expect(sections.map(({ chapter, title, written }) => [chapter, title, written])).toEqual([
-      ['', '', true],
-      ['Beyond', 'Beyond', false],
-      ['Beyond', 'One', true],
-      ['Beyond', 'Two', false],
-      ['Beyond', 'Three', true],
+  test('sections, and how many examples stand in them', () => {
+    expect(sections.map(({ chapter, title, examples }) => [chapter, title, examples.length])).toEqual([
+      ['', '', 0],
+      ['Beyond', 'Beyond', 0],
+      ['Beyond', 'One', 1],
+      ['Beyond', 'Two', 0],
+      ['Beyond', 'Three', 2],
     ]);
   });
 

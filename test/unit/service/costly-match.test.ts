@@ -1,0 +1,60 @@
+/* A request whose values make regular expressions work long, beside others. */
+import { describe, expect, test } from '@jest/globals';
+import { CODE } from '../../../src/codec/messages.js';
+import { Refusal } from '../../../src/service/should-rate-limit.js';
+import { Decider, descriptor } from '../../support/decider.js';
+
+const PATTERNS = Array.from({ length: 100 }, (_, i) => `        - '.*/res${i}/[a-z]+'`).join('\n');
+const POLICY = `domain: d
+descriptors:
+  - key: path
+    value_regex:
+${PATTERNS}
+    share_threshold: true
+    rate_limit: { name: matched, unit: hour, requests_per_unit: 100 }
+  - key: path
+    rate_limit: { name: others, unit: hour, requests_per_unit: 100 }
+`;
+/** 20,000 characters times patterns each. */
+const path = (i: number, end: string) => descriptor([`path=${`/${i}`.padEnd(200 - end.length, '-')}${end}`]);
+const paths = (count: number) =>
+  Array.from({ length: count }, (_, i) => path(i, i % 2 === 0 ? '/res7/x' : '/res7/X'));
+
+function decide(decider: Decider, count: number) {
+  return decider.service.decide({ domain: 'd', descriptors: paths(count), hitsAddend: 0 }, 0, Infinity);
+}
+
+describe('many values that regular expressions have not seen', () => {
+  test('others are answered in between, and the answer is the same', async () => {
+    const decider = new Decider(POLICY);
+    const late = decide(decider, 30);
+    expect(late).toBeInstanceOf(Promise);
+    expect(decider.answer([path(99, '/res7/x')]).statuses[0]).toMatchObject({ limitRemaining: 99 });
+    const response = await late;
+    if (response instanceof Refusal) throw new Error(response.message);
+    expect(response.overallCode).toBe(CODE.OK);
+    expect(response.statuses.map((status) => status.currentLimit?.name)).toEqual(
+      Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? 'matched' : 'others')),
+    );
+    expect(response.statuses[28]).toMatchObject({ limitRemaining: 84 });
+  });
+
+  test('values seen before are answered at once, and so is one that costs as much as can be', () => {
+    const decider = new Decider(POLICY);
+    expect(decide(decider, 5)).not.toBeInstanceOf(Promise);
+    expect(decide(decider, 5)).not.toBeInstanceOf(Promise);
+    const long = descriptor([`path=${'/res7'.repeat(800)}`]);
+    expect(decider.answer([long]).statuses[0]).toMatchObject({ limitRemaining: 99 });
+  });
+
+  test('what is refused then is refused late', async () => {
+    const decider = new Decider(POLICY, { maxDescriptors: 30 });
+    const list = POLICY.replace(
+      'rate_limit: { name: others',
+      'rate_limits: [{ unit: day, requests_per_unit: 9 }, { name: others',
+    );
+    const lists = new Decider(list.replace(/others(.*)\n$/, 'others$1 ]\n'), { maxDescriptors: 30 });
+    expect(await decide(decider, 30)).not.toBeInstanceOf(Refusal);
+    expect(await decide(lists, 30)).toMatchObject({ kind: 'bad_request' });
+  });
+});
