@@ -14,6 +14,10 @@ const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [
   ['m', windowRate('minute', 4)],
   ['b', tokenBucketRate(3, 1, 1_000_000)],
   ['c', tokenBucketRate(5, 3, 1_000_000)],
+  ['l', windowRate('second', 3, { allOrNothing: true })],
+  ['o', windowRate('second', 3, { maxDebt: 2 })],
+  ['f', windowRate('second', 4, { multiplier: 2 })],
+  ['d', tokenBucketRate(3, 1, 1_000_000, 2)],
 ];
 
 /** Buckets of candidates, which no other item names. */
@@ -79,7 +83,7 @@ test.each([true, false])(
         }
         // Nothing is left behind of how requests are denied.
         expect(perSecond.size).toBeLessThanOrEqual(3);
-        expect(main.size).toBeLessThanOrEqual(5);
+        expect(main.size).toBeLessThanOrEqual(9);
         for (const [key, rate] of [...BUCKETS, ...CANDIDATES]) {
           const look = [takeItem(key, rate, { hits: 0 })];
           expect(await split.take(look, Infinity)).toEqual(one.take(look));
