@@ -5,7 +5,7 @@ export const MAX_VALUE_LENGTH = 4096;
 /** Longest pattern, in UTF-16 units. */
 export const MAX_PATTERN_LENGTH = 1024;
 /** Most instructions that a pattern compiles to: counted repetitions are copies, and every value may visit each of them at each character. */
-export const MAX_INSTRUCTIONS = 1000;
+export const MAX_INSTRUCTIONS = 500;
 
 /**
  * So many patterns are matched at once, by one automaton. More at once make a usual value cheaper, but the states of a larger automaton are

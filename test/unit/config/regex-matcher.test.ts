@@ -74,11 +74,11 @@ describe('a pattern', () => {
   });
 
   test('looks the same to the engine in a set and alone where it is as large as it may be', () => {
-    const pattern = '[a-z]{1,400}x';
+    const pattern = '[a-z]{1,200}x';
     expect(patternError(pattern)).toBeUndefined();
     const list = new RegexList<true>();
     list.add([pattern], true);
-    for (const value of ['abcx', 'x', 'ax', `${'a'.repeat(400)}x`, `${'a'.repeat(401)}x`]) {
+    for (const value of ['abcx', 'x', 'ax', `${'a'.repeat(200)}x`, `${'a'.repeat(201)}x`]) {
       expect(list.find(value) === true).toBe(RE2JS.compile(pattern).testExact(value));
     }
   });
