@@ -168,6 +168,7 @@ function readList(
     located.push(...fields.replaces);
     rules.push({
       ...limitOf(fields, base),
+      rate: fields.rate?.kind === 'window' ? { ...fields.rate, allOrNothing: true } : fields.rate,
       path: `${base.path}[${label}]`,
       phase,
       shadowMode,

@@ -61,7 +61,7 @@ export class SharedParts {
   private rate(rate: Rate): Rate {
     const name =
       rate.kind === 'window'
-        ? `${rate.unit} ${rate.multiplier} ${rate.requestsPerUnit} ${rate.maxDebt} ${rate.calendar?.timeZone}`
+        ? `${rate.unit} ${rate.multiplier} ${rate.requestsPerUnit} ${rate.maxDebt} ${rate.allOrNothing} ${rate.calendar?.timeZone}`
         : `${rate.maxTokens} ${rate.tokensPerFill} ${rate.fillIntervalMicros} ${rate.maxDebt}`;
     const known = this.rates.get(name);
     if (known !== undefined) return known;
@@ -74,8 +74,13 @@ export class SharedParts {
 function rateOf(rate: Rate): Rate {
   if (rate.kind === 'window') {
     const unit = WINDOW_UNITS.find((known) => known === rate.unit) ?? rate.unit;
-    const { multiplier, requestsPerUnit, maxDebt, calendar } = rate;
-    return windowRate(unit, requestsPerUnit, { multiplier, maxDebt, timeZone: calendar?.timeZone });
+    const { multiplier, requestsPerUnit, maxDebt, allOrNothing, calendar } = rate;
+    return windowRate(unit, requestsPerUnit, {
+      multiplier,
+      maxDebt,
+      allOrNothing,
+      timeZone: calendar?.timeZone,
+    });
   }
   return tokenBucketRate(rate.maxTokens, rate.tokensPerFill, rate.fillIntervalMicros, rate.maxDebt);
 }

@@ -5,6 +5,7 @@ import {
   chargedHits,
   costCarry,
   costWhole,
+  countsDenied,
   forgivenTokens,
   isCharge,
   type Rate,
@@ -106,8 +107,8 @@ function deny(
     steps.forgiven[i] = 0;
     const limited = steps.limited[i] as boolean;
     if (item.rate.kind === 'window') {
-      // Hits 0 is a look; refunds of a denied request change nothing, and no debt grows by it.
-      const counts = countDeniedHits && !item.refund && item.rate.maxDebt === 0;
+      // Hits 0 is a look; refunds of a denied request change nothing.
+      const counts = !item.refund && countsDenied(item.rate, countDeniedHits);
       const hits = counts ? item.hits : 0;
       countHits(bucket, item.rate, hits, false, windowMicros, countDeniedHits);
       report(steps, i, limited, bucket);
@@ -165,8 +166,9 @@ function takeTokens(
   const q = rate.q;
   if (refund) {
     if (hits === 0 || (bucket.whole === nowMicros && bucket.part === 0)) return false;
-    let whole = bucket.whole - askedWhole(rate, hits);
-    let part = bucket.part - askedCarry(rate, hits);
+    const returned = chargedHits(rate, hits);
+    let whole = bucket.whole - costWhole(rate, returned);
+    let part = bucket.part - costCarry(rate, returned);
     if (part < 0) {
       part += q;
       whole -= 1;
@@ -276,12 +278,11 @@ function countHits(
     if (bucket.part !== before) bucket.dirty = true;
     return false;
   }
-  // A debt must not grow by what was denied; and there a peek asks for one hit more, as at a token bucket.
-  const owing = rate.maxDebt > 0;
-  const asked = owing && hits === 0 ? 1 : hits;
+  // With debt a peek asks for one hit more, as at a token bucket.
+  const asked = rate.maxDebt > 0 && hits === 0 ? 1 : hits;
   // The sum of two safe integers may round, but never to below a limit of 32 bits.
   const limited = before + asked > rate.requestsPerUnit;
-  if (hits > 0 && (!limited || (countDeniedHits && !owing))) {
+  if (hits > 0 && (!limited || countsDenied(rate, countDeniedHits))) {
     bucket.part = Math.min(before + hits, MAX_COUNT);
     bucket.dirty = true;
   }

@@ -61,6 +61,8 @@ export interface WindowRate {
   /** Of a calendar's windows, which differ, the nominal length. */
   readonly lengthMicros: number;
   readonly calendar: CalendarWindows | undefined;
+  /** Counts no hits of a denied request, whatever other windows do: a limit of a list, which is decided all or nothing. */
+  readonly allOrNothing: boolean;
   /** Hits that charges may count past a used up window, to be paid by the next one: 0 to `requestsPerUnit`. */
   readonly maxDebt: number;
 }
@@ -96,17 +98,18 @@ export function isCharge({ maxDebt }: Rate, hits: number, refund: boolean): bool
   return maxDebt > 0 && hits > 1 && !refund;
 }
 
-/** The hits of a charge that a bucket can take on at all: what is more than capacity and debt is forgiven in any case. */
+/** The hits of a charge that a bucket can take on at all, or of a refund that it can take back: no more than capacity and debt. */
 export function chargedHits({ maxTokens, maxDebt }: TokenBucketRate, hits: number): number {
   return Math.min(hits, maxTokens + maxDebt);
 }
 
 /**
  * The tokens of a charge that were forgiven: those past {@link chargedHits}, and what took `overMicros` too long to refill, told to the nearest
- * token, as buckets refill all the time.
+ * token, or to those of a microsecond, as buckets refill all the time.
  */
 export function forgivenTokens(rate: TokenBucketRate, hits: number, overMicros: number): number {
-  return hits - chargedHits(rate, hits) + Math.round((overMicros * rate.q) / rate.p);
+  const over = Math.round((overMicros * rate.q) / rate.p);
+  return Math.min(hits, hits - chargedHits(rate, hits) + over);
 }
 
 /** {@link costWhole} of `hits`; more than the bucket holds cost more than it takes to fill, so that they never fit. */
@@ -155,6 +158,8 @@ export interface WindowOptions {
   readonly timeZone?: string | undefined;
   /** See {@link WindowRate.maxDebt}; default 0. */
   readonly maxDebt?: number;
+  /** See {@link WindowRate.allOrNothing}; default false. */
+  readonly allOrNothing?: boolean;
 }
 
 /** Builds a fixed window from already validated numbers; its length is at most {@link MAX_FILL_MICROS}. */
@@ -163,11 +168,19 @@ export function windowRate(
   requestsPerUnit: number,
   options: WindowOptions = {},
 ): WindowRate {
-  const { multiplier = 1, timeZone, maxDebt = 0 } = options;
+  const { multiplier = 1, timeZone, maxDebt = 0, allOrNothing = false } = options;
   const calendar =
     timeZone === undefined || !isCalendarUnit(unit) ? undefined : CalendarWindows.of(timeZone, unit);
   const lengthMicros = UNIT_MICROS[unit] * multiplier;
-  return { kind: 'window', unit, multiplier, requestsPerUnit, lengthMicros, calendar, maxDebt };
+  return { kind: 'window', unit, multiplier, requestsPerUnit, lengthMicros, calendar, allOrNothing, maxDebt };
+}
+
+/**
+ * Whether hits of denied requests count in a bucket of this rate: in windows, where the store's `countDeniedHits` says so, but for lists of limits, and
+ * for debts, which must not grow by what was denied.
+ */
+export function countsDenied(rate: Rate, countDeniedHits: boolean): boolean {
+  return countDeniedHits && rate.kind === 'window' && !rate.allOrNothing && rate.maxDebt === 0;
 }
 
 /** Start of the window that holds `micros`, wall clock microseconds. */

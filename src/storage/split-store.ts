@@ -45,7 +45,7 @@ interface Verdict {
  *   others may use up a window: such a request is denied, but what it took from the main store stays taken.
  * - Candidates count and give back whatever comes of the request, so they are asked in the first step only.
  *
- * Windows with debt, which a denied request does not touch, belong to the main store whatever their length.
+ * Windows with debt and those of a list of limits, which a denied request does not touch, belong to the main store whatever their length.
  *
  * An error of either store is the request's; what was counted or taken before it stays so.
  */
@@ -106,7 +106,8 @@ export class SplitStore implements BucketStore {
 
 /** Windows of one second; those of several are of weir's own format, and lie with the others. */
 function isPerSecond({ rate }: TakeItem): boolean {
-  return rate.kind === 'window' && rate.unit === 'second' && rate.multiplier === 1 && rate.maxDebt === 0;
+  if (rate.kind !== 'window' || rate.unit !== 'second' || rate.multiplier !== 1) return false;
+  return rate.maxDebt === 0 && !rate.allOrNothing;
 }
 
 function isCandidate({ enforcement }: TakeItem): boolean {

@@ -91,7 +91,7 @@ test('DEFAULT_ALGORITHM makes token buckets of windows, of limit overrides, too,
     const limit = { requestsPerUnit: 4, unit: 3 };
     const { response } = await client.ask('a', [descriptor(['any=x'], { limit })]);
     // One token of four comes back within a quarter of an hour; a window ends with the hour.
-    expect(response?.statuses[0]).toMatchObject({ limitRemaining: 3, durationUntilReset: { seconds: 900 } });
+    expect(response?.statuses[0]).toMatchObject({ limitRemaining: 3, durationUntilResetSeconds: 900 });
   } finally {
     client.close();
   }

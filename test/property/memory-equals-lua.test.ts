@@ -49,7 +49,7 @@ function arbitraryWindow(): fc.Arbitrary<WindowRate> {
   const owed = (most: number, wanted: number): number => Math.min(most, wanted);
   return fc.oneof(
     plain.map(([unit, most, wanted, multiplier]) =>
-      windowRate(unit, most, { multiplier, maxDebt: owed(most, wanted) }),
+      windowRate(unit, most, { multiplier, maxDebt: owed(most, wanted), allOrNothing: multiplier === 5 }),
     ),
     calendar.map(([unit, most, wanted, timeZone]) =>
       windowRate(unit, most, { timeZone, maxDebt: owed(most, wanted) }),

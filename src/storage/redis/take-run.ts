@@ -1,7 +1,7 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { MAX_COUNT } from '../../limiter/decide.js';
 import { outcome } from '../../limiter/outcome.js';
-import { askedCarry, askedWhole, isCharge, windowStart } from '../../limiter/rate.js';
+import { askedCarry, askedWhole, countsDenied, isCharge, windowStart } from '../../limiter/rate.js';
 import type { TakeGroup } from './take-group.js';
 
 /** Whether a request of one item may be part of a {@link TakeRun}: each of its equals must find what the one before left, less the same. */
@@ -99,7 +99,7 @@ export class TakeRun {
   next(item: TakeItem, nowMicros: number): TakeOutcome {
     const { rate, hits } = item;
     if (this.passing === 0) {
-      if (rate.kind === 'window' && this.countDeniedHits) this.part = Math.min(this.part + hits, MAX_COUNT);
+      if (countsDenied(rate, this.countDeniedHits)) this.part = Math.min(this.part + hits, MAX_COUNT);
       return outcome(item, true, this.whole, this.part, nowMicros);
     }
     this.passing--;

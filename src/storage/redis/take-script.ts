@@ -113,16 +113,17 @@ export class Asks {
     const what = charge ? CHARGE : refund ? REFUND : hits === 0 ? PEEK : TAKE;
     args.push(String(what + more), ENFORCEMENT[enforcement]);
     if (rate.kind === 'window') {
-      args.push(String(-rate.lengthMicros), String(rate.requestsPerUnit), '0', String(hits), '0');
+      args.push(String(-rate.lengthMicros), String(rate.requestsPerUnit));
+      args.push(rate.allOrNothing ? '1' : '0', String(hits), '0');
       if (rate.maxDebt > 0) args.push(String(rate.requestsPerUnit + rate.maxDebt), '0');
     } else {
       args.push(String(rate.q), String(rate.fillWhole), String(rate.fillCarry));
-      if (charge) {
+      if (charge || refund) {
         const charged = chargedHits(rate, hits);
         args.push(String(costWhole(rate, charged)), String(costCarry(rate, charged)));
       } else {
-        // A peek asks for one token more; giving back nothing costs nothing.
-        const asked = hits === 0 && !refund ? 1 : hits;
+        // A peek asks for one token more.
+        const asked = hits === 0 ? 1 : hits;
         args.push(String(askedWhole(rate, asked)), String(askedCarry(rate, asked)));
       }
       if (rate.maxDebt > 0) args.push(String(rate.debtWhole), String(rate.debtCarry));

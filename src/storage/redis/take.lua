@@ -21,7 +21,7 @@
 --              enforcement 0 enforce, 1 observe, 2 quota, 3 candidate; a request of one item does not look at it
 --              unit        q of a token bucket's rate; minus the length in microseconds of a window, the nominal one with a calendar
 --              fill        whole microseconds an empty bucket needs to fill; requests per unit of a window
---              fillCarry   its carry in 1/q microseconds; 0
+--              fillCarry   its carry in 1/q microseconds; of a window 1 if it counts no hits of denied requests whatever others do, else 0
 --              cost        whole microseconds the hits cost, those of one token for a peek; hits on a window
 --              costCarry   its carry; 0
 --            debt, of rates that have one (never in a run on a window):
@@ -110,6 +110,7 @@ while argument <= #ARGV do
     argument = argument + 2
     ask.owing = true
   end
+  ask.countsDenied = countDenied and ask.unit < 0 and not ask.owing and ask.fillCarry == 0
   if what >= 20 then
     pickWindow(ask, argument)
     argument = argument + 5
@@ -284,7 +285,7 @@ local function counted(count, ask, hits)
     return left, false, left ~= count
   end
   local limited = count + ((ask.owing and hits == 0) and 1 or hits) > ask.fill
-  if hits > 0 and (not limited or (countDenied and not ask.owing)) then
+  if hits > 0 and (not limited or ask.countsDenied) then
     return math.min(count + hits, MAX_COUNT), limited, true
   end
   return count, limited, false
