@@ -5,7 +5,7 @@ export const MAX_VALUE_LENGTH = 4096;
 /** Longest pattern, in UTF-16 units. */
 export const MAX_PATTERN_LENGTH = 1024;
 /** Most instructions that a pattern compiles to: counted repetitions are copies, and every value may visit each of them at each character. */
-export const MAX_INSTRUCTIONS = 1000;
+export const MAX_INSTRUCTIONS = 500;
 
 /**
  * So many patterns are matched at once, by one automaton. More at once make a usual value cheaper, but the states of a larger automaton are
@@ -13,7 +13,7 @@ export const MAX_INSTRUCTIONS = 1000;
  */
 const PATTERNS_PER_SET = 32;
 /** Nor does a set hold more instructions, but for those of one pattern alone: they are compiled at a stretch. */
-const INSTRUCTIONS_PER_SET = 1500;
+const INSTRUCTIONS_PER_SET = 1000;
 /** What the states of an automaton may take for each of its patterns, in bytes; without room for more they are built anew, and at last done without. */
 const MEMORY_PER_PATTERN = 8192;
 const LEAST_MEMORY = 65_536;
