@@ -377,6 +377,9 @@ export function takesOf(decisions: readonly Decision[]): readonly PlannedTake[] 
   const [only] = decisions;
   // By far the most frequent.
   if (only !== undefined && decisions.length === 1 && only.candidate === undefined) return only.takes;
+  if (only !== undefined && decisions.length === 1 && only.candidate !== undefined) {
+    return [...only.takes, only.candidate];
+  }
   const takes: PlannedTake[] = [];
   for (let i = 0; i < decisions.length; i++) {
     const { takes: own, candidate } = decisions[i] as Decision;

@@ -26,10 +26,16 @@ const SWEEP_PER_WRITE = 4;
  */
 const EVICTION_LOOKS = 64;
 
-/** The record of a key has to be looked for: records have moved. */
-const UNKNOWN = -2;
 /** Names kept in words at a time. */
 const MAX_PLACES = 16;
+
+/** A name in words, and where its record was found, -1 if it has none. */
+interface Place {
+  readonly words: KeyWords;
+  found: Slot;
+  /** The table's when it was found: what was found before records were made, dropped or moved, may be wrong. */
+  changes: number;
+}
 
 /** Estimated bytes of one bucket: a character takes one byte or, in a key with one outside ASCII, two. */
 export function bucketBytes(key: string): number {
@@ -47,11 +53,12 @@ export class BucketTable {
   evictions = 0;
   bytes = 0;
   private readonly options: BucketTableOptions;
-  /** Names in words, one per place of a request: a write follows the read of the same name, and many requests name what the one before did. */
-  private readonly places: KeyWords[] = [new KeyWords()];
-  /** The name looked for last, and its record, -1 if it has none. */
-  private key = this.places[0] as KeyWords;
-  private found: Slot = UNKNOWN;
+  /** One per place of a request: a write follows the read of the same name, and many requests name what the one before did. */
+  private readonly places: Place[] = [newPlace(new KeyWords())];
+  /** That of the name looked for last. */
+  private place = this.places[0] as Place;
+  /** How often records were made, dropped or moved. */
+  private changes = 0;
   private readonly records = new BucketRecords();
   private readonly index = new KeyIndex(this.records);
   private readonly heap = new ExpiryHeap(this.records);
@@ -97,17 +104,20 @@ export class BucketTable {
   }
 
   private find(key: string, place: number): Slot {
-    const words = this.wordsAt(place % MAX_PLACES);
-    if (words.load(key) || words !== this.key || this.found === UNKNOWN) {
-      this.key = words;
-      this.found = this.index.find(words);
+    const at = this.placeAt(place % MAX_PLACES);
+    this.place = at;
+    if (at.words.load(key) || at.changes !== this.changes) {
+      at.found = this.index.find(at.words);
+      at.changes = this.changes;
     }
-    return this.found;
+    return at.found;
   }
 
-  private wordsAt(place: number): KeyWords {
-    while (this.places.length <= place) this.places.push((this.places[0] as KeyWords).another());
-    return this.places[place] as KeyWords;
+  private placeAt(place: number): Place {
+    while (this.places.length <= place) {
+      this.places.push(newPlace((this.places[0] as Place).words.another()));
+    }
+    return this.places[place] as Place;
   }
 
   /** When the bucket may be forgotten, on the clock of token buckets. */
@@ -140,13 +150,15 @@ export class BucketTable {
   /** A record for the key loaded last, after making room for it. */
   private claim(tokenMicros: number): Slot {
     const { maxBuckets, maxBytes } = this.options;
-    const bytes = recordBytes(this.key.count) + INDEX_BYTES;
+    const { words } = this.place;
+    const bytes = recordBytes(words.count) + INDEX_BYTES;
     while (this.size > 0 && (this.size >= maxBuckets || this.bytes + bytes > maxBytes)) {
       this.evict(tokenMicros);
     }
-    const slot = this.records.create(this.key);
+    const slot = this.records.create(words);
     this.index.insert(slot);
-    this.found = slot;
+    this.place.found = slot;
+    this.place.changes = ++this.changes;
     this.bytes += bytes;
     return slot;
   }
@@ -168,10 +180,14 @@ export class BucketTable {
     this.bytes -= this.records.bytesOf(slot) + INDEX_BYTES;
     this.index.remove(slot);
     this.heap.remove(slot);
-    this.found = UNKNOWN;
+    this.changes++;
     const moved = this.records.remove(slot);
     if (moved < 0) return;
     this.index.moved(moved, slot);
     this.heap.renumbered(slot);
   }
+}
+
+function newPlace(words: KeyWords): Place {
+  return { words, found: -1, changes: -1 };
 }

@@ -66,6 +66,7 @@ export const CASES: readonly BenchCase[] = [
   bench('TLS', { tls: true }),
   bench('windows', { limits: ['token bucket', 'window', 'window, all sinks'] }),
   bench('several limits, matchers', {
+    verdict: 'lasting',
     limits: [
       'token bucket',
       'two limits',

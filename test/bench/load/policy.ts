@@ -5,6 +5,8 @@ import { TENANT } from './call-template.js';
 export type Verdict =
   /** Allowed, from a bucket that is full again within a microsecond: memory keeps none of them for long. */
   | 'allowed'
+  /** Allowed, from a bucket that refills too slowly for the load, and lasts all the same. */
+  | 'lasting'
   /** Allowed, from a bucket that is not full again within the run: there are as many as tenants. */
   | 'kept'
   /** Denied, all but the first of each tenant. */
@@ -12,6 +14,7 @@ export type Verdict =
 
 const BUCKETS: Readonly<Record<Verdict, string>> = {
   allowed: '{ max_tokens: 4000000000, tokens_per_fill: 1000000, fill_interval: 1s }',
+  lasting: '{ max_tokens: 4000000000, tokens_per_fill: 1000, fill_interval: 1s }',
   kept: '{ max_tokens: 800000, tokens_per_fill: 1, fill_interval: 1h }',
   denied: '{ max_tokens: 1, fill_interval: 1h }',
 };
