@@ -8,7 +8,7 @@ import type {
 } from '../limiter/rule.js';
 import { BucketNames } from './bucket-names.js';
 import type { DeriveStep } from './derive.js';
-import type { Algorithm, DomainPolicy, Match } from './policy.js';
+import type { Algorithm, DomainPolicy, DomainSettings, Match } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 
 const NO_RULES: readonly Rule[] = [];
@@ -40,14 +40,6 @@ class PolicyMatch implements Match {
     this.entries = entries;
     this.statNames = statNames;
   }
-}
-
-/** Settings of a domain that its nodes do not carry. */
-export interface DomainSettings {
-  readonly responseHeaders: ResponseHeaders | undefined;
-  readonly deniedResponse: DeniedResponse | undefined;
-  readonly decisionMetadata: boolean | undefined;
-  readonly overrideAlgorithm: Algorithm;
 }
 
 /** What a policy file compiles to. */

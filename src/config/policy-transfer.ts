@@ -1,10 +1,10 @@
 import type { Rule } from '../limiter/rule.js';
 import type { CidrIntervals } from './cidr-table.js';
-import { CompiledPolicy, type DomainSettings } from './compiled-policy.js';
+import { CompiledPolicy } from './compiled-policy.js';
 import { type DeriveCondition, type DeriveRule, type DeriveStep, RuleStep, TableStep } from './derive.js';
 import type { Level } from './level.js';
 import { PathPattern } from './path-pattern.js';
-import type { DomainPolicy, PolicySet } from './policy.js';
+import type { DomainPolicy, DomainSettings, PolicySet } from './policy.js';
 import { type NodeOptions, PolicyNode } from './policy-node.js';
 import { SharedParts } from './shared-parts.js';
 

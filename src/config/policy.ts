@@ -32,14 +32,8 @@ export interface Match {
   readonly statNames: readonly string[];
 }
 
-/** A domain's compiled, immutable policy. */
-export interface DomainPolicy {
-  readonly domain: string;
-  /** The file that holds it, as the user named it; several, separated by commas, when they are merged. */
-  readonly file: string;
-  /** Phase and failure policy of the file: what holds where no node says otherwise. */
-  readonly phase: PhaseSchedule;
-  readonly onStoreFailure: StoreFailurePolicy;
+/** Settings of a domain that its nodes do not carry. */
+export interface DomainSettings {
   /** Absent when the file does not say: then the environment's header settings count. */
   readonly responseHeaders: ResponseHeaders | undefined;
   /** What denied callers get; absent: nothing beside the status. */
@@ -48,6 +42,16 @@ export interface DomainPolicy {
   readonly decisionMetadata: boolean | undefined;
   /** Whether a limit override, too, is a token bucket: `algorithm` of the file, else the environment's. */
   readonly overrideAlgorithm: Algorithm;
+}
+
+/** A domain's compiled, immutable policy. */
+export interface DomainPolicy extends DomainSettings {
+  readonly domain: string;
+  /** The file that holds it, as the user named it; several, separated by commas, when they are merged. */
+  readonly file: string;
+  /** Phase and failure policy of the file: what holds where no node says otherwise. */
+  readonly phase: PhaseSchedule;
+  readonly onStoreFailure: StoreFailurePolicy;
   /** Entry keys whose values are secrets (sources of a `sha256` table): to be redacted wherever they are shown. */
   readonly secretKeys: ReadonlySet<string>;
   /** Every rule of the tree, in file order. */

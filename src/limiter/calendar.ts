@@ -76,11 +76,6 @@ export function nearTimeZone(name: string): string | undefined {
   return [...listedZones()].find(([zone]) => zone.endsWith(`/${place}`))?.[1];
 }
 
-/** Whether `name` is a time zone; see {@link timeZoneName}. */
-export function isTimeZone(name: string): boolean {
-  return timeZoneName(name) !== undefined;
-}
-
 /**
  * The days, weeks (from Monday, ISO 8601), months or years of a time zone as windows, for times from 1970 on. A window starts at the first instant
  * at which clocks there show its date, so those in which clocks change are longer or shorter, and where midnight is skipped a day starts
