@@ -126,6 +126,95 @@ describe.each([new RedisBench('redis-server'), new RedisBench('redis-server-old'
       ]);
     });
 
+    /** What somebody wrote by hand, or a broken machine did: numbers that are none of weir's. */
+    const BEYOND = [
+      '9007199254740992',
+      '9007199254740993',
+      '100000000000000000',
+      '9'.repeat(30),
+      '9'.repeat(400),
+    ];
+    const THIRDS = tokenBucketRate(3, 3, SECOND);
+
+    test.each([
+      ...BEYOND.flatMap((n) => [
+        `t1:${n}:0:1`,
+        `t1:1700000000000000:${n}:3`,
+        `t1:${n}:${n}:${n}`,
+        `t1:5:0:${n}`,
+      ]),
+      't1:1700000000000000:3:3',
+      't1:1700000000000000:1:1',
+    ])('takes the bucket %s for an empty one, whatever asks, and goes on', async (value) => {
+      const store = await bench.open();
+      for (const rate of [HUNDRED, THIRDS]) {
+        const wait = rate === HUNDRED ? 100_000 : 333_334;
+        const empty = { limited: true, remaining: 0, waitMicros: wait };
+        await bench.redis.set(a, value);
+        expect(await takeFrom(store, takeItem('a', rate))).toMatchObject([empty]);
+        await bench.redis.set(a, value);
+        const asked = takeFrom(store, takeItem('a', rate), takeItem('b', HUNDRED));
+        // A run of several, a group, a refund: all of them find the same.
+        expect(await asked).toMatchObject([empty, { limited: false, remaining: 100 }]);
+        await bench.redis.set(a, value);
+        expect(await takeFrom(store, takeItem('a', rate, { refund: true }))).toMatchObject([
+          { remaining: 1 },
+        ]);
+        await bench.redis.set(a, value);
+        const run = await Promise.all([1, 2].map(() => takeFrom(store, takeItem('a', rate))));
+        expect(run).toMatchObject([[empty], [empty]]);
+        // It was brought within bounds: it fills from now on.
+        bench.clock.advance(SECOND);
+        expect(await takeFrom(store, takeItem('a', rate))).toMatchObject([{ limited: false }]);
+      }
+      expect(store.connections.closed).toBe(0);
+    });
+
+    test.each(
+      BEYOND.flatMap((n) => [
+        (start: number) => `w1:${start}:${n}:3600000000`,
+        () => `w1:${n}:0:3600000000`,
+        (start: number) => `w1:${start}:0:${n}`,
+        () => `w1:${n}:${n}:${n}`,
+      ]).map((value) => [value(0), value] as const),
+    )('takes the window %s for one that is used up, until it ends', async (_, written) => {
+      const store = await bench.open();
+      const rates = [windowRate('hour', 5), windowRate('hour', 5, { maxDebt: 5 })];
+      for (const rate of rates) {
+        const start = bench.clock.wallMicros() - (bench.clock.wallMicros() % UNIT_MICROS.hour);
+        const value = written(start);
+        const over = { limited: true, remaining: 0 };
+        await bench.redis.set(w, value);
+        expect(await takeFrom(store, takeItem('w', rate))).toMatchObject([over]);
+        await bench.redis.set(w, value);
+        expect(await takeFrom(store, takeItem('w', rate), takeItem('b', HUNDRED))).toMatchObject([over, {}]);
+        await bench.redis.set(w, value);
+        const run = await Promise.all([1, 2].map(() => takeFrom(store, takeItem('w', rate))));
+        expect(run).toMatchObject([[over], [over]]);
+        bench.clock.advance(2 * UNIT_MICROS.hour);
+        expect(await takeFrom(store, takeItem('w', rate))).toMatchObject([{ limited: false }]);
+      }
+      expect(store.connections.closed).toBe(0);
+    });
+
+    test('ends a used up window that was written without an end, where nothing else writes it', async () => {
+      const store = await bench.openWith({ countDeniedHits: false });
+      await bench.redis.set(w, 'w1:99999999999999999999:1:60000000');
+      expect(await takeFrom(store, takeItem('w', windowRate('hour', 5)))).toMatchObject([{ limited: true }]);
+      expect(await bench.redis.pttl(w)).toBeGreaterThan(0);
+    });
+
+    test('counts a saturated window to the last, as every reply does', async () => {
+      const store = await bench.open();
+      const rate = windowRate('hour', 5);
+      const most = Number.MAX_SAFE_INTEGER;
+      await takeFrom(store, takeItem('w', rate, { hits: most }));
+      expect(await takeFrom(store, takeItem('w', rate))).toMatchObject([{ limited: true, used: most }]);
+      const both = await Promise.all([1, 2].map(() => takeFrom(store, takeItem('w', rate))));
+      expect(both).toMatchObject([[{ used: most }], [{ used: most }]]);
+      expect(store.connections.closed).toBe(0);
+    });
+
     test('the time when its clock steps back by up to a second, and follows a larger step', async () => {
       const store = await bench.open();
       const item = takeItem('a', HUNDRED);

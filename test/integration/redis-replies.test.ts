@@ -1,5 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { StorageError } from '../../src/limiter/bucket-store.js';
 import { parseRedisUrl } from '../../src/storage/redis/redis-address.js';
 import { RedisStore } from '../../src/storage/redis/redis-store.js';
@@ -80,4 +80,81 @@ test('a reply that is none ends the connection and what waits; a new one decides
   forward = (to, chunk) => to.write(chunk);
   await waitFor('a decision', async () => !((await hit('a')) instanceof StorageError));
   expect(log.some((line) => line.includes('malformed reply'))).toBe(true);
+});
+
+/** Enough to be no answer to anything, in pieces that come one after the other. */
+const FLOOD = Buffer.from(':1\r\n'.repeat(50_000));
+
+describe('a Redis that lies loses that connection, and no more: it', () => {
+  test.each([
+    ['announces a hundred million numbers', '*100000000\r\n', 'an array longer than what was asked for'],
+    ['sends one number more than was asked for', '*3\r\n:1\r\n', 'an array longer than what was asked for'],
+    ['sends nulls for numbers', '*2\r\n:1\r\n$-1\r\n', 'an array of what is no integer'],
+    ['sends text for numbers', '*2\r\n:1\r\n$1\r\n1\r\n', 'an array of what is no integer'],
+    ['sends arrays within arrays', '*1\r\n'.repeat(1000), 'an array of what is no integer'],
+    ['sends null', '*-1\r\n', 'null'],
+    ['announces a text of a gigabyte', '$1000000000\r\n', 'a text longer than what was asked for'],
+    ['sends a line without an end', `+${'x'.repeat(100_000)}`, 'a line too long'],
+    ['sends an error without an end', `-${'x'.repeat(100_000)}`, 'a line too long'],
+    ['sends a number that no double holds', '*2\r\n:1\r\n:9007199254740993\r\n', 'a number too large'],
+    ['sends a number of 18 digits', '*2\r\n:1\r\n:100000000000000000\r\n', 'a number too large'],
+    ['answers twice', '*2\r\n:1\r\n:1\r\n*2\r\n:1\r\n:1\r\n', 'nothing was asked'],
+  ])('%s', async (_, lie, reason) => {
+    await hit('a');
+    let closed = 0;
+    let lies = 0;
+    forward = (to) => {
+      if (lies++ > 0) return;
+      to.once('close', () => closed++);
+      to.write(lie);
+      // It would go on for ever.
+      const more = () => {
+        while (!to.destroyed && to.write(FLOOD));
+      };
+      to.on('drain', more);
+      more();
+    };
+    const results = await Promise.all([hit('a')]);
+    await waitFor('the end of the connection', () => closed === 1);
+    // A whole answer before the lie counts.
+    expect(results.map((result) => (result instanceof StorageError ? result.reason : 'decided'))).toEqual([
+      reason === 'nothing was asked' ? 'decided' : 'disconnected',
+    ]);
+    forward = (to, chunk) => to.write(chunk);
+    await waitFor('a decision', async () => !((await hit('a')) instanceof StorageError));
+    expect(log.filter((line) => line.includes(`malformed reply: ${reason}`))).toHaveLength(1);
+  });
+
+  test.each([
+    ['announces arrays of thirty million elements', '*30000000\r\n'.repeat(20)],
+    ['announces a text of half a gigabyte', '$500000000\r\n'],
+    ['sends errors without end', `-ERR ${'x'.repeat(100)}\r\n`.repeat(1000)],
+  ])('%s in answer to the login', async (_, lie) => {
+    let greeted = 0;
+    const liar = createServer((client) => {
+      sockets.add(client);
+      client.on('error', () => {});
+      client.on('close', () => sockets.delete(client));
+      client.once('data', () => {
+        greeted++;
+        client.write(lie);
+      });
+    });
+    await new Promise<void>((resolve) => liar.listen(0, '127.0.0.1', resolve));
+    const lines: string[] = [];
+    const lied = new RedisStore({
+      address: parseRedisUrl(`127.0.0.1:${(liar.address() as { port: number }).port}`),
+      log: (level, message) => lines.push(`${level}: ${message}`),
+    });
+    const before = process.memoryUsage();
+    await waitFor('several attempts', () => greeted > 3);
+    const after = process.memoryUsage();
+    expect(after.heapUsed + after.external - before.heapUsed - before.external).toBeLessThan(
+      64 * 1024 * 1024,
+    );
+    expect(lied.connected).toBe(false);
+    expect(lines).toEqual([expect.stringContaining('malformed reply: no answer to a login')]);
+    await lied.close();
+    await new Promise((resolve) => liar.close(resolve));
+  });
 });

@@ -1,8 +1,10 @@
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { RedisOptions } from 'ioredis';
 import { CircuitBreaker } from './circuit-breaker.js';
+import { guardHandshake } from './handshake-guard.js';
 import type { RedisAddress } from './redis-address.js';
 import { LoginRedis, type RedisLogin } from './redis-login.js';
+import { INFO_TEXT, type ReplyBound, SHORT_TEXT } from './reply-bound.js';
 import { RespPipe } from './resp-pipe.js';
 import { serverAdvice } from './server-advice.js';
 
@@ -20,8 +22,8 @@ export interface RedisTlsOptions {
 /** Told once per change of state; never holds a password. */
 export type RedisLog = (level: 'info' | 'warn' | 'error', message: string) => void;
 
-/** Sends one command; rejects with Redis's error, or at once when the connection is lost. */
-export type SendCommand = (name: string, args: string[]) => Promise<unknown>;
+/** Sends one command; rejects with Redis's error, or at once when the connection is lost, as it is when the answer is longer than `bound`. */
+export type SendCommand = (name: string, args: string[], bound: ReplyBound) => Promise<unknown>;
 
 /** Pauses between attempts to connect: each twice the one before, milliseconds. */
 export interface RetryPauses {
@@ -156,9 +158,9 @@ export class RedisConnection {
     return { active, opened: this.openedCount, closed: this.openedCount - active };
   }
 
-  /** Sends one command. Rejects with Redis's error, or at once when the connection is lost. */
-  send(name: string, args: string[]): Promise<unknown> {
-    return this.pipe?.send(name, args) ?? Promise.reject(new Error('there is no connection'));
+  /** Sends one command; see {@link SendCommand}. */
+  send(name: string, args: string[], bound: ReplyBound): Promise<unknown> {
+    return this.pipe?.send(name, args, bound) ?? Promise.reject(new Error('there is no connection'));
   }
 
   /** A call was answered. */
@@ -234,9 +236,9 @@ export class RedisConnection {
   private watchHandshake(): void {
     clearTimeout(this.handshakeTimer);
     if (this.closed) return;
+    guardHandshake(this.client.stream, (reason) => this.breakOff(reason));
     this.handshakeTimer = setTimeout(() => {
-      this.lastError = 'no answer to the greeting';
-      this.client.stream.destroy();
+      this.breakOff('no answer to the greeting');
     }, CONNECT_TIMEOUT_MS);
   }
 
@@ -249,7 +251,7 @@ export class RedisConnection {
     this.unansweredProbes = 0;
     this.takeOver();
     // Spares the first calls the detour over NOSCRIPT; who may not SCRIPT LOAD takes that detour.
-    this.send('script', ['LOAD', this.options.script]).catch(ignore);
+    this.send('script', ['LOAD', this.options.script], SHORT_TEXT).catch(ignore);
     this.probe();
   }
 
@@ -293,8 +295,8 @@ export class RedisConnection {
       this.onSilentProbe();
     }, PROBE_TIMEOUT_MS);
     this.probeTimer = timer;
-    const selected = db === 0 ? undefined : this.send('select', [String(db)]);
-    const tried = this.options.probe((name, args) => this.send(name, args));
+    const selected = db === 0 ? undefined : this.send('select', [String(db)], SHORT_TEXT);
+    const tried = this.options.probe((name, args, bound) => this.send(name, args, bound));
     Promise.all([selected, tried]).then(
       () => {
         if (over || epoch !== this.epoch) return;
@@ -317,7 +319,12 @@ export class RedisConnection {
       this.probeLater();
       return;
     }
-    this.lastError = 'no answer';
+    this.breakOff('no answer');
+  }
+
+  /** Closes the connection at hand; `reason` is logged. */
+  private breakOff(reason: string): void {
+    this.lastError = reason;
     this.client.stream.destroy();
   }
 
@@ -366,8 +373,9 @@ export class RedisConnection {
   /** Once per process: warns of a Redis that will not keep buckets. One that may not be asked is not. */
   private advise(): void {
     this.advised = true;
-    Promise.all([this.send('info', ['server']), this.send('info', ['memory'])]).then((sections) => {
-      for (const advice of serverAdvice(sections.join('\n'))) this.options.log('warn', advice);
+    const sections = [this.send('info', ['server'], INFO_TEXT), this.send('info', ['memory'], INFO_TEXT)];
+    Promise.all(sections).then((texts) => {
+      for (const advice of serverAdvice(texts.join('\n'))) this.options.log('warn', advice);
     }, ignore);
   }
 

@@ -16,6 +16,7 @@ import {
   type RedisStoreCounters,
   type RedisStoreOptions,
 } from './redis-store-options.js';
+import { SHORT_TEXT } from './reply-bound.js';
 import { TakeBatch } from './take-batch.js';
 import { loadTakeScript, type Script } from './take-script.js';
 
@@ -222,7 +223,7 @@ export class RedisStore implements BucketStore {
     this.sent.add(batch);
     this.watchSilence(SILENCE_MICROS);
     const wanted = (): boolean => batch.hasPending && this.sent.has(batch);
-    this.run(batch, (name, args) => this.connection.send(name, args), wanted).then(
+    this.run(batch, (name, args, bound) => this.connection.send(name, args, bound), wanted).then(
       (reply) => this.onReply(batch, reply),
       (error: Error) => this.onError(batch, error),
     );
@@ -240,21 +241,22 @@ export class RedisStore implements BucketStore {
 
   private async runOnce(batch: TakeBatch, send: SendCommand, wanted: () => boolean): Promise<unknown> {
     const args = batch.command(this.options.clock?.(), this.seenMicros);
+    const bound = { integers: batch.replyLength, textBytes: 0 };
     args.unshift(this.script.sha1);
     try {
-      return await send('evalsha', args);
+      return await send('evalsha', args, bound);
     } catch (error) {
       if (!(error as Error).message.startsWith('NOSCRIPT') || !wanted()) throw error;
       // Nothing was done: Redis restarted or forgot its scripts. EVAL teaches it again.
       args[0] = this.script.text;
-      return send('eval', args);
+      return send('eval', args, bound);
     }
   }
 
   /** Takes a token of a bucket that nobody uses: all that calls need must work. */
   private async probe(send: SendCommand): Promise<void> {
     // A Redis that wants a password first breaks off at a long command, without saying so; at a short one it does.
-    await send('set', [this.keys.of(PROBE), '1', 'PX', '1000']);
+    await send('set', [this.keys.of(PROBE), '1', 'PX', '1000'], SHORT_TEXT);
     const batch = new TakeBatch(this.keys, this.countDeniedHits, this.redisMicros);
     void batch.add([PROBE], Infinity);
     batch.succeed(await this.run(batch, send, () => true));

@@ -1,3 +1,4 @@
+import type { ReplyBound } from './reply-bound.js';
 import { type Reply, RespReader } from './resp-reader.js';
 
 /** What a {@link RespPipe} needs of a connection: a stream of node:net or node:tls, its login done. */
@@ -16,6 +17,7 @@ export interface PipeEvents {
 }
 
 interface Waiting {
+  readonly bound: ReplyBound;
   resolve(reply: unknown): void;
   reject(error: Error): void;
 }
@@ -49,7 +51,10 @@ export class RespPipe {
   constructor(stream: PipeStream, events: PipeEvents) {
     this.stream = stream;
     this.events = events;
-    const reader = new RespReader((reply) => this.settle(reply));
+    const reader = new RespReader(
+      (reply) => this.settle(reply),
+      () => this.waiting[0]?.bound,
+    );
     stream.on('data', (chunk) => {
       if (this.ended !== undefined) return;
       try {
@@ -60,14 +65,14 @@ export class RespPipe {
     });
   }
 
-  /** Sends one command. Rejects with Redis's error, or with that of {@link end}. */
-  send(command: string, args: readonly string[]): Promise<unknown> {
+  /** Sends one command; `bound` is how long its answer may be. Rejects with Redis's error, or with that of {@link end}. */
+  send(command: string, args: readonly string[], bound: ReplyBound): Promise<unknown> {
     if (this.ended !== undefined) return Promise.reject(this.ended);
     if (!this.stream.writable) return Promise.reject(new Error('the connection is closed'));
     if (this.unsent === '') queueMicrotask(() => this.write());
     this.encode(command, args);
     return new Promise((resolve, reject) => {
-      this.waiting.push({ resolve, reject });
+      this.waiting.push({ bound, resolve, reject });
     });
   }
 
@@ -86,7 +91,7 @@ export class RespPipe {
 
   private settle(reply: Reply): void {
     const one = this.waiting.shift();
-    if (one === undefined) throw new Error('malformed reply: nothing was asked');
+    if (one === undefined) return;
     if (!(reply instanceof Error)) {
       one.resolve(reply);
       return;

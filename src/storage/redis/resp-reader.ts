@@ -1,14 +1,15 @@
+import type { ReplyBound } from './reply-bound.js';
+
 /** What Redis answered to one command: an error of Redis is a value here. */
-export type Reply = number | string | null | Error | (number | string | null | Error)[];
+export type Reply = number | string | Error | readonly number[];
 
-type Element = number | string | null | Error;
-
-/** Longest simple string, error or number. Redis cuts its own at much less. */
-const MAX_LINE_BYTES = 65_536;
-/** Longest bulk string: INFO and the like; nothing larger is asked for. */
-const MAX_BULK_BYTES = 1_048_576;
-/** Most elements of a reply: three for each item of the largest request, and to spare. */
-const MAX_ELEMENTS = 1_048_576;
+/** Longest line of an error. Redis cuts its own at much less. */
+const MAX_LINE_BYTES = 16_384;
+/** What is kept of an error's text, which goes to the log. */
+const MAX_ERROR_LENGTH = 512;
+/** Digits of 2^53. */
+const MAX_DIGITS = 16;
+const MAX_TEXT = 2 ** 53;
 
 const CR = 13;
 const LF = 10;
@@ -22,22 +23,26 @@ const EMPTY = Buffer.alloc(0);
 
 /**
  * Reads replies in RESP2 (Redis serialization protocol) out of chunks that are cut anywhere. Knows what the commands of weir get:
- * simple strings, errors, integers below 2^53, bulk strings and arrays of those; anything else is malformed. There is no way back from that, the
- * connection must end.
+ * simple strings, errors, integers from -2^53 to 2^53-1, bulk strings and arrays of integers, none longer than what was asked for; anything else
+ * is malformed, null and a reply to nothing included. There is no way back from that, the connection must end.
+ *
+ * Keeps the integers of the array at hand and the bytes of the element at hand: no more than what was asked for takes, whatever comes.
  */
 export class RespReader {
   private readonly onReply: (reply: Reply) => void;
+  private readonly asked: () => ReplyBound | undefined;
   /** Bytes of an element that has not come whole. */
   private rest: Buffer = EMPTY;
   /** The array at hand, and how many elements it will have. */
-  private array: Element[] | undefined;
+  private array: number[] | undefined;
   private elements = 0;
   /** Where the element at hand ends, once it was read. */
   private end = 0;
 
-  /** `onReply` gets each whole reply, in order. */
-  constructor(onReply: (reply: Reply) => void) {
+  /** `onReply` gets each whole reply, in order. `asked` tells how long the reply at hand may be, undefined if nothing was asked. */
+  constructor(onReply: (reply: Reply) => void, asked: () => ReplyBound | undefined) {
     this.onReply = onReply;
+    this.asked = asked;
   }
 
   /** Reads a chunk. Throws an Error when it is malformed. */
@@ -45,36 +50,46 @@ export class RespReader {
     const data = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
     let at = 0;
     while (at < data.length) {
-      const begin = at;
       const type = data[at];
       if (type === COLON) {
+        if (this.array === undefined) this.bound();
         const value = this.integer(data, at + 1);
         if (value === undefined) break;
         at = this.end;
         this.deliver(value);
-      } else if (type === STAR) {
-        if (this.array !== undefined) throw new Error('malformed reply: an array within an array');
+        continue;
+      }
+      if (this.array !== undefined) throw new Error('malformed reply: an array of what is no integer');
+      const bound = this.bound();
+      if (type === STAR) {
         const length = this.integer(data, at + 1);
         if (length === undefined) break;
-        if (length > MAX_ELEMENTS) throw new Error('malformed reply: an array too long');
+        if (length < 0) throw new Error('malformed reply: null');
+        if (length > bound.integers)
+          throw new Error('malformed reply: an array longer than what was asked for');
         at = this.end;
-        if (length <= 0) this.onReply(length === 0 ? [] : null);
+        if (length === 0) this.onReply([]);
         else {
           this.array = [];
           this.elements = length;
         }
       } else {
-        const value = this.text(type, data, at + 1);
+        const value = this.text(type, data, at + 1, bound.textBytes);
         if (value === undefined) break;
         at = this.end;
-        this.deliver(value);
+        this.onReply(value);
       }
-      if (at <= begin) throw new Error('malformed reply');
     }
     this.rest = at === data.length ? EMPTY : data.subarray(at);
   }
 
-  private deliver(value: Element): void {
+  private bound(): ReplyBound {
+    const bound = this.asked();
+    if (bound === undefined) throw new Error('malformed reply: nothing was asked');
+    return bound;
+  }
+
+  private deliver(value: number): void {
     const { array } = this;
     if (array === undefined) {
       this.onReply(value);
@@ -106,18 +121,27 @@ export class RespReader {
       // Not number * 10 + code - 48, which leaves the safe integers on its way.
       value = value * 10 + digit;
       at++;
-      if (at - first > 17) throw new Error('malformed reply: a number too long');
+      // The script says -1 - count of a window that was over, and a count may be 2^53-1. What rounds to 2^53 ends with another digit.
+      if (value > Number.MAX_SAFE_INTEGER && !(negative && value === MAX_TEXT && digit === 2)) {
+        throw new Error('malformed reply: a number too large');
+      }
+      if (at - first > MAX_DIGITS) throw new Error('malformed reply: a number too long');
     }
     return undefined;
   }
 
   /** A simple string, an error or a bulk string; undefined if it has not come whole. Sets `end`. */
-  private text(type: number | undefined, data: Buffer, from: number): Element | undefined {
+  private text(
+    type: number | undefined,
+    data: Buffer,
+    from: number,
+    most: number,
+  ): string | Error | undefined {
     if (type === DOLLAR) {
       const length = this.integer(data, from);
       if (length === undefined) return undefined;
-      if (length < 0) return null;
-      if (length > MAX_BULK_BYTES) throw new Error('malformed reply: a bulk string too long');
+      if (length < 0) throw new Error('malformed reply: null');
+      if (length > most) throw new Error('malformed reply: a text longer than what was asked for');
       const begin = this.end;
       if (begin + length + 2 > data.length) return undefined;
       if (data[begin + length] !== CR || data[begin + length + 1] !== LF) {
@@ -127,13 +151,13 @@ export class RespReader {
       return data.toString('utf8', begin, begin + length);
     }
     if (type !== PLUS && type !== MINUS) throw new Error('malformed reply: an unknown type');
+    const longest = type === PLUS ? most : MAX_LINE_BYTES;
     const end = data.indexOf('\r\n', from, 'latin1');
-    if (end < 0) {
-      if (data.length - from > MAX_LINE_BYTES) throw new Error('malformed reply: a line too long');
-      return undefined;
-    }
+    if ((end < 0 ? data.length - 1 : end) - from > longest)
+      throw new Error('malformed reply: a line too long');
+    if (end < 0) return undefined;
     this.end = end + 2;
     const line = data.toString('utf8', from, end);
-    return type === PLUS ? line : new Error(line);
+    return type === PLUS ? line : new Error(line.slice(0, MAX_ERROR_LENGTH));
   }
 }

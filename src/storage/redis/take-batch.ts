@@ -1,7 +1,7 @@
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
 import type { RedisKeys } from './redis-key.js';
 import { TakeGroup } from './take-group.js';
-import { type BucketSlot, mayRun, TakeRun } from './take-run.js';
+import { type BucketSlot, mayRun, TakeRun, unknownForm } from './take-run.js';
 import { Asks, encodeNumber, MAX_ENCODED } from './take-script.js';
 
 /** Work that one more request of a run is to Redis, where a bucket is 1. */
@@ -92,11 +92,11 @@ export class TakeBatch {
       this.nowMicros = time;
       return 0;
     }
-    if (!Array.isArray(reply) || reply.length !== this.replyLength() || typeof reply[0] !== 'number') {
-      throw new Error('the script answered in an unknown form');
-    }
+    if (!Array.isArray(reply) || reply.length !== this.replyLength) throw unknownForm();
+    // The reader of the connection knows no arrays of anything else.
     const values = reply as readonly number[];
     const nowMicros = values[0] as number;
+    if (nowMicros < 0) throw unknownForm();
     this.nowMicros = nowMicros;
     let at = 1;
     let settled = 0;
@@ -194,8 +194,11 @@ export class TakeBatch {
     return text;
   }
 
-  private replyLength(): number {
-    return this.steps.reduce((length, step) => length + step.replyLength, 1);
+  /** Integers in the answer. */
+  get replyLength(): number {
+    let length = 1;
+    for (const step of this.steps) length += step.replyLength;
+    return length;
   }
 
   private settle(take: PendingTake, result: TakeResult): void {

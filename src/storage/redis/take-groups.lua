@@ -50,7 +50,7 @@ local function countHits(k, ask, hits)
   local before = inWindow(nowUnit[k], nowWhole[k], nowPart[k], ask)
   local after, limited, changes
   if ask.what == 3 and hits > 0 then
-    after, limited, changes = before + math.min(hits, math.max(0, ask.debt - before)), false, true
+    after, limited, changes = before + min(hits, math.max(0, ask.debt - before)), false, true
   else
     after, limited, changes = counted(before, ask, hits)
   end
@@ -127,7 +127,7 @@ local function passing(ks, items, count)
       -- A carry may run over with each of them.
       room, cost = now + ask.fill - inBounds(unit[k], whole[k], part[k], ask), ask.cost + 1
     end
-    count = math.min(count, floor(room / cost))
+    count = min(count, floor(room / cost))
   end
   return count
 end
@@ -149,7 +149,7 @@ end
 local function group(ks, items, count)
   for i = 1, #ks do
     local k = ks[i]
-    if not unit[k] then load(k) end
+    if not unit[k] then load(k, items[i]) end
     reply[filled + 1], reply[filled + 2], reply[filled + 3] = unit[k], whole[k], part[k]
     filled = filled + 3
   end
@@ -178,7 +178,7 @@ while at <= #steps do
     local count = (g * 64 + h) * 64 + i - ZEROS
     local ask = asks[n]
     if count > 0 or not takeAlone(k, ask) then
-      if not unit[k] then load(k) end
+      if not unit[k] then load(k, ask) end
       local run = ask.unit > 0 and runTokens or runHits
       run(k, ask, count > 0 and count or 1)
     end

@@ -68,12 +68,13 @@ export class TakeRun {
     return (this.count > 1 ? 2 : 1) + (rate.kind === 'token_bucket' && rate.q > 1 ? 1 : 0);
   }
 
-  /** Reads the reply to this run at `at` of `values`. Returns where the next one begins. */
+  /** Reads the reply to this run at `at` of `values`. Returns where the next one begins. Throws an Error when it is no such reply. */
   start(values: readonly number[], at: number, nowMicros: number): number {
     const { rate, hits } = this.item;
     this.started = true;
     let found = values[at++] as number;
     if (this.count > 1) {
+      if (found < 0 || found > this.count) throw unknownForm();
       this.passing = found;
       found = values[at++] as number;
     } else if (found < 0) {
@@ -115,4 +116,9 @@ export class TakeRun {
     }
     return outcome(item, false, this.whole, this.part, nowMicros);
   }
+}
+
+/** The reply is none of this script. */
+export function unknownForm(): Error {
+  return new Error('the script answered in an unknown form');
 }

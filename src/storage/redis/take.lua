@@ -41,7 +41,7 @@
 --         A key expires when its bucket is full or its window has ended, never sooner, at most half a second later (a minute later
 --         on a test's clock).
 
-local call, byte, match, format, floor = redis.call, string.byte, string.match, string.format, math.floor
+local call, byte, match, format, floor, min = redis.call, string.byte, string.match, string.format, math.floor, math.min
 local tonumber, KEYS, ARGV = tonumber, KEYS, ARGV
 
 local MAX_COUNT = 9007199254740991
@@ -72,9 +72,9 @@ if raw < seen and seen - raw <= MAX_STEP then now = seen end
 local countDenied = ARGV[3] == '1'
 local steps = ARGV[4]
 
-local values = call('MGET', unpack(KEYS, 1, math.min(CHUNK, #KEYS)))
+local values = call('MGET', unpack(KEYS, 1, min(CHUNK, #KEYS)))
 for first = CHUNK + 1, #KEYS, CHUNK do
-  local more = call('MGET', unpack(KEYS, first, math.min(first + CHUNK - 1, #KEYS)))
+  local more = call('MGET', unpack(KEYS, first, min(first + CHUNK - 1, #KEYS)))
   for i = 1, #more do values[first + i - 1] = more[i] end
 end
 
@@ -142,17 +142,24 @@ local function store(k, value, ends, stored)
   end
 end
 
--- Reads what is stored.
-local function load(k)
+-- Reads what is stored. A number beyond 2^53-1, or a carry of a whole microsecond, was not written by weir, but something was: a bucket is then
+-- empty, and the window of the ask used up, where absent would be full. No number that goes on to the reply is larger, either.
+local function load(k, ask)
   local value = values[k]
   if value then
     local form, a, b, c = match(value, '^([tw])1:(%d+):(%d+):(%d+)$')
     a, b, c = tonumber(a), tonumber(b), tonumber(c)
-    if form == 't' then
+    if form == 't' and c > 0 then
+      if a > MAX_COUNT or b >= c or c > MAX_COUNT then a, b, c = MAX_COUNT, 0, 1 end
       unit[k], whole[k], part[k], storedEnds[k] = c, a, b, a
       return
-    elseif form == 'w' then
-      unit[k], whole[k], part[k], storedEnds[k] = -c, a, b, a + c
+    elseif form == 'w' and c > 0 then
+      local ends = a + c
+      if ends > MAX_COUNT or b > MAX_COUNT then
+        a, b, c, ends = ask.start or 0, MAX_COUNT, ask.unit < 0 and -ask.unit or 1, nil
+        changed[k] = ask.unit < 0 or nil
+      end
+      unit[k], whole[k], part[k], storedEnds[k] = -c, a, b, ends
       return
     end
   end
@@ -219,6 +226,7 @@ local function takeAlone(k, ask)
       local a, b, unitOf = match(value, '^t1:(%d+):(%d+):(%d+)$')
       if tonumber(unitOf) ~= q then return false end
       ends, c = tonumber(a), tonumber(b)
+      if c >= q then return false end
     end
     if not ends then return false end
     if ends < now then c = 0 else w = ends end
@@ -273,9 +281,9 @@ local function inWindow(u, w, c, ask)
   local start = ask.start
   if u == ask.unit and w == start then
     -- Another limit may have been in force, or denied hits counted: none of it makes a deeper debt.
-    return ask.owing and math.min(c, ask.debt) or c
+    return ask.owing and min(c, ask.debt) or c
   end
-  if ask.owing and u < 0 and w == start - ask.unit then return math.min(ask.fill + c, ask.debt) end
+  if ask.owing and u < 0 and w == start - ask.unit then return min(ask.fill + c, ask.debt) end
   return 0
 end
 
@@ -287,7 +295,7 @@ local function counted(count, ask, hits)
   end
   local limited = count + ((ask.owing and hits == 0) and 1 or hits) > ask.fill
   if hits > 0 and (not limited or ask.countsDenied) then
-    return math.min(count + hits, MAX_COUNT), limited, true
+    return min(count + hits, MAX_COUNT), limited, true
   end
   return count, limited, false
 end

@@ -1,5 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { ReplyBound } from '../../../../src/storage/redis/reply-bound.js';
 import { RespPipe } from '../../../../src/storage/redis/resp-pipe.js';
+
+const TEXT: ReplyBound = { integers: 1, textBytes: 16 };
 
 /** The far end of a connection. */
 class FakeStream {
@@ -41,8 +44,8 @@ beforeEach(() => {
 
 describe('commands', () => {
   test('of one turn are one write', async () => {
-    const first = pipe.send('get', ['a']);
-    const second = pipe.send('set', ['b', '', '22']);
+    const first = pipe.send('get', ['a'], TEXT);
+    const second = pipe.send('set', ['b', '', '22'], TEXT);
     await Promise.resolve();
     expect(stream.written).toHaveLength(1);
     expect(stream.text).toBe(
@@ -53,27 +56,27 @@ describe('commands', () => {
   });
 
   test('have lengths in bytes, whatever else the turn holds', async () => {
-    void pipe.send('get', ['plain']);
-    void pipe.send('get', ['\u00e9\u20ac\u{1f600}', 'ascii']);
+    void pipe.send('get', ['plain'], TEXT);
+    void pipe.send('get', ['\u00e9\u20ac\u{1f600}', 'ascii'], TEXT);
     await Promise.resolve();
     expect(stream.text).toBe(
       '*2\r\n$3\r\nget\r\n$5\r\nplain\r\n*3\r\n$3\r\nget\r\n$9\r\n\u00e9\u20ac\u{1f600}\r\n$5\r\nascii\r\n',
     );
-    void pipe.send('get', ['again']);
+    void pipe.send('get', ['again'], TEXT);
     await Promise.resolve();
     expect(stream.written.at(-1)?.toString()).toBe('*2\r\n$3\r\nget\r\n$5\r\nagain\r\n');
   });
 
   test('get the replies in the order in which they were sent', async () => {
-    const sent = ['a', 'b', 'c'].map((key) => pipe.send('get', [key]));
+    const sent = ['a', 'b', 'c'].map((key) => pipe.send('get', [key], TEXT));
     stream.answer('$1\r\n1\r\n$1');
     stream.answer('\r\n2\r\n$1\r\n3\r\n');
     expect(await Promise.all(sent)).toEqual(['1', '2', '3']);
   });
 
   test("reject with Redis's error, and the next goes on", async () => {
-    const wrong = pipe.send('get', []);
-    const right = pipe.send('get', ['a']);
+    const wrong = pipe.send('get', [], TEXT);
+    const right = pipe.send('get', ['a'], TEXT);
     stream.answer('-ERR wrong number of arguments\r\n*1\r\n:7\r\n');
     await expect(wrong).rejects.toThrow('ERR wrong number of arguments');
     expect(await right).toEqual([7]);
@@ -83,19 +86,28 @@ describe('commands', () => {
 
 describe('the end', () => {
   test('rejects what waits and what comes later', async () => {
-    const waiting = pipe.send('get', ['a']);
+    const waiting = pipe.send('get', ['a'], TEXT);
     pipe.end(new Error('the connection is closed'));
     await expect(waiting).rejects.toThrow('the connection is closed');
-    await expect(pipe.send('get', ['b'])).rejects.toThrow('the connection is closed');
+    await expect(pipe.send('get', ['b'], TEXT)).rejects.toThrow('the connection is closed');
     expect([stream.written, broken]).toEqual([[], []]);
   });
 
   test('comes with a malformed reply: what follows is not read', async () => {
-    const both = [pipe.send('get', ['a']), pipe.send('get', ['b'])];
+    const both = [pipe.send('get', ['a'], TEXT), pipe.send('get', ['b'], TEXT)];
     stream.answer('HTTP/1.1 400 Bad Request\r\n');
     stream.answer('$1\r\n1\r\n');
     for (const one of both) await expect(one).rejects.toThrow('malformed reply');
     expect(broken).toEqual(['malformed reply: an unknown type']);
+  });
+
+  test('comes with a reply that is longer than what its command asked for: each has a bound of its own', async () => {
+    const numbers = pipe.send('evalsha', ['a'], { integers: 3, textBytes: 0 });
+    const text = pipe.send('get', ['a'], TEXT);
+    stream.answer('*3\r\n:1\r\n:2\r\n:3\r\n*3\r\n:1\r\n');
+    expect(await numbers).toEqual([1, 2, 3]);
+    await expect(text).rejects.toThrow('malformed reply: an array longer than what was asked for');
+    expect(broken).toHaveLength(1);
   });
 
   test('comes with a reply to nothing', () => {
@@ -105,6 +117,6 @@ describe('the end', () => {
 
   test('of the stream rejects at once', async () => {
     stream.writable = false;
-    await expect(pipe.send('get', ['a'])).rejects.toThrow('the connection is closed');
+    await expect(pipe.send('get', ['a'], TEXT)).rejects.toThrow('the connection is closed');
   });
 });

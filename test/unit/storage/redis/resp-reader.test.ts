@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import type { ReplyBound } from '../../../../src/storage/redis/reply-bound.js';
 import { type Reply, RespReader } from '../../../../src/storage/redis/resp-reader.js';
 
 const CASES: readonly (readonly [wire: string, replies: readonly Reply[]])[] = [
@@ -8,18 +9,30 @@ const CASES: readonly (readonly [wire: string, replies: readonly Reply[]])[] = [
   ["-ERR wrong number of arguments for 'set'\r\n", [new Error("ERR wrong number of arguments for 'set'")]],
   [':0\r\n:-1\r\n:42\r\n', [0, -1, 42]],
   [':9007199254740991\r\n:-9007199254740991\r\n', [9007199254740991, -9007199254740991]],
-  ['$5\r\nhello\r\n$0\r\n\r\n$-1\r\n', ['hello', '', null]],
+  // The script's -1 - 9007199254740991, and exact.
+  [':-9007199254740992\r\n', [-9007199254740992]],
+  ['$5\r\nhello\r\n$0\r\n\r\n', ['hello', '']],
   ['$8\r\na\r\nb\r\n\r\n\r\n', ['a\r\nb\r\n\r\n']],
   // Lengths are bytes: an e with an acute accent is two.
   ['$3\r\n\u00e9!\r\n+\u20ac\r\n', ['\u00e9!', '\u20ac']],
-  ['*0\r\n*-1\r\n', [[], null]],
+  ['*0\r\n', [[]]],
   ['*3\r\n:1\r\n:22\r\n:-333\r\n+next\r\n', [[1, 22, -333], 'next']],
-  ['*4\r\n$1\r\na\r\n+b\r\n$-1\r\n-ERR c\r\n', [['a', 'b', null, new Error('ERR c')]]],
+  ['*4\r\n:1\r\n:2\r\n:3\r\n:4\r\n', [[1, 2, 3, 4]]],
 ];
+
+/** How long each reply may be. */
+const ASKED: ReplyBound = { integers: 4, textBytes: 10 };
+
+function readerInto(replies: Reply[]): RespReader {
+  return new RespReader(
+    (reply) => replies.push(reply),
+    () => ASKED,
+  );
+}
 
 function read(chunks: readonly Buffer[]): Reply[] {
   const replies: Reply[] = [];
-  const reader = new RespReader((reply) => replies.push(reply));
+  const reader = readerInto(replies);
   for (const chunk of chunks) reader.read(chunk);
   return replies;
 }
@@ -56,14 +69,44 @@ test.each([
   [':12\rx'],
   [':1234567890123456789\r\n'],
   ['$3\r\nabcd\r\n'],
-  ['$1048577\r\n'],
+  [':9007199254740992\r\n'],
+  [':-9007199254740993\r\n'],
+  [':100000000000000000\r\n'],
+  [`:${'0'.repeat(17)}`],
+  ['$11\r\n'],
+  ['$-1\r\n'],
   ['$x\r\n'],
+  ['+hello world\r\n'],
+  ['+hello world!'],
+  ['*5\r\n'],
   ['*1048577\r\n'],
+  ['*-1\r\n'],
   ['*1\r\n*1\r\n:1\r\n'],
+  ['*1\r\n$1\r\na\r\n'],
+  ['*1\r\n$-1\r\n'],
+  ['*1\r\n+a\r\n'],
+  ['*1\r\n-ERR a\r\n'],
+  ['*2\r\n:1\r\n:9007199254740992\r\n'],
   ['%1\r\n+a\r\n+b\r\n'],
   [`+${'x'.repeat(70_000)}`],
+  [`-${'x'.repeat(70_000)}`],
 ])('%j is malformed', (wire) => {
   expect(() => read([Buffer.from(wire)])).toThrow(/^malformed reply/);
+});
+
+test('what comes although nothing was asked is malformed from its first byte on', () => {
+  for (const wire of [':', '*', '$', '+', '-', 'H']) {
+    const reader = new RespReader(
+      () => {},
+      () => undefined,
+    );
+    expect(() => reader.read(Buffer.from(wire))).toThrow('malformed reply: nothing was asked');
+  }
+});
+
+test('of a long error the beginning is kept', () => {
+  const [reply] = read([Buffer.from(`-ERR ${'x'.repeat(10_000)}\r\n`)]);
+  expect((reply as Error).message).toBe(`ERR ${'x'.repeat(508)}`);
 });
 
 test('bytes that are no reply are refused or waited for, but never hang or go on', () => {
@@ -81,7 +124,7 @@ test('bytes that are no reply are refused or waited for, but never hang or go on
 
 test('keeps no more than the element at hand', () => {
   const replies: Reply[] = [];
-  const reader = new RespReader((reply) => replies.push(reply));
+  const reader = readerInto(replies);
   reader.read(Buffer.from('*3\r\n:1\r\n:2'));
   reader.read(Buffer.from('2\r'));
   expect(replies).toEqual([]);
