@@ -78,6 +78,9 @@ export interface RateLimitResponse {
   readonly dynamicMetadata: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** Messages of more bytes take long enough that others should have their turns meanwhile: {@link ServiceCodec.decodeSteps}. */
+export const LARGE_MESSAGE_BYTES = 16 * 1024;
+
 /** The server's side. Implementations: wire-codec.ts (by hand), reference-codec.ts (@grpc/proto-loader). */
 export interface ServiceCodec {
   /**
@@ -85,6 +88,13 @@ export interface ServiceCodec {
    * a part of a buffer that is written again.
    */
   decodeRequest(bytes: Uint8Array): RateLimitRequest;
+  /**
+   * {@link decodeRequest} in steps of at most about a millisecond, for messages over {@link LARGE_MESSAGE_BYTES}. `bytes` must stay as they are
+   * until it ends.
+   */
+  decodeSteps?(bytes: Uint8Array): Generator<void, RateLimitRequest>;
+  /** The domain of a request, without a look into its descriptors; undefined when it cannot be read. */
+  domainOf?(bytes: Uint8Array): string | undefined;
   /** The bytes returned stay as they are: no later call writes to them, so an answer may wait until it is sent. */
   encodeResponse(response: RateLimitResponse): Uint8Array;
 }

@@ -8,11 +8,25 @@ import type {
 } from '../limiter/rule.js';
 import { BucketNames } from './bucket-names.js';
 import type { DeriveStep } from './derive.js';
-import type { Algorithm, DomainPolicy, DomainSettings, Match } from './policy.js';
+import type { Level } from './level.js';
+import { EXCEEDED, type MatchWork, unboundedWork } from './match-work.js';
+import type { Algorithm, DomainPolicy, DomainSettings, Exceeded, Match } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
+import { PossibleDenial } from './possible-denial.js';
 
 const NO_RULES: readonly Rule[] = [];
 const NO_NAMES: readonly string[] = [];
+
+/** Values of so many UTF-16 units at most enter the name of a bucket for next to nothing. */
+const SHORT_VALUE = 2048;
+/** Steps that a unit of a longer value takes: its digest (bench: match). */
+const NAMING_STEPS = 0.5;
+
+/** A step of `derive`, as far as it is of interest here. */
+interface Deriving {
+  readonly entry: string;
+  apply(entries: readonly Entry[], work: MatchWork): readonly Entry[] | typeof EXCEEDED;
+}
 
 /** One shape for every answer, so that the hot path stays monomorphic. */
 class PolicyMatch implements Match {
@@ -23,6 +37,7 @@ class PolicyMatch implements Match {
   readonly onStoreFailure: StoreFailurePolicy;
   readonly entries: readonly Entry[];
   readonly statNames: readonly string[];
+  readonly exceeded: Exceeded | undefined;
 
   constructor(
     rules: readonly Rule[],
@@ -31,6 +46,7 @@ class PolicyMatch implements Match {
     at: { readonly phase: PhaseSchedule; readonly onStoreFailure: StoreFailurePolicy },
     entries: readonly Entry[],
     statNames: readonly string[],
+    exceeded: Exceeded | undefined,
   ) {
     this.rules = rules;
     this.keys = keys;
@@ -39,6 +55,7 @@ class PolicyMatch implements Match {
     this.onStoreFailure = at.onStoreFailure;
     this.entries = entries;
     this.statNames = statNames;
+    this.exceeded = exceeded;
   }
 }
 
@@ -57,6 +74,7 @@ export class CompiledPolicy implements DomainPolicy {
   readonly steps: readonly DeriveStep[];
   readonly root: PolicyNode;
   private readonly names: BucketNames;
+  private ofAllRules: PossibleDenial | undefined;
 
   constructor(options: {
     readonly domain: string;
@@ -82,30 +100,54 @@ export class CompiledPolicy implements DomainPolicy {
     this.names = new BucketNames(options.domain, this.secretKeys);
   }
 
-  get matchCost(): number {
-    return this.root.memo.cost;
+  get denial(): PossibleDenial {
+    this.ofAllRules ??= new PossibleDenial(this.rules);
+    return this.ofAllRules;
   }
 
-  /** Runs every step of `derive`, in order. */
-  derive(given: readonly Entry[]): readonly Entry[] {
+  match(given: readonly Entry[], work = unboundedWork()): Match {
     let entries = given;
-    for (let i = 0; i < this.steps.length; i++) entries = (this.steps[i] as DeriveStep).apply(entries);
-    return entries;
-  }
-
-  match(given: readonly Entry[]): Match {
-    const entries = this.derive(given);
-    if (entries.length === 0) return new PolicyMatch(NO_RULES, NO_NAMES, 0, this, entries, NO_NAMES);
+    for (let i = 0; i < this.steps.length; i++) {
+      const step: Deriving = this.steps[i] as DeriveStep;
+      const derived = step.apply(entries, work);
+      if (derived === EXCEEDED) return this.exceeded(entries, this, step.entry, this.denial);
+      entries = derived;
+    }
+    const count = entries.length;
+    if (count === 0) return new PolicyMatch(NO_RULES, NO_NAMES, 0, this, entries, NO_NAMES, undefined);
     let node = this.root;
-    for (let i = 0; i < entries.length; i++) {
-      const entry = entries[i] as Entry;
-      const next = node.find(entry.key, entry.value);
-      if (next === undefined) return new PolicyMatch(NO_RULES, NO_NAMES, 0, this, entries, NO_NAMES);
+    for (let i = 0; i < count; i++) {
+      const { key, value } = entries[i] as Entry;
+      const next = node.find(key, value, work);
+      if (next === undefined) {
+        return new PolicyMatch(NO_RULES, NO_NAMES, 0, this, entries, NO_NAMES, undefined);
+      }
+      if (next === EXCEEDED) {
+        const level = node.levels.get(key) as Level;
+        return this.exceeded(entries, node, key, level.denialBelow(count - 1 - i));
+      }
       node = next;
     }
-    if (node.rules.length === 0) return new PolicyMatch(NO_RULES, NO_NAMES, 0, node, entries, NO_NAMES);
+    if (node.rules.length === 0) {
+      return new PolicyMatch(NO_RULES, NO_NAMES, 0, node, entries, NO_NAMES, undefined);
+    }
+    const { entering } = node;
+    for (let i = 0; i < entering.length; i++) {
+      const { key, value } = entries[entering[i] as number] as Entry;
+      if (value.length <= SHORT_VALUE || work.spend(value.length * NAMING_STEPS)) continue;
+      return this.exceeded(entries, node, key, new PossibleDenial(node.rules));
+    }
     const { keys, tagLength, statNames } = this.names.nameOf(node, entries);
-    return new PolicyMatch(node.rules, keys, tagLength, node, entries, statNames);
+    return new PolicyMatch(node.rules, keys, tagLength, node, entries, statNames, undefined);
+  }
+
+  private exceeded(
+    entries: readonly Entry[],
+    at: Pick<DomainPolicy, 'phase' | 'onStoreFailure'>,
+    key: string,
+    denial: PossibleDenial,
+  ): Match {
+    return new PolicyMatch(NO_RULES, NO_NAMES, 0, at, entries, NO_NAMES, { key, denial });
   }
 }
 

@@ -18,6 +18,7 @@ import {
 } from './describe.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
 import { type TriedNode, triedNodes } from './explain-level.js';
+import { foundAtLast, unboundedWork } from './match-work.js';
 import type { Algorithm, DomainPolicy, PolicySet } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { redactEntries } from './redact.js';
@@ -237,7 +238,7 @@ function explainWalk(
   let node: PolicyNode | undefined = root;
   for (const entry of entries) {
     const parent: PolicyNode = node;
-    const next = parent.find(entry.key, entry.value);
+    const next = foundAtLast(parent.find(entry.key, entry.value, unboundedWork()));
     levels.push({
       entry: redactEntries([entry], secretKeys)[0] as Entry,
       tried: triedNodes(parent, entry, next),

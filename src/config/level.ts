@@ -1,9 +1,16 @@
+import type { Rule } from '../limiter/rule.js';
 import { type CidrIntervals, CidrTable } from './cidr-table.js';
 import type { MatchMemo } from './match-memo.js';
+import { EXCEEDED, type MatchWork } from './match-work.js';
 import type { PolicyNode } from './policy-node.js';
+import { PossibleDenial } from './possible-denial.js';
 import { RegexList } from './regex-matcher.js';
 import type { ValueMatcher } from './value-matcher.js';
 import type { Wildcard } from './wildcard.js';
+
+/** Deeper than policies are; all that lies deeper is answered for together. */
+const MAX_DEPTH = 32;
+const ANY_DEPTH = Number.POSITIVE_INFINITY;
 
 /** All nodes with one key below one node. */
 export class Level {
@@ -18,15 +25,19 @@ export class Level {
   /** What the regular expressions gave, null for nothing. */
   private readonly memo: MatchMemo<PolicyNode | null>;
 
+  /** By depth, each made when it is first asked for. */
+  private readonly denials = new Map<number, PossibleDenial>();
+
   constructor(memo: MatchMemo<PolicyNode | null>) {
     this.memo = memo;
   }
 
   /**
    * Exact value first, then the longest block that holds the value as an address, then patterns in file order, then regular expressions in file
-   * order, then the node without a value. Decided here and now: a path that ends further down is not tried again with another node.
+   * order, then the node without a value. Decided here and now: a path that ends further down is not tried again with another node. {@link EXCEEDED}
+   * when `work` does not last.
    */
-  find(value: string): PolicyNode | undefined {
+  find(value: string, work: MatchWork): PolicyNode | undefined | typeof EXCEEDED {
     const exact = this.exact.get(value);
     if (exact !== undefined) return exact;
     if (this.blocks !== undefined) {
@@ -38,19 +49,39 @@ export class Level {
       if ((node.wildcard as Wildcard).matches(value)) return node;
     }
     if (this.regexes !== undefined) {
-      const matched = this.findByRegex(this.regexes, value);
+      const matched = this.findByRegex(this.regexes, value, work);
       if (matched !== null) return matched;
     }
     return this.anyValue;
   }
 
-  private findByRegex(regexes: RegexList<PolicyNode>, value: string): PolicyNode | null {
+  private findByRegex(
+    regexes: RegexList<PolicyNode>,
+    value: string,
+    work: MatchWork,
+  ): PolicyNode | null | typeof EXCEEDED {
     const known = this.memo.get(this, value);
     if (known !== undefined) return known;
-    const found = regexes.find(value) ?? null;
-    this.memo.cost += regexes.costOf(value);
-    this.memo.set(this, value, found);
+    const found = regexes.find(value, work) ?? null;
+    if (found !== EXCEEDED) this.memo.set(this, value, found);
     return found;
+  }
+
+  /** What the rules may deny below the nodes that a value may lead to, `depth` entries further down; nodes of an exact value are not meant. */
+  denialBelow(depth: number): PossibleDenial {
+    const place = depth > MAX_DEPTH ? ANY_DEPTH : depth;
+    let known = this.denials.get(place);
+    if (known === undefined) {
+      known = new PossibleDenial(this.rulesBelow(place));
+      this.denials.set(place, known);
+    }
+    return known;
+  }
+
+  private *rulesBelow(depth: number): Generator<Rule> {
+    for (const node of this.nodes) {
+      if (this.exact.get(node.value) !== node) yield* node.rulesBelow(depth);
+    }
   }
 
   /** Returns the node that matches by the very same value, block or pattern, if there is one: then nothing is added. */

@@ -4,6 +4,7 @@ import { loadPolicies } from './load-policies.js';
 import type { DomainPolicy, DomainStatus, PolicySet } from './policy.js';
 import type { PolicyPlace } from './policy-paths.js';
 import { PolicyBuilder, type PolicyItem, policyItems } from './policy-transfer.js';
+import { PossibleDenial } from './possible-denial.js';
 
 /** What is in force where a load is asked for, as plain data. */
 export interface InForce {
@@ -83,7 +84,7 @@ function standIn(domain: string): DomainPolicy {
     overrideAlgorithm: 'fixed_window',
     secretKeys: new Set(),
     rules: [],
-    matchCost: 0,
+    denial: new PossibleDenial([]),
     match() {
       throw new Error(`the policy of ${domain} is in another thread`);
     },

@@ -11,8 +11,6 @@ export class MatchMemo<Found> {
   private recent = new Map<object, Map<string, Found>>();
   private older = new Map<object, Map<string, Found>>();
   private count = 0;
-  /** What values that were not remembered have cost since the policy is in force: characters times regular expressions. */
-  cost = 0;
 
   /** What {@link set} was given for the value at this level. */
   get(level: object, value: string): Found | undefined {

@@ -8,6 +8,10 @@ export const EXCEEDED: unique symbol = Symbol('exceeded');
 export class MatchWork {
   /** Steps that are left; below 0 once more were asked for than there were. */
   left: number;
+  /** Of the steps taken those that made what later values profit from: they take time, but are nobody's in particular. */
+  invested = 0;
+  /** What a search has found so far that ran out of steps, and goes on from here when the same is asked for with more. */
+  readonly searches: Search[] = [];
 
   constructor(steps: number) {
     this.left = steps;
@@ -22,4 +26,32 @@ export class MatchWork {
     this.left = -1;
     return false;
   }
+
+  /** The search of `value` in `list`, if one has begun. */
+  searchOf(list: object, value: string): Search | undefined {
+    for (let i = 0; i < this.searches.length; i++) {
+      const search = this.searches[i] as Search;
+      if (search.list === list && search.value === value) return search;
+    }
+    return undefined;
+  }
+}
+
+/** For those who are in no hurry: tools, and whatever is asked at the start only. */
+export function unboundedWork(): MatchWork {
+  return new MatchWork(Number.POSITIVE_INFINITY);
+}
+
+/** What was found with {@link unboundedWork}. */
+export function foundAtLast<Found>(found: Found | typeof EXCEEDED): Found {
+  if (found === EXCEEDED) throw new Error('unbounded work was exceeded');
+  return found;
+}
+
+/** A search that takes longer than a stretch; see {@link MatchWork.searches}. */
+export interface Search {
+  readonly list: object;
+  readonly value: string;
+  /** Rises as the search goes on. */
+  progress: number;
 }

@@ -11,6 +11,7 @@ import {
 import { canonicalAddress } from './cidr.js';
 import { Level } from './level.js';
 import { MatchMemo } from './match-memo.js';
+import type { EXCEEDED, MatchWork } from './match-work.js';
 import { isCredential, redacted } from './redact.js';
 import { matcherLabel, type ValueMatcher } from './value-matcher.js';
 import { Wildcard } from './wildcard.js';
@@ -103,9 +104,16 @@ export class PolicyNode {
     return this.fixedPart + (this.secret ? secretPart(value) : textPart(value));
   }
 
-  /** The node below that an entry leads to. */
-  find(key: string, value: string): PolicyNode | undefined {
-    return this.levels.get(key)?.find(value);
+  /** The node below that an entry leads to; {@link EXCEEDED} when `work` does not last to find it. */
+  find(key: string, value: string, work: MatchWork): PolicyNode | undefined | typeof EXCEEDED {
+    return this.levels.get(key)?.find(value, work);
+  }
+
+  /** The rules of the nodes that lie `depth` below this one, 0 for its own; Infinity: all of them. */
+  *rulesBelow(depth: number): Generator<Rule> {
+    if (depth === 0 || depth === Number.POSITIVE_INFINITY) yield* this.rules;
+    if (depth === 0) return;
+    for (const node of this.children()) yield* node.rulesBelow(depth - 1);
   }
 
   /** Adds a node below; returns the one that is there already with this key and value, block or pattern, and adds nothing then. */

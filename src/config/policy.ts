@@ -6,12 +6,22 @@ import type {
   Rule,
   StoreFailurePolicy,
 } from '../limiter/rule.js';
+import type { MatchWork } from './match-work.js';
+import type { PossibleDenial } from './possible-denial.js';
 
 /** What `requests_per_unit` means: so many in each window, or a token bucket that refills at that rate. */
 export const ALGORITHMS = ['fixed_window', 'token_bucket'] as const;
 export type Algorithm = (typeof ALGORITHMS)[number];
 /** Where nobody says. */
 export const DEFAULT_ALGORITHM: Algorithm = 'fixed_window';
+
+/** Matching a descriptor took more work than there was: nobody knows which rules apply to it. */
+export interface Exceeded {
+  /** Of the entry whose value took too much, or that `derive` was about to make. */
+  readonly key: string;
+  /** The rules that might have applied. */
+  readonly denial: PossibleDenial;
+}
 
 /** What one descriptor met in the tree. */
 export interface Match {
@@ -28,6 +38,8 @@ export interface Match {
   readonly onStoreFailure: StoreFailurePolicy;
   /** The entries after `derive`; the same array when nothing was derived. Never hold a raw API key of a derive table. */
   readonly entries: readonly Entry[];
+  /** Then there are no rules, though some may apply. */
+  readonly exceeded: Exceeded | undefined;
   /** {@link Rule.statName} of each rule, with this request's values where they enter it, those of credentials redacted. */
   readonly statNames: readonly string[];
 }
@@ -56,10 +68,13 @@ export interface DomainPolicy extends DomainSettings {
   readonly secretKeys: ReadonlySet<string>;
   /** Every rule of the tree, in file order. */
   readonly rules: readonly Rule[];
-  /** Grows with what regular expressions cost {@link match}, in characters times patterns: 0.1 to 5 ns each. */
-  readonly matchCost: number;
-  /** Runs `derive`, then walks the tree. Never fails; called once per descriptor of a request. */
-  match(entries: readonly Entry[]): Match;
+  /** All rules of the domain. */
+  readonly denial: PossibleDenial;
+  /**
+   * Runs `derive`, then walks the tree. Never fails, but may cost more than `work` has left ({@link Match.exceeded}); then it may be called again with
+   * the same entries and more work, and goes on where it ended, as far as regular expressions are concerned. Without `work` it takes what it needs.
+   */
+  match(entries: readonly Entry[], work?: MatchWork): Match;
 }
 
 /** All domains of one configuration, swapped as a whole on reload. */

@@ -230,6 +230,11 @@ class GrpcJsCallInfo implements CallInfo {
     return this.#call.cancelled;
   }
 
+  /** The peer's address and port, of which there is one connection at a time. */
+  get connection(): unknown {
+    return this.#call.getPeer();
+  }
+
   get peer(): string {
     const peer = this.#call.getPeer();
     const colon = peer.lastIndexOf(':');

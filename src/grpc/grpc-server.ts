@@ -13,6 +13,8 @@ export interface CallInfo {
   readonly deadlineMicros: number;
   /** True once the caller has gone away; asynchronous handlers may stop early. */
   cancelled(): boolean;
+  /** Stands for the connection that the call came by: the same for all its calls, of no other meaning. */
+  readonly connection: unknown;
   /** The caller's address as `host:port`, for logs. */
   readonly peer: string;
 }

@@ -18,7 +18,9 @@ import {
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
 import { type Clock, timerMs } from '../limiter/clock.js';
+import { ANYBODY } from '../service/costly-requests.js';
 import { Refusal, ShouldRateLimit } from '../service/should-rate-limit.js';
+import { TurnQueue } from '../service/turn-queue.js';
 import type { Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { answerOptions } from './answer-options.js';
@@ -134,7 +136,7 @@ function unaryHandler(service: ShouldRateLimit, metrics: Metrics, clock: Clock):
   return (message, call) => {
     const startMicros = clock.monotonicMicros();
     calls.began();
-    const result = service.handle(message, call.deadlineMicros);
+    const result = service.handle(message, call);
     if (result instanceof Promise) {
       return result.then((late) => {
         ended(startMicros);
@@ -237,6 +239,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     observer: decisionObserver(metrics, log),
     storeTimeoutMicros: store.timeoutMicros,
     maxDescriptors: settings.maxDescriptors,
+    turns: new TurnQueue(clock),
     answers: answerOptions(settings),
   });
   const grpc = createGrpcServer(settings.grpcTransport, {
@@ -274,8 +277,14 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
       options.tls?.follow((material) => grpc.setTls(material));
       return name(port);
     },
-    decide(message, patienceMicros) {
-      const result = service.handle(message, clock.monotonicMicros() + patienceMicros);
+    decide(message, patienceMicros, waiter = ANYBODY) {
+      const { connection } = waiter;
+      const deadlineMicros = clock.monotonicMicros() + patienceMicros;
+      const result = service.handle(message, {
+        deadlineMicros,
+        connection,
+        cancelled: () => waiter.cancelled(),
+      });
       if (result instanceof Promise) return result.then((late) => noteRefusal(late, metrics));
       return noteRefusal(result, metrics);
     },

@@ -1,16 +1,18 @@
 import type { JsonCodec } from '../codec/json-codec.js';
 import { DecodeError } from '../codec/messages.js';
 import { timeoutMicros } from '../grpc/timeout-header.js';
+import type { Caller } from '../service/costly-requests.js';
 import { Refusal } from '../service/should-rate-limit.js';
 import { failed, type HttpEndpoint } from './http.js';
 
 /**
  * Decides an encoded RateLimitRequest whose caller waits `patienceMicros` at most (Infinity: for ever); the answer is an encoded
- * RateLimitResponse.
+ * RateLimitResponse. `waiter` says who: requests that take long, of all that nothing is known of, wait for each other.
  */
 export type Decide = (
   message: Uint8Array,
   patienceMicros: number,
+  waiter?: Pick<Caller, 'connection' | 'cancelled'>,
 ) => Uint8Array | Refusal | Promise<Uint8Array | Refusal>;
 
 export interface JsonEndpointOptions {

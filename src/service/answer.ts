@@ -19,7 +19,8 @@ import { NO_HEADERS, responseHeaders } from './response-headers.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 
-const STATUS_WITHOUT_LIMIT: DescriptorStatus = {
+/** Of a descriptor that no limit concerns. */
+export const STATUS_WITHOUT_LIMIT: DescriptorStatus = {
   code: CODE.OK,
   currentLimit: undefined,
   limitRemaining: 0,

@@ -44,6 +44,12 @@ export interface DecisionObserver {
     outcome: TakeOutcome | undefined,
     shadowed: boolean,
   ): void;
+  /**
+   * Matching a request took more work than it may cause, because of the value under `key`: it was `denied`, or no rule in force could have matched.
+   */
+  matchExceeded(domain: string, key: string, denied: boolean): void;
+  /** A request waited for its turn until there was no time left (`late`), or could not even wait (`full`): it was `denied`, or see above. */
+  givenUp(domain: string, why: 'late' | 'full', denied: boolean): void;
   /** SHADOW_MODE let a request pass that would be OVER_LIMIT. */
   globalShadow(): void;
   /** A request got no decision, for its own fault or for want of a policy (`service`), or for the store's (`redis`). */

@@ -52,13 +52,24 @@ function problemOf(described: Described): Uint8Array {
   return body;
 }
 
+const PROBLEM_OF_NONE = problem([]);
+
 const PROBLEM_JSON: HeaderValue = { key: 'content-type', value: 'application/problem+json' };
 
 /** The `denied_response` of the rule described, else the file's; undefined where neither gives a body. Only for answers that deny. */
 export function deniedBody(policy: DomainPolicy, described: Described): DeniedBody | undefined {
   const denied = described.take.rule?.deniedResponse ?? policy.deniedResponse;
-  if (denied === undefined) return undefined;
-  if (denied.preset === 'problem+json') return { body: problemOf(described), contentType: PROBLEM_JSON };
+  if (denied?.preset === 'problem+json') return { body: problemOf(described), contentType: PROBLEM_JSON };
+  return denied === undefined ? undefined : textBody(denied);
+}
+
+/** The file's `denied_response`, for a denial that no limit is known of. */
+export function fileBody({ deniedResponse }: DomainPolicy): DeniedBody | undefined {
+  if (deniedResponse?.preset === 'problem+json') return { body: PROBLEM_OF_NONE, contentType: PROBLEM_JSON };
+  return deniedResponse === undefined ? undefined : textBody(deniedResponse);
+}
+
+function textBody(denied: DeniedResponse): DeniedBody | undefined {
   if (denied.body === '') return undefined;
   let text = textBodies.get(denied);
   if (text === undefined) {

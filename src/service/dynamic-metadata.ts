@@ -30,6 +30,27 @@ function descriptorObject(descriptor: Descriptor, secretKeys: ReadonlySet<string
   };
 }
 
+/** What an answer repeats of its request at most, in UTF-16 units; and how much an entry counts beside its texts. */
+const MAX_REPEATED = 65_536;
+const ENTRY_UNITS = 16;
+
+/** Descriptors as the answer repeats them, up to a size that nobody waits for. */
+function repeated(descriptors: readonly Descriptor[], secretKeys: ReadonlySet<string>): JsonObject[] {
+  const objects: JsonObject[] = [];
+  let units = 0;
+  for (let i = 0; i < descriptors.length; i++) {
+    const descriptor = descriptors[i] as Descriptor;
+    units += ENTRY_UNITS;
+    for (let at = 0; at < descriptor.entries.length && units <= MAX_REPEATED; at++) {
+      const { key, value } = descriptor.entries[at] as Descriptor['entries'][number];
+      units += ENTRY_UNITS + key.length + value.length;
+    }
+    if (units > MAX_REPEATED) return objects;
+    objects.push(descriptorObject(descriptor, secretKeys));
+  }
+  return objects;
+}
+
 function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -68,7 +89,8 @@ function passedMetadata(
 
 /**
  * The dynamic metadata of RESPONSE_DYNAMIC_METADATA: the request as it came, values of credentials redacted, and the metadata of rules that
- * passed. Members as in envoyproxy/ratelimit (ratelimitToMetadata). `decisions` is empty where no policy concerns the request.
+ * passed. Members as in envoyproxy/ratelimit (ratelimitToMetadata), which repeats a request whatever its size; `descriptorsLeftOut` says how many are
+ * too much here. `decisions` is empty where no policy concerns the request.
  */
 export function dynamicMetadata(
   request: RateLimitRequest,
@@ -77,9 +99,12 @@ export function dynamicMetadata(
   secretKeys: ReadonlySet<string>,
 ): JsonObject {
   const metadata = passedMetadata(decisions, statuses);
+  const descriptors = repeated(request.descriptors, secretKeys);
+  const leftOut = request.descriptors.length - descriptors.length;
   return {
     domain: request.domain,
-    descriptors: request.descriptors.map((descriptor) => descriptorObject(descriptor, secretKeys)),
+    descriptors,
+    ...(leftOut > 0 && { descriptorsLeftOut: leftOut }),
     ...(request.hitsAddend !== 0 && { hitsAddend: request.hitsAddend }),
     ...(metadata !== undefined && { metadata }),
   };

@@ -1,16 +1,18 @@
-import { setImmediate } from 'node:timers/promises';
-import {
-  type Descriptor,
-  type RateLimitOverride,
-  type RateLimitRequest,
-  tooManyLimits,
-} from '../codec/messages.js';
+import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
 import { entriesKey, overrideKey } from '../config/bucket-key.js';
+import type { MatchWork } from '../config/match-work.js';
 import type { Algorithm, DomainPolicy, Match } from '../config/policy.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
 import { type Rate, tokenBucketRate, UNIT_MICROS, type WindowUnit, windowRate } from '../limiter/rate.js';
-import { type PhaseSchedule, phaseAt, type Rule, type StoreFailurePolicy } from '../limiter/rule.js';
+import {
+  type Entry,
+  type PhaseSchedule,
+  phaseAt,
+  type Rule,
+  type StoreFailurePolicy,
+} from '../limiter/rule.js';
 import type { AnswerOptions } from './answer-options.js';
+import { OVERRIDE_UNITS } from './bad-descriptor.js';
 
 /** What one descriptor asks of one bucket, and what came of it. */
 export interface PlannedTake extends TakeItem {
@@ -57,49 +59,10 @@ export class Decision {
   }
 }
 
-/** A request that cannot be decided because it is wrong; `message` is safe for the caller. */
-export class BadRequest {
-  readonly message: string;
-
-  constructor(message: string) {
-    this.message = message;
-  }
-}
-
-/** envoy.type.v3.RateLimitUnit; RateLimitResponse's WEEK (7) is taken too, since callers mix the two up. */
-const OVERRIDE_UNITS: Readonly<Record<number, WindowUnit>> = {
-  1: 'second',
-  2: 'minute',
-  3: 'hour',
-  4: 'day',
-  5: 'month',
-  6: 'year',
-  7: 'week',
-};
-
 const NO_RULES: readonly Rule[] = [];
 
 /** The label of a limit override in metrics and logs: overrides come from callers, so they never make series of their own. */
 const OVERRIDE_LABEL = 'override';
-
-/** The first thing wrong with the descriptors of a request to a known domain, or undefined. */
-export function findBadDescriptor(descriptors: readonly Descriptor[]): BadRequest | undefined {
-  for (let index = 0; index < descriptors.length; index++) {
-    const descriptor = descriptors[index] as Descriptor;
-    for (let at = 0; at < descriptor.entries.length; at++) {
-      if (descriptor.entries[at]?.key === '') {
-        return new BadRequest(`descriptors[${index}].entries[${at}].key must not be empty`);
-      }
-    }
-    if (descriptor.limit !== undefined && OVERRIDE_UNITS[descriptor.limit.unit] === undefined) {
-      return new BadRequest(
-        `descriptors[${index}].limit.unit must be one of SECOND (1), MINUTE (2), HOUR (3), DAY (4), MONTH (5), ` +
-          `YEAR (6), WEEK (7), not ${descriptor.limit.unit}`,
-      );
-    }
-  }
-  return undefined;
-}
 
 /** How many hits a descriptor asks for: its own addend, else the request's, where 0 means 1. */
 function hitsOf(descriptor: Descriptor, request: RateLimitRequest): number {
@@ -119,10 +82,16 @@ function weightOfRule(rule: Rule, quota: boolean, asked: Asked): Enforcement {
   return asked.percent() < rule.enforcePercent ? weight : 'observe';
 }
 
-const NO_TAKES: readonly PlannedTake[] = [];
+export const NO_TAKES: readonly PlannedTake[] = [];
+
+/** Entries of more UTF-16 units may be digested to name a bucket. */
+const SHORT_ENTRY = 40;
+/** Steps (MatchWork) for an entry in the name of a bucket. */
+const ENTRY_STEPS = 60;
+const LONG_ENTRY_STEPS = 800;
 
 /** What holds for all takes of one request. */
-class Asked {
+export class Asked {
   readonly policy: DomainPolicy;
   readonly request: RateLimitRequest;
   readonly wallMicros: number;
@@ -185,6 +154,17 @@ function overrideRate(unit: WindowUnit, requests: number, algorithm: Algorithm):
   return tokenBucketRate(requests, requests, UNIT_MICROS[unit]);
 }
 
+/** Steps that it takes to name the bucket of a limit override: every entry enters its name, long ones as digests. */
+function namingSteps(entries: readonly Entry[]): number {
+  let steps = 0;
+  for (let i = 0; i < entries.length; i++) {
+    const { key, value } = entries[i] as Entry;
+    const units = key.length + value.length;
+    steps += units > SHORT_ENTRY ? LONG_ENTRY_STEPS + units / 2 : ENTRY_STEPS;
+  }
+  return steps;
+}
+
 /** A limit override stands in the place of the node's rules, its candidate included. */
 function takeOfOverride(
   asked: Asked,
@@ -220,10 +200,16 @@ function takeOfOverride(
   };
 }
 
-function planOne(asked: Asked, descriptor: Descriptor): Decision {
-  const match = asked.policy.match(descriptor.entries);
+/** Plans a descriptor that is matched; undefined when `work` does not last. */
+export function planOne(
+  asked: Asked,
+  descriptor: Descriptor,
+  match: Match,
+  work: MatchWork,
+): Decision | undefined {
   const { rules, entries } = match;
   if (descriptor.limit !== undefined && entries.length > 0) {
+    if (!work.spend(namingSteps(entries))) return undefined;
     return new Decision(
       match,
       [takeOfOverride(asked, descriptor, match, descriptor.limit)],
@@ -294,26 +280,8 @@ function applyPassingQuotas(decisions: readonly Decision[], quotaMode: boolean):
   }
 }
 
-/** So much of {@link DomainPolicy.matchCost} a request may cause at a stretch: a millisecond at most, with usual patterns. */
-const COST_AT_A_STRETCH = 100_000;
-
-/** Plans descriptors behind those that `decisions` has: all, but where they cost too much at once. */
-function planSome(asked: Asked, decisions: Decision[], maxLimits: number): BadRequest | undefined {
-  const { policy, request } = asked;
-  const { descriptors } = request;
-  const costBefore = policy.matchCost;
-  while (decisions.length < descriptors.length) {
-    const decision = planOne(asked, descriptors[decisions.length] as Descriptor);
-    asked.limits += decision.takes.length;
-    if (asked.limits > maxLimits) return new BadRequest(tooManyLimits(maxLimits));
-    decisions.push(decision);
-    if (policy.matchCost - costBefore > COST_AT_A_STRETCH) return undefined;
-  }
-  return undefined;
-}
-
 /** What the decisions of a request mean for each other. */
-function settle(asked: Asked, decisions: readonly Decision[]): readonly Decision[] {
+export function settle(asked: Asked, decisions: readonly Decision[]): readonly Decision[] {
   let replaces = false;
   let quotas = false;
   let drawn = false;
@@ -334,42 +302,6 @@ function settle(asked: Asked, decisions: readonly Decision[]): readonly Decision
     applyPassingQuotas(decisions, asked.options.quotaMode);
   }
   return decisions;
-}
-
-async function planRest(
-  asked: Asked,
-  decisions: Decision[],
-  maxLimits: number,
-): Promise<readonly Decision[] | BadRequest> {
-  const count = asked.request.descriptors.length;
-  while (decisions.length < count) {
-    await setImmediate();
-    const bad = planSome(asked, decisions, maxLimits);
-    if (bad !== undefined) return bad;
-  }
-  return settle(asked, decisions);
-}
-
-/**
- * Matches every descriptor of a checked request against one snapshot of the domain's policy. One element per descriptor, in
- * order. `random` gives numbers from 0 to just below 1. A request that meets more than `maxLimits` limits is refused: so many the store decides
- * in one step. A candidate never changes an answer, so it does not count; there is one for a descriptor at most. Regular expressions can take
- * long over many values made for it: between them such a request lets others go first, and the plan comes later.
- */
-export function plan(
-  policy: DomainPolicy,
-  request: RateLimitRequest,
-  wallMicros: number,
-  options: AnswerOptions,
-  random: () => number,
-  maxLimits: number,
-): readonly Decision[] | BadRequest | Promise<readonly Decision[] | BadRequest> {
-  const asked = new Asked(policy, request, wallMicros, options, random);
-  const decisions: Decision[] = [];
-  const bad = planSome(asked, decisions, maxLimits);
-  if (bad !== undefined) return bad;
-  const isWhole = decisions.length === request.descriptors.length;
-  return isWhole ? settle(asked, decisions) : planRest(asked, decisions, maxLimits);
 }
 
 /** What the store is asked, in the order of the descriptors, candidates after the limits beside them. */

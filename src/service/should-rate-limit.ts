@@ -1,23 +1,29 @@
 import {
-  CODE,
   DecodeError,
+  LARGE_MESSAGE_BYTES,
   type RateLimitRequest,
   type RateLimitResponse,
   type ServiceCodec,
   tooManyDescriptors,
 } from '../codec/messages.js';
 import type { DomainPolicy, PolicySet } from '../config/policy.js';
-import { redactEntries } from '../config/redact.js';
 import type { BucketStore, TakeOutcome, TakeResult } from '../limiter/bucket-store.js';
 import { StorageError } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
-import { answer, answerWithoutLimits, secretKeysOf } from './answer.js';
+import { phaseAt } from '../limiter/rule.js';
+import { answer, answerWithoutLimits } from './answer.js';
 import { type AnswerOptions, PLAIN_ANSWERS } from './answer-options.js';
+import { BadRequest, findBadDescriptor } from './bad-descriptor.js';
+import { ANYBODY, bytesOf, type Caller, LargeMessage, stepsFor, waiterOf } from './costly-requests.js';
 import type { DecisionObserver } from './decision-observer.js';
-import { denialOf, tightestOf } from './denial.js';
-import { overrideStat } from './override-stat.js';
-import { BadRequest, type Decision, findBadDescriptor, type PlannedTake, plan, takesOf } from './plan.js';
+import { denialOf } from './denial.js';
+import { Observation } from './observe.js';
+import { Asked, type Decision, type PlannedTake, takesOf } from './plan.js';
+import { type Planned, Planning, plan, stepsTaken, Throttled } from './planning.js';
+import { StepsAtOnce } from './steps-at-once.js';
 import { decideWithoutStore } from './store-failure.js';
+import { passingAnswer, throttledAnswer } from './throttled-answer.js';
+import { type NotDone, TurnQueue } from './turn-queue.js';
 
 /** Why a request got no decision. Texts are safe for the caller; where the reference has one, it is that one. */
 export class Refusal {
@@ -34,6 +40,12 @@ export class Refusal {
 const NO_DOMAIN = new Refusal('bad_request', 'rate limit domain must not be empty');
 const NO_DESCRIPTORS = new Refusal('bad_request', 'rate limit descriptor list must not be empty');
 const NO_CONFIGURATION = new Refusal('unavailable', 'no rate limit configuration loaded');
+/** Nobody reads it. */
+const CALLER_GONE = new Refusal('unavailable', 'the caller has gone');
+const UNREADABLE = new Refusal(
+  'bad_request',
+  'message is not a well-formed envoy.service.ratelimit.v3.RateLimitRequest',
+);
 const STORE_UNAVAILABLE = new Refusal('unavailable', 'rate limit store unavailable');
 
 export interface ShouldRateLimitOptions {
@@ -49,6 +61,8 @@ export interface ShouldRateLimitOptions {
   readonly storeTimeoutMicros: number;
   /** More descriptors, or limits that they meet, in one request are refused: one request is one atomic step of the store, and one answer. */
   readonly maxDescriptors: number;
+  /** Where requests that take long have their turns, one for the whole process; one of its own when absent. */
+  readonly turns?: TurnQueue;
   /** What holds for every answer; {@link PLAIN_ANSWERS} when absent. */
   readonly answers?: AnswerOptions;
   /** Gives numbers from 0 to just below 1, for `enforce_percent`; Math.random when absent. */
@@ -64,23 +78,35 @@ const WAY_BACK_MAX_MICROS = 50_000;
 const WAY_BACK_LEAST_MICROS = 5000;
 const WAY_BACK_LEAST_SHARE = 0.4;
 
-function codeName(overLimit: boolean): 'OK' | 'OVER_LIMIT' {
-  return overLimit ? 'OVER_LIMIT' : 'OK';
-}
-
 function wayBackMicros(patienceMicros: number): number {
   const least = Math.min(WAY_BACK_LEAST_MICROS, patienceMicros * WAY_BACK_LEAST_SHARE);
   return Math.min(Math.max(patienceMicros * WAY_BACK_SHARE, least), WAY_BACK_MAX_MICROS);
 }
 
+type Decided = RateLimitResponse | Refusal;
+type Patience = Pick<Caller, 'deadlineMicros'>;
+
+/** A large message as far as its turns bring it: planned, or answered already. */
+type Prepared = Decided | PreparedRequest;
+
+interface PreparedRequest {
+  readonly request: RateLimitRequest;
+  readonly policy: DomainPolicy;
+  readonly planning: Planning;
+  readonly planned: Planned;
+}
+
 /**
- * Decides RateLimitRequests. Knows neither transport nor store: bytes come in, bytes or a {@link Refusal} go out, at once when the
- * store answers at once.
+ * Decides RateLimitRequests. Knows neither transport nor store: bytes come in, bytes or a {@link Refusal} go out, at once when the request is a usual
+ * one and the store answers at once. What takes longer takes turns with others.
  */
 export class ShouldRateLimit {
   readonly #options: ShouldRateLimitOptions;
   readonly #answers: AnswerOptions;
   readonly #random: () => number;
+  readonly #turns: TurnQueue;
+  readonly #stepsAtOnce = new StepsAtOnce();
+  readonly #observation: Observation;
   /** Whether buckets live in memory: then no deadline is ever near, and no clock is read for it. */
   readonly #answersAtOnce: boolean;
 
@@ -88,28 +114,32 @@ export class ShouldRateLimit {
     this.#options = options;
     this.#answers = options.answers ?? PLAIN_ANSWERS;
     this.#random = options.random ?? Math.random;
+    this.#turns = options.turns ?? new TurnQueue(options.clock);
+    this.#observation = new Observation(options.observer, options.clock);
     this.#answersAtOnce = options.store === options.local;
   }
 
   /**
-   * @param message an encoded RateLimitRequest
-   * @param deadlineMicros when the caller stops waiting, monotonic clock; Infinity if it never does
+   * @param message an encoded RateLimitRequest, which may change once this returns
    * @returns an encoded RateLimitResponse
    */
-  handle(message: Uint8Array, deadlineMicros: number): Uint8Array | Refusal | Promise<Uint8Array | Refusal> {
-    const { codec, clock, observer } = this.#options;
-    const startMicros = this.#answersAtOnce && !observer.logsDecisions() ? 0 : clock.monotonicMicros();
+  handle(
+    message: Uint8Array,
+    caller: Caller = ANYBODY,
+  ): Uint8Array | Refusal | Promise<Uint8Array | Refusal> {
+    const { codec } = this.#options;
+    if (message.length > LARGE_MESSAGE_BYTES) {
+      return this.#handleLarge(message, caller).then((late) => this.#encoded(late));
+    }
+    const startMicros = this.#startMicros();
     let request: RateLimitRequest;
     try {
       request = codec.decodeRequest(message);
     } catch (error) {
-      if (error instanceof DecodeError) return new Refusal('bad_request', error.message);
-      throw error;
+      return refusalOf(error);
     }
-    const decided = this.decide(request, startMicros, deadlineMicros);
-    if (decided instanceof Promise) {
-      return decided.then((late) => (late instanceof Refusal ? late : codec.encodeResponse(late)));
-    }
+    const decided = this.#decide(request, startMicros, caller);
+    if (decided instanceof Promise) return decided.then((late) => this.#encoded(late));
     return decided instanceof Refusal ? decided : codec.encodeResponse(decided);
   }
 
@@ -118,8 +148,43 @@ export class ShouldRateLimit {
     request: RateLimitRequest,
     startMicros: number,
     deadlineMicros: number,
-  ): RateLimitResponse | Refusal | Promise<RateLimitResponse | Refusal> {
-    const { policies, observer, maxDescriptors, clock } = this.#options;
+    caller: Caller = ANYBODY,
+  ): Decided | Promise<Decided> {
+    const { connection } = caller;
+    return this.#decide(request, startMicros, {
+      deadlineMicros,
+      connection,
+      cancelled: () => caller.cancelled(),
+    });
+  }
+
+  #startMicros(): number {
+    const { observer, clock } = this.#options;
+    return this.#answersAtOnce && !observer.logsDecisions() ? 0 : clock.monotonicMicros();
+  }
+
+  #encoded(decided: Decided): Uint8Array | Refusal {
+    return decided instanceof Refusal ? decided : this.#options.codec.encodeResponse(decided);
+  }
+
+  #decide(request: RateLimitRequest, startMicros: number, caller: Caller): Decided | Promise<Decided> {
+    const policy = this.#policyFor(request, startMicros);
+    if (!isPolicy(policy)) return policy;
+    const { clock, maxDescriptors } = this.#options;
+    const wallMicros = clock.wallMicros();
+    const steps = this.#stepsAtOnce.give();
+    const planned = plan(policy, request, wallMicros, this.#answers, this.#random, maxDescriptors, steps);
+    this.#stepsAtOnce.took(stepsTaken(steps));
+    if (planned instanceof Planning) {
+      return this.#planInTurns(planned, request, policy, startMicros, caller);
+    }
+    const deadlineMicros = this.#storeDeadline(startMicros, caller);
+    return this.#take(request, policy, planned, startMicros, wallMicros, deadlineMicros);
+  }
+
+  /** The policy that decides a request, or the answer where none does. */
+  #policyFor(request: RateLimitRequest, startMicros: number): DomainPolicy | Decided {
+    const { policies, maxDescriptors } = this.#options;
     if (request.domain === '') return this.#refuse(NO_DOMAIN);
     const count = request.descriptors.length;
     if (count === 0) return this.#refuse(NO_DESCRIPTORS);
@@ -131,21 +196,113 @@ export class ShouldRateLimit {
     if (policySet === undefined) return this.#refuse(NO_CONFIGURATION);
     const policy = policySet.domains.get(request.domain);
     if (policy === undefined) {
-      observer.unknownDomain(request.domain, count);
-      if (observer.logsDecisions()) this.#logUnknownDomain(request, policySet, startMicros);
+      this.#observation.unknownDomain(request, policySet, startMicros);
       return answerWithoutLimits(request, policySet, this.#answers);
     }
     const bad = findBadDescriptor(request.descriptors);
-    if (bad !== undefined) return this.#refuse(new Refusal('bad_request', bad.message));
+    return bad === undefined ? policy : this.#refuse(new Refusal('bad_request', bad.message));
+  }
 
-    const wallMicros = clock.wallMicros();
-    const planned = plan(policy, request, wallMicros, this.#answers, this.#random, maxDescriptors);
-    if (planned instanceof Promise) {
-      return planned.then((late) =>
-        this.#take(request, policy, late, startMicros, wallMicros, deadlineMicros),
-      );
+  async #planInTurns(
+    planning: Planning,
+    request: RateLimitRequest,
+    policy: DomainPolicy,
+    startMicros: number,
+    caller: Caller,
+  ): Promise<Decided> {
+    const { clock } = this.#options;
+    const nowMicros = clock.monotonicMicros();
+    const patience: Patience = { deadlineMicros: caller.deadlineMicros };
+    const planned = await this.#turns.run(
+      planning.steps(stepsFor(patience.deadlineMicros - nowMicros)),
+      waiterOf(caller, nowMicros, bytesOf(request)),
+    );
+    if (typeof planned === 'string') return this.#notDone(planned, request.domain, request);
+    return this.#takePlanned({ request, policy, planning, planned }, startMicros, patience);
+  }
+
+  async #handleLarge(message: Uint8Array, caller: Caller): Promise<Decided> {
+    const { clock, codec } = this.#options;
+    const startMicros = clock.monotonicMicros();
+    // Read here: what is known of the caller may change with the first turn.
+    const patience: Patience = { deadlineMicros: caller.deadlineMicros };
+    if (!this.#turns.hasRoomFor(message.length)) return this.#notDone('full', codec.domainOf?.(message));
+    const large = new LargeMessage(message, codec);
+    const steps = this.#prepare(large, startMicros, stepsFor(patience.deadlineMicros - startMicros));
+    let prepared: Prepared | NotDone;
+    try {
+      prepared = await this.#turns.run(steps, waiterOf(caller, startMicros, message.length));
+    } catch (error) {
+      return refusalOf(error);
     }
-    return this.#take(request, policy, planned, startMicros, wallMicros, deadlineMicros);
+    if (typeof prepared === 'string') return this.#notDone(prepared, large.domain(), large.request);
+    if ('planned' in prepared) return this.#takePlanned(prepared, startMicros, patience);
+    return prepared;
+  }
+
+  *#prepare(large: LargeMessage, startMicros: number, steps: number): Generator<void, Prepared> {
+    const request = yield* large.decode();
+    yield;
+    const policy = this.#policyFor(request, startMicros);
+    if (!isPolicy(policy)) return policy;
+    const { clock, maxDescriptors } = this.#options;
+    const asked = new Asked(policy, request, clock.wallMicros(), this.#answers, this.#random);
+    const planning = new Planning(asked, [], maxDescriptors);
+    const planned = yield* planning.steps(steps);
+    return { request, policy, planning, planned };
+  }
+
+  #takePlanned(
+    { request, policy, planning, planned }: PreparedRequest,
+    startMicros: number,
+    patience: Patience,
+  ): Decided | Promise<Decided> {
+    const { observer, clock } = this.#options;
+    const { exceededKey } = planning;
+    if (exceededKey !== undefined && !(planned instanceof Throttled)) {
+      observer.matchExceeded(policy.domain, exceededKey, false);
+    }
+    const wallMicros = clock.wallMicros();
+    if (!(planned instanceof Throttled)) {
+      const deadlineMicros = this.#storeDeadline(clock.monotonicMicros(), patience);
+      return this.#take(request, policy, planned, startMicros, wallMicros, deadlineMicros);
+    }
+    const { shadowMode } = this.#answers;
+    observer.matchExceeded(policy.domain, planned.key, !shadowMode);
+    if (shadowMode) observer.globalShadow();
+    const { index } = planned;
+    return throttledAnswer(request, policy, index, 'match_budget_exceeded', this.#answers, wallMicros);
+  }
+
+  /** The answer to a request that nobody looked at, or not to the end; `request` is there once it is decoded. */
+  #notDone(why: NotDone, domain: string | undefined, request?: RateLimitRequest): Decided {
+    if (why === 'cancelled') return CALLER_GONE;
+    const { policies, clock, observer } = this.#options;
+    if (domain === undefined) return this.#refuse(UNREADABLE);
+    if (domain === '') return this.#refuse(NO_DOMAIN);
+    const policySet = policies();
+    if (policySet === undefined) return this.#refuse(NO_CONFIGURATION);
+    const policy = policySet.domains.get(domain);
+    if (policy === undefined) {
+      observer.unknownDomain(domain, request?.descriptors.length ?? 1);
+      return passingAnswer(request);
+    }
+    const wallMicros = clock.wallMicros();
+    if (!this.#mayDeny(policy, request, wallMicros)) {
+      observer.givenUp(domain, why, false);
+      return passingAnswer(request);
+    }
+    const { shadowMode } = this.#answers;
+    observer.givenUp(domain, why, !shadowMode);
+    if (shadowMode) observer.globalShadow();
+    return throttledAnswer(request, policy, -1, why, this.#answers, wallMicros);
+  }
+
+  /** Whether a rule of the domain, or a limit override, may deny the request. */
+  #mayDeny(policy: DomainPolicy, request: RateLimitRequest | undefined, wallMicros: number): boolean {
+    if (policy.denial.mayDeny(wallMicros, () => this.#random() * 100)) return true;
+    if (phaseAt(policy.phase, wallMicros) !== 'active') return false;
+    return request?.descriptors.some(({ limit }) => limit !== undefined) === true;
   }
 
   #take(
@@ -154,14 +311,14 @@ export class ShouldRateLimit {
     planned: readonly Decision[] | BadRequest,
     startMicros: number,
     wallMicros: number,
-    deadlineMicros: number,
-  ): RateLimitResponse | Refusal | Promise<RateLimitResponse | Refusal> {
+    storeDeadlineMicros: number,
+  ): Decided | Promise<Decided> {
     const { store, clock } = this.#options;
     if (planned instanceof BadRequest) return this.#refuse(new Refusal('bad_request', planned.message));
     const takes = takesOf(planned);
     if (takes.length === 0)
       return this.#finish(request, policy, planned, takes, NO_OUTCOMES, startMicros, wallMicros);
-    const result = store.take(takes, this.#storeDeadline(startMicros, deadlineMicros));
+    const result = store.take(takes, storeDeadlineMicros);
     if (result instanceof Promise) {
       return result.then((late) =>
         this.#finish(request, policy, planned, takes, late, startMicros, clock.wallMicros()),
@@ -175,12 +332,13 @@ export class ShouldRateLimit {
     return refusal;
   }
 
-  /** The smaller of the caller's patience, less the way back, and the store's timeout. */
-  #storeDeadline(startMicros: number, deadlineMicros: number): number {
+  /** The smaller of the caller's patience, less the way back, and the store's timeout, for a store that is asked at `nowMicros`. */
+  #storeDeadline(nowMicros: number, caller: Patience): number {
     if (this.#answersAtOnce) return Number.POSITIVE_INFINITY;
-    const own = startMicros + this.#options.storeTimeoutMicros;
+    const own = nowMicros + this.#options.storeTimeoutMicros;
+    const { deadlineMicros } = caller;
     if (deadlineMicros === Number.POSITIVE_INFINITY) return own;
-    return Math.min(own, deadlineMicros - wayBackMicros(deadlineMicros - startMicros));
+    return Math.min(own, deadlineMicros - wayBackMicros(deadlineMicros - nowMicros));
   }
 
   #finish(
@@ -191,13 +349,13 @@ export class ShouldRateLimit {
     result: TakeResult,
     startMicros: number,
     wallMicros: number,
-  ): RateLimitResponse | Refusal {
+  ): Decided {
     const { observer, local } = this.#options;
     if (result instanceof StorageError) {
       observer.storeError(result.reason);
       if (!decideWithoutStore(decisions, local, observer)) {
         observer.failed('redis');
-        for (const decision of decisions) this.#count(policy, decision);
+        for (const decision of decisions) this.#observation.counted(policy, decision);
         return STORE_UNAVAILABLE;
       }
     } else {
@@ -207,81 +365,17 @@ export class ShouldRateLimit {
     const denial = denialOf(decisions, quotaMode);
     if (shadowMode && (denial.enforce || denial.quota)) observer.globalShadow();
     const response = answer(request, policy, decisions, denial, this.#answers, wallMicros);
-    this.#observe(policy, decisions, response, startMicros);
+    this.#observation.answered(policy, decisions, response, startMicros);
     return response;
   }
+}
 
-  #observe(
-    policy: DomainPolicy,
-    decisions: readonly Decision[],
-    response: RateLimitResponse,
-    startMicros: number,
-  ): void {
-    const { observer, clock } = this.#options;
-    const logs = observer.logsDecisions();
-    for (let index = 0; index < decisions.length; index++) {
-      const decision = decisions[index] as Decision;
-      const { match, takes, candidate } = decision;
-      this.#count(policy, decision);
-      // A quota that is over beside one that is not says OVER_LIMIT of itself, but lets the request pass.
-      const overLimit =
-        response.overallCode === CODE.OVER_LIMIT && response.statuses[index]?.code === CODE.OVER_LIMIT;
-      for (let at = 0; at < takes.length; at++) {
-        const { label, weight, outcome } = takes[at] as PlannedTake;
-        const limited = outcome?.limited === true;
-        const denied = overLimit && limited && weight !== 'observe';
-        observer.decided(policy.domain, label, denied, limited && !denied);
-        if (outcome !== undefined && outcome.forgiven > 0) {
-          observer.forgiven(policy.domain, label, outcome.forgiven);
-        }
-      }
-      const candidateOver = candidate?.outcome?.limited;
-      if (candidateOver !== undefined) {
-        observer.candidate(policy.domain, (candidate as PlannedTake).label, overLimit, candidateOver);
-      }
-      const first = takes.length === 0 ? match.rules[0] : undefined;
-      const unlimited = first === undefined || first.candidate ? '' : first.path;
-      if (unlimited !== '') observer.decided(policy.domain, unlimited, false, false);
-      else if (takes.length === 0) observer.unmatched(policy.domain, match.entries);
-      if (logs) {
-        const shown = tightestOf(takes, undefined);
-        observer.logDecision({
-          domain: policy.domain,
-          entries: redactEntries(match.entries, policy.secretKeys),
-          rule: shown?.label ?? takes[0]?.label ?? unlimited,
-          code: codeName(overLimit),
-          remaining: shown?.outcome.remaining,
-          candidate: candidateOver === undefined ? undefined : codeName(candidateOver),
-          micros: clock.monotonicMicros() - startMicros,
-        });
-      }
-    }
-  }
+/** What a caller is told of a message that does not decode. */
+function refusalOf(error: unknown): Refusal {
+  if (error instanceof DecodeError) return new Refusal('bad_request', error.message);
+  throw error;
+}
 
-  /** For the reference's counters. */
-  #count(policy: DomainPolicy, { match, takes }: Decision): void {
-    for (let at = 0; at < takes.length; at++) {
-      const take = takes[at] as PlannedTake;
-      const { rule, outcome } = take;
-      const stat = rule === undefined ? overrideStat(policy, match.entries) : take.stat;
-      const shadowed = outcome?.limited === true && take.weight === 'observe';
-      this.#options.observer.counted(stat, rule === undefined, take, outcome, shadowed);
-    }
-  }
-
-  #logUnknownDomain(request: RateLimitRequest, policies: PolicySet, startMicros: number): void {
-    const { observer, clock } = this.#options;
-    const secretKeys = secretKeysOf(policies);
-    for (const { entries } of request.descriptors) {
-      observer.logDecision({
-        domain: request.domain,
-        entries: redactEntries(entries, secretKeys),
-        rule: '',
-        code: 'OK',
-        remaining: undefined,
-        candidate: undefined,
-        micros: clock.monotonicMicros() - startMicros,
-      });
-    }
-  }
+function isPolicy(found: DomainPolicy | Decided): found is DomainPolicy {
+  return 'match' in found;
 }

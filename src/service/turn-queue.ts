@@ -1,43 +1,138 @@
+import { type GivenUp, GiveUpTimes } from './give-up-times.js';
+
 /** Who waits for a piece of work. */
 export interface Waiter {
   /** Pieces of one connection wait for each other, and connections take turns: none gets more for asking more. */
-  readonly connection: object;
+  readonly connection: unknown;
   /** True once nobody wants the result any more. */
   cancelled(): boolean;
   /** When the work is given up, monotonic clock; Infinity for never. */
   readonly giveUpMicros: number;
+  /** The memory that waits with it, in bytes; nothing to speak of when absent. */
+  readonly bytes?: number;
 }
 
-/** Why a piece of work came to no result: nobody waits for it any more, or it was not done in time. */
-export type NotDone = 'cancelled' | 'late';
-
-interface Piece {
-  readonly waiter: Waiter;
-  readonly steps: Generator<void, unknown>;
-  settle(result: unknown): void;
-  fail(error: unknown): void;
-}
+/** Why a piece of work came to no result: nobody waits for it any more, it was not done in time, or too much waits already. */
+export type NotDone = 'cancelled' | 'late' | 'full';
 
 export interface TurnQueueOptions {
   monotonicMicros(): number;
   /** Calls back once what waits in the event loop has had its turn; setImmediate when absent. */
   readonly nextTurn?: (callback: () => void) => void;
+  /** Most pieces that wait; {@link MAX_PIECES} when absent. */
+  readonly maxPieces?: number;
+  /** Most bytes that wait with them; {@link MAX_BYTES} when absent. */
+  readonly maxBytes?: number;
+}
+
+/** Pieces that may wait at once. */
+export const MAX_PIECES = 10_000;
+/** What may wait with them, in bytes. */
+export const MAX_BYTES = 32 * 1024 * 1024;
+
+/** So many connections have a piece begun; others wait for one of them to end. What is begun takes more memory than what waits. */
+const BEGUN_AT_ONCE = 32;
+/** So many pieces are given up in a turn. */
+const GIVEN_UP_IN_A_TURN = 50;
+
+/** A piece of work that waits, or has begun. */
+class Piece implements GivenUp {
+  readonly waiter: Waiter;
+  readonly giveUpMicros: number;
+  place = -1;
+  before: Piece | undefined;
+  next: Piece | undefined;
+  readonly #steps: Generator<void, unknown>;
+  readonly #resolve: (result: unknown) => void;
+  readonly #reject: (error: unknown) => void;
+
+  constructor(
+    steps: Generator<void, unknown>,
+    waiter: Waiter,
+    resolve: (result: unknown) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.waiter = waiter;
+    this.giveUpMicros = waiter.giveUpMicros;
+    this.#steps = steps;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  /** One step; true when it was the last. */
+  step(): boolean {
+    try {
+      const step = this.#steps.next();
+      if (step.done !== true) return false;
+      this.#resolve(step.value);
+    } catch (error) {
+      this.#reject(error);
+    }
+    return true;
+  }
+
+  giveUp(why: NotDone): void {
+    this.#steps.return(undefined);
+    this.#resolve(why);
+  }
+}
+
+/** The pieces of one connection, first to last. */
+class Line {
+  first: Piece | undefined;
+  #last: Piece | undefined;
+
+  push(piece: Piece): void {
+    piece.before = this.#last;
+    if (this.#last === undefined) this.first = piece;
+    else this.#last.next = piece;
+    this.#last = piece;
+  }
+
+  remove({ before, next }: Piece): void {
+    if (before === undefined) this.first = next;
+    else before.next = next;
+    if (next === undefined) this.#last = before;
+    else next.before = before;
+  }
 }
 
 /**
  * Work that takes longer than other callers should wait, cut into steps: one step in a turn of the event loop, whoever asked for how much. Connections
- * take turns; on one connection the work that came first is done first.
+ * take turns; on one connection the work that came first is done first. What is not done in time is given up, and so is what comes while too much
+ * waits.
  */
 export class TurnQueue {
   readonly #options: TurnQueueOptions;
   readonly #nextTurn: (callback: () => void) => void;
-  /** In the order of their turns: a Map keeps it. */
-  readonly #pieces = new Map<object, Piece[]>();
+  readonly #maxPieces: number;
+  readonly #maxBytes: number;
+  readonly #lines = new Map<unknown, Line>();
+  /** Connections whose first piece may have begun, in the order of their turns, and those that wait for a place among them. Sets keep their order. */
+  readonly #begun = new Set<unknown>();
+  readonly #waiting = new Set<unknown>();
+  readonly #times = new GiveUpTimes<Piece>();
   #scheduled = false;
+  /** Pieces of this turn that nobody waited for any more. */
+  #gone = 0;
+  #pieces = 0;
+  #bytes = 0;
 
   constructor(options: TurnQueueOptions) {
     this.#options = options;
     this.#nextTurn = options.nextTurn ?? ((callback) => setImmediate(callback));
+    this.#maxPieces = options.maxPieces ?? MAX_PIECES;
+    this.#maxBytes = options.maxBytes ?? MAX_BYTES;
+  }
+
+  /** Pieces that wait or have begun. */
+  get size(): number {
+    return this.#pieces;
+  }
+
+  /** Whether another piece of so many bytes may wait. */
+  hasRoomFor(bytes: number): boolean {
+    return this.#pieces < this.#maxPieces && this.#bytes + bytes <= this.#maxBytes;
   }
 
   /**
@@ -45,64 +140,108 @@ export class TurnQueue {
    * given up is ended by `return()`.
    */
   run<Result>(steps: Generator<void, Result>, waiter: Waiter): Promise<Result | NotDone> {
+    if (!this.hasRoomFor(waiter.bytes ?? 0)) return Promise.resolve('full');
     return new Promise<Result | NotDone>((resolve, reject) => {
-      const piece: Piece = { waiter, steps, settle: (result) => resolve(result as Result), fail: reject };
-      const others = this.#pieces.get(waiter.connection);
-      if (others === undefined) this.#pieces.set(waiter.connection, [piece]);
-      else others.push(piece);
+      this.#add(new Piece(steps, waiter, (result) => resolve(result as Result), reject));
       this.#schedule();
     });
   }
 
+  /** While there is work there are turns, and each looks for what is late: no timer is needed. */
   #schedule(): void {
-    if (this.#scheduled || this.#pieces.size === 0) return;
+    if (this.#scheduled || this.#pieces === 0) return;
     this.#scheduled = true;
     this.#nextTurn(() => {
       this.#scheduled = false;
+      this.#giveUpLate();
       this.#turn();
       this.#schedule();
     });
   }
 
+  #giveUpLate(): void {
+    const now = this.#options.monotonicMicros();
+    for (let count = 0; count < GIVEN_UP_IN_A_TURN; count++) {
+      const piece = this.#times.first;
+      if (piece === undefined || piece.giveUpMicros > now) return;
+      this.#remove(piece);
+      piece.giveUp(piece.waiter.cancelled() ? 'cancelled' : 'late');
+    }
+  }
+
   /** One step of the connection whose turn it is. */
   #turn(): void {
-    for (const [connection, pieces] of this.#pieces) {
-      this.#pieces.delete(connection);
-      const done = this.#step(pieces);
-      if (pieces.length > 0) this.#pieces.set(connection, pieces);
-      if (done) return;
-    }
-  }
-
-  /** False when nothing was left to do but to give work up. */
-  #step(pieces: Piece[]): boolean {
-    for (let piece = pieces[0]; piece !== undefined; piece = pieces[0]) {
-      const notDone = this.#notDone(piece.waiter);
-      if (notDone === undefined) {
-        this.#advance(piece, pieces);
-        return true;
+    this.#gone = 0;
+    for (const connection of this.#begun) {
+      const piece = this.#wanted(connection);
+      // Nobody waits for anything of it, and it is gone, or so many had to be given up that the next turn goes on.
+      if (piece === undefined) {
+        if (this.#gone >= GIVEN_UP_IN_A_TURN) return;
+        continue;
       }
-      pieces.shift();
-      piece.steps.return(undefined);
-      piece.settle(notDone);
-    }
-    return false;
-  }
-
-  #advance(piece: Piece, pieces: Piece[]): void {
-    try {
-      const step = piece.steps.next();
-      if (step.done !== true) return;
-      pieces.shift();
-      piece.settle(step.value);
-    } catch (error) {
-      pieces.shift();
-      piece.fail(error);
+      this.#begun.delete(connection);
+      this.#begun.add(connection);
+      if (piece.step()) {
+        this.#remove(piece);
+        this.#yieldPlace(connection);
+      }
+      return;
     }
   }
 
-  #notDone(waiter: Waiter): NotDone | undefined {
-    if (waiter.cancelled()) return 'cancelled';
-    return waiter.giveUpMicros <= this.#options.monotonicMicros() ? 'late' : undefined;
+  /** The first piece of a connection that somebody waits for. */
+  #wanted(connection: unknown): Piece | undefined {
+    for (;;) {
+      const piece = this.#lines.get(connection)?.first;
+      if (piece === undefined || !piece.waiter.cancelled()) return piece;
+      if (this.#gone >= GIVEN_UP_IN_A_TURN) return undefined;
+      this.#gone++;
+      this.#remove(piece);
+      piece.giveUp('cancelled');
+    }
+  }
+
+  /** A connection that had something done goes behind those that wait. */
+  #yieldPlace(connection: unknown): void {
+    if (this.#waiting.size === 0 || !this.#begun.delete(connection)) return;
+    this.#waiting.add(connection);
+    this.#fill();
+  }
+
+  #fill(): void {
+    for (const connection of this.#waiting) {
+      if (this.#begun.size >= BEGUN_AT_ONCE) return;
+      this.#waiting.delete(connection);
+      this.#begun.add(connection);
+    }
+  }
+
+  #add(piece: Piece): void {
+    const { connection, bytes = 0 } = piece.waiter;
+    let line = this.#lines.get(connection);
+    if (line === undefined) {
+      line = new Line();
+      this.#lines.set(connection, line);
+      this.#waiting.add(connection);
+      this.#fill();
+    }
+    line.push(piece);
+    this.#times.add(piece);
+    this.#pieces++;
+    this.#bytes += bytes;
+  }
+
+  #remove(piece: Piece): void {
+    const { connection, bytes = 0 } = piece.waiter;
+    const line = this.#lines.get(connection) as Line;
+    line.remove(piece);
+    this.#times.remove(piece);
+    this.#pieces--;
+    this.#bytes -= bytes;
+    if (line.first !== undefined) return;
+    this.#lines.delete(connection);
+    this.#begun.delete(connection);
+    this.#waiting.delete(connection);
+    this.#fill();
   }
 }

@@ -18,6 +18,17 @@ const REQUEST_SECONDS = [
 /** Longest caller-chosen label value that is kept; a longer one counts as `other`. */
 const MAX_LABEL_LENGTH = 200;
 
+/** The keys of entries, with commas between them. */
+function keysLabel(entries: readonly Entry[]): string {
+  let label = '';
+  for (let i = 0; i < entries.length; i++) {
+    const { key } = entries[i] as Entry;
+    if (label.length + key.length > MAX_LABEL_LENGTH) return 'other';
+    label += i === 0 ? key : `,${key}`;
+  }
+  return label.length > MAX_LABEL_LENGTH ? 'other' : label;
+}
+
 /** Numbers of the bucket store in memory, read when metrics are scraped. */
 export interface MemoryStats {
   readonly size: number;
@@ -77,6 +88,8 @@ export class Metrics {
   readonly #storeSeconds: Histogram;
   readonly #storeErrors: Counter<'reason'>;
   readonly #storeFailureAnswers: Counter<'policy'>;
+  readonly #matchExceeded: Counter<'domain'>;
+  readonly #requestsGivenUp: Counter<'domain' | 'reason'>;
   readonly #refused: Counter<'code'>;
   readonly #reloads: Counter<'result'>;
   readonly #reloadOk: Gauge;
@@ -121,6 +134,18 @@ export class Metrics {
       name: 'weir_store_failure_answers_total',
       help: 'Descriptors answered by on_store_failure, by policy.',
       labelNames: ['policy'],
+      registers,
+    });
+    this.#matchExceeded = new Counter({
+      name: 'weir_match_budget_exceeded_total',
+      help: 'Requests whose matching took more work than a request may cause, by domain: OVER_LIMIT where a rule in force could have matched.',
+      labelNames: ['domain'],
+      registers,
+    });
+    this.#requestsGivenUp = new Counter({
+      name: 'weir_requests_given_up_total',
+      help: 'Costly requests answered before they were looked at, by domain and reason: late (too long in the queue), full (no room in it).',
+      labelNames: ['domain', 'reason'],
       registers,
     });
     this.#refused = new Counter({
@@ -177,8 +202,7 @@ export class Metrics {
   }
 
   unmatched(domain: string, entries: readonly Entry[]): void {
-    const keys = entries.map((entry) => entry.key).join(',');
-    const values = this.#unmatched.series(domain, keys.length > MAX_LABEL_LENGTH ? 'other' : keys);
+    const values = this.#unmatched.series(domain, keysLabel(entries));
     values[0] = (values[0] as number) + 1;
   }
 
@@ -186,6 +210,16 @@ export class Metrics {
     this.reference.unknownDomain(domain, descriptors);
     const values = this.#unknownDomains.series(domain.length > MAX_LABEL_LENGTH ? 'other' : domain, '');
     values[0] = (values[0] as number) + 1;
+  }
+
+  /** Counts a request whose matching took more work than a request may cause; `domain` is one that has a policy. */
+  matchExceeded(domain: string): void {
+    this.#matchExceeded.inc({ domain });
+  }
+
+  /** Counts a request that was answered unseen: its turn did not come in time, or too many waited. `domain` is one that has a policy. */
+  requestGivenUp(domain: string, reason: 'late' | 'full'): void {
+    this.#requestsGivenUp.inc({ domain, reason });
   }
 
   /** Counts a descriptor that `on_store_failure` answered. */

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { addressText, canonicalAddress, parseBlock, readAddress, wordsOf } from '../../src/config/cidr.js';
 import { CidrTable } from '../../src/config/cidr-table.js';
+import { unboundedWork } from '../../src/config/match-work.js';
 import { patternSize, RegexList } from '../../src/config/regex-matcher.js';
 
 // A busy machine may take its time; nothing here waits.
@@ -200,7 +201,9 @@ test('regular expressions together give the first that matches the whole value b
         for (const one of patterns) list.add([one], [patternSize(one) as number], one);
         const alone = patterns.map((one) => ({ one, compiled: RE2JS.compile(one) }));
         for (const value of values) {
-          expect(list.find(value)).toBe(alone.find(({ compiled }) => compiled.testExact(value))?.one);
+          expect(list.find(value, unboundedWork())).toBe(
+            alone.find(({ compiled }) => compiled.testExact(value))?.one,
+          );
         }
       },
     ),

@@ -53,6 +53,12 @@ export class RecordingObserver implements DecisionObserver {
     const limited = outcome?.limited ?? false;
     this.counts.push({ stat, fromCaller, hits, used, limited, shadowed });
   }
+  matchExceeded(domain: string, key: string, denied: boolean): void {
+    this.told.push(`${domain} ${key} exceeded${denied ? ' denied' : ''}`);
+  }
+  givenUp(domain: string, why: string, denied: boolean): void {
+    this.told.push(`${domain} ${why}${denied ? ' denied' : ''}`);
+  }
   globalShadow(): void {
     this.told.push('global shadow');
   }

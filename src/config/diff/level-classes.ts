@@ -1,3 +1,4 @@
+import { foundAtLast, unboundedWork } from '../match-work.js';
 import type { PolicyNode } from '../policy-node.js';
 import type { Taker } from './node-changes.js';
 import {
@@ -86,7 +87,8 @@ export class SideLevel {
     };
     for (const { path, parent, tried, byIdentity } of this.places) {
       if (shape.kind === 'exact') {
-        add(parent?.find(this.key, shape.items[0] ?? ''), path);
+        const found = parent?.find(this.key, shape.items[0] ?? '', unboundedWork());
+        add(found === undefined ? undefined : foundAtLast(found), path);
         continue;
       }
       const same = part ? undefined : byIdentity.get(identity);

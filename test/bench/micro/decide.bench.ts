@@ -9,6 +9,7 @@ import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { decisionObserver } from '../../../src/server/decision-observer.js';
+import { ANYBODY } from '../../../src/service/costly-requests.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
@@ -95,12 +96,12 @@ function decision({
         { key: 'resource_group', value: group },
       ]),
     );
-    const deadlineMicros = systemClock.monotonicMicros() + 1e12;
+    const caller = { ...ANYBODY, deadlineMicros: systemClock.monotonicMicros() + 1e12 };
     const digits = digitPositions(message);
     return (call) => {
       // A prime as the step: tenants do not come in the order of their buckets.
       if (tenants > 1) writeTenant(message, digits, (call * 7919) % tenants);
-      service.handle(message, deadlineMicros);
+      service.handle(message, caller);
     };
   };
 }
@@ -139,8 +140,8 @@ const openApi: MicroCase = () => {
       { key: 'path', value: '/open/v5/user-chats/60b8c1d2e3/messages?limit=25' },
     ],
   ]);
-  const deadlineMicros = systemClock.monotonicMicros() + 1e12;
-  return () => service.handle(message, deadlineMicros);
+  const caller = { ...ANYBODY, deadlineMicros: systemClock.monotonicMicros() + 1e12 };
+  return () => service.handle(message, caller);
 };
 
 runCases(__filename, {

@@ -1,0 +1,41 @@
+import type { Descriptor } from '../codec/messages.js';
+import type { WindowUnit } from '../limiter/rate.js';
+
+/** A request that cannot be decided because it is wrong; `message` is safe for the caller. */
+export class BadRequest {
+  readonly message: string;
+
+  constructor(message: string) {
+    this.message = message;
+  }
+}
+
+/** envoy.type.v3.RateLimitUnit; RateLimitResponse's WEEK (7) is taken too, since callers mix the two up. */
+export const OVERRIDE_UNITS: Readonly<Record<number, WindowUnit>> = {
+  1: 'second',
+  2: 'minute',
+  3: 'hour',
+  4: 'day',
+  5: 'month',
+  6: 'year',
+  7: 'week',
+};
+
+/** The first thing wrong with the descriptors of a request to a known domain, or undefined. */
+export function findBadDescriptor(descriptors: readonly Descriptor[]): BadRequest | undefined {
+  for (let index = 0; index < descriptors.length; index++) {
+    const descriptor = descriptors[index] as Descriptor;
+    for (let at = 0; at < descriptor.entries.length; at++) {
+      if (descriptor.entries[at]?.key === '') {
+        return new BadRequest(`descriptors[${index}].entries[${at}].key must not be empty`);
+      }
+    }
+    if (descriptor.limit !== undefined && OVERRIDE_UNITS[descriptor.limit.unit] === undefined) {
+      return new BadRequest(
+        `descriptors[${index}].limit.unit must be one of SECOND (1), MINUTE (2), HOUR (3), DAY (4), MONTH (5), ` +
+          `YEAR (6), WEEK (7), not ${descriptor.limit.unit}`,
+      );
+    }
+  }
+  return undefined;
+}

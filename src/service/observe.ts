@@ -1,0 +1,134 @@
+import { CODE, type RateLimitRequest, type RateLimitResponse } from '../codec/messages.js';
+import type { DomainPolicy, PolicySet } from '../config/policy.js';
+import { redactEntries } from '../config/redact.js';
+import type { Clock } from '../limiter/clock.js';
+import type { Entry } from '../limiter/rule.js';
+import { secretKeysOf } from './answer.js';
+import type { DecisionLine, DecisionObserver } from './decision-observer.js';
+import { tightestOf } from './denial.js';
+import { overrideStat } from './override-stat.js';
+import type { Decision, PlannedTake } from './plan.js';
+
+/** Descriptors of one request that are logged, and entries of one descriptor; a line is for people to read. */
+const MAX_LOGGED_DESCRIPTORS = 100;
+const MAX_LOGGED_ENTRIES = 32;
+/** UTF-16 units of a text that is logged. */
+const MAX_LOGGED_UNITS = 256;
+
+function codeName(overLimit: boolean): 'OK' | 'OVER_LIMIT' {
+  return overLimit ? 'OVER_LIMIT' : 'OK';
+}
+
+function cut(text: string): string {
+  return text.length > MAX_LOGGED_UNITS ? `${text.slice(0, MAX_LOGGED_UNITS)}…` : text;
+}
+
+/** Entries as a line shows them: secrets redacted, long texts cut, and as many as anybody reads. */
+function shownEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {
+  const few = entries.length > MAX_LOGGED_ENTRIES ? entries.slice(0, MAX_LOGGED_ENTRIES) : entries;
+  const shown = redactEntries(few, secretKeys).map(({ key, value }) => ({
+    key: cut(key),
+    value: cut(value),
+  }));
+  if (few !== entries) shown.push({ key: '…', value: `${entries.length - few.length} more` });
+  return shown;
+}
+
+/** Tells an observer what became of requests. */
+export class Observation {
+  private readonly observer: DecisionObserver;
+  private readonly clock: Clock;
+
+  constructor(observer: DecisionObserver, clock: Clock) {
+    this.observer = observer;
+    this.clock = clock;
+  }
+
+  /** Of an answered request. */
+  answered(
+    policy: DomainPolicy,
+    decisions: readonly Decision[],
+    response: RateLimitResponse,
+    startMicros: number,
+  ): void {
+    const { observer } = this;
+    const logs = observer.logsDecisions();
+    for (let index = 0; index < decisions.length; index++) {
+      const decision = decisions[index] as Decision;
+      const { match, takes, candidate } = decision;
+      this.counted(policy, decision);
+      // A quota that is over beside one that is not says OVER_LIMIT of itself, but lets the request pass.
+      const overLimit =
+        response.overallCode === CODE.OVER_LIMIT && response.statuses[index]?.code === CODE.OVER_LIMIT;
+      for (let at = 0; at < takes.length; at++) {
+        const { label, weight, outcome } = takes[at] as PlannedTake;
+        const limited = outcome?.limited === true;
+        const denied = overLimit && limited && weight !== 'observe';
+        observer.decided(policy.domain, label, denied, limited && !denied);
+        if (outcome !== undefined && outcome.forgiven > 0) {
+          observer.forgiven(policy.domain, label, outcome.forgiven);
+        }
+      }
+      const candidateOver = candidate?.outcome?.limited;
+      if (candidateOver !== undefined) {
+        observer.candidate(policy.domain, (candidate as PlannedTake).label, overLimit, candidateOver);
+      }
+      const first = takes.length === 0 ? match.rules[0] : undefined;
+      const unlimited = first === undefined || first.candidate ? '' : first.path;
+      if (unlimited !== '') observer.decided(policy.domain, unlimited, false, false);
+      else if (takes.length === 0 && match.exceeded === undefined) {
+        observer.unmatched(policy.domain, match.entries);
+      }
+      if (logs && index < MAX_LOGGED_DESCRIPTORS) {
+        const shown = tightestOf(takes, undefined);
+        observer.logDecision({
+          domain: policy.domain,
+          entries: shownEntries(match.entries, policy.secretKeys),
+          rule: shown?.label ?? takes[0]?.label ?? unlimited,
+          code: codeName(overLimit),
+          remaining: shown?.outcome.remaining,
+          candidate: candidateOver === undefined ? undefined : codeName(candidateOver),
+          micros: this.clock.monotonicMicros() - startMicros,
+        });
+      }
+    }
+  }
+
+  /** For the reference's counters. */
+  counted(policy: DomainPolicy, { match, takes }: Decision): void {
+    for (let at = 0; at < takes.length; at++) {
+      const take = takes[at] as PlannedTake;
+      const { rule, outcome } = take;
+      const stat = rule === undefined ? overrideStat(policy, match.entries) : take.stat;
+      const shadowed = outcome?.limited === true && take.weight === 'observe';
+      this.observer.counted(stat, rule === undefined, take, outcome, shadowed);
+    }
+  }
+
+  /** Of a request to a domain that no policy has. */
+  unknownDomain(request: RateLimitRequest, policies: PolicySet, startMicros: number): void {
+    const { observer } = this;
+    observer.unknownDomain(request.domain, request.descriptors.length);
+    if (observer.logsDecisions()) this.logUndecided(request, secretKeysOf(policies), 'OK', startMicros);
+  }
+
+  /** Logs a request that no rule decided. */
+  logUndecided(
+    request: RateLimitRequest,
+    secretKeys: ReadonlySet<string>,
+    code: DecisionLine['code'],
+    startMicros: number,
+  ): void {
+    for (const { entries } of request.descriptors.slice(0, MAX_LOGGED_DESCRIPTORS)) {
+      this.observer.logDecision({
+        domain: cut(request.domain),
+        entries: shownEntries(entries, secretKeys),
+        rule: '',
+        code,
+        remaining: undefined,
+        candidate: undefined,
+        micros: this.clock.monotonicMicros() - startMicros,
+      });
+    }
+  }
+}

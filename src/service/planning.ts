@@ -1,0 +1,186 @@
+import { type Descriptor, type RateLimitRequest, tooManyLimits } from '../codec/messages.js';
+import { MatchWork } from '../config/match-work.js';
+import type { DomainPolicy, Exceeded } from '../config/policy.js';
+import { phaseAt } from '../limiter/rule.js';
+import type { AnswerOptions } from './answer-options.js';
+import { BadRequest } from './bad-descriptor.js';
+import { Asked, Decision, NO_TAKES, planOne, settle } from './plan.js';
+
+/** A request that is denied because nobody knows what one of its descriptors matches: to find out takes more work than it may cause. */
+export class Throttled {
+  /** The place of the descriptor. */
+  readonly index: number;
+  /** Of the entry whose value takes too much. */
+  readonly key: string;
+
+  constructor(index: number, key: string) {
+    this.index = index;
+    this.key = key;
+  }
+}
+
+/** What became of a request: a decision for each descriptor, in order, or why there is none. */
+export type Planned = readonly Decision[] | BadRequest | Throttled;
+
+/** Steps of a stretch: about a millisecond. What cannot be interrupted takes no more than that, either. */
+export const STRETCH_STEPS = 200_000;
+
+/** So many descriptors are planned in a stretch, and so many at once. */
+const DESCRIPTORS_IN_A_STRETCH = 500;
+const DESCRIPTORS_AT_ONCE = 100;
+
+/** For what is planned at once: nobody else uses it meanwhile. */
+const WORK_AT_ONCE = new MatchWork(0);
+
+/** A request that takes too long to be planned at once: the rest of it. */
+export class Planning {
+  readonly asked: Asked;
+  /** Of an entry whose value took more work than there was, in a descriptor that is not denied for it: no rule in force could have matched. */
+  exceededKey: string | undefined;
+  private readonly decisions: Decision[];
+  private readonly maxLimits: number;
+
+  constructor(asked: Asked, decisions: Decision[], maxLimits: number) {
+    this.asked = asked;
+    this.decisions = decisions;
+    this.maxLimits = maxLimits;
+  }
+
+  /** Plans with `steps` in all, in stretches of at most {@link STRETCH_STEPS} or so. */
+  *steps(steps: number): Generator<void, Planned> {
+    const { asked, decisions } = this;
+    const { descriptors } = asked.request;
+    const budget = new Budget(steps);
+    let inStretch = 0;
+    while (decisions.length < descriptors.length) {
+      const descriptor = descriptors[decisions.length] as Descriptor;
+      const { fresh } = budget;
+      const before = budget.progress();
+      const match = asked.policy.match(descriptor.entries, budget.work);
+      let decision =
+        match.exceeded === undefined ? planOne(asked, descriptor, match, budget.work) : undefined;
+      if (decision === undefined) {
+        const goesOn = !fresh || budget.progress() > before;
+        budget.refill();
+        if (goesOn && budget.given > 0) {
+          inStretch = 0;
+          yield;
+          continue;
+        }
+        const exceeded = match.exceeded ?? ofOverride(asked.policy, descriptor);
+        if (mayDeny(asked, descriptor, exceeded, match.phase)) {
+          return new Throttled(decisions.length, exceeded.key);
+        }
+        this.exceededKey ??= exceeded.key;
+        decision = new Decision(match, NO_TAKES, undefined, false);
+      }
+      budget.work.searches.length = 0;
+      if (!add(asked, decisions, decision, this.maxLimits)) {
+        return new BadRequest(tooManyLimits(this.maxLimits));
+      }
+      inStretch++;
+      if (inStretch < DESCRIPTORS_IN_A_STRETCH) continue;
+      inStretch = 0;
+      budget.refill();
+      yield;
+    }
+    return settle(asked, decisions);
+  }
+}
+
+/** The steps of one request, given out stretch by stretch. */
+class Budget {
+  readonly work = new MatchWork(0);
+  /** What this stretch began with. */
+  given = 0;
+  private rest: number;
+
+  constructor(steps: number) {
+    this.rest = steps;
+    this.refill();
+  }
+
+  /** Whether nothing was taken yet in this stretch: what does not fit into it fits into none. */
+  get fresh(): boolean {
+    return this.work.left === this.given;
+  }
+
+  /** Begins the next stretch. */
+  refill(): void {
+    const { work } = this;
+    this.rest -= this.given - work.left - work.invested;
+    this.given = Math.max(0, Math.min(STRETCH_STEPS, this.rest));
+    work.left = this.given;
+    work.invested = 0;
+  }
+
+  /** Rises as searches go on, and with what is invested. */
+  progress(): number {
+    let sum = this.work.invested;
+    for (const { progress } of this.work.searches) sum += 1 + progress;
+    return sum;
+  }
+}
+
+/** A limit override whose bucket takes too long to name. */
+function ofOverride(policy: DomainPolicy, descriptor: Descriptor): Exceeded {
+  return { key: descriptor.entries[0]?.key ?? '', denial: policy.denial };
+}
+
+/** Whether a rule in force could have matched; a limit override is one. */
+function mayDeny(
+  asked: Asked,
+  descriptor: Descriptor,
+  { denial }: Exceeded,
+  phase: DomainPolicy['phase'],
+): boolean {
+  const { wallMicros } = asked;
+  if (descriptor.limit !== undefined) return phaseAt(phase, wallMicros) === 'active';
+  return denial.mayDeny(wallMicros, () => asked.percent());
+}
+
+/** False when the request meets too many limits. */
+function add(asked: Asked, decisions: Decision[], decision: Decision, maxLimits: number): boolean {
+  asked.limits += decision.takes.length;
+  if (asked.limits > maxLimits) return false;
+  decisions.push(decision);
+  return true;
+}
+
+/**
+ * Matches every descriptor of a checked request against one snapshot of the domain's policy, as far as `steps` (MatchWork) go; a request that takes more
+ * is left as {@link Planning}. `random` gives numbers from 0 to just below 1. A request that meets more than `maxLimits` limits is refused: so many
+ * the store decides in one step. A candidate never changes an answer, so it does not count; there is one for a descriptor at most.
+ */
+export function plan(
+  policy: DomainPolicy,
+  request: RateLimitRequest,
+  wallMicros: number,
+  options: AnswerOptions,
+  random: () => number,
+  maxLimits: number,
+  steps: number,
+): readonly Decision[] | BadRequest | Planning {
+  const asked = new Asked(policy, request, wallMicros, options, random);
+  const decisions: Decision[] = [];
+  const { descriptors } = request;
+  const work = WORK_AT_ONCE;
+  work.left = steps;
+  if (descriptors.length > DESCRIPTORS_AT_ONCE) return new Planning(asked, decisions, maxLimits);
+  for (let i = 0; i < descriptors.length; i++) {
+    const descriptor = descriptors[i] as Descriptor;
+    const match = policy.match(descriptor.entries, work);
+    const decision = match.exceeded === undefined ? planOne(asked, descriptor, match, work) : undefined;
+    if (decision === undefined) {
+      work.searches.length = 0;
+      return new Planning(asked, decisions, maxLimits);
+    }
+    if (!add(asked, decisions, decision, maxLimits)) return new BadRequest(tooManyLimits(maxLimits));
+  }
+  return settle(asked, decisions);
+}
+
+/** Steps that {@link plan} took, the last time it was called. */
+export function stepsTaken(given: number): number {
+  return given - WORK_AT_ONCE.left;
+}

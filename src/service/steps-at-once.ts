@@ -1,0 +1,33 @@
+/** Steps (MatchWork) that a request may take at once, and those that each may take however many there are: usual ones take far fewer. */
+const MOST = 20_000;
+const LEAST = 8000;
+/** All requests together, in one turn of the event loop. */
+const IN_A_TURN = 200_000;
+/** Nobody waits longer for so few. */
+const NEGLIGIBLE = 2000;
+
+/**
+ * How much matching may be done at once, before a request has to take its turns: many requests come by one read of a socket, and those of all
+ * connections in one turn of the event loop.
+ */
+export class StepsAtOnce {
+  #left = IN_A_TURN;
+  #isUsed = false;
+
+  /** What the next request may take. */
+  give(): number {
+    return Math.max(LEAST, Math.min(MOST, this.#left));
+  }
+
+  /** What it took. */
+  took(steps: number): void {
+    if (steps <= NEGLIGIBLE) return;
+    this.#left -= steps;
+    if (this.#isUsed) return;
+    this.#isUsed = true;
+    setImmediate(() => {
+      this.#isUsed = false;
+      this.#left = IN_A_TURN;
+    });
+  }
+}

@@ -1,0 +1,117 @@
+import {
+  CODE,
+  type DescriptorStatus,
+  type HeaderValue,
+  type RateLimitRequest,
+  type RateLimitResponse,
+} from '../codec/messages.js';
+import type { DomainPolicy } from '../config/policy.js';
+import { STATUS_WITHOUT_LIMIT } from './answer.js';
+import type { AnswerOptions } from './answer-options.js';
+import { fileBody } from './denied-response.js';
+import { dynamicMetadata } from './dynamic-metadata.js';
+import { NO_HEADERS } from './response-headers.js';
+
+/** Why a request was denied that nobody looked at, or not to the end; stands in the metadata of decisions. */
+export type ThrottleReason = 'match_budget_exceeded' | 'late' | 'full';
+
+const MICROS_PER_SECOND = 1_000_000;
+/** Nobody can know when such a request would pass: the caller should come back a little later. */
+const WAIT_SECONDS = 1;
+
+const STATUS_THROTTLED: DescriptorStatus = {
+  code: CODE.OVER_LIMIT,
+  currentLimit: undefined,
+  limitRemaining: 0,
+  durationUntilResetSeconds: WAIT_SECONDS,
+};
+
+/** What can be said without a limit to say it of: not `x-ratelimit-limit`, nor the fields of the drafts, which need one. */
+function headersOf(
+  { responseHeaders }: DomainPolicy,
+  options: AnswerOptions,
+  wallMicros: number,
+): readonly HeaderValue[] {
+  if (responseHeaders === undefined) return NO_HEADERS;
+  const headers: HeaderValue[] = [];
+  if (responseHeaders.xRateLimit) {
+    if (!options.envoyAdds.xRateLimit) {
+      const reset = Math.ceil(wallMicros / MICROS_PER_SECOND) + WAIT_SECONDS;
+      headers.push(
+        { key: 'x-ratelimit-remaining', value: '0' },
+        { key: 'x-ratelimit-reset', value: String(reset) },
+      );
+    }
+    headers.push({ key: 'x-ratelimit-will-be-throttled', value: 'true' });
+  }
+  if (responseHeaders.retryAfter && !options.shadowMode && !options.envoyAdds.retryAfter) {
+    headers.push({ key: 'retry-after', value: String(WAIT_SECONDS) });
+  }
+  return headers;
+}
+
+/** The member `decision` of the dynamic metadata, with the members it has for limits. */
+function decisionOf(
+  policy: DomainPolicy,
+  reason: ThrottleReason,
+  denied: boolean,
+): Readonly<Record<string, unknown>> {
+  return {
+    code: denied ? 'OVER_LIMIT' : 'OK',
+    domain: policy.domain,
+    rule: '',
+    name: '',
+    limit: 0,
+    remaining: 0,
+    retry_after: denied ? WAIT_SECONDS : 0,
+    phase: 'active',
+    shadow_mode: false,
+    would_be_throttled: true,
+    reason,
+  };
+}
+
+/**
+ * The answer to a request that is denied because nobody can tell which limits it meets: OVER_LIMIT, though under SHADOW_MODE OK over all. `index` is
+ * the place of the descriptor that it is denied for; -1: all of them. Without `request`, which nobody has read, there are no statuses.
+ */
+export function throttledAnswer(
+  request: RateLimitRequest | undefined,
+  policy: DomainPolicy,
+  index: number,
+  reason: ThrottleReason,
+  options: AnswerOptions,
+  wallMicros: number,
+): RateLimitResponse {
+  const denied = !options.shadowMode;
+  const statuses = (request?.descriptors ?? []).map((_, at) =>
+    index < 0 || at === index ? STATUS_THROTTLED : STATUS_WITHOUT_LIMIT,
+  );
+  const headers = headersOf(policy, options, wallMicros);
+  const body = denied ? fileBody(policy) : undefined;
+  const asked =
+    options.dynamicMetadata && request !== undefined
+      ? dynamicMetadata(request, [], statuses, policy.secretKeys)
+      : undefined;
+  const tells = policy.decisionMetadata ?? options.decisionMetadata;
+  return {
+    overallCode: denied ? CODE.OVER_LIMIT : CODE.OK,
+    statuses,
+    responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
+    requestHeadersToAdd: NO_HEADERS,
+    rawBody: body?.body,
+    dynamicMetadata: tells ? { ...asked, decision: decisionOf(policy, reason, denied) } : asked,
+  };
+}
+
+/** The answer to such a request where no rule in force could have denied it: every descriptor OK. */
+export function passingAnswer(request: RateLimitRequest | undefined): RateLimitResponse {
+  return {
+    overallCode: CODE.OK,
+    statuses: (request?.descriptors ?? []).map(() => STATUS_WITHOUT_LIMIT),
+    responseHeadersToAdd: NO_HEADERS,
+    requestHeadersToAdd: NO_HEADERS,
+    rawBody: undefined,
+    dynamicMetadata: undefined,
+  };
+}
