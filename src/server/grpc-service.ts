@@ -240,6 +240,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     storeTimeoutMicros: store.timeoutMicros,
     maxDescriptors: settings.maxDescriptors,
     turns: new TurnQueue(clock),
+    maxLimits: settings.maxLimits,
     answers: answerOptions(settings),
   });
   const grpc = createGrpcServer(settings.grpcTransport, {

@@ -59,10 +59,12 @@ export interface ShouldRateLimitOptions {
   readonly observer: DecisionObserver;
   /** Longest a store may take (REDIS_TIMEOUT), in microseconds. */
   readonly storeTimeoutMicros: number;
-  /** More descriptors, or limits that they meet, in one request are refused: one request is one atomic step of the store, and one answer. */
+  /** More descriptors in one request are refused: one request is one answer. */
   readonly maxDescriptors: number;
   /** Where requests that take long have their turns, one for the whole process; one of its own when absent. */
   readonly turns?: TurnQueue;
+  /** More limits that they meet are refused, candidates apart: one request is one atomic step of the store. */
+  readonly maxLimits: number;
   /** What holds for every answer; {@link PLAIN_ANSWERS} when absent. */
   readonly answers?: AnswerOptions;
   /** Gives numbers from 0 to just below 1, for `enforce_percent`; Math.random when absent. */
@@ -170,10 +172,10 @@ export class ShouldRateLimit {
   #decide(request: RateLimitRequest, startMicros: number, caller: Caller): Decided | Promise<Decided> {
     const policy = this.#policyFor(request, startMicros);
     if (!isPolicy(policy)) return policy;
-    const { clock, maxDescriptors } = this.#options;
+    const { clock, maxLimits } = this.#options;
     const wallMicros = clock.wallMicros();
     const steps = this.#stepsAtOnce.give();
-    const planned = plan(policy, request, wallMicros, this.#answers, this.#random, maxDescriptors, steps);
+    const planned = plan(policy, request, wallMicros, this.#answers, this.#random, maxLimits, steps);
     this.#stepsAtOnce.took(stepsTaken(steps));
     if (planned instanceof Planning) {
       return this.#planInTurns(planned, request, policy, startMicros, caller);
@@ -245,9 +247,9 @@ export class ShouldRateLimit {
     yield;
     const policy = this.#policyFor(request, startMicros);
     if (!isPolicy(policy)) return policy;
-    const { clock, maxDescriptors } = this.#options;
+    const { clock, maxLimits } = this.#options;
     const asked = new Asked(policy, request, clock.wallMicros(), this.#answers, this.#random);
-    const planning = new Planning(asked, [], maxDescriptors);
+    const planning = new Planning(asked, [], maxLimits);
     const planned = yield* planning.steps(steps);
     return { request, policy, planning, planned };
   }

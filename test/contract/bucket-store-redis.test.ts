@@ -328,5 +328,18 @@ describe.each([new RedisBench('redis-server'), new RedisBench('redis-server-old'
       await Promise.all(Array.from({ length: 100 }, () => takeFrom(store, charge)));
       expect(store.counters).toMatchObject({ calls: 9, takes: 128 });
     });
+
+    test('calls short: a thousand takes at most, of however few keys, unless one request has more', async () => {
+      const store = await bench.open();
+      await Promise.all(Array.from({ length: 2500 }, () => takeFrom(store, takeItem('a', HUNDRED))));
+      expect(store.counters).toMatchObject({ calls: 3, takes: 2500 });
+      const large = Array.from({ length: 4000 }, (_, i) => takeItem(`k${i}`, HUNDRED));
+      await Promise.all([
+        takeFrom(store, takeItem('a', HUNDRED)),
+        takeFrom(store, ...large),
+        takeFrom(store, takeItem('a', HUNDRED)),
+      ]);
+      expect(store.counters).toMatchObject({ calls: 6, takes: 2503 });
+    });
   },
 );

@@ -85,13 +85,17 @@ describe.each(['memory', 'Redis'])('with buckets in %s', (kind) => {
     expect(reply.code).toBe(STATUS.RESOURCE_EXHAUSTED);
   });
 
-  test('2,000 descriptors are decided in one step', async () => {
-    const many: Descriptor[] = Array.from({ length: 2000 }, (_, index) => descriptor([`k=${index % 500}`]));
+  test('1,000 descriptors are decided in one step, and more are refused', async () => {
+    const many: Descriptor[] = Array.from({ length: 1000 }, (_, index) => descriptor([`k=${index % 500}`]));
     const reply = await client.ask('d', many);
-    expect(reply.response?.statuses).toHaveLength(2000);
+    expect(reply.response?.statuses).toHaveLength(1000);
     expect(reply.response?.statuses.map(({ limitRemaining }) => limitRemaining)).toEqual(
       many.map((_, index) => 99_999 - Math.floor(index / 500)),
     );
+    expect(await client.ask('d', [...many, ...many.slice(0, 1)])).toMatchObject({
+      code: STATUS.INVALID_ARGUMENT,
+      details: 'rate limit descriptor list holds 1001 descriptors, more than the 1000 that are allowed',
+    });
   });
 
   test('values of 64 KiB have buckets of their own', async () => {

@@ -82,6 +82,7 @@ export class RecordingObserver implements DecisionObserver {
 export interface DeciderOptions {
   readonly store?: BucketStore;
   readonly maxDescriptors?: number;
+  readonly maxLimits?: number;
   readonly loaded?: boolean;
   readonly answers?: Partial<AnswerOptions>;
   /** For `enforce_percent`; Math.random when absent. */
@@ -96,7 +97,7 @@ export class Decider {
 
   constructor(
     policy: string,
-    { store, maxDescriptors = 10_000, loaded = true, answers, random }: DeciderOptions = {},
+    { store, maxDescriptors = 1000, maxLimits = 4000, loaded = true, answers, random }: DeciderOptions = {},
   ) {
     const compiled = policyOf(policy);
     const memory = new MemoryStore({ clock: this.clock });
@@ -110,6 +111,7 @@ export class Decider {
       observer: this.observer,
       storeTimeoutMicros: 2_000_000,
       maxDescriptors,
+      maxLimits,
       answers: { ...PLAIN_ANSWERS, ...answers },
       ...(random !== undefined && { random }),
     });

@@ -73,8 +73,15 @@ export const ANSWER_SETTINGS = {
   maxDescriptors: {
     name: 'MAX_DESCRIPTORS',
     type: 'count',
-    default: '10000',
+    default: '1000',
     max: 50_000,
-    help: 'Most descriptors in one request, and most limits that they meet, candidates apart; more get INVALID_ARGUMENT.',
+    help: 'Most descriptors in one request; more get INVALID_ARGUMENT.',
+  },
+  maxLimits: {
+    name: 'MAX_LIMITS',
+    type: 'count',
+    default: '4000',
+    max: 50_000,
+    help: 'Most limits that the descriptors of one request meet together, candidates apart; more get INVALID_ARGUMENT. The store decides a request in one step: 4,000 limits take Redis about 25 ms.',
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

@@ -175,13 +175,13 @@ export const STORE_SETTINGS = {
     type: 'count',
     default: '20000',
     max: 1_000_000,
-    help: 'Most decisions waiting for Redis at once; past it `on_store_failure` answers.',
+    help: 'Most limits waiting for Redis at once, a request counting for each that it meets; past it `on_store_failure` answers.',
   },
   redisBatchKeys: {
     name: 'REDIS_BATCH_KEYS',
     type: 'count',
     default: '256',
-    max: 10_000,
+    max: 1000,
     help: 'Most buckets in one call to Redis, which does nothing else meanwhile: 256 take about a millisecond. A request is never split.',
   },
   cacheKeyPrefix: {

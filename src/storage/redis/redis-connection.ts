@@ -43,6 +43,8 @@ export interface RedisConnectionOptions {
   readonly startup?: RetryPauses | undefined;
   /** Failures in a row that open the circuit breaker. */
   readonly breakerFailures: number;
+  /** How long Redis may be silent before it counts as hung, milliseconds: REDIS_TIMEOUT. */
+  readonly patienceMs: number;
   /** Text of the script to load on each new connection. */
   readonly script: string;
   /** Does by `send` what calls will do, a write included. Rejects when that does not work. */
@@ -71,9 +73,9 @@ export interface RedisConnectionEvents {
 // With these, service is back well within two seconds of Redis.
 export const DEFAULT_RETRY: RetryPauses = { firstMs: 50, longestMs: 500 };
 const FIRST_PROBE_MS = 100;
-/** A connection, its handshake and a probe may each take this long. */
-const CONNECT_TIMEOUT_MS = 1000;
-const PROBE_TIMEOUT_MS = 500;
+/** A handshake and a probe may each take as long as a decision may (REDIS_TIMEOUT), but at least this long. */
+const LEAST_CONNECT_TIMEOUT_MS = 1000;
+const LEAST_PROBE_TIMEOUT_MS = 500;
 /** Probes without an answer after which the connection counts as hung and is made anew. */
 const HUNG_AFTER_PROBES = 2;
 /**
@@ -213,10 +215,15 @@ export class RedisConnection {
       autoResendUnfulfilledCommands: false,
       // 0 makes ioredis reject whatever was in flight when a connection closes.
       maxRetriesPerRequest: 0,
-      connectTimeout: CONNECT_TIMEOUT_MS,
+      // Without TLS a connection is the kernel's work, not that of a slow Redis.
+      connectTimeout: address.tls ? this.greetingTimeoutMs() : LEAST_CONNECT_TIMEOUT_MS,
       disconnectTimeout: 100,
       retryStrategy: () => this.retryPause(),
     };
+  }
+
+  private greetingTimeoutMs(): number {
+    return Math.max(LEAST_CONNECT_TIMEOUT_MS, this.options.patienceMs);
   }
 
   private retryPause(): number {
@@ -239,7 +246,7 @@ export class RedisConnection {
     guardHandshake(this.client.stream, (reason) => this.breakOff(reason));
     this.handshakeTimer = setTimeout(() => {
       this.breakOff('no answer to the greeting');
-    }, CONNECT_TIMEOUT_MS);
+    }, this.greetingTimeoutMs());
   }
 
   private onReady(): void {
@@ -290,10 +297,13 @@ export class RedisConnection {
     const { db } = this.options.address;
     let over = false;
     clearTimeout(this.probeTimer);
-    const timer = setTimeout(() => {
-      over = true;
-      this.onSilentProbe();
-    }, PROBE_TIMEOUT_MS);
+    const timer = setTimeout(
+      () => {
+        over = true;
+        this.onSilentProbe();
+      },
+      Math.max(LEAST_PROBE_TIMEOUT_MS, this.options.patienceMs),
+    );
     this.probeTimer = timer;
     const selected = db === 0 ? undefined : this.send('select', [String(db)], SHORT_TEXT);
     const tried = this.options.probe((name, args, bound) => this.send(name, args, bound));

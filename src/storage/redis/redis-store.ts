@@ -4,7 +4,7 @@ import {
   type TakeItem,
   type TakeResult,
 } from '../../limiter/bucket-store.js';
-import { MAX_TIMER_MS, systemClock } from '../../limiter/clock.js';
+import { MAX_TIMER_MS, systemClock, timerMs } from '../../limiter/clock.js';
 import { tokenBucketRate } from '../../limiter/rate.js';
 import { type ConnectionCounts, RedisConnection, type SendCommand } from './redis-connection.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
@@ -20,13 +20,10 @@ import { SHORT_TEXT } from './reply-bound.js';
 import { TakeBatch } from './take-batch.js';
 import { loadTakeScript, type Script } from './take-script.js';
 
-/**
- * Redis counts as hung when something was asked this long ago and nothing at all was answered since. Deadlines of callers say nothing
- * about Redis, they may be shorter than the way to it.
- */
-const SILENCE_MICROS = 400_000;
-/** What one item may take Redis on top of that: a request of thousands of descriptors is one call, and no sign of a hung Redis. */
+/** What one item may take Redis on top of its patience: a request of thousands of descriptors is one call, and no sign of a hung Redis. */
 const SILENCE_MICROS_PER_ITEM = 50;
+/** Most takes of one call, unless a single request has more: Redis does nothing else meanwhile, 4 to 6 µs for a take. */
+const MAX_TAKES_PER_CALL = 1000;
 /** Longest that closing waits for answers, milliseconds. */
 const CLOSE_WAIT_MS = 500;
 /** The probe's bucket fills in a second, so its key does not stay. */
@@ -106,6 +103,7 @@ export class RedisStore implements BucketStore {
         login: options.login,
         startup: options.startup,
         breakerFailures: options.breakerFailures ?? DEFAULT_BREAKER_FAILURES,
+        patienceMs: timerMs(this.timeoutMicros),
         script: this.script.text,
         probe: (send) => this.probe(send),
         log: options.log ?? (() => {}),
@@ -197,7 +195,13 @@ export class RedisStore implements BucketStore {
   /** The call that the next request goes into. */
   private batchFor(items: number): TakeBatch {
     const last = this.waiting.at(-1);
-    if (last !== undefined && last.load + items <= this.keysPerCall) return last;
+    if (
+      last !== undefined &&
+      last.load + items <= this.keysPerCall &&
+      last.itemCount + items <= MAX_TAKES_PER_CALL
+    ) {
+      return last;
+    }
     const batch = new TakeBatch(this.keys, this.countDeniedHits, this.redisMicros);
     this.waiting.push(batch);
     return batch;
@@ -221,7 +225,7 @@ export class RedisStore implements BucketStore {
     counters.items += batch.itemCount;
     batch.sentMicros = this.monotonicMicros();
     this.sent.add(batch);
-    this.watchSilence(SILENCE_MICROS);
+    this.watchSilence(this.timeoutMicros);
     const wanted = (): boolean => batch.hasPending && this.sent.has(batch);
     this.run(batch, (name, args, bound) => this.connection.send(name, args, bound), wanted).then(
       (reply) => this.onReply(batch, reply),
@@ -357,12 +361,15 @@ export class RedisStore implements BucketStore {
     if (soonest < Infinity) this.armTimer(soonest, now);
   }
 
-  /** Looks in `micros` whether Redis answers at all. One timer while calls are under way. */
+  /**
+   * Looks in `micros` whether Redis answers at all. One timer while calls are under way. Redis counts as hung when something was asked
+   * REDIS_TIMEOUT ago and nothing at all was answered since: deadlines of callers say nothing about Redis, they may be shorter than the way to it.
+   */
   private watchSilence(micros: number): void {
     this.silenceTimer ??= setTimeout(
       // A busy process sees its timers before the answers that have come meanwhile.
       () => setImmediate(() => this.checkSilence()),
-      Math.ceil(micros / 1000),
+      Math.ceil(timerMs(micros)),
     );
   }
 
@@ -371,7 +378,7 @@ export class RedisStore implements BucketStore {
     const [oldest] = this.sent;
     if (oldest === undefined || !this.connection.up) return;
     const quiet = this.monotonicMicros() - Math.max(oldest.sentMicros, this.answeredMicros);
-    const patience = SILENCE_MICROS + oldest.itemCount * SILENCE_MICROS_PER_ITEM;
+    const patience = this.timeoutMicros + oldest.itemCount * SILENCE_MICROS_PER_ITEM;
     if (quiet >= patience) this.connection.noteSilence(quiet);
     else this.watchSilence(patience - quiet);
   }

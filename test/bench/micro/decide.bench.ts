@@ -51,7 +51,8 @@ function serviceOn(policy: string, codec: ServiceCodec): ShouldRateLimit {
     policies: () => policySet,
     observer: decisionObserver(metrics, log),
     storeTimeoutMicros: 2_000_000,
-    maxDescriptors: 10_000,
+    maxDescriptors: 1000,
+    maxLimits: 4000,
   });
 }
 

@@ -243,7 +243,7 @@ describe('refusals', () => {
     });
   });
 
-  test('more limits than descriptors are allowed, in whatever descriptors they are met', () => {
+  test('more limits than are allowed, fewer descriptors or not, in whatever descriptors they are met', () => {
     const decider = new Decider(
       `domain: d
 descriptors:
@@ -254,7 +254,7 @@ descriptors:
     candidate: { unit: hour, requests_per_unit: 1 }
   - { key: free, rate_limit: { unlimited: true } }
 `,
-      { maxDescriptors: 4 },
+      { maxLimits: 4 },
     );
     const [list, free] = [descriptor(['list=a']), descriptor(['free=a'])];
     expect(decider.answer([list, list, free, free]).statuses).toHaveLength(4);

@@ -59,12 +59,12 @@ describe('many values that regular expressions have not seen', () => {
   });
 
   test('what is refused then is refused late', async () => {
-    const decider = new Decider(POLICY, { maxDescriptors: 60 });
+    const decider = new Decider(POLICY, { maxLimits: 60 });
     const list = POLICY.replace(
       'rate_limit: { name: others',
       'rate_limits: [{ unit: day, requests_per_unit: 9 }, { name: others',
     );
-    const lists = new Decider(list.replace(/others(.*)\n$/, 'others$1 ]\n'), { maxDescriptors: 60 });
+    const lists = new Decider(list.replace(/others(.*)\n$/, 'others$1 ]\n'), { maxLimits: 60 });
     expect(await decide(decider, 60)).not.toBeInstanceOf(Refusal);
     expect(await decide(lists, 60)).toMatchObject({ kind: 'bad_request' });
   });
