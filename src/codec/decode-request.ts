@@ -1,4 +1,18 @@
-import type { Descriptor, DescriptorEntry, RateLimitOverride, RateLimitRequest } from './messages.js';
+import { isAscii } from 'node:buffer';
+import {
+  type CodecOptions,
+  DecodeError,
+  type Descriptor,
+  type DescriptorEntry,
+  MAX_ENTRIES,
+  maxFields,
+  moreDescriptorsThan,
+  NO_REQUEST,
+  type RateLimitOverride,
+  type RateLimitRequest,
+  TOO_MANY_ENTRIES,
+} from './messages.js';
+import { LONG_TEXT_BYTES, textSteps } from './text-steps.js';
 import { TextTable } from './text-table.js';
 import { WireReader } from './wire-reader.js';
 
@@ -24,32 +38,110 @@ const OVERRIDE_LAST = 2;
 const WRAPPER_VALUE = 0x08;
 const WRAPPER_LAST = 1;
 
-const NO_REQUEST = 'message is not a well-formed envoy.service.ratelimit.v3.RateLimitRequest';
+/** Bytes that are read in one step: some 5 ns each at worst, where texts are not ASCII. */
+const STEP_BYTES = 64 * 1024;
+/** What an entry costs beside its bytes, in bytes. */
+const BYTES_OF_ENTRY = 16;
+/** Texts of ASCII are so many times cheaper than others. */
+const ASCII_SHARE = 16;
+/** The texts of entries of more bytes are decoded after all else where there are steps. */
+const LATE_ENTRY_BYTES = 16 * 1024;
+
+/** An entry whose texts are decoded after all else, in steps. */
+interface LateEntry {
+  readonly entry: { key: string; value: string };
+  readonly keyStart: number;
+  readonly keyEnd: number;
+  readonly valueStart: number;
+  readonly valueEnd: number;
+}
 
 /**
  * Decodes envoy.service.ratelimit.v3.RateLimitRequest by protobuf's rules: fields in any order, unknown ones skipped, of a scalar the
- * last counts, a message field that comes again is merged with what came before.
+ * last counts, a message field that comes again is merged with what came before. Counts what it builds, and ends at the bounds.
  */
 export class RequestDecoder {
-  readonly #reader = new WireReader(NO_REQUEST);
-  readonly #texts = new TextTable();
+  readonly #maxDescriptors: number;
+  readonly #reader: WireReader;
+  readonly #texts: TextTable;
+  #entriesLeft = 0;
+  /** What this message cost beside its bytes that were read and its entries, and where the step at hand ends. In bytes. */
+  #stepCost = 0;
+  #stepEnd = 0;
+  /** Undefined where long texts are decoded at once. */
+  #late: LateEntry[] | undefined;
 
-  /** Throws {@link DecodeError} on bytes that are no such message. Nothing it returns refers to `bytes`. */
+  constructor({ maxDescriptors = MAX_ENTRIES }: CodecOptions = {}, texts = new TextTable()) {
+    this.#maxDescriptors = maxDescriptors;
+    this.#reader = new WireReader(NO_REQUEST, maxFields(maxDescriptors));
+    this.#texts = texts;
+  }
+
+  /** Throws {@link DecodeError} on bytes that are no such message, or too much of one. Nothing it returns refers to `bytes`. */
   decode(bytes: Uint8Array): RateLimitRequest {
+    this.#begin(bytes);
     const reader = this.#reader;
-    reader.reset(bytes);
     const end = bytes.length;
     const descriptors: Descriptor[] = [];
-    let domain = '';
+    let domainStart = 0;
+    let domainEnd = 0;
     let hitsAddend = 0;
     while (reader.position < end) {
       const tag = reader.tag(end);
-      if (tag === REQUEST_DESCRIPTORS) descriptors.push(this.#descriptor(reader.lengthEnd(end)));
-      else if (tag === REQUEST_DOMAIN) domain = this.#text(end);
-      else if (tag === REQUEST_HITS_ADDEND) hitsAddend = reader.varint(end);
+      if (tag === REQUEST_DESCRIPTORS) {
+        if (descriptors.length === this.#maxDescriptors) this.#tooManyDescriptors();
+        descriptors.push(this.#descriptor(reader.lengthEnd(end)));
+      } else if (tag === REQUEST_DOMAIN) {
+        domainEnd = reader.lengthEnd(end);
+        domainStart = reader.position;
+        reader.position = domainEnd;
+      } else if (tag === REQUEST_HITS_ADDEND) hitsAddend = reader.varint(end);
       else reader.skipUnknown(tag, REQUEST_LAST, end);
     }
+    return { domain: this.#texts.read(bytes, domainStart, domainEnd), descriptors, hitsAddend };
+  }
+
+  /** {@link decode} in steps. Several may run at once. */
+  steps(bytes: Uint8Array): Generator<void, RateLimitRequest> {
+    return new RequestDecoder({ maxDescriptors: this.#maxDescriptors }, this.#texts).#steps(bytes);
+  }
+
+  *#steps(bytes: Uint8Array): Generator<void, RateLimitRequest> {
+    this.#begin(bytes);
+    const late: LateEntry[] = [];
+    this.#late = late;
+    const reader = this.#reader;
+    const end = bytes.length;
+    const descriptors: Descriptor[] = [];
+    let domainStart = 0;
+    let domainEnd = 0;
+    let hitsAddend = 0;
+    while (reader.position < end) {
+      const tag = reader.tag(end);
+      if (tag === REQUEST_DESCRIPTORS) {
+        if (descriptors.length === this.#maxDescriptors) this.#tooManyDescriptors();
+        descriptors.push(yield* this.#descriptorSteps(reader.lengthEnd(end)));
+      } else if (tag === REQUEST_DOMAIN) {
+        domainEnd = reader.lengthEnd(end);
+        domainStart = reader.position;
+        reader.position = domainEnd;
+      } else if (tag === REQUEST_HITS_ADDEND) hitsAddend = reader.varint(end);
+      else reader.skipUnknown(tag, REQUEST_LAST, end);
+      if (this.#stepIsFull()) yield;
+    }
+    const domain = yield* this.#textSteps(domainStart, domainEnd);
+    for (const { entry, keyStart, keyEnd, valueStart, valueEnd } of late) {
+      entry.key = yield* this.#textSteps(keyStart, keyEnd);
+      entry.value = yield* this.#textSteps(valueStart, valueEnd);
+    }
     return { domain, descriptors, hitsAddend };
+  }
+
+  #begin(bytes: Uint8Array): void {
+    this.#reader.reset(bytes);
+    this.#entriesLeft = MAX_ENTRIES;
+    this.#stepCost = 0;
+    this.#stepEnd = STEP_BYTES;
   }
 
   #descriptor(end: number): Descriptor {
@@ -60,7 +152,7 @@ export class RequestDecoder {
     let isNegativeHits = false;
     while (reader.position < end) {
       const tag = reader.tag(end);
-      if (tag === DESCRIPTOR_ENTRIES) entries.push(this.#entry(reader.lengthEnd(end)));
+      if (tag === DESCRIPTOR_ENTRIES) entries.push(this.#entry(end));
       else if (tag === DESCRIPTOR_LIMIT) limit = this.#override(limit, reader.lengthEnd(end));
       else if (tag === DESCRIPTOR_HITS_ADDEND) {
         hitsAddend = this.#wrappedUint64(hitsAddend ?? 0, reader.lengthEnd(end));
@@ -70,17 +162,59 @@ export class RequestDecoder {
     return { entries, limit, hitsAddend, isNegativeHits };
   }
 
-  #entry(end: number): DescriptorEntry {
+  /** {@link #descriptor} with pauses: a generator costs too much for every usual one. */
+  *#descriptorSteps(end: number): Generator<void, Descriptor> {
     const reader = this.#reader;
-    let key = '';
-    let value = '';
+    const entries: DescriptorEntry[] = [];
+    let limit: RateLimitOverride | undefined;
+    let hitsAddend: number | undefined;
+    let isNegativeHits = false;
     while (reader.position < end) {
       const tag = reader.tag(end);
-      if (tag === ENTRY_KEY) key = this.#text(end);
-      else if (tag === ENTRY_VALUE) value = this.#text(end);
-      else reader.skipUnknown(tag, ENTRY_LAST, end);
+      if (tag === DESCRIPTOR_ENTRIES) entries.push(this.#entry(end));
+      else if (tag === DESCRIPTOR_LIMIT) limit = this.#override(limit, reader.lengthEnd(end));
+      else if (tag === DESCRIPTOR_HITS_ADDEND) {
+        hitsAddend = this.#wrappedUint64(hitsAddend ?? 0, reader.lengthEnd(end));
+      } else if (tag === DESCRIPTOR_IS_NEGATIVE_HITS) isNegativeHits = reader.bool(end);
+      else reader.skipUnknown(tag, DESCRIPTOR_LAST, end);
+      if (this.#stepIsFull()) yield;
     }
-    return { key, value };
+    return { entries, limit, hitsAddend, isNegativeHits };
+  }
+
+  /** Reads the length of an entry, which ends by `outerEnd`, and the entry. */
+  #entry(outerEnd: number): DescriptorEntry {
+    if (--this.#entriesLeft < 0) throw new DecodeError(TOO_MANY_ENTRIES);
+    const reader = this.#reader;
+    const end = reader.lengthEnd(outerEnd);
+    const start = reader.position;
+    let keyStart = 0;
+    let keyEnd = 0;
+    let valueStart = 0;
+    let valueEnd = 0;
+    while (reader.position < end) {
+      const tag = reader.tag(end);
+      if (tag === ENTRY_KEY) {
+        keyEnd = reader.lengthEnd(end);
+        keyStart = reader.position;
+        reader.position = keyEnd;
+      } else if (tag === ENTRY_VALUE) {
+        valueEnd = reader.lengthEnd(end);
+        valueStart = reader.position;
+        reader.position = valueEnd;
+      } else reader.skipUnknown(tag, ENTRY_LAST, end);
+    }
+    if (end - start > LATE_ENTRY_BYTES && this.#late !== undefined) {
+      const entry = { key: '', value: '' };
+      this.#late.push({ entry, keyStart, keyEnd, valueStart, valueEnd });
+      this.#stepCost += start - end;
+      return entry;
+    }
+    const { bytes } = reader;
+    return {
+      key: this.#texts.read(bytes, keyStart, keyEnd),
+      value: this.#texts.read(bytes, valueStart, valueEnd),
+    };
   }
 
   #override(before: RateLimitOverride | undefined, end: number): RateLimitOverride {
@@ -109,11 +243,25 @@ export class RequestDecoder {
     return value;
   }
 
-  #text(end: number): string {
-    const reader = this.#reader;
-    const textEnd = reader.lengthEnd(end);
-    const text = this.#texts.read(reader.bytes, reader.position, textEnd);
-    reader.position = textEnd;
-    return text;
+  *#textSteps(start: number, end: number): Generator<void, string> {
+    const { bytes } = this.#reader;
+    const length = end - start;
+    if (length > LONG_TEXT_BYTES) return yield* textSteps(bytes, start, end);
+    this.#stepCost += isAscii(bytes.subarray(start, end)) ? length / ASCII_SHARE : length;
+    if (this.#stepIsFull()) yield;
+    return this.#texts.read(bytes, start, end);
+  }
+
+  /** Whether it is time for a pause; if so, the next step begins. */
+  #stepIsFull(): boolean {
+    const entries = MAX_ENTRIES - this.#entriesLeft;
+    const cost = this.#reader.position + this.#stepCost + entries * BYTES_OF_ENTRY;
+    if (cost < this.#stepEnd) return false;
+    this.#stepEnd = cost + STEP_BYTES;
+    return true;
+  }
+
+  #tooManyDescriptors(): never {
+    throw new DecodeError(moreDescriptorsThan(this.#maxDescriptors));
   }
 }

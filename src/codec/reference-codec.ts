@@ -1,19 +1,27 @@
 import type { MessageTypeDefinition } from '@grpc/proto-loader';
+import { domainOf } from './domain-of.js';
 import {
   type Code,
   type Codec,
+  type CodecOptions,
   DecodeError,
   type Descriptor,
   type DescriptorEntry,
   type DescriptorStatus,
   type HeaderValue,
   type LimitUnit,
+  MAX_ENTRIES,
+  maxFields,
+  moreDescriptorsThan,
+  NO_REQUEST,
   type RateLimitRequest,
   type RateLimitResponse,
+  TOO_MANY_ENTRIES,
+  tooManyFields,
 } from './messages.js';
 import { loadRateLimitDefinition } from './rls-definition.js';
 import { fromStruct, type ProtoStruct, toStruct } from './struct.js';
-import { isWellFormed, type MessageShape } from './wire-check.js';
+import { faultOf, type MessageShape, type WireBounds } from './wire-check.js';
 
 /** The messages as proto-loader hands them over with the options of {@link loadRateLimitDefinition}. */
 interface LoadedDescriptor {
@@ -53,14 +61,25 @@ const descriptorShape: MessageShape = [undefined, entryShape, overrideShape, wra
 /** RateLimitRequest by field number: domain, descriptors, hits_addend. */
 export const requestShape: MessageShape = [undefined, 'bytes', descriptorShape, 'varint'];
 
-const NO_REQUEST = 'message is not a well-formed envoy.service.ratelimit.v3.RateLimitRequest';
+/** What protobufjs, which counts nothing, may be given. */
+function requestBounds(maxDescriptors: number): WireBounds {
+  const fields = maxFields(maxDescriptors);
+  return {
+    fields: { most: fields, sentence: tooManyFields(fields) },
+    messages: new Map([
+      [descriptorShape, { most: maxDescriptors, sentence: moreDescriptorsThan(maxDescriptors) }],
+      [entryShape, { most: MAX_ENTRIES, sentence: TOO_MANY_ENTRIES }],
+    ]),
+  };
+}
+
 const NO_RESPONSE = 'message is not a well-formed envoy.service.ratelimit.v3.RateLimitResponse';
 
 /**
  * The codec over @grpc/proto-loader, which builds its encoders and decoders from `proto/` when it starts. Reads the files,
  * so make one per process. What the codec written by hand (wire-codec.ts) is compared with, and its stand-in in production (RLS_CODEC).
  */
-export function createReferenceCodec(): Codec {
+export function createReferenceCodec({ maxDescriptors = MAX_ENTRIES }: CodecOptions = {}): Codec {
   const definition = loadRateLimitDefinition();
   const request = definition['envoy.service.ratelimit.v3.RateLimitRequest'] as MessageTypeDefinition<
     object,
@@ -70,11 +89,24 @@ export function createReferenceCodec(): Codec {
     object,
     object
   >;
+  const bounds = requestBounds(maxDescriptors);
+  const check = (bytes: Uint8Array): void => {
+    const fault = faultOf(bytes, requestShape, bounds);
+    if (fault !== undefined) throw new DecodeError(fault === 'malformed' ? NO_REQUEST : fault);
+  };
+  const decode = (bytes: Uint8Array): RateLimitRequest =>
+    fromLoadedRequest(deserialize(request, bytes, NO_REQUEST) as LoadedRequest);
   return {
     decodeRequest(bytes) {
-      if (!isWellFormed(bytes, requestShape)) throw new DecodeError(NO_REQUEST);
-      return fromLoadedRequest(deserialize(request, bytes, NO_REQUEST) as LoadedRequest);
+      check(bytes);
+      return decode(bytes);
     },
+    *decodeSteps(bytes) {
+      check(bytes);
+      yield;
+      return decode(bytes);
+    },
+    domainOf: (bytes) => domainOf(bytes, bounds.fields.most),
     encodeResponse: (message) => response.serialize(toLoadedResponse(message)),
     encodeRequest: (message) => request.serialize(toLoadedRequest(message)),
     decodeResponse: (bytes) =>

@@ -14,14 +14,56 @@ const GROUP_START = 3;
 const GROUP_END = 4;
 const FIXED32 = 5;
 
+/** How much a message may hold. */
+export interface WireBounds {
+  /** Fields of all kinds, those of nested messages and groups included. */
+  readonly fields: WireBound;
+  /** Messages of a shape, wherever they stand. */
+  readonly messages: ReadonlyMap<MessageShape, WireBound>;
+}
+export interface WireBound {
+  readonly most: number;
+  /** What is said of a message that holds more. */
+  readonly sentence: string;
+}
+
+const NO_BOUNDS: WireBounds = {
+  fields: { most: Number.POSITIVE_INFINITY, sentence: '' },
+  messages: new Map(),
+};
+
 /** Reads tags and lengths; every method leaves `failed` set instead of reading past the end it is given. */
 class WireCursor {
   failed = false;
+  /** Set, beside `failed`, when there is too much of something. */
+  tooMany: string | undefined;
   readonly #bytes: Uint8Array;
+  readonly #bounds: WireBounds;
+  readonly #messages = new Map<MessageShape, number>();
+  #fields = 0;
   #position = 0;
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, bounds: WireBounds) {
     this.#bytes = bytes;
+    this.#bounds = bounds;
+  }
+
+  countField(): void {
+    const { most, sentence } = this.#bounds.fields;
+    if (++this.#fields > most) this.#refuse(sentence);
+  }
+
+  countMessage(shape: MessageShape): void {
+    const bound = this.#bounds.messages.get(shape);
+    if (bound === undefined) return;
+    const count = (this.#messages.get(shape) ?? 0) + 1;
+    this.#messages.set(shape, count);
+    if (count > bound.most) this.#refuse(bound.sentence);
+  }
+
+  #refuse(sentence: string): void {
+    this.failed = true;
+    this.tooMany = sentence;
   }
 
   get position(): number {
@@ -54,9 +96,14 @@ class WireCursor {
  * wire types and cuts a string that runs over the end, so it would decode what was never sent.
  */
 export function isWellFormed(bytes: Uint8Array, shape: MessageShape): boolean {
-  const cursor = new WireCursor(bytes);
+  return faultOf(bytes, shape, NO_BOUNDS) === undefined;
+}
+
+/** The first fault of `bytes` as a message of `shape`: the sentence of a bound, or `malformed`. Undefined when there is none. */
+export function faultOf(bytes: Uint8Array, shape: MessageShape, bounds: WireBounds): string | undefined {
+  const cursor = new WireCursor(bytes, bounds);
   checkMessage(cursor, bytes.length, shape);
-  return !cursor.failed;
+  return cursor.failed ? (cursor.tooMany ?? 'malformed') : undefined;
 }
 
 function checkMessage(cursor: WireCursor, end: number, shape: MessageShape): void {
@@ -66,6 +113,8 @@ function checkMessage(cursor: WireCursor, end: number, shape: MessageShape): voi
       cursor.failed = true;
       return;
     }
+    cursor.countField();
+    if (cursor.failed) return;
     const field = shape[Math.floor(tag / 8)];
     if (field === undefined) skipUnknown(cursor, tag, end);
     else checkKnown(cursor, tag & 7, end, field);
@@ -77,6 +126,8 @@ function checkKnown(cursor: WireCursor, wireType: number, end: number, field: Fi
     cursor.failed = true;
     return;
   }
+  if (typeof field === 'object') cursor.countMessage(field);
+  if (cursor.failed) return;
   const value = cursor.varint(end);
   if (field === 'varint') return;
   const start = cursor.position;
@@ -116,6 +167,7 @@ function skipUnknown(cursor: WireCursor, firstTag: number, end: number): void {
     if (cursor.failed || groups.length === 0) return;
     tag = cursor.varint(end);
     if (!isTag(tag)) cursor.failed = true;
+    else cursor.countField();
     if (cursor.failed) return;
   }
 }

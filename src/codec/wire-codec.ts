@@ -1,13 +1,17 @@
 import { RequestDecoder } from './decode-request.js';
+import { domainOf } from './domain-of.js';
 import { ResponseEncoder } from './encode-response.js';
-import type { ServiceCodec } from './messages.js';
+import { type CodecOptions, MAX_ENTRIES, maxFields, type ServiceCodec } from './messages.js';
 
 /** The hand-written codec: the two directions that a server needs, for the two messages of the service. */
-export function createWireCodec(): ServiceCodec {
-  const decoder = new RequestDecoder();
+export function createWireCodec(options?: CodecOptions): ServiceCodec {
+  const decoder = new RequestDecoder(options);
+  const fields = maxFields(options?.maxDescriptors ?? MAX_ENTRIES);
   const encoder = new ResponseEncoder();
   return {
     decodeRequest: (bytes) => decoder.decode(bytes),
+    decodeSteps: (bytes) => decoder.steps(bytes),
+    domainOf: (bytes) => domainOf(bytes, fields),
     encodeResponse: (response) => encoder.encode(response),
   };
 }

@@ -1,4 +1,4 @@
-import { DecodeError } from './messages.js';
+import { DecodeError, tooManyFields } from './messages.js';
 
 /** Unknown groups may nest this deep, as in the protobuf implementations. */
 const MAX_GROUP_DEPTH = 100;
@@ -22,22 +22,30 @@ export class WireReader {
   /** What the last {@link varint} held above its 32 low bits; up to 38 bits. */
   high = 0;
   readonly #sentence: string;
+  readonly #maxFields: number;
+  #fieldsLeft = 0;
 
-  /** @param sentence the text of every DecodeError; sent to callers */
-  constructor(sentence: string) {
+  /**
+   * @param sentence the text of a DecodeError for what is malformed; sent to callers
+   * @param maxFields most fields of one message, those of all that is nested in it included
+   */
+  constructor(sentence: string, maxFields: number) {
     this.#sentence = sentence;
+    this.#maxFields = maxFields;
   }
 
   /** Starts at the first byte of `bytes`. */
   reset(bytes: Uint8Array): void {
     this.bytes = bytes;
     this.position = 0;
+    this.#fieldsLeft = this.#maxFields;
   }
 
   /** Number and wire type of the next field, as they stand on the wire: number * 8 + type. The number is at least 1. */
   tag(end: number): number {
     const tag = this.varint(end);
     if (tag < 8 || this.high !== 0) this.fail();
+    if (--this.#fieldsLeft < 0) throw new DecodeError(tooManyFields(this.#maxFields));
     return tag;
   }
 

@@ -231,7 +231,9 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   });
 
   const service = new ShouldRateLimit({
-    codec: settings.rlsCodec === 'reference' ? createReferenceCodec() : createWireCodec(),
+    codec: (settings.rlsCodec === 'reference' ? createReferenceCodec : createWireCodec)({
+      maxDescriptors: settings.maxDescriptors,
+    }),
     clock,
     store: store.buckets,
     local: store.local,

@@ -2,11 +2,16 @@ import { describe, expect, test } from '@jest/globals';
 import {
   CODE,
   type Codec,
+  type CodecOptions,
   DecodeError,
+  LARGE_MESSAGE_BYTES,
   LIMIT_UNIT,
+  MAX_ENTRIES,
+  maxFields,
   type RateLimitRequest,
   type RateLimitResponse,
 } from '../../src/codec/messages.js';
+import { atOnce } from '../../src/config/turns.js';
 
 function hex(text: string): Buffer {
   return Buffer.from(text.replace(/\s/g, ''), 'hex');
@@ -78,8 +83,29 @@ const fullResponse: RateLimitResponse = {
   },
 };
 
+/** A field that holds a length, tag first. */
+function field(tag: number, content: Uint8Array): Buffer {
+  const length: number[] = [];
+  let rest = content.length;
+  for (; rest >= 0x80; rest >>>= 7) length.push((rest & 0x7f) | 0x80);
+  return Buffer.concat([Buffer.of(tag, ...length, rest), content]);
+}
+
+function times(count: number, bytes: Uint8Array): Buffer {
+  return Buffer.alloc(count * bytes.length, bytes);
+}
+
+const EMPTY_DESCRIPTOR = hex('12 00');
+const EMPTY_ENTRY = hex('0a 00');
+
 /** Everything that Codec promises, for one implementation. */
-export function runCodecContract({ name, newCodec }: { name: string; newCodec: () => Codec }): void {
+export function runCodecContract({
+  name,
+  newCodec,
+}: {
+  name: string;
+  newCodec: (options?: CodecOptions) => Codec;
+}): void {
   describe(`codec: ${name}`, () => {
     const codec = newCodec();
 
@@ -234,6 +260,150 @@ export function runCodecContract({ name, newCodec }: { name: string; newCodec: (
         expect((thrown as Error).message).toBe(
           'message is not a well-formed envoy.service.ratelimit.v3.RateLimitRequest',
         );
+      });
+    });
+
+    describe('requests that hold too much', () => {
+      const MOST = 7;
+      const bounded = newCodec({ maxDescriptors: MOST });
+      const fields = maxFields(MOST);
+      const unknown = (count: number): Buffer => times(count, hex('78 00'));
+      const sentenceOf = (bytes: Uint8Array): string => {
+        const sentences = [
+          () => bounded.decodeRequest(bytes),
+          () => atOnce(bounded.decodeSteps(Uint8Array.from(bytes))),
+        ].map((decode) => {
+          try {
+            decode();
+            return 'decoded';
+          } catch (error) {
+            expect(error).toBeInstanceOf(DecodeError);
+            return (error as Error).message;
+          }
+        });
+        expect(sentences[1]).toBe(sentences[0]);
+        return sentences[0] as string;
+      };
+
+      test('as many descriptors as are allowed decode, one more does not', () => {
+        expect(sentenceOf(times(MOST, EMPTY_DESCRIPTOR))).toBe('decoded');
+        const refused =
+          'rate limit descriptor list holds at least 8 descriptors, more than the 7 that are allowed (MAX_DESCRIPTORS)';
+        expect(sentenceOf(times(MOST + 1, EMPTY_DESCRIPTOR))).toBe(refused);
+        // What comes behind it is not read.
+        const rest = Buffer.concat([times(MOST + 1, EMPTY_DESCRIPTOR), Buffer.alloc(100, 0xff)]);
+        expect(sentenceOf(rest)).toBe(refused);
+      });
+
+      test('as many entries as are allowed decode, one more, in whichever descriptor, does not', () => {
+        const half = field(0x12, times(MAX_ENTRIES / 2, EMPTY_ENTRY));
+        expect(sentenceOf(Buffer.concat([half, half]))).toBe('decoded');
+        const refused =
+          'rate limit descriptors hold at least 10001 entries, more than the 10000 that are allowed in one request';
+        expect(sentenceOf(Buffer.concat([half, half, field(0x12, EMPTY_ENTRY)]))).toBe(refused);
+        expect(sentenceOf(field(0x12, times(MAX_ENTRIES + 1, EMPTY_ENTRY)))).toBe(refused);
+      });
+
+      test.each<[string, (count: number) => Buffer]>([
+        ['unknown ones', unknown],
+        ['domains', (count) => times(count, hex('0a 00'))],
+        ['limits of a descriptor', (count) => field(0x12, times(count - 1, hex('12 00')))],
+        ['hits of a descriptor', (count) => field(0x12, times(count - 1, hex('1a 00')))],
+        ['unknown ones in an entry', (count) => field(0x12, field(0x0a, unknown(count - 2)))],
+        ['keys of an entry', (count) => field(0x12, field(0x0a, times(count - 2, hex('0a 01 61'))))],
+        [
+          'unknown ones in a limit and an end of one',
+          (count) => field(0x12, Buffer.concat([field(0x12, unknown(count - 3)), hex('2000')])),
+        ],
+        ['those of a group', (count) => Buffer.concat([hex('7b'), unknown(count - 2), hex('7c')])],
+        [
+          'groups in a descriptor',
+          (count) =>
+            field(0x12, Buffer.concat([times((count - 2) >> 1, hex('7b7c')), unknown((count & 1) + 1)])),
+        ],
+      ])('as many fields as are allowed decode, one more does not: %s', (_name, bytes) => {
+        expect(sentenceOf(bytes(fields))).toBe('decoded');
+        expect(sentenceOf(bytes(fields + 1))).toBe(
+          `message holds at least ${fields + 1} protobuf fields, more than the ${fields} that are allowed in one request`,
+        );
+      });
+
+      test('fields and entries of one message are no matter of the next', () => {
+        for (let i = 0; i < 3; i++) {
+          expect(sentenceOf(unknown(fields))).toBe('decoded');
+          expect(sentenceOf(field(0x12, times(MAX_ENTRIES, EMPTY_ENTRY)))).toBe('decoded');
+        }
+      });
+    });
+
+    describe('large requests', () => {
+      test('are decoded in steps as at once, several beside each other', () => {
+        const text = (unit: string, length: number): string => unit.repeat(length / unit.length);
+        const requests = [400_000, 70_000, 20_000, 1, 0].map((length) => ({
+          domain: text('d', length),
+          descriptors: ['a', 'ü', '漢', '😀'].map((unit) => ({
+            entries: [
+              { key: text(unit, length), value: `${unit}v` },
+              { key: 'k', value: text(`x${unit}`, length) },
+            ],
+            limit: { requestsPerUnit: 3, unit: 2 },
+            hitsAddend: 5,
+            isNegativeHits: true,
+          })),
+          hitsAddend: 4,
+        }));
+        const running = requests.map((request) => codec.decodeSteps(codec.encodeRequest(request)));
+        const decoded: unknown[] = requests.map(() => undefined);
+        while (decoded.includes(undefined)) {
+          running.forEach((steps, i) => {
+            const step = decoded[i] === undefined ? steps.next() : undefined;
+            if (step?.done === true) decoded[i] = step.value;
+          });
+          expect(codec.decodeRequest(fullRequestBytes)).toEqual(fullRequest);
+        }
+        expect(decoded).toEqual(requests);
+      });
+
+      test('that are malformed are refused with the same sentence', () => {
+        const value = field(0x12, field(0x0a, field(0x12, Buffer.alloc(100_000, 0xff))));
+        expect(() => atOnce(codec.decodeSteps(value))).not.toThrow();
+        for (const bytes of [value.subarray(0, -1), Buffer.concat([value, hex('08 01')])]) {
+          expect(() => atOnce(codec.decodeSteps(bytes))).toThrow(
+            new DecodeError('message is not a well-formed envoy.service.ratelimit.v3.RateLimitRequest'),
+          );
+        }
+      });
+    });
+
+    describe('the domain alone', () => {
+      test.each([
+        ['', ''],
+        ['12 02 0a 00', ''],
+        ['0a 01 61 18 01 12 00 0a 01 62 78 01', 'b'],
+        ['0a 02 c3 bc', 'ü'],
+        ['0a 01 ff', '\ufffd'],
+        // What is malformed within a descriptor is not looked at.
+        ['0a 01 61 12 02 ffff', 'a'],
+      ])('of %s', (bytes, domain) => {
+        expect(codec.domainOf(hex(bytes))).toBe(domain);
+        const larger = Buffer.concat([Buffer.alloc(3, 0xff), hex(bytes), Buffer.alloc(3, 0xff)]);
+        expect(codec.domainOf(larger.subarray(3, -3))).toBe(domain);
+      });
+
+      test.each(['0a', '0a 01', '08 01', '10 01', '0a 01 61 1a 00', '0a 01 61 7b', '00'])(
+        'of the malformed %s is undefined',
+        (bytes) => {
+          expect(codec.domainOf(hex(bytes))).toBeUndefined();
+        },
+      );
+
+      test('of more fields than are allowed, or of a length that no domain has, is undefined', () => {
+        const bounded = newCodec({ maxDescriptors: 7 });
+        expect(bounded.domainOf(times(maxFields(7), EMPTY_DESCRIPTOR))).toBe('');
+        expect(bounded.domainOf(times(maxFields(7) + 1, EMPTY_DESCRIPTOR))).toBeUndefined();
+        const domain = Buffer.alloc(LARGE_MESSAGE_BYTES, 'd');
+        expect(codec.domainOf(field(0x0a, domain))).toBe(domain.toString());
+        expect(codec.domainOf(field(0x0a, Buffer.alloc(LARGE_MESSAGE_BYTES + 1, 'd')))).toBeUndefined();
       });
     });
 

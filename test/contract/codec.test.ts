@@ -6,5 +6,5 @@ runCodecContract({ name: 'reference (proto-loader)', newCodec: createReferenceCo
 // Only the server's side is written by hand: the reference codec is the client.
 runCodecContract({
   name: 'by hand',
-  newCodec: () => ({ ...createReferenceCodec(), ...createWireCodec() }),
+  newCodec: (options) => ({ ...createReferenceCodec(options), ...createWireCodec(options) }),
 });

@@ -102,6 +102,26 @@ export function arbitraryWireRequest(): FieldBytes {
   );
 }
 
+/** A request whose texts are long, some of them of bytes that are no UTF-8, between usual fields. */
+export function arbitraryLargeWireRequest(): FieldBytes {
+  const unit = fc.oneof(
+    fc.uint8Array({ minLength: 1, maxLength: 7 }),
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 4 }).map((value) => Buffer.from(value)),
+    fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 4 }).map((value) => Buffer.from(value)),
+  );
+  const long = fc
+    .tuple(unit, fc.integer({ min: 10_000, max: 150_000 }))
+    .map(([bytes, length]) => Buffer.alloc(length, bytes));
+  const entry = anyOf(
+    [bytesField(1, long), bytesField(2, long), bytesField(1, unit), ...unknownFields(1)],
+    3,
+  );
+  const descriptor = anyOf([bytesField(1, entry), bytesField(1, entry), varintField(4)], 3);
+  return fc
+    .tuple(bytesField(2, descriptor), anyOf([bytesField(1, long), arbitraryWireRequest()], 2))
+    .map((parts) => Buffer.concat(parts));
+}
+
 /** One thing that happens to bytes on the way. Positions are taken modulo the length. */
 type Damage =
   | { readonly kind: 'set'; readonly at: number; readonly byte: number }

@@ -4,8 +4,9 @@ import { DecodeError, type Descriptor, type RateLimitRequest } from '../../../sr
 import { createReferenceCodec, requestShape } from '../../../src/codec/reference-codec.js';
 import { isWellFormed } from '../../../src/codec/wire-check.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
+import { atOnce } from '../../../src/config/turns.js';
 import { arbitraryRequest, arbitraryResponse } from '../../support/arbitrary-messages.js';
-import { arbitraryWireRequest, damaged } from '../../support/arbitrary-wire.js';
+import { arbitraryLargeWireRequest, arbitraryWireRequest, damaged } from '../../support/arbitrary-wire.js';
 import { protobufjsReadsOtherwise } from '../../support/protobufjs-differences.js';
 
 const reference = createReferenceCodec();
@@ -21,8 +22,20 @@ function decoded(codec: typeof wire, bytes: Uint8Array): RateLimitRequest | 'ref
   }
 }
 
+/** {@link decoded}, in steps. */
+function decodedInSteps(bytes: Uint8Array): RateLimitRequest | 'refused' {
+  try {
+    return atOnce(wire.decodeSteps(bytes));
+  } catch (error) {
+    expect(error).toBeInstanceOf(DecodeError);
+    return 'refused';
+  }
+}
+
 function expectTheSame(bytes: Uint8Array): void {
   const ours = decoded(wire, bytes);
+  expect(decodedInSteps(bytes)).toEqual(ours);
+  if (ours !== 'refused' && ours.domain.length < 1000) expect(wire.domainOf(bytes)).toBe(ours.domain);
   const wellFormed = isWellFormed(bytes, requestShape);
   expect(ours === 'refused').toBe(!wellFormed);
   if (wellFormed && !protobufjsReadsOtherwise(bytes)) expect(ours).toEqual(decoded(reference, bytes));
@@ -68,6 +81,34 @@ describe('the codec by hand against @grpc/proto-loader', () => {
 
   test('refuses and reads noise alike', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), expectTheSame), { numRuns: 3000 });
+  });
+
+  test('reads and refuses large messages in steps as at once', () => {
+    const large = arbitraryLargeWireRequest();
+    fc.assert(fc.property(fc.oneof(large, damaged(large)), expectTheSame), { numRuns: 40 });
+  });
+
+  test('refuses the same at the bounds', () => {
+    const [tightWire, tightReference] = [
+      createWireCodec({ maxDescriptors: 2 }),
+      createReferenceCodec({ maxDescriptors: 2 }),
+    ];
+    let refused = 0;
+    fc.assert(
+      fc.property(fc.oneof(wireRequest, damaged(wireRequest)), (bytes) => {
+        const [ours, theirs] = [tightWire, tightReference].map((codec) => {
+          try {
+            return codec.decodeRequest(bytes) && 'decoded';
+          } catch (error) {
+            return (error as Error).message;
+          }
+        });
+        if (ours !== 'decoded' || !protobufjsReadsOtherwise(bytes)) expect(ours).toBe(theirs);
+        if (ours?.includes('descriptors')) refused++;
+      }),
+      { numRuns: 2000 },
+    );
+    expect(refused).toBeGreaterThan(20);
   });
 
   test('looks at no byte outside the view it was given', () => {

@@ -1,0 +1,35 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { textSteps } from '../../../src/codec/text-steps.js';
+import { atOnce } from '../../../src/config/turns.js';
+
+/** Bytes near to UTF-8: whole characters, characters that are cut off, bytes that only continue one, and any others. */
+const nearlyText = fc
+  .array(
+    fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 5 }).map((text) => Buffer.from(text)),
+      fc
+        .tuple(fc.string({ unit: 'binary', minLength: 1, maxLength: 2 }), fc.integer({ min: 1, max: 3 }))
+        .map(([text, cut]) => Buffer.from(text).subarray(0, -cut)),
+      fc.uint8Array({ min: 0x80, max: 0xbf, maxLength: 9 }),
+      fc.constantFrom([0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xc0, 0x80], [0xef, 0xbb, 0xbf]),
+      fc.uint8Array({ maxLength: 5 }),
+    ),
+    { maxLength: 30 },
+  )
+  .map((parts) => Buffer.concat(parts.map((part) => Uint8Array.from(part))));
+
+describe('a text that is decoded in pieces', () => {
+  test('is the one that is decoded at once, wherever the cuts are', () => {
+    fc.assert(
+      fc.property(nearlyText, fc.integer({ min: 4, max: 20 }), fc.nat(5), (bytes, pieceBytes, around) => {
+        const larger = Buffer.concat([Buffer.alloc(around, 0xe2), bytes, Buffer.alloc(around, 0x80)]);
+        for (const view of [larger, new Uint8Array(larger)]) {
+          const text = atOnce(textSteps(view, around, around + bytes.length, pieceBytes));
+          expect(text).toBe(bytes.toString());
+        }
+      }),
+      { numRuns: 5000 },
+    );
+  });
+});
