@@ -1,4 +1,4 @@
-import type { WindowUnit } from '../limiter/rate.js';
+import { type Rate, UNIT_MICROS, type WindowUnit } from '../limiter/rate.js';
 import type { Entry } from '../limiter/rule.js';
 import { isCredential } from './redact.js';
 import { sha256Hex } from './sha256.js';
@@ -8,7 +8,7 @@ import type { ValueMatcher } from './value-matcher.js';
  * The name of a bucket is the concatenation of its parts, each of which says itself where it ends, so that no two lists of
  * parts give the same name:
  *
- *   domain  key 1  value 1  key 2  value 2 …  [limit of a list, candidate, or limit override]
+ *   domain  key 1  value 1  key 2  value 2 …  [limit of a list, candidate, or limit override]  [shape]
  *
  *   5:hello        a text of 5 characters (UTF-16 units)
  *   #<64 hex>      a text of more than 128 bytes, or the value of a credential (api_key and the like): its SHA-256
@@ -17,10 +17,11 @@ import type { ValueMatcher } from './value-matcher.js';
  *   @8:10.0.0.1    an address that a block of `value_cidr` holds, in the one spelling of RFC 5952; @#<64 hex> under the key of a credential
  *   @10*10.0.0.0/8 the first block of a node with share_threshold: one bucket for all addresses in its blocks
  *   ^4*^/v1        the first pattern of a node with `value_regex` and share_threshold; ^*<64 hex> if it is long
- *   ~5:daily       a named limit of `rate_limits`; ~2 one without a name, the second; ~c the candidate: always last
- *   !100/minute    a limit override; always last
+ *   ~5:daily       a named limit of `rate_limits`; ~2 one without a name, the second; ~c the candidate
+ *   !100/minute    a limit override
+ *   %60            the shape of a window: its length in seconds; %day/Europe/Berlin one of a calendar. A token bucket has no such part
  *
- * A part begins with a digit, `#`, `*`, `@`, `^`, `~` or `!`, and digits end at `:` or `*`: the kind is known at its first characters.
+ * A part begins with a digit, `#`, `*`, `@`, `^`, `~`, `!` or `%`, and digits end at `:` or `*`: the kind is known at its first characters.
  * `open-api`, tenant acme, group user-chats: `8:open-api6:tenant4:acme14:resource_group10:user-chats`.
  */
 
@@ -48,6 +49,23 @@ export function limitPart(name: string, place: number): string {
 
 /** The part for a candidate. */
 export const CANDIDATE_PART = '~c';
+
+/** Names of the zone whose days are those of the epoch. */
+const UTC: ReadonlySet<string> = new Set(['UTC', 'GMT', 'Etc/UTC', 'Etc/GMT']);
+
+/**
+ * The last part, for the shape of what is kept: '' for a token bucket; windows are alike if each of one is a window of the other. State of one shape
+ * says nothing to a rule of another, which would begin anew and overwrite it: servers that disagree about a rule, as they do while a change reaches
+ * one after the other, would forget by turns what was taken. So each shape has its own bucket, and both limits together hold.
+ */
+export function shapePart(rate: Rate): string {
+  if (rate.kind === 'token_bucket') return '';
+  const { calendar, lengthMicros } = rate;
+  if (calendar === undefined || (calendar.unit === 'day' && UTC.has(calendar.timeZone))) {
+    return `%${lengthMicros / UNIT_MICROS.second}`;
+  }
+  return `%${calendar.unit}/${calendar.timeZone}`;
+}
 
 /** The part for a domain, an entry key or a value that may be shown; see {@link valuePart}. */
 export function textPart(text: string): string {
@@ -104,8 +122,13 @@ export function entriesKey(domain: string, entries: readonly Entry[]): BucketKey
 /**
  * The bucket of a limit override (RateLimitDescriptor.limit), derived from the {@link entriesKey} of the entries after `derive`: the
  * override is of these values, as in the reference, also where a rule shares one bucket between several. Never the bucket of the rule
- * itself, nor of an override of another size or unit.
+ * itself, nor of an override of another size or unit. Its {@link shapePart} is still to follow.
  */
 export function overrideKey(base: BucketKey, unit: WindowUnit, requestsPerUnit: number): BucketKey {
-  return { key: `${base.key}!${requestsPerUnit}/${unit}`, tagLength: base.tagLength };
+  return extendedKey(base, `!${requestsPerUnit}/${unit}`);
+}
+
+/** `base` with parts behind it. */
+export function extendedKey(base: BucketKey, parts: string): BucketKey {
+  return { key: base.key + parts, tagLength: base.tagLength };
 }

@@ -1,6 +1,6 @@
 import type { Rate } from '../limiter/rate.js';
 import type { PhaseSchedule, Rule, StoreFailurePolicy } from '../limiter/rule.js';
-import { CANDIDATE_PART, limitPart } from './bucket-key.js';
+import { CANDIDATE_PART, limitPart, shapePart } from './bucket-key.js';
 import type { FieldReader, Located } from './field-reader.js';
 import { readMetadata } from './read-metadata.js';
 import { readPhase } from './read-phase.js';
@@ -136,7 +136,13 @@ function limitOf(fields: RateLimitFields, base: Rule): Rule {
     onStoreFailure: fields.onStoreFailure ?? base.onStoreFailure,
     responseHeaders: fields.responseHeaders,
     deniedResponse: fields.deniedResponse,
+    bucketSuffix: bucketSuffix('', fields.rate),
   };
+}
+
+/** See {@link Rule.bucketSuffix}; `place` is the part for the limit's place at its node. */
+function bucketSuffix(place: string, rate: Rate | undefined): string {
+  return rate === undefined ? place : place + shapePart(rate);
 }
 
 function readList(
@@ -177,7 +183,7 @@ function readList(
       phase,
       shadowMode,
       enforcePercent,
-      bucketSuffix: limitPart(fields.name, place),
+      bucketSuffix: bucketSuffix(limitPart(fields.name, place), fields.rate),
       statSuffix,
       statName: base.statName === '' ? '' : base.statName + statSuffix,
     });
@@ -227,7 +233,7 @@ function readNodeCandidate(
     name: fields.name,
     rate: fields.rate,
     candidate: true,
-    bucketSuffix: CANDIDATE_PART,
+    bucketSuffix: bucketSuffix(CANDIDATE_PART, fields.rate),
     // Nothing hangs on what it would say.
     onStoreFailure: 'allow',
     shadowMode: false,

@@ -53,8 +53,8 @@ export class SharedParts {
       deniedResponse: rule.deniedResponse,
       metadata: rule.metadata,
       statName: rule.statName,
-      bucketSuffix: rule.bucketSuffix,
-      statSuffix: rule.statSuffix,
+      bucketSuffix: this.text(rule.bucketSuffix),
+      statSuffix: this.text(rule.statSuffix),
     };
   }
 

@@ -223,14 +223,19 @@ function readWindow(bucket: RunningBucket, rate: WindowRate, nowMicros: number):
   const end = windowEnd(rate, start);
   if (bucket.unit !== start - end || bucket.whole !== start) {
     // A debt is kept as hits of the next window, see foldDebt.
-    const owes = rate.maxDebt > 0 && bucket.unit < 0 && bucket.whole === end;
-    bucket.part = owes ? Math.min(rate.requestsPerUnit + bucket.part, lowestCount(rate)) : 0;
+    const isNext = bucket.unit < 0 && bucket.whole === end;
+    bucket.owes = isNext && rate.maxDebt === 0 && bucket.part < 0;
+    if (bucket.owes) bucket.part = MAX_COUNT;
+    else if (isNext && rate.maxDebt > 0) {
+      bucket.part = Math.min(rate.requestsPerUnit + Math.abs(bucket.part), lowestCount(rate));
+    } else bucket.part = 0;
     bucket.unit = start - end;
     bucket.whole = start;
-  } else if (rate.maxDebt > 0 && bucket.part > lowestCount(rate)) {
-    // Another limit was in force, or denied hits were counted: none of it makes a deeper debt.
-    bucket.part = lowestCount(rate);
+    return;
   }
+  if (bucket.part < 0) bucket.part = -bucket.part;
+  // Another limit was in force, or denied hits were counted: none of it makes a deeper debt.
+  if (rate.maxDebt > 0 && bucket.part > lowestCount(rate)) bucket.part = lowestCount(rate);
 }
 
 /** The most hits that a window with debt counts. */
@@ -239,15 +244,16 @@ function lowestCount({ requestsPerUnit, maxDebt }: WindowRate): number {
 }
 
 /**
- * A window in debt is stored as the next one with the hits that are too many: so it lasts until that one ends, which begins with them. Read before,
- * it says that this one is used up.
+ * A window in debt is stored as the next one with minus the hits that are too many: so it lasts until that one ends, which begins with them. Read
+ * before, it says that this one is used up, to a rule without debt, too: that one leaves it as it is, or replicas that disagree about
+ * `allow_debt` for a while would forget the hits of a window by turns.
  */
 function foldDebt(bucket: RunningBucket, rate: Rate, nowMicros: number): void {
   if (rate.kind !== 'window' || rate.maxDebt === 0 || bucket.part <= rate.requestsPerUnit) return;
   const start = windowStart(rate, nowMicros);
   const end = windowEnd(rate, start);
   if (bucket.whole !== start || bucket.unit !== start - end) return;
-  bucket.part -= rate.requestsPerUnit;
+  bucket.part = rate.requestsPerUnit - bucket.part;
   bucket.unit = end - windowEnd(rate, end);
   bucket.whole = end;
 }
@@ -273,7 +279,9 @@ function countHits(
 ): boolean {
   readWindow(bucket, rate, nowMicros);
   const before = bucket.part;
+  const owes = bucket.owes && rate.maxDebt === 0;
   if (refund) {
+    if (owes) return false;
     bucket.part = Math.max(0, before - hits);
     if (bucket.part !== before) bucket.dirty = true;
     return false;
@@ -284,7 +292,7 @@ function countHits(
   const limited = before + asked > rate.requestsPerUnit;
   if (hits > 0 && (!limited || countsDenied(rate, countDeniedHits))) {
     bucket.part = Math.min(before + hits, MAX_COUNT);
-    bucket.dirty = true;
+    bucket.dirty = !owes || bucket.dirty;
   }
   return limited;
 }

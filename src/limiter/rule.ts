@@ -94,7 +94,8 @@ export interface Rule {
    */
   readonly statName: string;
   /**
-   * What follows the name of the node's bucket in that of the rule: '' for a single limit; see config/bucket-key.ts.
+   * What follows the name of the node's bucket in that of the rule: its place, unless it is a single limit, and its shape, unless it is a token bucket;
+   * see config/bucket-key.ts.
    */
   readonly bucketSuffix: string;
   /** What tells the limits of a list apart in statistics: `.daily`, `.2`; '' for a single limit. {@link statName} has it already. */

@@ -7,7 +7,7 @@
  * | token bucket | q of its rate | time at which it is full, whole µs | carry, in 1/q µs |
  * | window | minus its length in µs | its start in µs | hits counted |
  *
- * A window in debt is kept as the next one, with the hits that the one before could not hold (foldDebt of decide.ts).
+ * A window in debt is kept as the next one, with minus the hits that the one before could not hold (foldDebt of decide.ts).
  */
 export class RunningBucket {
   unit = 0;
@@ -17,6 +17,8 @@ export class RunningBucket {
   dirty = false;
   /** Whether the state was out of bounds when loaded, and must be stored within them; see {@link repair}. */
   repaired = false;
+  /** Whether the window at hand is in a debt that its rule, which has none, may not change. */
+  owes = false;
   private loadedUnit = 0;
   private loadedWhole = 0;
   private loadedPart = 0;
@@ -47,6 +49,7 @@ export class RunningBucket {
     this.whole = this.loadedWhole;
     this.part = this.loadedPart;
     this.dirty = false;
+    this.owes = false;
   }
 
   /** Whether nothing need be stored: the bucket is full, the window has no hits. */

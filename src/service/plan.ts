@@ -1,5 +1,5 @@
 import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
-import { entriesKey, overrideKey } from '../config/bucket-key.js';
+import { entriesKey, extendedKey, overrideKey, shapePart } from '../config/bucket-key.js';
 import type { MatchWork } from '../config/match-work.js';
 import type { Algorithm, DomainPolicy, Match } from '../config/policy.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
@@ -174,17 +174,15 @@ function takeOfOverride(
 ): PlannedTake {
   const { policy, options, request, wallMicros } = asked;
   const unit = OVERRIDE_UNITS[limit.unit] as WindowUnit;
-  const { key, tagLength } = overrideKey(
-    entriesKey(policy.domain, match.entries),
-    unit,
-    limit.requestsPerUnit,
-  );
+  const rate = overrideRate(unit, limit.requestsPerUnit, policy.overrideAlgorithm);
+  const base = overrideKey(entriesKey(policy.domain, match.entries), unit, limit.requestsPerUnit);
+  const { key, tagLength } = extendedKey(base, shapePart(rate));
   const quota = options.quotaMode;
   const weight = weightOf(match.phase, false, quota, wallMicros);
   return {
     key,
     tagLength,
-    rate: overrideRate(unit, limit.requestsPerUnit, policy.overrideAlgorithm),
+    rate,
     hits: hitsOf(descriptor, request),
     refund: descriptor.isNegativeHits,
     enforcement: options.shadowMode ? 'observe' : weight,

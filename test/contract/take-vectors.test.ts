@@ -13,12 +13,13 @@ jest.setTimeout(60_000);
 function loaded(value: string | undefined): RunningBucket {
   const bucket = new RunningBucket();
   const [form = '', a, b, c] = (value ?? 't1:0:0:0').split(':');
-  bucket.load(form === 't1' ? Number(c) : -Number(c), Number(a), Number(b));
+  bucket.load(form === 't1' ? Number(c) : -Number(c), Number(a), form === 'd1' ? -Number(b) : Number(b));
   return bucket;
 }
 
 function text(bucket: RunningBucket): string {
-  return `${bucket.unit > 0 ? 't1' : 'w1'}:${bucket.whole}:${bucket.part}:${Math.abs(bucket.unit)}`;
+  const form = bucket.unit > 0 ? 't1' : bucket.part < 0 ? 'd1' : 'w1';
+  return `${form}:${bucket.whole}:${Math.abs(bucket.part)}:${Math.abs(bucket.unit)}`;
 }
 
 test.each(TAKE_VECTORS)('decide: $name', ({ nowMicros, before, items, outcomes, after, countDeniedHits }) => {

@@ -24,6 +24,7 @@ const HUGE = tokenBucketRate(0xffff_ffff, 0xffff_fffb, 86_400_000_000);
 const MINUTE = windowRate('minute', 5);
 const OWING = tokenBucketRate(100, 10, 1_000_000, 50);
 const OWING_MINUTE = windowRate('minute', 5, { maxDebt: 5 });
+const PLAIN_MINUTE = windowRate('minute', 20);
 const BERLIN_DAY = windowRate('day', 5, { timeZone: 'Europe/Berlin' });
 /** Start of the minute that NOW is in: 20 s before it. */
 const START = 1_699_999_980_000_000;
@@ -250,31 +251,63 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     before: { w: `w1:${START}:4:60000000` },
     items: [takeItem('w', OWING_MINUTE, { hits: 3 })],
     outcomes: [ok(0, 40_000_000, 7)],
-    after: { w: `w1:${START + 60_000_000}:2:60000000` },
+    after: { w: `d1:${START + 60_000_000}:2:60000000` },
   },
   {
     name: 'a window with debt: more than the next one can pay is forgiven',
     nowMicros: NOW,
-    before: { w: `w1:${START + 60_000_000}:2:60000000` },
+    before: { w: `d1:${START + 60_000_000}:2:60000000` },
     items: [takeItem('w', OWING_MINUTE, { hits: 9 })],
     outcomes: [{ ...ok(0, 40_000_000, 10), forgiven: 6 }],
-    after: { w: `w1:${START + 60_000_000}:5:60000000` },
+    after: { w: `d1:${START + 60_000_000}:5:60000000` },
   },
   {
     name: 'a window whose debt uses up the next one, too',
     nowMicros: NOW,
-    before: { w: `w1:${START + 60_000_000}:5:60000000` },
+    before: { w: `d1:${START + 60_000_000}:5:60000000` },
     items: [takeItem('w', OWING_MINUTE)],
     outcomes: [over(0, 100_000_000, 10)],
-    after: { w: `w1:${START + 60_000_000}:5:60000000` },
+    after: { w: `d1:${START + 60_000_000}:5:60000000` },
   },
   {
     name: 'a window that begins with a debt',
     nowMicros: NOW + 60_000_000,
-    before: { w: `w1:${START + 60_000_000}:4:60000000` },
+    before: { w: `d1:${START + 60_000_000}:4:60000000` },
     items: [takeItem('w', OWING_MINUTE)],
     outcomes: [ok(0, 40_000_000, 5)],
     after: { w: `w1:${START + 60_000_000}:5:60000000` },
+  },
+  {
+    name: 'a window in debt and a rule without: used up, and the debt stays',
+    nowMicros: NOW,
+    before: { w: `d1:${START + 60_000_000}:2:60000000` },
+    items: [takeItem('w', PLAIN_MINUTE)],
+    outcomes: [over(0, 40_000_000, Number.MAX_SAFE_INTEGER)],
+    after: { w: `d1:${START + 60_000_000}:2:60000000` },
+  },
+  {
+    name: 'a refund to a window in debt by a rule without, beside one hit more',
+    nowMicros: NOW,
+    before: { w: `d1:${START + 60_000_000}:2:60000000` },
+    items: [takeItem('w', PLAIN_MINUTE, { hits: 7, refund: true }), takeItem('w', PLAIN_MINUTE)],
+    outcomes: [ok(0, 40_000_000, Number.MAX_SAFE_INTEGER), over(0, 40_000_000, Number.MAX_SAFE_INTEGER)],
+    after: { w: `d1:${START + 60_000_000}:2:60000000` },
+  },
+  {
+    name: 'a window that begins with a debt, and a rule without',
+    nowMicros: NOW + 60_000_000,
+    before: { w: `d1:${START + 60_000_000}:4:60000000` },
+    items: [takeItem('w', PLAIN_MINUTE)],
+    outcomes: [ok(15, 40_000_000, 5)],
+    after: { w: `w1:${START + 60_000_000}:5:60000000` },
+  },
+  {
+    name: 'a window of the future that is no debt, and a rule without: the clock stepped back',
+    nowMicros: NOW,
+    before: { w: `w1:${START + 60_000_000}:2:60000000` },
+    items: [takeItem('w', PLAIN_MINUTE)],
+    outcomes: [ok(19, 40_000_000, 1)],
+    after: { w: `w1:${START}:1:60000000` },
   },
   {
     name: 'a day of a calendar: the window is that of Berlin',

@@ -186,7 +186,7 @@ function nameChange(before: Rule, after: Rule, context: DiffContext): LocalChang
   const reasons = [
     was && !is ? 'no rule replaces it by this name' : '',
     !was && is ? 'rules replace it by this name' : '',
-    before.bucketSuffix === after.bucketSuffix ? '' : 'its bucket starts anew',
+    before.statSuffix === after.statSuffix ? '' : 'its bucket starts anew',
   ];
   const reason = reasons.filter((text) => text !== '').join(', ');
   return shift(
@@ -211,7 +211,7 @@ function replacesChange(before: Rule, after: Rule, context: DiffContext): LocalC
 
 /** Limits of a list without names go by their place, and a single limit by none. */
 function placeChange(before: Rule, after: Rule): LocalChange | undefined {
-  if (before.bucketSuffix === after.bucketSuffix || before.name !== after.name) return undefined;
+  if (before.statSuffix === after.statSuffix || before.name !== after.name) return undefined;
   const place = ({ statSuffix }: Rule): string =>
     statSuffix === '' ? 'alone' : `${statSuffix.slice(1)} of a list`;
   return shift('place', 'changes', place(before), place(after), 'its bucket starts anew');

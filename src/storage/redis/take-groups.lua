@@ -3,13 +3,13 @@
 -- Groups: `count` equal requests of these items, of one or more. Items apply in order on the running state; what a denied request did is taken
 -- back. The caller, who knows the same arithmetic, tells each one's outcome from the states found.
 
--- The state of a key while a request is decided, and whether it changed; and which items were limited.
-local nowUnit, nowWhole, nowPart, dirty, limitedAt = {}, {}, {}, {}, {}
+-- The state of a key while a request is decided, whether it changed, and whether it is in a debt that stays as it is; and which items were limited.
+local nowUnit, nowWhole, nowPart, dirty, nowOwes, limitedAt = {}, {}, {}, {}, {}, {}
 -- Whether the request changed what is to be stored.
 local moved
 
 local function begin(k)
-  nowUnit[k], nowWhole[k], nowPart[k], dirty[k] = unit[k], whole[k], part[k], false
+  nowUnit[k], nowWhole[k], nowPart[k], dirty[k], nowOwes[k] = unit[k], whole[k], part[k], false, false
 end
 
 -- Brings a key within the bounds of an ask, see inBounds.
@@ -47,12 +47,13 @@ local function takeTokens(k, ask)
 end
 
 local function countHits(k, ask, hits)
-  local before = inWindow(nowUnit[k], nowWhole[k], nowPart[k], ask)
+  local before, owes = inWindow(nowUnit[k], nowWhole[k], nowPart[k], ask)
+  if owes ~= nil then nowOwes[k] = owes end
   local after, limited, changes
   if ask.what == 3 and hits > 0 then
     after, limited, changes = before + min(hits, math.max(0, ask.debt - before)), false, true
   else
-    after, limited, changes = counted(before, ask, hits)
+    after, limited, changes = counted(before, ask, hits, nowOwes[k] and not ask.owing)
   end
   nowUnit[k], nowWhole[k], nowPart[k] = ask.unit, ask.start, after
   if changes then dirty[k] = true end
@@ -63,7 +64,7 @@ end
 local function foldDebt(k, ask)
   if not ask.owing or nowUnit[k] ~= ask.unit or nowWhole[k] ~= ask.start or nowPart[k] <= ask.fill then return end
   local ends = ask.start - ask.unit
-  nowUnit[k], nowWhole[k], nowPart[k] = ends - ask.nextEnds, ends, nowPart[k] - ask.fill
+  nowUnit[k], nowWhole[k], nowPart[k] = ends - ask.nextEnds, ends, ask.fill - nowPart[k]
 end
 
 -- What a denied request leaves: the hits that windows count, and candidates, whose buckets no other item names.
@@ -195,8 +196,8 @@ end
 
 for k in pairs(changed) do
   local u, w, c = unit[k], whole[k], part[k]
-  if u < 0 and c > 0 then
-    store(k, format(WINDOW, w, c, -u), w - u, storedEnds[k])
+  if u < 0 and c ~= 0 then
+    store(k, (c < 0 and 'd' or 'w') .. format(WINDOW, w, math.abs(c), -u), w - u, storedEnds[k])
   elseif u > 0 and (w > now or c > 0) then
     store(k, u == 1 and format(WHOLE_TOKENS, w) or format(TOKENS, w, c, u), w, storedEnds[k])
   elseif values[k] then

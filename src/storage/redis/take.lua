@@ -35,8 +35,8 @@
 --         for each item of a group: the state found, as unit (0: nothing stored), time at which the bucket is full, carry -- or unit, start, count
 --         The state found of a run is the microseconds until a token bucket is full, followed by its carry if q > 1; the count of a window.
 --
--- Value   A window in debt is kept as the next one, with the hits that are too many.
---         t1:<time at which the bucket is full>:<carry>:<q>   w1:<start of the window>:<count>:<its length>
+-- Value   t1:<time at which the bucket is full>:<carry>:<q>   w1:<start of the window>:<count>:<its length>
+--         d1:<start of the next window>:<hits owed>:<its length>   a window in debt, which is a negative count here
 --         Anything else under a key is treated as absent, so that two versions can share one Redis.
 --         A key expires when its bucket is full or its window has ended, never sooner, at most half a second later (a minute later
 --         on a test's clock).
@@ -57,7 +57,7 @@ local ZEROS = 48 * (64 * 64 + 64 + 1)
 -- '%d' takes half the time of '%.0f', but holds 2^53 only where C's long has 64 bits.
 local D = format('%d', MAX_COUNT) == '9007199254740991' and '%d' or '%.0f'
 local TOKENS, WHOLE_TOKENS = 't1:' .. D .. ':' .. D .. ':' .. D, 't1:' .. D .. ':0:1'
-local WINDOW = 'w1:' .. D .. ':' .. D .. ':' .. D
+local WINDOW = '1:' .. D .. ':' .. D .. ':' .. D
 
 local raw
 if ARGV[1] == '' then
@@ -147,19 +147,19 @@ end
 local function load(k, ask)
   local value = values[k]
   if value then
-    local form, a, b, c = match(value, '^([tw])1:(%d+):(%d+):(%d+)$')
+    local form, a, b, c = match(value, '^([twd])1:(%d+):(%d+):(%d+)$')
     a, b, c = tonumber(a), tonumber(b), tonumber(c)
     if form == 't' and c > 0 then
       if a > MAX_COUNT or b >= c or c > MAX_COUNT then a, b, c = MAX_COUNT, 0, 1 end
       unit[k], whole[k], part[k], storedEnds[k] = c, a, b, a
       return
-    elseif form == 'w' and c > 0 then
+    elseif form and form ~= 't' and c > 0 then
       local ends = a + c
       if ends > MAX_COUNT or b > MAX_COUNT then
-        a, b, c, ends = ask.start or 0, MAX_COUNT, ask.unit < 0 and -ask.unit or 1, nil
+        form, a, b, c, ends = 'w', ask.start or 0, MAX_COUNT, ask.unit < 0 and -ask.unit or 1, nil
         changed[k] = ask.unit < 0 or nil
       end
-      unit[k], whole[k], part[k], storedEnds[k] = -c, a, b, ends
+      unit[k], whole[k], part[k], storedEnds[k] = -c, a, form == 'd' and -b or b, ends
       return
     end
   end
@@ -276,36 +276,41 @@ local function runTokens(k, ask, count)
   end
 end
 
--- The count of the window that holds now; a debt is stored as hits of the next window.
+-- The count of the window that holds now; a debt is stored as hits of the next window. Then, unless the window itself was stored, whether it is in a
+-- debt that this ask, which has none, may not change.
 local function inWindow(u, w, c, ask)
-  local start = ask.start
+  local start, hits = ask.start, math.abs(c)
   if u == ask.unit and w == start then
     -- Another limit may have been in force, or denied hits counted: none of it makes a deeper debt.
-    return ask.owing and min(c, ask.debt) or c
+    return ask.owing and min(hits, ask.debt) or hits
   end
-  if ask.owing and u < 0 and w == start - ask.unit then return min(ask.fill + c, ask.debt) end
-  return 0
+  if u < 0 and w == start - ask.unit then
+    if ask.owing then return min(ask.fill + hits, ask.debt), false end
+    if c < 0 then return MAX_COUNT, true end
+  end
+  return 0, false
 end
 
 -- The count after the hits of an ask, whether they are over the limit, and whether that changes what is stored.
-local function counted(count, ask, hits)
+local function counted(count, ask, hits, owes)
   if ask.what == 2 then
+    if owes then return count, false, false end
     local left = math.max(0, count - hits)
     return left, false, left ~= count
   end
   local limited = count + ((ask.owing and hits == 0) and 1 or hits) > ask.fill
   if hits > 0 and (not limited or ask.countsDenied) then
-    return min(count + hits, MAX_COUNT), limited, true
+    return min(count + hits, MAX_COUNT), limited, not owes
   end
   return count, limited, false
 end
 
 local function runHits(k, ask, count)
-  local found = inWindow(unit[k], whole[k], part[k], ask)
+  local found, owes = inWindow(unit[k], whole[k], part[k], ask)
   local running, passed, changes = found, 0, false
   for _ = 1, count do
     local limited, differs
-    running, limited, differs = counted(running, ask, ask.cost)
+    running, limited, differs = counted(running, ask, ask.cost, owes)
     if not limited then passed = passed + 1 end
     changes = changes or differs
   end

@@ -75,15 +75,15 @@ descriptors:
       return [key, key.slice(0, tagLength)];
     };
     const tag = '8:open-api6:tenant4:acme';
-    expect(keyOf('tenant=acme')).toEqual([tag, tag]);
-    expect(keyOf('tenant=acme', 'resource_group=x')).toEqual([`${tag}14:resource_group1**`, tag]);
+    expect(keyOf('tenant=acme')).toEqual([`${tag}%1`, tag]);
+    expect(keyOf('tenant=acme', 'resource_group=x')).toEqual([`${tag}14:resource_group1**%1`, tag]);
     // A caller who sends the pattern itself lands in the shared bucket like everyone.
-    expect(keyOf('tenant=acme', 'resource_group=*')).toEqual([`${tag}14:resource_group1**`, tag]);
+    expect(keyOf('tenant=acme', 'resource_group=*')).toEqual([`${tag}14:resource_group1**%1`, tag]);
     expect(keyOf('tenant=acme', 'resource_group=x', 'method=GET')).toEqual([
-      `${tag}14:resource_group1**6:method3:GET`,
+      `${tag}14:resource_group1**6:method3:GET%1`,
       tag,
     ]);
     const long = `8:open-api4:path#${hex(`/${'a'.repeat(200)}`)}`;
-    expect(keyOf(`path=/${'a'.repeat(200)}`)).toEqual([long, long]);
+    expect(keyOf(`path=/${'a'.repeat(200)}`)).toEqual([`${long}%1`, long]);
   });
 });

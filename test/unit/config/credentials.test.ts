@@ -33,10 +33,10 @@ descriptors:
 
   test('values enter bucket names as digests', () => {
     const keyOf = (text: string): string => policy.match(entries(text)).keys[0]!;
-    expect(keyOf(`api_key=${SECRET}`)).toBe(`1:d7:api_key#${hex(SECRET)}`);
-    expect(keyOf('api_key=other')).toBe(`1:d7:api_key#${hex('other')}`);
-    expect(keyOf('x-api-key=abc')).toBe(`1:d9:x-api-key#${hex('abc')}`);
-    expect(keyOf('apikey=abc')).toBe('1:d6:apikey1**');
+    expect(keyOf(`api_key=${SECRET}`)).toBe(`1:d7:api_key#${hex(SECRET)}%1`);
+    expect(keyOf('api_key=other')).toBe(`1:d7:api_key#${hex('other')}%1`);
+    expect(keyOf('x-api-key=abc')).toBe(`1:d9:x-api-key#${hex('abc')}%1`);
+    expect(keyOf('apikey=abc')).toBe('1:d6:apikey1**%1');
     const { key, tagLength } = entriesKey('d', entries(`API_KEY=${SECRET}`, 'x=1'));
     expect(key).toBe(`1:d7:API_KEY#${hex(SECRET)}1:x1:1`);
     expect(key.slice(tagLength)).toBe('1:x1:1');

@@ -97,7 +97,7 @@ descriptors: [{ key: t, rate_limit: { unit: second, requests_per_unit: 1 } }]
   dir.write('policy.yaml', policy);
   const loaded = loadPolicies([dir.path]);
   expect(loaded.errors).toEqual([]);
-  expect(loaded.policySet.domains.get('d')?.match(entries('k=foo')).keys[0]).toBe('1:d1:t4:acme');
+  expect(loaded.policySet.domains.get('d')?.match(entries('k=foo')).keys[0]).toBe('1:d1:t4:acme%1');
   expect([...loaded.files].sort()).toEqual([dir.join('keys.yaml'), dir.join('policy.yaml')]);
 });
 

@@ -147,12 +147,12 @@ describe('buckets', () => {
         `key: api_key, value_cidr: 0.0.0.0/0, ${ANY}`,
       ),
     );
-    expect(keyOf(policy, 'ip=2001:DB8:0:0::1')).toBe('1:d2:ip@11:2001:db8::1');
-    expect(keyOf(policy, 'ip=2001:db8::0.0.0.1')).toBe('1:d2:ip@11:2001:db8::1');
-    expect(keyOf(policy, 'ip=::ffff:10.0.0.1')).toBe('1:d2:ip@8:10.0.0.1');
-    expect(keyOf(policy, 'ip=10.0.0.1')).toBe('1:d2:ip8:10.0.0.1');
-    expect(keyOf(policy, 'path=/v1')).toBe('1:d4:path3:/v1');
-    expect(keyOf(policy, 'api_key=10.0.0.1')).toMatch(/^1:d7:api_key@#[0-9a-f]{64}$/);
+    expect(keyOf(policy, 'ip=2001:DB8:0:0::1')).toBe('1:d2:ip@11:2001:db8::1%1');
+    expect(keyOf(policy, 'ip=2001:db8::0.0.0.1')).toBe('1:d2:ip@11:2001:db8::1%1');
+    expect(keyOf(policy, 'ip=::ffff:10.0.0.1')).toBe('1:d2:ip@8:10.0.0.1%1');
+    expect(keyOf(policy, 'ip=10.0.0.1')).toBe('1:d2:ip8:10.0.0.1%1');
+    expect(keyOf(policy, 'path=/v1')).toBe('1:d4:path3:/v1%1');
+    expect(keyOf(policy, 'api_key=10.0.0.1')).toMatch(/^1:d7:api_key@#[0-9a-f]{64}%1$/);
   });
 
   test('with share_threshold one for the node, which stays when its list grows', () => {
@@ -167,12 +167,12 @@ describe('buckets', () => {
       share('10.0.0.0/8', '"/a.*"'),
       share('[10.0.0.0/8, 9.0.0.0/8]', '["/a.*", "/b"]'),
     ]) {
-      expect(keyOf(policy, 'ip=10.1.2.3')).toBe('1:d2:ip@10*10.0.0.0/8');
-      expect(keyOf(policy, 'ip=10.1.2.4')).toBe('1:d2:ip@10*10.0.0.0/8');
-      expect(keyOf(policy, 'path=/ab')).toBe('1:d4:path^4*/a.*');
+      expect(keyOf(policy, 'ip=10.1.2.3')).toBe('1:d2:ip@10*10.0.0.0/8%1');
+      expect(keyOf(policy, 'ip=10.1.2.4')).toBe('1:d2:ip@10*10.0.0.0/8%1');
+      expect(keyOf(policy, 'path=/ab')).toBe('1:d4:path^4*/a.*%1');
     }
     expect(keyOf(share('10.0.0.0/8', `"${'a'.repeat(129)}"`), `path=${'a'.repeat(129)}`)).toMatch(
-      /^1:d4:path\^\*[0-9a-f]{64}$/,
+      /^1:d4:path\^\*[0-9a-f]{64}%1$/,
     );
   });
 
@@ -408,5 +408,5 @@ test('levels one below the other each add their part to the bucket', () => {
   const policy = policyOf(
     nodes(`key: k, value_cidr: 10.0.0.0/8, descriptors: [{ key: l, value_regex: a, ${ANY} }]`),
   );
-  expect(policy.match(entries('k=10.0.0.1', 'l=a')).keys).toEqual(['1:d1:k@8:10.0.0.11:l1:a']);
+  expect(policy.match(entries('k=10.0.0.1', 'l=a')).keys).toEqual(['1:d1:k@8:10.0.0.11:l1:a%1']);
 });

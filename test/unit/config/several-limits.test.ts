@@ -70,7 +70,7 @@ describe('a list of limits', () => {
   });
 
   test('each has a bucket and a name in statistics of its own', () => {
-    expect(keys).toEqual(['1:d6:tenant4:acme~5:burst', '1:d6:tenant4:acme~2', '1:d6:tenant4:acme~c']);
+    expect(keys).toEqual(['1:d6:tenant4:acme~5:burst%1', '1:d6:tenant4:acme~2%86400', '1:d6:tenant4:acme~c']);
     expect(statNames.slice(0, 2)).toEqual(['d.tenant.burst', 'd.tenant.2']);
     const detailed = policy.match(entries('tenant=acme', 'user=joe'));
     expect(detailed.statNames).toEqual(['d.tenant_acme.user_joe.a', 'd.tenant_acme.user_joe.b']);
@@ -262,13 +262,13 @@ rule:       tenant[burst]: "burst"; window: 10 per second; phase active; 50% of 
 phase:      active
 headers:    as the environment says
 denied:     without a body
-bucket:     1:d6:tenant4:acme~5:burst
+bucket:     1:d6:tenant4:acme~5:burst%1
 statistics: d.tenant.burst
 rule:       tenant[2]: window: 250 per day; phase monitoring; shadow mode; 12.5% of denials enforced; on store failure deny; metadata {"team":"x"}
 phase:      monitoring
 headers:    as the environment says
 denied:     without a body
-bucket:     1:d6:tenant4:acme~2
+bucket:     1:d6:tenant4:acme~2%86400
 statistics: d.tenant.2
 candidate:  "next"; token bucket: 5 tokens, 1 every 1s
 bucket:     1:d6:tenant4:acme~c
@@ -280,7 +280,7 @@ decision metadata: as the environment says
   test('by weir explain where there is a candidate only', () => {
     const { result, rules } = explain(setOf(policy), 'd', entries('watched=x'), 0);
     expect(result).toBe('The descriptor ends at watched, which holds no rate_limit: no limit.');
-    expect(rules).toMatchObject([{ rule: { candidate: true }, key: '1:d7:watched1:x~c' }]);
+    expect(rules).toMatchObject([{ rule: { candidate: true }, key: '1:d7:watched1:x~c%60' }]);
     expect(explain(setOf(policy), 'd', entries('free=x'), 0).result).toBe('The rule at free applies.');
   });
 

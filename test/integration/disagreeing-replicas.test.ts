@@ -1,0 +1,131 @@
+/* A changed policy reaches one server after the other: meanwhile they disagree about a rule, on one Redis. */
+import { writeFileSync } from 'node:fs';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { CODE } from '../../src/codec/messages.js';
+import { descriptor } from '../support/decider.js';
+import { type RedisServer, startRedis } from '../support/redis-server.js';
+import { RlsClient } from '../support/rls-client.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir.js';
+
+// Starting several servers may take its time on a busy machine.
+jest.setTimeout(90_000);
+
+/** Each allows ten, and nothing comes back while the test runs. */
+const SHAPES = [
+  // The same as the next.
+  'token_bucket: { max_tokens: 10, fill_interval: 876h }',
+  'unit: year, requests_per_unit: 10, algorithm: token_bucket',
+  'unit: year, requests_per_unit: 10',
+  'unit: year, requests_per_unit: 10, allow_debt: true',
+  'unit: year, requests_per_unit: 10, unit_multiplier: 30',
+  'unit: month, requests_per_unit: 10, unit_multiplier: 50',
+  'unit: year, requests_per_unit: 10, calendar: UTC',
+  'unit: year, requests_per_unit: 10, calendar: Asia/Tokyo',
+];
+const PAIRS = SHAPES.flatMap((_, i) => SHAPES.map((_other, j) => [i, j] as const));
+const CALLS = 40;
+
+/** Under the key of each pair of shapes the first of it, or the second. */
+function policy(side: 0 | 1, head = ''): string {
+  const rules = PAIRS.map(
+    (pair) => `  - { key: k${pair.join('x')}, rate_limit: { ${SHAPES[pair[side]]} } }\n`,
+  );
+  return `domain: d\n${head}descriptors:\n${rules.join('')}`;
+}
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function redisServer(): Promise<RedisServer> {
+  const redis = await startRedis();
+  closers.push(() => redis.stop());
+  return redis;
+}
+
+async function weir(text: string, env: NodeJS.ProcessEnv = {}): Promise<[RlsClient, WeirServer]> {
+  const server = await startWeir({ policy: text, env });
+  closers.push(() => server.stop());
+  const client = new RlsClient(server.grpcPort);
+  closers.push(() => client.close());
+  return [client, server];
+}
+
+async function passes(client: RlsClient, key: string, value: string, limit?: object): Promise<boolean> {
+  const { response, details } = await client.ask('d', [descriptor([`${key}=${value}`], limit)]);
+  if (response === undefined) throw new Error(details);
+  return response.overallCode === CODE.OK;
+}
+
+/** How many of the calls pass, the servers by turns. */
+async function byTurns(clients: readonly RlsClient[], key: string, limit?: object): Promise<number> {
+  let passed = 0;
+  for (let call = 0; call < CALLS; call++) {
+    if (await passes(clients[call % clients.length] as RlsClient, key, 'turns', limit)) passed++;
+  }
+  return passed;
+}
+
+async function atOnce(clients: readonly RlsClient[], key: string): Promise<number> {
+  const calls = Array.from({ length: CALLS }, (_, call) =>
+    passes(clients[call % clients.length] as RlsClient, key, 'once'),
+  );
+  return (await Promise.all(calls)).filter((passed) => passed).length;
+}
+
+describe('two servers on one Redis', () => {
+  test('that disagree about the shape of a rule admit at most what both limits hold', async () => {
+    const redis = await redisServer();
+    const env = { REDIS_URL: `127.0.0.1:${redis.port}` };
+    const clients = [(await weir(policy(0), env))[0], (await weir(policy(1), env))[0]];
+    const tooMany: string[] = [];
+    for (const [i, j] of PAIRS) {
+      const counts = [await byTurns(clients, `k${i}x${j}`), await atOnce(clients, `k${i}x${j}`)];
+      for (const count of counts) {
+        if (count > 20 || count < 10) tooMany.push(`${SHAPES[i]} | ${SHAPES[j]}: ${count} of ${CALLS}`);
+        // One shape is one bucket.
+        if ((i === j || i + j === 1) && count !== 10) tooMany.push(`${SHAPES[i]}: ${count} of ${CALLS}`);
+      }
+    }
+    expect(tooMany).toEqual([]);
+  });
+
+  test('that disagree about the algorithm of limit overrides, too', async () => {
+    const redis = await redisServer();
+    const env = { REDIS_URL: `127.0.0.1:${redis.port}` };
+    const clients = [
+      (await weir(policy(0), env))[0],
+      (await weir(policy(0, 'algorithm: token_bucket\n'), env))[0],
+    ];
+    const limit = { limit: { requestsPerUnit: 10, unit: 6 } };
+    expect(await byTurns(clients, 'k0x0', limit)).toBe(20);
+  });
+});
+
+test('a reload of one server in memory admits at most what both limits hold, however often it goes to and fro', async () => {
+  const [client, server] = await weir(policy(0), { RUNTIME_WATCH_ROOT: 'true' });
+  const passed = PAIRS.map(() => 0);
+  const askAll = async (): Promise<void> => {
+    for (let call = 0; call < CALLS / 4; call++) {
+      await Promise.all(
+        PAIRS.map(async ([i, j], at) => {
+          if (await passes(client, `k${i}x${j}`, 'x')) passed[at] = (passed[at] as number) + 1;
+        }),
+      );
+    }
+  };
+  const reloads = (): number => server.log().filter(({ msg }) => String(msg) === 'policy reloaded').length;
+  await askAll();
+  for (const side of [1, 0, 1] as const) {
+    const before = reloads();
+    writeFileSync(server.policyPath as string, policy(side));
+    await waitFor('the reload', () => reloads() > before);
+    await askAll();
+  }
+  passed.forEach((count, at) => {
+    const [i, j] = PAIRS[at] as readonly [number, number];
+    expect([SHAPES[i], SHAPES[j], count <= (i === j ? 10 : 20)]).toEqual([SHAPES[i], SHAPES[j], true]);
+  });
+});
