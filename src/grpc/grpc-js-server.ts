@@ -10,11 +10,12 @@ import {
   setLogVerbosity,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
+import { DEFAULT_MAX_CONNECTIONS } from '../h2/h2-server.js';
 import { formatHostPort } from '../h2/peer-name.js';
 import { HANDSHAKE_TIMEOUT_MS, LINGER_MS, SocketServer } from '../h2/socket-server.js';
 import { ColdServices } from './cold-service.js';
 import { Connections } from './connections.js';
-import { attachToHttp2Server } from './grpc-js-internals.js';
+import { attachToHttp2Server, boundInflation, connectionOf } from './grpc-js-internals.js';
 import {
   type CallInfo,
   GrpcError,
@@ -83,11 +84,13 @@ export class GrpcJsServer implements GrpcServer {
     this.#sockets = new SocketServer({
       tls: options.tls,
       handshakeTimeoutMs: HANDSHAKE_TIMEOUT_MS,
+      maxConnections: options.maxConnections ?? DEFAULT_MAX_CONNECTIONS,
       onSocket: (socket, peer) => connections.add(socket, peer),
       onError: options.onError,
       onBadConnection: options.onBadConnection,
     });
     this.#coldServices = new ColdServices(options.onError);
+    this.#http2.on('session', (session) => boundInflation(session, options));
     // Before the listener of grpc-js, which gets the same headers object.
     this.#http2.on('stream', (_stream, headers: IncomingHttpHeaders) => {
       const timeout = headers['grpc-timeout'];
@@ -230,9 +233,8 @@ class GrpcJsCallInfo implements CallInfo {
     return this.#call.cancelled;
   }
 
-  /** The peer's address and port, of which there is one connection at a time. */
-  get connection(): unknown {
-    return this.#call.getPeer();
+  get connection(): object {
+    return connectionOf(this.#call);
   }
 
   get peer(): string {

@@ -17,6 +17,8 @@ export interface CallInfo {
   readonly connection: unknown;
   /** The caller's address as `host:port`, for logs. */
   readonly peer: string;
+  /** The caller's connection: the same object for all its calls. */
+  readonly connection: object;
 }
 
 /**
@@ -51,6 +53,20 @@ export class GrpcError extends Error {
   }
 }
 
+/** Default of {@link GrpcServerOptions.maxInflatedBytes}. */
+export const DEFAULT_MAX_INFLATED_BYTES = 262_144;
+/** A compressed message may become at most this many times as long. Requests of Envoy shrink by a tenth of it at the very best. */
+export const MAX_INFLATION = 100;
+
+/** What a message of `compressedBytes` may become. Bytes. */
+export function inflationLimit(
+  options: Pick<GrpcServerOptions, 'maxInflatedBytes' | 'maxReceiveMessageBytes'>,
+  compressedBytes: number,
+): number {
+  const { maxInflatedBytes = DEFAULT_MAX_INFLATED_BYTES, maxReceiveMessageBytes } = options;
+  return Math.min(maxInflatedBytes, maxReceiveMessageBytes, MAX_INFLATION * compressedBytes);
+}
+
 /** Limits and lifetimes of a transport; every one is a documented setting. */
 export interface GrpcServerOptions {
   /** Serve TLS (ALPN h2) instead of clear text. */
@@ -61,6 +77,14 @@ export interface GrpcServerOptions {
   readonly keepAliveTimeoutMs: number;
   /** Largest request message in bytes; a larger one gets RESOURCE_EXHAUSTED. */
   readonly maxReceiveMessageBytes: number;
+  /** What a compressed message may become, in bytes; more gets RESOURCE_EXHAUSTED. Default: {@link DEFAULT_MAX_INFLATED_BYTES}. */
+  readonly maxInflatedBytes?: number | undefined;
+  /**
+   * What all connections together may hold; beyond it the one that holds most is ended. Default: 64 MiB. Only the transport h2 knows it. Bytes.
+   */
+  readonly maxBufferedBytes?: number | undefined;
+  /** Connections at a time; one more is closed at once. Default: 20,000. */
+  readonly maxConnections?: number | undefined;
   /**
    * How long the request of a unary call may take to arrive; then it ends with DEADLINE_EXCEEDED. Infinity: for ever. Default: a minute. Only
    * the transport h2 knows it. Milliseconds.

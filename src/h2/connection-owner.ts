@@ -7,8 +7,17 @@ export interface OwnedConnection {
   readonly openStreams: number;
   /** Milliseconds on the owner's clock at which bytes last came. */
   readonly lastReceivedMs: number;
-  /** Takes bytes of the peer, cut anywhere. They are read or copied before it returns. Answers given meanwhile leave in one write at its end. */
-  receive(chunk: Buffer): void;
+  /**
+   * Memory that is held for the peer: what came and is no whole frame, header block or message yet, streams, what the handler holds
+   * (ServerConnection.hold), answers that wait for windows. What the sink holds is not in it. Bytes.
+   */
+  readonly heldBytes: number;
+  /**
+   * Takes bytes of the peer, cut anywhere, `chunk[from, chunk.length)`; they are read or copied before it returns. Answers given meanwhile leave in
+   * one write at its end. Returns where it has stopped at the end of its unit of work: the rest has to come again. `chunk.length` when nothing is
+   * left.
+   */
+  receive(chunk: Buffer, from?: number): number;
   /** Hands all output so far to the sink. Output made outside of {@link receive} is announced by {@link ConnectionEvents.onOutput}. */
   flush(): void;
   /** Sends a PING for keep-alive; `onAck` of {@link ConnectionEvents} tells of its answer. */

@@ -15,6 +15,7 @@ import { HTTP1_ANSWER, PrefaceReader } from './preface.js';
 import { RequestFrames } from './request-frames.js';
 import type { RequestHandler } from './request-handler.js';
 import { Streams, type StreamsHost } from './streams.js';
+import { WorkUnit } from './work-unit.js';
 
 const { PROTOCOL_ERROR, FRAME_SIZE_ERROR, ENHANCE_YOUR_CALM } = ERROR_CODE;
 
@@ -57,6 +58,9 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   private readonly requests: RequestFrames;
   private readonly peerSettings = new PeerSettings();
   private readonly control: ControlBudget;
+  readonly unit: WorkUnit;
+  /** What the handler says that it holds. */
+  private handlerBytes = 0;
   private preface: PrefaceReader | undefined = new PrefaceReader();
   /** The peer's first SETTINGS came. */
   private greeted = false;
@@ -71,13 +75,19 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   private pingsUnanswered = 0;
 
   /**
-   * `options`: `peer` names the peer in logs, `nowMs` is a clock in milliseconds that never goes back.
+   * `options`: `peer` names the peer in logs, `nowMs` is a clock in milliseconds that never goes back, `unit` says when {@link receive} has to
+   * stop; never when it is absent.
    */
   constructor(
     sink: ByteSink,
     handler: RequestHandler,
     events: ConnectionEvents,
-    options: { readonly peer: string; readonly limits: H2Limits; readonly nowMs: () => number },
+    options: {
+      readonly peer: string;
+      readonly limits: H2Limits;
+      readonly nowMs: () => number;
+      readonly unit?: WorkUnit | undefined;
+    },
   ) {
     const { peer, limits, nowMs } = options;
     const now = nowMs();
@@ -87,7 +97,8 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     this.events = events;
     this.limits = limits;
     this.nowMs = nowMs;
-    this.reader = new FrameReader(this, limits.maxFrameBytes);
+    this.unit = options.unit ?? new WorkUnit(nowMs);
+    this.reader = new FrameReader(this, limits.maxFrameBytes, this.unit);
     this.control = new ControlBudget(limits, now);
     this.streams = new Streams(this, handler, this.output, limits, this.control);
     this.requests = new RequestFrames(this.streams, limits);
@@ -101,14 +112,28 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     return this.streams.window.unconsumed;
   }
 
-  receive(chunk: Buffer): void {
-    if (this.ended) return;
+  get heldBytes(): number {
+    const { reader, requests, streams, output } = this;
+    return reader.heldBytes + requests.heldBytes + streams.heldBytes + output.length + this.handlerBytes;
+  }
+
+  hold(bytes: number): void {
+    this.handlerBytes += bytes;
+    // The owner looks again when it flushes.
+    this.onOutputAdded();
+  }
+
+  receive(chunk: Buffer, from = 0): number {
+    if (this.ended) return chunk.length;
     this.lastReceivedMs = this.nowMs();
     this.receiving = true;
-    if (this.preface === undefined) this.reader.read(chunk, 0);
-    else this.receivePreface(this.preface, chunk);
+    const end =
+      this.preface === undefined
+        ? this.reader.read(chunk, from)
+        : this.receivePreface(this.preface, chunk, from);
     this.receiving = false;
     this.writeOut();
+    return this.ended ? chunk.length : end;
   }
 
   flush(): void {
@@ -146,6 +171,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     if (this.ended) return;
     this.ended = true;
     this.reader.stop();
+    this.requests.release();
     this.streams.resetAll(ERROR_CODE.CANCEL);
     this.output.clear();
   }
@@ -186,24 +212,24 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     }
   }
 
-  private receivePreface(preface: PrefaceReader, chunk: Buffer): void {
-    switch (preface.read(chunk)) {
+  private receivePreface(preface: PrefaceReader, chunk: Buffer, from: number): number {
+    switch (preface.read(from === 0 ? chunk : chunk.subarray(from))) {
       case 'http2':
         this.preface = undefined;
         writeServerPreface(this.output, this.limits);
-        this.reader.read(chunk, preface.used);
-        return;
+        return this.reader.read(chunk, from + preface.used);
       case 'http1':
         this.sink.write(HTTP1_ANSWER);
         this.finish();
         this.events.onBroken(this, 'the peer sent an HTTP/1 request', false);
-        return;
+        return chunk.length;
       case 'garbage':
         // Section 3.4: GOAWAY may be left out, as the peer is not using HTTP/2.
         this.finish();
         this.events.onBroken(this, 'the peer did not send the preface of HTTP/2', false);
-        return;
+        return chunk.length;
       case 'more':
+        return chunk.length;
     }
   }
 
@@ -215,7 +241,8 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     start: number,
     end: number,
   ): Failure {
-    const { requests } = this;
+    const { requests, unit } = this;
+    unit.left -= 1 + ((end - start) >> 9);
     // Section 6.10: "any other frame or a frame on a different stream" inside a header block.
     if (requests.openBlockId !== 0 && (type !== FRAME_TYPE.CONTINUATION || id !== requests.openBlockId)) {
       return BROKEN_BLOCK;
@@ -256,6 +283,8 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
       case FRAME_TYPE.WINDOW_UPDATE:
         return this.onWindowUpdate(id, bytes, start, end);
       case FRAME_TYPE.SETTINGS:
+        // A window may change on every stream, and each of the settings is looked at.
+        this.unit.left -= (this.streams.size + end - start) >> 5;
         return id === 0 ? this.onSettings(flags, bytes, start, end) : NOT_STREAM_0;
       case FRAME_TYPE.PING:
         return id === 0 ? this.onPing(flags, bytes, start, end) : NOT_STREAM_0;
@@ -348,6 +377,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   private finish(): void {
     this.ended = true;
     this.reader.stop();
+    this.requests.release();
     this.sink.end();
   }
 }

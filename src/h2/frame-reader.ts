@@ -1,5 +1,6 @@
 import { FRAME_HEADER_BYTES } from './frame/frame-type.js';
 import { readUint31 } from './frame/payload.js';
+import type { WorkUnit } from './work-unit.js';
 
 /** Takes frames from a {@link FrameReader}. */
 export interface FrameConsumer {
@@ -12,6 +13,9 @@ export interface FrameConsumer {
 }
 
 const FIRST_HELD_BYTES = 512;
+/** Room that is kept for the next frame that is cut. */
+const KEPT_BYTES = 2048;
+const NOTHING = Buffer.alloc(0);
 
 /**
  * Cuts chunks into frames (RFC 9113 section 4.1). Frames that lie whole in a chunk are handed on where they are; only the frame
@@ -20,36 +24,46 @@ const FIRST_HELD_BYTES = 512;
 export class FrameReader {
   private readonly consumer: FrameConsumer;
   private readonly maxFrameBytes: number;
-  private held: Buffer = Buffer.alloc(0);
+  private readonly unit: WorkUnit;
+  private held: Buffer = NOTHING;
   private heldLength = 0;
   private stopped = false;
 
-  constructor(consumer: FrameConsumer, maxFrameBytes: number) {
+  /** `unit`: reading stops after the frame that ends it. */
+  constructor(consumer: FrameConsumer, maxFrameBytes: number, unit: WorkUnit) {
     this.consumer = consumer;
     this.maxFrameBytes = maxFrameBytes;
+    this.unit = unit;
+  }
+
+  /** Memory of the frame that a chunk's end has cut. */
+  get heldBytes(): number {
+    return this.held.length;
   }
 
   /** Nothing is read or held any more. */
   stop(): void {
     this.stopped = true;
-    this.held = Buffer.alloc(0);
+    this.held = NOTHING;
     this.heldLength = 0;
   }
 
-  /** Takes `chunk[from, chunk.length)`. */
-  read(chunk: Buffer, from: number): void {
-    if (this.stopped) return;
+  /** Takes `chunk[from, chunk.length)`, or as much of it as the unit of work allows. Returns where it goes on: `chunk.length` when all is taken. */
+  read(chunk: Buffer, from: number): number {
+    const { unit } = this;
+    const chunkEnd = chunk.length;
+    if (this.stopped) return chunkEnd;
     let at = from;
     if (this.heldLength > 0) {
       at = this.finishHeld(chunk, from);
-      if (at < 0) return;
+      if (at < 0) return chunkEnd;
+      if (unit.left <= 0 && unit.isOver()) return at;
     }
-    const chunkEnd = chunk.length;
     while (chunkEnd - at >= FRAME_HEADER_BYTES) {
       const length = frameLength(chunk, at);
       if (length > this.maxFrameBytes) {
         this.refuse(length);
-        return;
+        return chunkEnd;
       }
       const start = at + FRAME_HEADER_BYTES;
       const end = start + length;
@@ -65,11 +79,13 @@ export class FrameReader {
         )
       ) {
         this.stop();
-        return;
+        return chunkEnd;
       }
       at = end;
+      if (unit.left <= 0 && unit.isOver()) return at;
     }
     if (at < chunkEnd && !this.stopped) this.hold(chunk, at, chunkEnd);
+    return chunkEnd;
   }
 
   /** Completes the held frame and hands it on. Returns where the chunk goes on, or -1 when it is used up or reading stopped. */
@@ -93,6 +109,8 @@ export class FrameReader {
     if (this.heldLength < size) return -1;
     this.heldLength = 0;
     const frame = this.held;
+    // Idle connections, of which there may be many, hold nothing large.
+    if (frame.length > KEPT_BYTES) this.held = NOTHING;
     if (
       !this.consumer.onFrame(
         frame[3] as number,

@@ -1,8 +1,10 @@
 import type { Socket } from 'node:net';
+import { BufferBudget } from './buffer-budget.js';
 import type { H2Limits } from './limits.js';
 import type { ListenAddress } from './listen.js';
+import { ReadTurns } from './read-turns.js';
 import type { RequestHandler } from './request-handler.js';
-import { ServedConnection } from './served-connection.js';
+import { ServedConnection, type Surroundings } from './served-connection.js';
 import { SocketServer } from './socket-server.js';
 import type { TlsMaterial, TlsOptions } from './tls-material.js';
 
@@ -21,6 +23,10 @@ export interface H2ServerOptions {
   readonly keepAliveTimeoutMs: number;
   /** Longest time for a TLS handshake, and again until the peer's SETTINGS (RFC 9113 section 3.4) came. Milliseconds. */
   readonly handshakeTimeoutMs: number;
+  /** Connections at a time, those in a TLS handshake included; one more is closed at once. Default: {@link DEFAULT_MAX_CONNECTIONS}. */
+  readonly maxConnections?: number | undefined;
+  /** What all connections together may hold; beyond it the one that holds most is ended. Default: {@link DEFAULT_MAX_BUFFERED_BYTES}. */
+  readonly maxBufferedBytes?: number | undefined;
   /** A clock that never steps back. Milliseconds. */
   nowMs(): number;
   /** From 0 to below 1, for the jitter of ages. */
@@ -30,6 +36,11 @@ export interface H2ServerOptions {
   /** Told, in a sentence, of each connection that does not begin as HTTP/2 or breaks its rules. */
   onBadConnection(message: string): void;
 }
+
+/** Many Envoys times their threads. */
+export const DEFAULT_MAX_CONNECTIONS = 20_000;
+/** What a process of 256 MiB has to spare. */
+export const DEFAULT_MAX_BUFFERED_BYTES = 67_108_864;
 
 /** Times are checked this often within the shortest of them, in milliseconds. */
 const SWEEPS_PER_SPAN = 8;
@@ -44,6 +55,7 @@ export class H2Server {
   readonly #connections = new Set<ServedConnection>();
   /** Connections with output that was made outside of their reading, flushed together at the end of the event-loop turn. */
   #withOutput: ServedConnection[] = [];
+  readonly #surroundings: Surroundings;
   #sweeping: NodeJS.Timeout | undefined;
   #closing = false;
 
@@ -51,9 +63,14 @@ export class H2Server {
   constructor(handler: RequestHandler, options: H2ServerOptions) {
     this.#handler = handler;
     this.#options = options;
+    this.#surroundings = {
+      turns: new ReadTurns(options.nowMs),
+      budget: new BufferBudget(options.maxBufferedBytes ?? DEFAULT_MAX_BUFFERED_BYTES),
+    };
     this.#sockets = new SocketServer({
       tls: options.tls,
       handshakeTimeoutMs: options.handshakeTimeoutMs,
+      maxConnections: options.maxConnections ?? DEFAULT_MAX_CONNECTIONS,
       onSocket: (socket, peer) => this.#serve(socket, peer),
       onError: options.onError,
       onBadConnection: options.onBadConnection,
@@ -100,6 +117,7 @@ export class H2Server {
       maxAgeMs,
       this.#handler,
       this.#options,
+      this.#surroundings,
       this.#onOutput,
     );
     this.#connections.add(connection);

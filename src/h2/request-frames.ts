@@ -40,6 +40,16 @@ export class RequestFrames {
     this.maxHeaderBlockBytes = limits.maxHeaderBlockBytes;
   }
 
+  /** Memory of the header block that has not ended. */
+  get heldBytes(): number {
+    return this.block.bytes.length;
+  }
+
+  /** The connection is over. */
+  release(): void {
+    this.block.release();
+  }
+
   onData(flags: number, id: number, bytes: Buffer, start: number, end: number): Failure {
     if (id === 0) return STREAM_0;
     let bodyStart = start;

@@ -53,6 +53,11 @@ export interface ServerConnection {
   readonly openStreams: number;
   /** Received body bytes that were not {@link ServerStream.consumed} yet, over all streams. */
   readonly unconsumedBytes: number;
+  /**
+   * The handler holds `bytes` more for this connection, or less where they are negative. Connections are bounded together; the one that holds most is
+   * ended when it is too much.
+   */
+  hold(bytes: number): void;
 }
 
 /**

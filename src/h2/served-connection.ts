@@ -1,24 +1,44 @@
 import type { Socket } from 'node:net';
+import { type BufferBudget, type Holder, Holding } from './buffer-budget.js';
 import { H2Connection } from './connection.js';
 import type { ConnectionEvents, OwnedConnection } from './connection-owner.js';
 import { ERROR_CODE } from './error-code.js';
 import type { H2ServerOptions } from './h2-server.js';
+import { type ReadTurns, Seat } from './read-turns.js';
 import type { RequestHandler } from './request-handler.js';
 import { SocketSink } from './socket-sink.js';
+
+/** What the connections of a server share. */
+export interface Surroundings {
+  readonly turns: ReadTurns;
+  readonly budget: BufferBudget;
+}
 
 /**
  * A connection of a server together with its socket and the times at which something is due. What the engine or its handler throws, which
  * would be a mistake of ours, costs this connection only.
  */
-export class ServedConnection implements ConnectionEvents {
+export class ServedConnection implements ConnectionEvents, Holder {
   readonly #socket: Socket;
   readonly #peer: string;
   readonly #options: H2ServerOptions;
+  readonly #turns: ReadTurns;
+  readonly #budget: BufferBudget;
+  readonly #seat = new Seat(() => this.#readOn());
+  readonly #holding: Holding = new Holding(this);
   readonly #onOutput: (connection: ServedConnection) => void;
   readonly #sink: SocketSink;
   readonly #connection: H2Connection;
   readonly #acceptedMs: number;
   readonly #maxAgeMs: number;
+  /** What came and waits for its turn, oldest first; of the first, what stands before {@link #readTo} was read. */
+  #waiting: Buffer[] = [];
+  #readTo = 0;
+  #waitingBytes = 0;
+  /** The peer has closed its side, and what came before that is not read yet. */
+  #peerEnded = false;
+  /** The socket is closed: nothing is held any more. */
+  #gone = false;
   #greeted = false;
   /** When the connection was told that it is too old. */
   #retiredMs: number | undefined;
@@ -32,25 +52,54 @@ export class ServedConnection implements ConnectionEvents {
     maxAgeMs: number,
     handler: RequestHandler,
     options: H2ServerOptions,
+    { turns, budget }: Surroundings,
     onOutput: (connection: ServedConnection) => void,
   ) {
     this.#socket = socket;
     this.#peer = peer;
     this.#maxAgeMs = maxAgeMs;
     this.#options = options;
+    this.#turns = turns;
+    this.#budget = budget;
     this.#onOutput = onOutput;
     const { limits, nowMs } = options;
     this.#acceptedMs = nowMs();
     this.#sink = new SocketSink(socket);
-    this.#connection = new H2Connection(this.#sink, handler, this, { peer, limits, nowMs });
+    this.#connection = new H2Connection(this.#sink, handler, this, {
+      peer,
+      limits,
+      nowMs,
+      unit: turns.unit,
+    });
     // 'data' events: one read buffer for all sockets (`onread`) saves 2 to 6 % but can be had for accepted sockets by Node's internals only.
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     // HTTP/2 knows no half-closed connection: a peer that closes its side waits for nothing any more. Node closes ours once all is written.
     socket.once('end', () => {
-      this.#lose();
-      this.#sink.end();
+      this.#peerEnded = true;
+      if (this.#waitingBytes === 0) this.#endWithPeer();
     });
-    socket.once('close', () => this.#lose());
+    socket.once('close', () => {
+      this.#gone = true;
+      this.#lose();
+    });
+  }
+
+  measure(): number {
+    if (this.#sink.ended) return this.#sink.bufferedBytes;
+    return (
+      this.#connection.heldBytes + this.#waitingBytes + this.#sink.unreadBytes + this.#sink.bufferedBytes
+    );
+  }
+
+  evict(): void {
+    this.#options.onBadConnection(
+      `the connection from ${this.#peer} was ended: it held the most when all connections together held more than ${this.#budget.maxBytes} bytes`,
+    );
+    this.#drop();
+    // A GOAWAY would wait behind what the peer does not read, and that is held.
+    if (this.#sink.bufferedBytes > 0) this.#sink.destroy();
+    else this.#terminate();
+    this.#lose();
   }
 
   closeGracefully(): void {
@@ -68,6 +117,7 @@ export class ServedConnection implements ConnectionEvents {
     } catch (error) {
       this.#onMistake(error);
     }
+    this.#settle();
   }
 
   /** Does what is due: ends connections that are silent, too slow to begin, or too old. */
@@ -100,20 +150,93 @@ export class ServedConnection implements ConnectionEvents {
   #receive(chunk: Buffer): void {
     // What comes after the end is read, so that the end arrives, and dropped.
     if (this.#sink.ended) return;
-    this.#sink.countRead(chunk.length);
+    let end = 0;
+    let turnIsOver = true;
+    if (this.#waitingBytes === 0 && this.#turns.enter(this.#seat)) {
+      end = this.#read(chunk, 0);
+      turnIsOver = this.#turns.leave(this.#seat, end);
+      this.#settle();
+      if (this.#sink.ended) return;
+    }
+    if (end < chunk.length) {
+      if (this.#waitingBytes === 0) this.#readTo = end;
+      this.#waiting.push(chunk);
+      this.#waitingBytes += chunk.length;
+      this.#settle();
+    } else if (!turnIsOver) {
+      return;
+    }
+    this.#sink.rest();
+    this.#turns.wait(this.#seat);
+  }
+
+  /** Returns where in `chunk` the engine has stopped. */
+  #read(chunk: Buffer, from: number): number {
     try {
-      this.#connection.receive(chunk);
+      return this.#connection.receive(chunk, from);
+    } catch (error) {
+      this.#onMistake(error);
+      return chunk.length;
+    }
+  }
+
+  /** A turn of this connection; see {@link Seat.readOn}. */
+  #readOn(): boolean {
+    const chunk = this.#waiting[0];
+    if (chunk !== undefined && !this.#sink.ended) {
+      const end = this.#read(chunk, this.#readTo);
+      this.#turns.leave(this.#seat, end - this.#readTo);
+      this.#readTo = end;
+      if (end === chunk.length) {
+        this.#waiting.shift();
+        this.#readTo = 0;
+        this.#waitingBytes -= chunk.length;
+      }
+    }
+    if (this.#sink.ended) this.#drop();
+    this.#settle();
+    if (this.#waitingBytes > 0) return true;
+    this.#sink.wake();
+    if (this.#peerEnded) this.#endWithPeer();
+    return false;
+  }
+
+  /** Tells the budget what is held, which may end this connection, or others. */
+  #settle(): void {
+    if (this.#gone) return;
+    this.#budget.set(this.#holding, this.measure());
+    this.#budget.enforce();
+  }
+
+  /** Forgets what waits to be read. */
+  #drop(): void {
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+  }
+
+  #endWithPeer(): void {
+    this.#lose();
+    this.#sink.end();
+  }
+
+  #terminate(): void {
+    try {
+      this.#connection.terminate(ERROR_CODE.ENHANCE_YOUR_CALM, 'the server holds too much for its peers');
     } catch (error) {
       this.#onMistake(error);
     }
   }
 
+  /** Nothing comes or goes any more. */
   #lose(): void {
+    this.#drop();
+    this.#turns.remove(this.#seat);
     try {
       this.#connection.lost();
     } catch (error) {
       this.#onMistake(error);
     }
+    this.#budget.set(this.#holding, 0);
   }
 
   #onMistake(error: unknown): void {

@@ -26,6 +26,8 @@ export interface SocketServerOptions {
   readonly tls?: TlsOptions | undefined;
   /** Longest time a TLS handshake may take, in milliseconds. */
   readonly handshakeTimeoutMs: number;
+  /** Sockets at a time; one more is closed as soon as it is there. */
+  readonly maxConnections: number;
   /** A connection to serve HTTP/2 on, in clear text or decrypted; `peer` is its name for logs. */
   onSocket(socket: Socket, peer: string): void;
   /** Told of failures to accept. */
@@ -43,17 +45,18 @@ export class SocketServer {
   readonly #waiting: (() => void)[] = [];
   #path: string | undefined;
   #quietUntilMs = 0;
+  /** Sockets refused since that was last told. */
+  #refused = 0;
+  #refusalsToldMs = Number.NEGATIVE_INFINITY;
 
   /** Throws TlsMaterialError when the certificates cannot be used. */
   constructor(options: SocketServerOptions) {
     this.#options = options;
     const tcp = { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS };
-    if (options.tls === undefined) {
-      this.#server = createTcpServer(tcp);
-    } else {
+    this.#server = createTcpServer(tcp);
+    if (options.tls !== undefined) {
       const mutual = options.tls.material.clientCa !== undefined;
       this.#tls = createTlsServer({
-        ...tcp,
         ...secureContextOptions(options.tls.material),
         ALPNProtocols: ['h2'],
         handshakeTimeout: options.handshakeTimeoutMs,
@@ -61,7 +64,6 @@ export class SocketServer {
         // Node would cut the socket without a word to anybody; #refusal asks the same question and says why.
         rejectUnauthorized: false,
       });
-      this.#server = this.#tls;
       this.#tls.on('secureConnection', (socket) => this.#onSecureConnection(socket));
       this.#tls.on('tlsClientError', (error, socket) => this.#onTlsClientError(error, socket));
     }
@@ -102,6 +104,10 @@ export class SocketServer {
 
   /** Told of TCP connections, under TLS too. */
   #onConnection(socket: Socket): void {
+    if (this.#sockets.size >= this.#options.maxConnections) {
+      this.#refuse(socket);
+      return;
+    }
     this.#sockets.add(socket);
     // A lost connection is nobody's news.
     socket.on('error', () => {});
@@ -109,7 +115,24 @@ export class SocketServer {
       this.#sockets.delete(socket);
       if (this.#sockets.size === 0) for (const resolve of this.#waiting.splice(0)) resolve();
     });
-    if (this.#tls === undefined) this.#options.onSocket(socket, peerName(socket, this.#path));
+    // Node's documented way to inject connections. A server of TLS that listened itself would make its part before anybody can refuse it.
+    if (this.#tls !== undefined) this.#tls.emit('connection', socket);
+    else this.#options.onSocket(socket, peerName(socket, this.#path));
+  }
+
+  /** One connection too many. */
+  #refuse(socket: Socket): void {
+    socket.on('error', () => {});
+    socket.destroy();
+    this.#refused++;
+    const nowMs = performance.now();
+    if (nowMs - this.#refusalsToldMs < QUIET_MS) return;
+    this.#refusalsToldMs = nowMs;
+    const count = this.#refused;
+    this.#refused = 0;
+    this.#options.onBadConnection(
+      `${count === 1 ? 'a connection was' : `${count} connections were`} closed at once: ${this.#options.maxConnections} are open, and no more are allowed`,
+    );
   }
 
   #onSecureConnection(socket: TLSSocket): void {

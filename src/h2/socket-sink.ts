@@ -4,8 +4,6 @@ import { LINGER_MS } from './socket-server.js';
 
 /** Bytes the operating system did not take yet at which reading stops until they are gone. */
 const PAUSE_BYTES = 65_536;
-/** Bytes read from a socket after which the others have their turn. */
-const TURN_BYTES = 65_536;
 /** How long a peer may take to read what was written before {@link SocketSink.end}. Milliseconds. */
 const END_MS = 10_000;
 
@@ -16,10 +14,8 @@ const END_MS = 10_000;
 export class SocketSink implements ByteSink {
   readonly #socket: Socket;
   #paused = false;
-  /** Not read from until the next turn of the event loop. */
+  /** Not read from until {@link wake}. */
   #resting = false;
-  /** Read since the last rest. */
-  #readBytes = 0;
   #ended = false;
 
   constructor(socket: Socket) {
@@ -31,20 +27,23 @@ export class SocketSink implements ByteSink {
     });
   }
 
-  /**
-   * Counts bytes that came. libuv reads up to 2 MiB of one socket before it looks at another: a few callers that send all they can would keep
-   * every other one, and all timers, waiting for seconds.
-   */
-  countRead(bytes: number): void {
-    this.#readBytes += bytes;
-    if (this.#readBytes < TURN_BYTES || this.#resting) return;
-    this.#readBytes = 0;
+  /** What has come waits for its turn: nothing more is read until {@link wake}. */
+  rest(): void {
+    if (this.#resting || this.#ended) return;
     this.#resting = true;
     this.#socket.pause();
-    setImmediate(() => {
-      this.#resting = false;
-      if (!this.#paused || this.#ended) this.#socket.resume();
-    });
+  }
+
+  /** Reads on, unless the peer has to read first. */
+  wake(): void {
+    if (!this.#resting) return;
+    this.#resting = false;
+    if (!this.#paused || this.#ended) this.#socket.resume();
+  }
+
+  /** Bytes that were read, but not handed out, as {@link rest} came in between. */
+  get unreadBytes(): number {
+    return this.#socket.readableLength;
   }
 
   get bufferedBytes(): number {

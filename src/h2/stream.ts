@@ -56,6 +56,9 @@ export class H2Stream implements ServerStream {
   /** Trailers that wait for the body. */
   queuedTrailers: readonly HeaderField[] | undefined = undefined;
 
+  /** Bytes of the head that no stream before has counted. */
+  headBytes = 0;
+
   private readonly operations: StreamOperations;
 
   constructor(

@@ -1,7 +1,7 @@
 import { Budget } from './budget.js';
 import { CONTROL_PER_REQUEST, type ControlBudget } from './control-budget.js';
 import { ERROR_CODE } from './error-code.js';
-import { ConnectionFailure, type Failure, StreamFailure } from './failure.js';
+import { ConnectionFailure, type Failure, type StreamFailure } from './failure.js';
 import { overflowsWindow, ReceiveWindow } from './flow-window.js';
 import { INITIAL_WINDOW_BYTES } from './frame/frame-type.js';
 import { writeRstStream, writeWindowUpdate } from './frame/write-frame.js';
@@ -14,57 +14,37 @@ import { type CheckedHead, checkTrailers, MalformedHead, requestHead } from './r
 import { ResetStreams } from './reset-streams.js';
 import { type ResponseEvents, ResponseSender } from './response-sender.js';
 import { H2Stream, type StreamOperations } from './stream.js';
+import {
+  DATA_BEYOND_WINDOW,
+  ENDED,
+  HEADERS_WHEN_CLOSED,
+  IDLE_STREAM,
+  LARGE_TRAILERS,
+  MALFORMED,
+  OPEN_TRAILERS,
+  REFUSED,
+  SELF_DEPENDENT,
+  SETTINGS_OVERFLOW,
+  STREAM_BEYOND_WINDOW,
+  STREAM_OVERFLOW,
+  TOO_MANY_RESETS,
+  WINDOW_OVERFLOW,
+  WRONG_LENGTH,
+} from './stream-failures.js';
+import { HEAD_WORK, REQUEST_WORK, type WorkUnit } from './work-unit.js';
 
 /** What the streams need of their connection. */
 export interface StreamsHost extends ServerConnection {
   /** Milliseconds, as of the chunk at hand. */
   readonly lastReceivedMs: number;
+  /** What is being worked on. */
+  readonly unit: WorkUnit;
   /** Something stands in the output, or waits for windows. */
   onOutputAdded(): void;
 }
 
-const { PROTOCOL_ERROR, STREAM_CLOSED, FLOW_CONTROL_ERROR, ENHANCE_YOUR_CALM, REFUSED_STREAM } = ERROR_CODE;
-
-const TOO_MANY_RESETS = new ConnectionFailure(ENHANCE_YOUR_CALM, 'the peer resets too many streams');
-const DATA_BEYOND_WINDOW = new ConnectionFailure(
-  FLOW_CONTROL_ERROR,
-  'the peer sent more DATA than the window of the connection allows',
-);
-const WINDOW_OVERFLOW = new ConnectionFailure(
-  FLOW_CONTROL_ERROR,
-  'the peer made the window of the connection larger than 2^31-1',
-);
-const SETTINGS_OVERFLOW = new ConnectionFailure(
-  FLOW_CONTROL_ERROR,
-  'SETTINGS_INITIAL_WINDOW_SIZE made the window of a stream larger than 2^31-1',
-);
-const HEADERS_WHEN_CLOSED = new ConnectionFailure(STREAM_CLOSED, 'the peer sent HEADERS on a closed stream');
-const IDLE_STREAM = new ConnectionFailure(
-  PROTOCOL_ERROR,
-  'the peer sent a frame on a stream it never opened',
-);
-
-const REFUSED = new StreamFailure(REFUSED_STREAM, 'the peer opened more streams than allowed');
-const ENDED = new StreamFailure(STREAM_CLOSED, 'the peer sent a frame on a stream it had ended');
-const SELF_DEPENDENT = new StreamFailure(PROTOCOL_ERROR, 'the peer made a stream depend on itself');
-const MALFORMED = new StreamFailure(PROTOCOL_ERROR, 'the peer sent a malformed request');
-const OPEN_TRAILERS = new StreamFailure(PROTOCOL_ERROR, 'the peer sent trailers that do not end the stream');
-const LARGE_TRAILERS = new StreamFailure(
-  ENHANCE_YOUR_CALM,
-  'the peer sent trailers that are larger than allowed',
-);
-const WRONG_LENGTH = new StreamFailure(
-  PROTOCOL_ERROR,
-  'the peer sent a body of another length than content-length',
-);
-const STREAM_BEYOND_WINDOW = new StreamFailure(
-  FLOW_CONTROL_ERROR,
-  'the peer sent more DATA than the window of the stream allows',
-);
-const STREAM_OVERFLOW = new StreamFailure(
-  FLOW_CONTROL_ERROR,
-  'the peer made the window of a stream larger than 2^31-1',
-);
+/** Memory of an open stream, with what a handler keeps of it: about what V8's heap shows. Its head comes on top. */
+const STREAM_BYTES = 1024;
 
 /** The answer to a header list over SETTINGS_MAX_HEADER_LIST_SIZE (RFC 6585 section 5). */
 const FIELDS_TOO_LARGE = [new HeaderField(':status', '431')];
@@ -92,6 +72,8 @@ export class Streams implements StreamOperations, ResponseEvents {
   private lastAllowedId = Number.POSITIVE_INFINITY;
   /** The request before; the next is probably like it. */
   private lastHead: CheckedHead | undefined = undefined;
+  /** Header lists of open streams, as far as they do not share one. Bytes. */
+  private headBytes = 0;
   private readonly streamBatch: number;
   private readonly connectionBatch: number;
 
@@ -118,6 +100,11 @@ export class Streams implements StreamOperations, ResponseEvents {
 
   get size(): number {
     return this.open.size;
+  }
+
+  /** Memory of streams, of what the handler has not consumed, and of answers that wait for windows. */
+  get heldBytes(): number {
+    return this.open.size * STREAM_BYTES + this.headBytes + this.window.unconsumed + this.sender.queuedBytes;
   }
 
   /** A stream that was never opened: no frame but HEADERS and PRIORITY may name it (RFC 9113 section 5.1, idle). */
@@ -148,6 +135,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     }
     const head = requestHead(list, this.lastHead);
     if (head instanceof MalformedHead) return MALFORMED;
+    const headBytes = head === this.lastHead ? 0 : list.size;
     this.lastHead = head;
     if (endStream) {
       if (head.contentLength > 0) return WRONG_LENGTH;
@@ -163,6 +151,9 @@ export class Streams implements StreamOperations, ResponseEvents {
       this.sendWindowBytes,
       this.receiveWindowBytes,
     );
+    stream.headBytes = headBytes;
+    this.headBytes += headBytes;
+    this.host.unit.left -= endStream ? REQUEST_WORK : HEAD_WORK;
     this.open.set(id, stream);
     this.handler.onRequest(stream, endStream);
     return undefined;
@@ -196,6 +187,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     if (endStream) {
       stream.remoteEnded = true;
       this.control.earned += CONTROL_PER_REQUEST;
+      this.host.unit.left -= REQUEST_WORK;
     }
     this.handler.onData(stream, chunk, start, end, endStream);
     return undefined;
@@ -381,6 +373,7 @@ export class Streams implements StreamOperations, ResponseEvents {
   private close(stream: H2Stream): void {
     stream.over = true;
     this.open.delete(stream.id);
+    this.headBytes -= stream.headBytes;
     this.sender.forget(stream);
     const { unconsumed } = stream.receiveWindow;
     if (unconsumed > 0) {

@@ -248,6 +248,9 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   const grpc = createGrpcServer(settings.grpcTransport, {
     tls: options.tls?.options,
     maxReceiveMessageBytes: settings.grpcMaxMessageBytes,
+    maxInflatedBytes: settings.grpcMaxInflatedBytes,
+    maxBufferedBytes: settings.grpcMaxBufferedBytes,
+    maxConnections: settings.grpcMaxConnections,
     maxConcurrentStreams: settings.grpcMaxStreams,
     maxHeaderListBytes: settings.grpcMaxHeaderBytes,
     maxConnectionAgeMs: zeroIsNever(settings.grpcMaxConnectionAge),

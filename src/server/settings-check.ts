@@ -33,6 +33,10 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
     settings.backendType === 'memcache',
     'BACKEND_TYPE: weir has no memcache; use Redis (REDIS_URL), or leave both unset to keep buckets in memory',
   );
+  refuse(
+    settings.grpcMaxBufferedBytes < 2 * settings.grpcMaxMessageBytes,
+    'GRPC_MAX_BUFFERED_BYTES: it must be at least twice GRPC_MAX_MESSAGE_BYTES, or a large message would end its own connection',
+  );
   refuseRedis(settings, given, refuse);
   refuse(
     settings.configType === 'GRPC_XDS_SOTW' && /^https?:\/\//i.test(settings.xdsServerUrl),

@@ -189,7 +189,7 @@ describe('readers that do not read', () => {
 
 describe('streams by the thousand', () => {
   test('a peer that sends megabytes has its turns like the others', async () => {
-    await start(limits({ maxConcurrentStreams: 1_000_000 }));
+    await start({ ...limits({ maxConcurrentStreams: 1_000_000 }), maxBufferedBytes: 1e9 });
     const { held } = server.handler;
     const all = Buffer.concat(ids(100_000).map((id) => call(id, '/hold')));
     // Not of this event loop: it has to send while the server reads.

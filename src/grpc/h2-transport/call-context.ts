@@ -1,5 +1,6 @@
 import type { ServerConnection, ServerStream } from '../../h2/request-handler.js';
 import { GrpcError, type GrpcServerOptions, STATUS } from '../grpc-server.js';
+import { ColdTurns } from './cold-turns.js';
 import { DeadlineQueue, type TimerSource } from './deadline-queue.js';
 import { Inflater } from './inflater.js';
 import { type MessageReader, type ReadResult, ReceiveBudget } from './message-reader.js';
@@ -8,24 +9,30 @@ const MIB = 1024 * 1024;
 /** Half-received messages of one connection may hold two of the largest, at least this. Bytes. */
 const MIN_RECEIVE_BUDGET = 8 * MIB;
 const DEFAULT_RECEIVE_TIMEOUT_MS = 60_000;
+/** Calls of services that are asked rarely, open at a time on one connection. */
+const MAX_COLD_CALLS = 100;
+/** Memory of such a call, with the objects of streams that it takes. Bytes. */
+const COLD_CALL_BYTES = 8192;
 
 /** What the calls of one server share. */
 export class CallContext {
   readonly options: GrpcServerOptions;
   readonly deadlines: DeadlineQueue;
   readonly inflater: Inflater;
+  readonly coldTurns = new ColdTurns();
   readonly maxMessageBytes: number;
   /** How long a unary request may take to arrive. Milliseconds. */
   readonly receiveTimeoutMs: number;
   /** Called when the last unary call of {@link started} is over. */
   onQuiet: (() => void) | undefined;
   readonly #budgets = new WeakMap<ServerConnection, ReceiveBudget>();
+  readonly #coldCalls = new WeakMap<ServerConnection, number>();
   #running = 0;
 
   constructor(options: GrpcServerOptions, timers: TimerSource) {
     this.options = options;
     this.deadlines = new DeadlineQueue(timers);
-    this.inflater = new Inflater(options.maxReceiveMessageBytes);
+    this.inflater = new Inflater(options);
     this.maxMessageBytes = options.maxReceiveMessageBytes;
     this.receiveTimeoutMs = options.receiveTimeoutMs ?? DEFAULT_RECEIVE_TIMEOUT_MS;
   }
@@ -48,10 +55,27 @@ export class CallContext {
   budgetOf(stream: ServerStream): ReceiveBudget {
     let budget = this.#budgets.get(stream.connection);
     if (budget === undefined) {
-      budget = new ReceiveBudget(Math.max(2 * this.maxMessageBytes, MIN_RECEIVE_BUDGET));
-      this.#budgets.set(stream.connection, budget);
+      const { connection } = stream;
+      budget = new ReceiveBudget(Math.max(2 * this.maxMessageBytes, MIN_RECEIVE_BUDGET), (bytes) =>
+        connection.hold(bytes),
+      );
+      this.#budgets.set(connection, budget);
     }
     return budget;
+  }
+
+  /** A call of a service that is asked rarely begins; false when its connection has too many of them open. */
+  coldCallBegins({ connection }: ServerStream): boolean {
+    const open = this.#coldCalls.get(connection) ?? 0;
+    if (open >= MAX_COLD_CALLS) return false;
+    this.#coldCalls.set(connection, open + 1);
+    connection.hold(COLD_CALL_BYTES);
+    return true;
+  }
+
+  coldCallEnded({ connection }: ServerStream): void {
+    this.#coldCalls.set(connection, (this.#coldCalls.get(connection) ?? 1) - 1);
+    connection.hold(-COLD_CALL_BYTES);
   }
 
   /** Why `reader` cannot take its message. */

@@ -57,6 +57,8 @@ export class ColdCall implements CallState, Expiring {
   #wanted = true;
   #inflating = false;
   #delivering = false;
+  /** The next message waits for a turn of the connection. */
+  #waitsForTurn = false;
   #requestEnded: boolean;
   #endTold = false;
   /** Body bytes for which the caller has no credit yet. */
@@ -87,6 +89,10 @@ export class ColdCall implements CallState, Expiring {
 
   cancelled(): boolean {
     return this.#over;
+  }
+
+  get connection(): object {
+    return this.#stream.connection;
   }
 
   get path(): string {
@@ -216,11 +222,11 @@ export class ColdCall implements CallState, Expiring {
 
   /** Hands over what was received, one message at a time and in order, as long as the listener has room; only then is there credit for more. */
   #deliver(): void {
-    if (this.#delivering || this.#listener === undefined) return;
+    if (this.#delivering || this.#waitsForTurn || this.#listener === undefined) return;
     this.#delivering = true;
     while (this.#wanted && !this.#inflating && !this.#over) {
-      const next = this.#received.shift();
-      if (next === undefined) break;
+      if (this.#received.length === 0 || !this.#hasTurn()) break;
+      const next = this.#received.shift() as ReceivedMessage;
       if (!next.compressed) {
         this.#hand(next.bytes);
         continue;
@@ -246,6 +252,19 @@ export class ColdCall implements CallState, Expiring {
       this.#uncredited = 0;
       this.#stream.consumed(bytes);
     }
+  }
+
+  /** Whether the next message may be served in this turn of the event loop; if not, {@link #deliver} is called in a later one. */
+  #hasTurn(): boolean {
+    const { coldTurns } = this.#context;
+    const { connection } = this.#stream;
+    if (coldTurns.enter(connection)) return true;
+    this.#waitsForTurn = true;
+    coldTurns.wait(connection, () => {
+      this.#waitsForTurn = false;
+      this.#deliver();
+    });
+    return false;
   }
 
   #hand(bytes: Buffer): void {
@@ -294,6 +313,7 @@ export class ColdCall implements CallState, Expiring {
     this.#reader.drop();
     for (const bytes of this.#held.splice(0)) this.#budget.give(bytes);
     this.#received.length = 0;
+    this.#context.coldCallEnded(this.#stream);
     const listener = this.#listener;
     // Not inside of whatever the handler is doing right now.
     if (listener !== undefined) process.nextTick(() => listener.onOver());

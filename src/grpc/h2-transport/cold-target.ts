@@ -2,11 +2,12 @@ import { EventEmitter } from 'node:events';
 import { Duplex, Readable, Writable } from 'node:stream';
 import type { Metadata, MethodDefinition, UntypedHandleCall } from '@grpc/grpc-js';
 import type { ServerStream } from '../../h2/request-handler.js';
-import { STATUS } from '../grpc-server.js';
+import { GrpcError, STATUS } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
-import type { CallTarget } from './call-state.js';
+import { type CallTarget, OVER } from './call-state.js';
 import { type CallStatus, ColdCall } from './cold-call.js';
 import type { GrpcHead } from './grpc-head.js';
+import { sendError } from './responses.js';
 
 type Method = MethodDefinition<unknown, unknown>;
 /** Any of the four kinds of handler of @grpc/grpc-js. */
@@ -28,6 +29,12 @@ export class ColdTarget implements CallTarget {
   }
 
   begin(stream: ServerStream, requestEnded: boolean): void {
+    if (!this.#context.coldCallBegins(stream)) {
+      stream.state = OVER;
+      const text = 'too many calls of this kind are open on this connection';
+      sendError(stream, this.#head.responseHeaders, new GrpcError(STATUS.RESOURCE_EXHAUSTED, text));
+      return;
+    }
     const call = new ColdCall(stream, this.#method, this.#head, this.#context, requestEnded);
     const { requestStream, responseStream } = this.#method;
     if (requestStream && responseStream) serveBidi(call, this.#handler);

@@ -38,6 +38,8 @@ export class H2GrpcServer implements GrpcServer {
       keepAliveIntervalMs: options.keepAliveIntervalMs,
       keepAliveTimeoutMs: options.keepAliveTimeoutMs,
       handshakeTimeoutMs: HANDSHAKE_TIMEOUT_MS,
+      maxConnections: options.maxConnections,
+      maxBufferedBytes: options.maxBufferedBytes,
       nowMs: SYSTEM_TIMERS.nowMs,
       random: Math.random,
       onError: options.onError,

@@ -1,17 +1,20 @@
 /** Bytes of a message's prefix: the compressed flag and a length of four bytes (gRPC over HTTP/2, Length-Prefixed-Message). */
 export const PREFIX_BYTES = 5;
 /** Least a buffer of a message begins with, if the message is that long. */
-const FIRST_BUFFER_BYTES = 4096;
+const FIRST_BUFFER_BYTES = 512;
 
 const EMPTY = Buffer.alloc(0);
 
 /** What the half-received messages of one connection hold together. */
 export class ReceiveBudget {
   readonly #maxBytes: number;
+  readonly #onChange: ((bytes: number) => void) | undefined;
   #bytes = 0;
 
-  constructor(maxBytes: number) {
+  /** `onChange` is told of each change: bytes more, or less where they are negative. */
+  constructor(maxBytes: number, onChange?: (bytes: number) => void) {
     this.#maxBytes = maxBytes;
+    this.#onChange = onChange;
   }
 
   /** Bytes held now. */
@@ -23,11 +26,13 @@ export class ReceiveBudget {
   take(bytes: number): boolean {
     if (this.#bytes + bytes > this.#maxBytes) return false;
     this.#bytes += bytes;
+    this.#onChange?.(bytes);
     return true;
   }
 
   give(bytes: number): void {
     this.#bytes -= bytes;
+    this.#onChange?.(-bytes);
   }
 }
 

@@ -18,6 +18,8 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
   /** Set once the request turned out to come in parts. */
   #reader: MessageReader | undefined;
   #messageComplete = false;
+  /** Bytes of the message while the handler may have it. */
+  #heldBytes = 0;
   #running = false;
   #over = false;
 
@@ -43,6 +45,10 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
 
   get peer(): string {
     return this.#stream.connection.peer;
+  }
+
+  get connection(): object {
+    return this.#stream.connection;
   }
 
   cancelled(): boolean {
@@ -125,15 +131,27 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
     }
     const reader = this.#reader as MessageReader;
     if (!reader.compressed) {
-      this.run(reader.take());
+      const message = reader.take();
+      this.#hold(message.length);
+      this.run(message);
       return;
     }
     // What waits to be inflated still counts as half received.
     context.inflater.inflate(encoding, reader.message, this, (inflated) => {
       reader.drop();
-      if (inflated instanceof GrpcError) this.#fail(inflated);
-      else this.run(inflated);
+      if (inflated instanceof GrpcError) {
+        this.#fail(inflated);
+      } else {
+        this.#hold(inflated.length);
+        this.run(inflated);
+      }
     });
+  }
+
+  /** Counts the message until the call is over. */
+  #hold(bytes: number): void {
+    this.#heldBytes = bytes;
+    this.#stream.connection.hold(bytes);
   }
 
   /** The answer comes later, or the deadline before it. */
@@ -176,6 +194,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
     this.#stream.state = OVER;
     if (this.queueIndex >= 0) this.#target.context.deadlines.remove(this);
     this.#reader?.drop();
+    if (this.#heldBytes > 0) this.#stream.connection.hold(-this.#heldBytes);
     if (this.#running) {
       this.#running = false;
       this.#target.context.ended();

@@ -65,6 +65,27 @@ export const LISTEN_SETTINGS = {
     max: MAX_INT32,
     help: 'Largest request message; a larger one gets RESOURCE_EXHAUSTED.',
   },
+  grpcMaxInflatedBytes: {
+    name: 'GRPC_MAX_INFLATED_BYTES',
+    type: 'count',
+    default: '262144',
+    max: MAX_INT32,
+    help: 'Most that a compressed request message may become, and at most 100 times its size; more gets RESOURCE_EXHAUSTED.',
+  },
+  grpcMaxConnections: {
+    name: 'GRPC_MAX_CONNECTIONS',
+    type: 'count',
+    default: '20000',
+    max: MAX_INT32,
+    help: 'Most connections at once in each process; one more is closed at once.',
+  },
+  grpcMaxBufferedBytes: {
+    name: 'GRPC_MAX_BUFFERED_BYTES',
+    type: 'count',
+    default: '67108864',
+    max: MAX_INT32,
+    help: 'Most that all connections of a process may make it hold: unfinished requests, open calls, answers not read. The one that holds most is ended.',
+  },
   grpcMaxStreams: {
     name: 'GRPC_MAX_CONCURRENT_STREAMS',
     type: 'count',

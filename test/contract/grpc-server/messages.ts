@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { GrpcError, STATUS } from '../../../src/grpc/grpc-server.js';
@@ -69,9 +70,13 @@ export function describeMessages(transport: Transport): void {
     test.each([
       ['nothing', Buffer.alloc(0)],
       ['a short message', Buffer.from('hello')],
-      ['a message of exactly the limit', Buffer.alloc(LIMIT, 7)],
+      // To less than a hundred times its size.
+      [
+        'a message of exactly the limit',
+        Buffer.concat([randomBytes(LIMIT / 50), Buffer.alloc(LIMIT - LIMIT / 50, 7)]),
+      ],
     ])('are inflated: %s', async (_name, message) => {
-      const { port } = await fixture.listening({ maxReceiveMessageBytes: LIMIT });
+      const { port } = await fixture.listening({ maxReceiveMessageBytes: LIMIT, maxInflatedBytes: LIMIT });
       const end = await post(await fixture.session(port), ECHO, gzipped(message), gzip);
       expect(end.grpcStatus).toBe('0');
       expect(end.body.subarray(5).equals(message)).toBe(true);
@@ -88,6 +93,16 @@ export function describeMessages(transport: Transport): void {
       const session = await fixture.session(port);
       const end = await post(session, ECHO, gzipped(Buffer.alloc(length)), gzip);
       expect(end.grpcStatus).toBe('8');
+      expect((await post(session, ECHO, gzipped(Buffer.of(1)), gzip)).grpcStatus).toBe('0');
+    });
+
+    test.each([
+      ['a hundred times their size', { maxInflatedBytes: LIMIT }, Buffer.alloc(LIMIT - 1)],
+      ['a bound of their own', { maxInflatedBytes: LIMIT / 2 }, randomBytes(LIMIT / 2 + 1)],
+    ])('are refused beyond %s', async (_what, limits, message) => {
+      const { port } = await fixture.listening({ maxReceiveMessageBytes: LIMIT, ...limits });
+      const session = await fixture.session(port);
+      expect((await post(session, ECHO, gzipped(message), gzip)).grpcStatus).toBe('8');
       expect((await post(session, ECHO, gzipped(Buffer.of(1)), gzip)).grpcStatus).toBe('0');
     });
 

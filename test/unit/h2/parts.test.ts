@@ -4,6 +4,7 @@ import { Budget } from '../../../src/h2/budget.js';
 import { MAX_WINDOW_BYTES, overflowsWindow, ReceiveWindow, sendable } from '../../../src/h2/flow-window.js';
 import { FrameReader } from '../../../src/h2/frame-reader.js';
 import { OutputBuffer } from '../../../src/h2/output-buffer.js';
+import { WorkUnit } from '../../../src/h2/work-unit.js';
 import { frame } from '../../support/h2-peer.js';
 
 describe('flow control arithmetic', () => {
@@ -108,6 +109,7 @@ describe('the frame reader', () => {
             onOversizedFrame: () => got.push('too large'),
           },
           300,
+          new WorkUnit(() => 0),
         );
         for (let at = 0, turn = 0; at < bytes.length; turn++) {
           const length = cuts[turn % cuts.length] as number;
@@ -132,6 +134,7 @@ describe('the frame reader', () => {
         },
       },
       10,
+      new WorkUnit(() => 0),
     );
     reader.read(frame(0, 0, 0, Buffer.alloc(10)), 0);
     const large = frame(1, 0, 0, Buffer.alloc(11));

@@ -63,36 +63,38 @@ describe('back-pressure', () => {
 });
 
 describe('turns', () => {
-  const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-  test('a socket that much was read from is not read from until the next turn', async () => {
-    sink.countRead(65_535);
-    expect(socket.isPaused()).toBe(false);
-    sink.countRead(1);
+  test('a socket whose bytes wait for their turn is not read from until then', () => {
+    sink.rest();
+    sink.rest();
     expect(socket.isPaused()).toBe(true);
-    await nextTurn();
+    sink.wake();
     expect(socket.isPaused()).toBe(false);
-    sink.countRead(65_535);
-    expect(socket.isPaused()).toBe(false);
+  });
+
+  test('what the socket has read beyond that counts', () => {
+    sink.rest();
+    socket.push(Buffer.alloc(5000));
+    expect(sink.unreadBytes).toBe(5000);
   });
 
   test('neither the turn nor the peer alone make it go on while the other does not', async () => {
-    sink.countRead(65_536);
+    sink.rest();
     sink.write(Buffer.alloc(70_000));
-    await nextTurn();
+    sink.wake();
     expect(socket.isPaused()).toBe(true);
-    sink.countRead(65_536);
+    sink.rest();
     await socket.takeAll();
     expect(socket.isPaused()).toBe(true);
-    await nextTurn();
+    sink.wake();
     expect(socket.isPaused()).toBe(false);
   });
 
-  test('the end reads on', async () => {
-    sink.countRead(65_536);
+  test('the end reads on', () => {
+    sink.rest();
     sink.end();
     expect(socket.isPaused()).toBe(false);
-    await nextTurn();
+    sink.rest();
+    sink.wake();
     expect(socket.isPaused()).toBe(false);
   });
 });

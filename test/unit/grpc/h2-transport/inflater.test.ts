@@ -4,12 +4,14 @@ import { GrpcError } from '../../../../src/grpc/grpc-server.js';
 import { Inflater } from '../../../../src/grpc/h2-transport/inflater.js';
 
 const LIMIT = 1_000_000;
-const STAYS = { cancelled: () => false };
+const LIMITS = { maxReceiveMessageBytes: LIMIT, maxInflatedBytes: LIMIT };
+const CONNECTION = {};
+const STAYS = { connection: CONNECTION, cancelled: () => false };
 
 function inflate(
   compressed: Buffer,
   encoding = 'gzip',
-  inflater = new Inflater(LIMIT),
+  inflater = new Inflater(LIMITS),
 ): Promise<Buffer | GrpcError> {
   return new Promise((resolve) => inflater.inflate(encoding, compressed, STAYS, resolve));
 }
@@ -28,7 +30,8 @@ describe('Inflater', () => {
   test.each([
     ['nothing', Buffer.alloc(0)],
     ['a short message', Buffer.from('hello')],
-    ['a message that grows much', Buffer.alloc(LIMIT, 7)],
+    // To a little less than a hundred times its length.
+    ['a message that grows much', Buffer.concat([noise(8000), Buffer.alloc(700_000, 7)])],
     ['a long message', noise(100_000)],
   ])('inflates %s', async (_name, message) => {
     const inflated = await inflate(gzipSync(message));
@@ -38,7 +41,7 @@ describe('Inflater', () => {
 
   test('answers short messages before it returns', () => {
     const answers: unknown[] = [];
-    new Inflater(LIMIT).inflate('gzip', gzipSync('short'), STAYS, (message) => answers.push(message));
+    new Inflater(LIMITS).inflate('gzip', gzipSync('short'), STAYS, (message) => answers.push(message));
     expect(answers).toEqual([Buffer.from('short')]);
   });
 
@@ -64,12 +67,13 @@ describe('Inflater', () => {
   });
 
   test('drops what nobody waits for any more', async () => {
-    const inflater = new Inflater(LIMIT);
+    const inflater = new Inflater(LIMITS);
     const told: unknown[] = [];
     const compressed = gzipSync(noise(20_000));
     let gone = false;
     for (let i = 0; i < 10; i++) {
-      inflater.inflate('gzip', compressed, { cancelled: () => gone }, (message) => told.push(message));
+      const leaver = { connection: CONNECTION, cancelled: () => gone };
+      inflater.inflate('gzip', compressed, leaver, (message) => told.push(message));
     }
     gone = true;
     expect(await inflate(gzipSync(noise(10_000)), 'gzip', inflater)).toHaveLength(10_000);
@@ -77,7 +81,7 @@ describe('Inflater', () => {
   });
 
   test('gets through many long messages', async () => {
-    const inflater = new Inflater(LIMIT);
+    const inflater = new Inflater(LIMITS);
     const message = noise(20_000);
     const compressed = gzipSync(message);
     const all = await Promise.all(Array.from({ length: 20 }, () => inflate(compressed, 'gzip', inflater)));

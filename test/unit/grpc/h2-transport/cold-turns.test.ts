@@ -1,0 +1,54 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { ColdTurns } from '../../../../src/grpc/h2-transport/cold-turns.js';
+
+describe('ColdTurns', () => {
+  let ends: (() => void)[];
+  let turns: ColdTurns;
+  let log: number[];
+
+  beforeEach(() => {
+    ends = [];
+    log = [];
+    turns = new ColdTurns((callback) => ends.push(callback));
+  });
+
+  /** A message of a connection: served now or in a later turn. */
+  function serve(connection: { readonly id: number }): void {
+    if (turns.enter(connection)) log.push(connection.id);
+    else turns.wait(connection, () => serve(connection));
+  }
+
+  function turn(): number[] {
+    log = [];
+    for (const end of ends.splice(0)) end();
+    return log;
+  }
+
+  test('serves one message of a connection in a turn', () => {
+    const connection = { id: 1 };
+    for (let message = 0; message < 3; message++) serve(connection);
+    expect(log).toEqual([1]);
+    expect([turn(), turn(), turn()]).toEqual([[1], [1], []]);
+    expect(turn()).toEqual([]);
+    expect(ends).toEqual([]);
+  });
+
+  test('serves a few of all, in turns: none waits for all that another asks', () => {
+    const connections = Array.from({ length: 10 }, (_, id) => ({ id }));
+    for (const connection of connections) for (let message = 0; message < 50; message++) serve(connection);
+    const late = { id: 99 };
+    serve(late);
+    const [first, second] = [turn(), turn()];
+    expect([first.length, second.length]).toEqual([8, 8]);
+    expect([...first, ...second]).toContain(99);
+    expect(new Set(first).size).toBe(8);
+  });
+
+  test('a message that is not wanted any more costs its connection no turn', () => {
+    const connection = { id: 1 };
+    serve(connection);
+    turns.wait(connection, () => {});
+    serve(connection);
+    expect(turn()).toEqual([1]);
+  });
+});

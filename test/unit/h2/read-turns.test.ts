@@ -1,0 +1,140 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { ReadTurns, Seat } from '../../../src/h2/read-turns.js';
+
+let nowMs: number;
+let ends: (() => void)[];
+let turns: ReadTurns;
+/** Who read, in order. */
+let log: string[];
+
+/** A connection with work that waits, in milliseconds. */
+class Reader {
+  readonly seat = new Seat(() => this.#readOn());
+  leftMs = 0;
+  readonly #name: string;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** A chunk comes whose reading takes `ms`. True when some of it was read at once. */
+  comes(ms: number): boolean {
+    this.leftMs += ms;
+    const reads = turns.enter(this.seat);
+    if (reads) this.#read();
+    if (this.leftMs > 0) turns.wait(this.seat);
+    return reads;
+  }
+
+  /** In steps of a tenth of a millisecond, between which the clock is asked. */
+  #read(): void {
+    log.push(this.#name);
+    while (this.leftMs > 0) {
+      nowMs += 0.1;
+      this.leftMs = Math.round(10 * this.leftMs - 1) / 10;
+      if (turns.unit.isOver()) break;
+    }
+    turns.leave(this.seat, 100);
+  }
+
+  #readOn(): boolean {
+    this.#read();
+    return this.leftMs > 0;
+  }
+}
+
+beforeEach(() => {
+  nowMs = 1000;
+  ends = [];
+  log = [];
+  turns = new ReadTurns(
+    () => nowMs,
+    (callback) => ends.push(callback),
+  );
+});
+
+/** The event loop goes round. Returns who read, and for how long all together. */
+function turn(): { readonly readers: string[]; readonly tookMs: number } {
+  const beganMs = nowMs;
+  log = [];
+  for (const end of ends.splice(0)) end();
+  return { readers: log, tookMs: nowMs - beganMs };
+}
+
+describe('ReadTurns', () => {
+  test('one connection reads for one unit in a turn, however much has come', () => {
+    const flood = new Reader('flood');
+    flood.comes(5);
+    expect(nowMs - 1000).toBeCloseTo(1);
+    for (let round = 0; round < 4; round++) expect(turn().tookMs).toBeCloseTo(1);
+    expect(flood.leftMs).toBe(0);
+    turn();
+    expect([turns.waiting, ends.length]).toEqual([0, 0]);
+  });
+
+  test('sixteen connections that send all they can take turns, a few in each', () => {
+    const floods = Array.from({ length: 16 }, (_, index) => new Reader(`flood ${index}`));
+    for (const flood of floods) flood.comes(10);
+    const served = new Map<string, number>();
+    for (let round = 0; round < 32; round++) {
+      const { readers, tookMs } = turn();
+      expect(tookMs).toBeLessThan(4);
+      expect(new Set(readers).size).toBe(readers.length);
+      for (const reader of readers) served.set(reader, (served.get(reader) ?? 0) + 1);
+    }
+    expect(served.size).toBe(16);
+    expect(Math.max(...served.values()) - Math.min(...served.values())).toBeLessThanOrEqual(1);
+  });
+
+  test('a usual caller beside them is served at once, or first in the next turn', () => {
+    const floods = Array.from({ length: 16 }, (_, index) => new Reader(`flood ${index}`));
+    for (const flood of floods) flood.comes(100);
+    const caller = new Reader('caller');
+    for (let round = 0; round < 20; round++) {
+      turn();
+      let waited = 0;
+      if (!caller.comes(0.1)) for (waited = 1; !turn().readers.includes('caller'); waited++);
+      // At first nobody knows yet who floods.
+      expect(waited).toBeLessThanOrEqual(round < 3 ? 3 : 1);
+    }
+  });
+
+  test('who floods in pieces that fit a unit has no advantage from it', () => {
+    const floods = Array.from({ length: 8 }, (_, index) => new Reader(`flood ${index}`));
+    const caller = new Reader('caller');
+    for (let round = 0; round < 20; round++) {
+      for (const flood of floods) if (flood.leftMs === 0) flood.comes(0.9);
+      const atOnce = caller.comes(0.1);
+      // In the first round nobody knows yet who floods.
+      const { readers } = turn();
+      if (!atOnce && round > 0) expect(readers[0]).toBe('caller');
+    }
+  });
+
+  test('bytes count, too: who has read much waits for the next turn', () => {
+    const reader = new Reader('reader');
+    expect(turns.enter(reader.seat)).toBe(true);
+    expect(turns.leave(reader.seat, 65_535)).toBe(false);
+    expect(turns.enter(reader.seat)).toBe(true);
+    expect(turns.leave(reader.seat, 1)).toBe(true);
+    expect(turns.enter(reader.seat)).toBe(false);
+    turn();
+    expect(turns.enter(reader.seat)).toBe(true);
+  });
+
+  test('a unit ends by its count alone where the clock stands still', () => {
+    const reader = new Reader('reader');
+    turns.enter(reader.seat);
+    let looks = 1;
+    while (!turns.unit.isOver()) looks++;
+    expect(looks).toBeLessThan(1000);
+  });
+
+  test('who is gone is not called any more', () => {
+    const [first, second] = [new Reader('first'), new Reader('second')];
+    first.comes(9);
+    second.comes(9);
+    turns.remove(first.seat);
+    expect(turn().readers).toEqual(['second']);
+  });
+});
