@@ -1,4 +1,12 @@
-import { type CidrBlock, enclosingBlock, networkOf, parseBlock, readAddress, wordsOf } from './cidr.js';
+import {
+  type CidrBlock,
+  enclosingBlock,
+  MAX_BLOCK_LENGTH,
+  networkOf,
+  parseBlock,
+  readAddress,
+  wordsOf,
+} from './cidr.js';
 
 /** Nothing holds the addresses of an interval. */
 const NONE = -1;
@@ -53,6 +61,7 @@ export class CidrTable<Owner> {
 
   /** Undefined for what is neither an address nor a network, and for those that no block holds as a whole. */
   find(value: string): Owner | undefined {
+    if (value.length > MAX_BLOCK_LENGTH) return undefined;
     const family = readAddress(value, words);
     if (family === 0) return this.findNetwork(value);
     const { ipv4, ipv6 } = this.intervals ?? this.prepared();

@@ -207,14 +207,14 @@ export function parseBlock(text: string): CidrBlock | string {
 }
 
 /** The longest text of a block. */
-const MAX_BLOCK_LENGTH = MAX_ADDRESS_LENGTH + '/128'.length;
+export const MAX_BLOCK_LENGTH = MAX_ADDRESS_LENGTH + '/128'.length;
 
 /** What stands for all addresses of a network, as Envoy's action masked_remote_address sends it: `192.0.2.0/24`. Undefined for anything else. */
 export function networkOf(text: string): CidrBlock | undefined {
+  if (text.length > MAX_BLOCK_LENGTH) return undefined;
   // Paths have slashes, too: they go on at once.
   const slash = text.indexOf('/');
   if (slash < '::'.length || text.length - slash > '/128'.length) return undefined;
-  if (text.length > MAX_BLOCK_LENGTH) return undefined;
   const block = parseBlock(text);
   return typeof block === 'string' ? undefined : block;
 }

@@ -1,6 +1,7 @@
 import type { Entry } from '../limiter/rule.js';
-import { normalisePath } from './normalise-path.js';
-import type { PathPattern } from './path-pattern.js';
+import type { DeriveRule } from './derive-rule.js';
+import { EXCEEDED, type MatchWork } from './match-work.js';
+import { RuleIndex } from './rule-index.js';
 import { sha256Hex } from './sha256.js';
 
 /** One compiled item of `derive`: turns the entries of a descriptor into those that are matched. */
@@ -13,6 +14,8 @@ export const UNKNOWN_KEY_PREFIX = 'sha256:';
 const MAX_REMEMBERED = 1000;
 /** Longer values are not worth the memory. */
 const MAX_REMEMBERED_LENGTH = 256;
+/** Steps that a digest takes, but for the bytes. */
+const DIGEST_STEPS = 400;
 
 /**
  * `sha256`: the source entry becomes the tenant that owns the API key. Of several entries with that key the first counts and
@@ -36,25 +39,32 @@ export class TableStep {
     return this.table.size;
   }
 
-  apply(entries: readonly Entry[]): readonly Entry[] {
+  /** The entries that are matched instead; what a digest takes is bounded by `work`. */
+  apply(entries: readonly Entry[], work: MatchWork): readonly Entry[] | typeof EXCEEDED {
+    if (!work.spend(entries.length)) return EXCEEDED;
     let derived: Entry[] | undefined;
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry;
       if (entry.key !== this.source) derived?.push(entry);
       else if (derived === undefined) {
         derived = entries.slice(0, i);
-        derived.push({ key: this.entry, value: this.tenantOf(entry.value) });
+        const tenant = this.tenantOf(entry.value, work);
+        if (tenant === EXCEEDED) return EXCEEDED;
+        derived.push({ key: this.entry, value: tenant });
       }
     }
     return derived ?? entries;
   }
 
-  private tenantOf(apiKey: string): string {
-    const known = this.remembered.get(apiKey);
+  private tenantOf(apiKey: string, work: MatchWork): string | typeof EXCEEDED {
+    const isShort = apiKey.length <= MAX_REMEMBERED_LENGTH;
+    const known = isShort ? this.remembered.get(apiKey) : undefined;
     if (known !== undefined) return known;
+    const bytes = isShort ? apiKey.length : Buffer.byteLength(apiKey);
+    if (!work.spend(DIGEST_STEPS + bytes)) return EXCEEDED;
     const digest = sha256Hex(apiKey);
     const tenant = this.table.get(digest) ?? UNKNOWN_KEY_PREFIX + digest;
-    if (apiKey.length <= MAX_REMEMBERED_LENGTH) {
+    if (isShort) {
       if (this.remembered.size >= MAX_REMEMBERED) this.remembered.clear();
       this.remembered.set(apiKey, tenant);
     }
@@ -62,34 +72,43 @@ export class TableStep {
   }
 }
 
-/** What a rule asks of one source: the exact value, or a path that matches. Undefined: anything. */
-export type DeriveCondition = string | PathPattern | undefined;
-
-export interface DeriveRule {
-  /** In the order of the step's sources. */
-  readonly conditions: readonly DeriveCondition[];
-  /** Value of the new entry. */
-  readonly value: string;
-}
-
 /** `rules`: the source entries together become one entry, named by the first rule that fits. */
 export class RuleStep {
   readonly kind = 'rules';
   readonly entry: string;
   readonly sources: readonly string[];
-  readonly rules: readonly DeriveRule[];
+  private readonly added: DeriveRule[] = [];
+  private readonly index: RuleIndex;
 
-  constructor(entry: string, sources: readonly string[], rules: readonly DeriveRule[]) {
+  /** `rules` may be added later, too. */
+  constructor(entry: string, sources: readonly string[], rules: readonly DeriveRule[] = []) {
     this.entry = entry;
     this.sources = sources;
-    this.rules = rules;
+    this.index = new RuleIndex(sources.length);
+    for (const rule of rules) this.add(rule);
   }
 
-  apply(entries: readonly Entry[]): readonly Entry[] {
+  /** In file order. */
+  get rules(): readonly DeriveRule[] {
+    return this.added;
+  }
+
+  /** Adds a rule behind all others. */
+  add(rule: DeriveRule): void {
+    this.added.push(rule);
+    this.index.add(rule);
+  }
+
+  apply(entries: readonly Entry[], work: MatchWork): readonly Entry[] | typeof EXCEEDED {
+    // Looking for the sources, and leaving them out.
+    if (!work.spend(1 + ((entries.length * this.sources.length) >> 1))) return EXCEEDED;
     const values = this.sourceValues(entries);
     if (values === undefined) return entries;
-    const rule = this.firstRule(values);
-    return rule === undefined ? entries : this.replaceSources(entries, rule.value);
+    const rule = this.firstRule(values, work);
+    if (rule === undefined || rule === EXCEEDED) return rule ?? entries;
+    return work.spend(entries.length * (1 + this.sources.length))
+      ? this.replaceSources(entries, rule.value)
+      : EXCEEDED;
   }
 
   /** Values of the sources, in their order; of several entries with one key the first counts. Undefined if one is missing. */
@@ -103,13 +122,9 @@ export class RuleStep {
     return values;
   }
 
-  firstRule(values: readonly string[]): DeriveRule | undefined {
-    const paths: string[] = [];
-    for (let i = 0; i < this.rules.length; i++) {
-      const rule = this.rules[i] as DeriveRule;
-      if (fits(rule.conditions, values, paths)) return rule;
-    }
-    return undefined;
+  /** The first rule that fits the values of the sources; see {@link RuleIndex}. */
+  firstRule(values: readonly string[], work: MatchWork): DeriveRule | undefined | typeof EXCEEDED {
+    return this.index.find(values, work);
   }
 
   private replaceSources(entries: readonly Entry[], value: string): readonly Entry[] {
@@ -125,22 +140,6 @@ export class RuleStep {
     }
     return derived;
   }
-}
-
-/** Whether every condition holds. `paths` keeps the normal form of each value, made once it is needed. */
-function fits(conditions: readonly DeriveCondition[], values: readonly string[], paths: string[]): boolean {
-  for (let i = 0; i < conditions.length; i++) {
-    const condition = conditions[i];
-    const value = values[i] as string;
-    if (condition === undefined) continue;
-    if (typeof condition === 'string') {
-      if (condition !== value) return false;
-    } else {
-      paths[i] ??= normalisePath(value);
-      if (!condition.matches(paths[i] as string)) return false;
-    }
-  }
-  return true;
 }
 
 function firstValue(entries: readonly Entry[], key: string): string | undefined {

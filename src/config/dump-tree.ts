@@ -1,5 +1,6 @@
 import { CompiledPolicy } from './compiled-policy.js';
-import type { DeriveRule, DeriveStep } from './derive.js';
+import type { DeriveStep } from './derive.js';
+import type { DeriveRule } from './derive-rule.js';
 import { describeDenied, describeHeaders, describePhase, describeRule, describeSwitch } from './describe.js';
 import type { DomainPolicy, PolicySet } from './policy.js';
 import type { PolicyNode } from './policy-node.js';

@@ -18,7 +18,7 @@ import {
 } from './describe.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
 import { type TriedNode, triedNodes } from './explain-level.js';
-import { foundAtLast, unboundedWork } from './match-work.js';
+import { EXCEEDED, foundAtLast, unboundedWork } from './match-work.js';
 import type { Algorithm, DomainPolicy, PolicySet } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { redactEntries } from './redact.js';
@@ -198,7 +198,8 @@ function explainSteps(
   let entries = given;
   const steps = policy.steps.map((step, i) => {
     const before = entries;
-    entries = step.apply(before);
+    const derived = step.apply(before, unboundedWork());
+    if (derived !== EXCEEDED) entries = derived;
     return {
       path: `derive[${i}]`,
       step: describeStep(step),
@@ -224,8 +225,8 @@ function outcomeOf(step: DeriveStep, before: readonly Entry[], after: readonly E
     const missing = step.sources.filter((source) => !before.some((entry) => entry.key === source));
     return `there is no entry ${missing.join(', ')}`;
   }
-  const rule = step.firstRule(values);
-  if (rule === undefined) return 'no rule fits, the entries stay';
+  const rule = step.firstRule(values, unboundedWork());
+  if (rule === undefined || rule === EXCEEDED) return 'no rule fits, the entries stay';
   return describeDeriveRule(rule, step.sources);
 }
 

@@ -2,11 +2,16 @@ import type { Rule } from '../limiter/rule.js';
 import { type CidrIntervals, CidrTable } from './cidr-table.js';
 import type { MatchMemo } from './match-memo.js';
 import { EXCEEDED, type MatchWork } from './match-work.js';
+import { PatternList } from './pattern-list.js';
 import type { PolicyNode } from './policy-node.js';
 import { PossibleDenial } from './possible-denial.js';
 import { RegexList } from './regex-matcher.js';
 import type { ValueMatcher } from './value-matcher.js';
-import type { Wildcard } from './wildcard.js';
+
+/** Steps for a look at the exact values. */
+const LOOK_STEPS = 4;
+/** What V8 hashes of a text (String::kMaxHashCalcLength). */
+const MAX_HASHED = 16_384;
 
 /** Deeper than policies are; all that lies deeper is answered for together. */
 const MAX_DEPTH = 32;
@@ -17,7 +22,7 @@ export class Level {
   readonly nodes: PolicyNode[] = [];
   private readonly exact = new Map<string, PolicyNode>();
   private blocks: CidrTable<PolicyNode> | undefined;
-  private readonly patterns: PolicyNode[] = [];
+  private patterns: PatternList<PolicyNode> | undefined;
   private regexes: RegexList<PolicyNode> | undefined;
   private anyValue: PolicyNode | undefined;
   /** By value, patterns and '' included. */
@@ -38,15 +43,19 @@ export class Level {
    * when `work` does not last.
    */
   find(value: string, work: MatchWork): PolicyNode | undefined | typeof EXCEEDED {
-    const exact = this.exact.get(value);
-    if (exact !== undefined) return exact;
+    if (this.exact.size > 0) {
+      // Looked for whatever is left: it takes no longer than a look at 16 KiB, as V8 hashes no more of a text.
+      work.spend(LOOK_STEPS + (Math.min(value.length, MAX_HASHED) >> 2));
+      const exact = this.exact.get(value);
+      if (exact !== undefined) return exact;
+    }
     if (this.blocks !== undefined) {
       const held = this.blocks.find(value);
       if (held !== undefined) return held;
     }
-    for (let i = 0; i < this.patterns.length; i++) {
-      const node = this.patterns[i] as PolicyNode;
-      if ((node.wildcard as Wildcard).matches(value)) return node;
+    if (this.patterns !== undefined) {
+      const matched = this.patterns.find(value, work);
+      if (matched !== undefined) return matched;
     }
     if (this.regexes !== undefined) {
       const matched = this.findByRegex(this.regexes, value, work);
@@ -91,8 +100,10 @@ export class Level {
     if (standing !== undefined) return standing;
     this.byValue.set(node.value, node);
     this.nodes.push(node);
-    if (node.wildcard !== undefined) this.patterns.push(node);
-    else if (node.value === '') this.anyValue = node;
+    if (node.wildcard !== undefined) {
+      this.patterns ??= new PatternList();
+      this.patterns.add(node.wildcard, node);
+    } else if (node.value === '') this.anyValue = node;
     else this.exact.set(node.value, node);
     return undefined;
   }
@@ -121,6 +132,15 @@ export class Level {
 
   takeIntervals(intervals: CidrIntervals): void {
     this.blocks?.take(intervals);
+  }
+
+  /** As {@link intervals}, of the patterns. */
+  preparedPatterns(): Int32Array | undefined {
+    return this.patterns?.prepared();
+  }
+
+  takePatterns(words: Int32Array): void {
+    this.patterns?.take(words);
   }
 
   /** How many steps it takes to compile the regular expressions; see {@link compile}. */

@@ -1,34 +1,35 @@
+import { EXCEEDED, type MatchWork } from './match-work.js';
+import { PathBuffer } from './path-buffer.js';
+
 const SLASH = 0x2f;
 const DOT = 0x2e;
-const PERCENT = 0x25;
 const QUESTION_MARK = 0x3f;
 const HASH = 0x23;
+const COLON = 0x3a;
 
-/** Keeps a byte order mark: it is a character of the path like any other. Invalid bytes become U+FFFD. */
-const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
-const ESCAPE_RUN = /(?:%(?!2[fF])[0-9a-fA-F]{2})+/g;
-/** Absolute form of a request target (RFC 9112, 3.2.2): scheme and authority are no part of the path. */
-const ABSOLUTE_FORM = /^[a-zA-Z][a-zA-Z0-9+.-]*:\/\/[^/?#]*/;
+/** The first that is no plain text of a segment. A search takes half the time of a loop over the characters. */
+const NOT_PLAIN = /[?#%]|\/[/.]|\/$/;
+
+/** Made once, for the paths of every request: nothing of one is left for the next. */
+const buffer = new PathBuffer();
 
 /**
  * The path that a request target means, so that no spelling of it escapes a rule: query and fragment are cut, escapes are
  * decoded once (`%2F` stays, as it is no separator; what is no escape stays), dot segments are resolved (RFC 3986, 5.2.4),
- * repeated and trailing slashes dropped. The result begins with `/`. Case counts.
+ * repeated and trailing slashes dropped. The result begins with `/`. Case counts. One pass over the target, whatever is in it.
  */
 export function normalisePath(target: string): string {
   const end = normalEnd(target);
   if (end >= 0) return end === target.length ? target : target.slice(0, end);
-  let path = target.replace(ABSOLUTE_FORM, '');
-  const cut = path.search(/[?#]/);
-  if (cut >= 0) path = path.slice(0, cut);
-  if (path.includes('%')) path = path.replace(ESCAPE_RUN, decodeRun).replaceAll('%2f', '%2F');
-  const segments: string[] = [];
-  for (const segment of path.split('/')) {
-    if (segment === '' || segment === '.') continue;
-    if (segment === '..') segments.pop();
-    else segments.push(segment);
-  }
-  return `/${segments.join('/')}`;
+  return buffer.rewrite(target, pathStart(target));
+}
+
+/** {@link normalisePath} as far as there is work left: a look costs about 1 ns a character, writing the path anew up to 5 ns. */
+export function normalisePathWithin(target: string, work: MatchWork): string | typeof EXCEEDED {
+  if (!work.spend(8 + (target.length >> 2))) return EXCEEDED;
+  const end = normalEnd(target);
+  if (end >= 0) return end === target.length ? target : target.slice(0, end);
+  return work.spend(32 + target.length) ? buffer.rewrite(target, pathStart(target)) : EXCEEDED;
 }
 
 /**
@@ -37,18 +38,32 @@ export function normalisePath(target: string): string {
  */
 function normalEnd(target: string): number {
   if (target.charCodeAt(0) !== SLASH) return -1;
-  let previous = SLASH;
-  let i = 1;
-  for (; i < target.length; i++) {
-    const unit = target.charCodeAt(i);
-    if (unit === QUESTION_MARK || unit === HASH) break;
-    if (unit === PERCENT) return -1;
-    if (previous === SLASH && (unit === SLASH || unit === DOT)) return -1;
-    previous = unit;
-  }
-  return previous === SLASH && i > 1 ? -1 : i;
+  const at = target.search(NOT_PLAIN);
+  if (at < 0) return target.length;
+  const unit = target.charCodeAt(at);
+  if (unit === QUESTION_MARK || unit === HASH) return target.charCodeAt(at - 1) === SLASH && at > 1 ? -1 : at;
+  return target.length === 1 ? 1 : -1;
 }
 
-function decodeRun(run: string): string {
-  return utf8.decode(Buffer.from(run.replaceAll('%', ''), 'hex'));
+/** Absolute form of a request target (RFC 9112, 3.2.2): scheme and authority are no part of the path. */
+function pathStart(target: string): number {
+  if (!isLetter(target.charCodeAt(0))) return 0;
+  let i = 1;
+  while (i < target.length && isOfScheme(target.charCodeAt(i))) i++;
+  if (target.charCodeAt(i) !== COLON || !target.startsWith('//', i + 1)) return 0;
+  for (i += 3; i < target.length; i++) {
+    const unit = target.charCodeAt(i);
+    if (unit === SLASH || unit === QUESTION_MARK || unit === HASH) break;
+  }
+  return i;
+}
+
+function isLetter(unit: number): boolean {
+  const lower = unit | 0x20;
+  return lower >= 0x61 && lower <= 0x7a;
+}
+
+/** Letters, digits, `+`, `-` and `.`. */
+function isOfScheme(unit: number): boolean {
+  return isLetter(unit) || (unit >= 0x30 && unit <= 0x39) || unit === 0x2b || unit === 0x2d || unit === DOT;
 }

@@ -1,7 +1,8 @@
 import type { Rule } from '../limiter/rule.js';
 import type { CidrIntervals } from './cidr-table.js';
 import { CompiledPolicy } from './compiled-policy.js';
-import { type DeriveCondition, type DeriveRule, type DeriveStep, RuleStep, TableStep } from './derive.js';
+import { type DeriveStep, RuleStep, TableStep } from './derive.js';
+import type { DeriveCondition } from './derive-rule.js';
 import type { Level } from './level.js';
 import { PathPattern } from './path-pattern.js';
 import type { DomainPolicy, DomainSettings, PolicySet } from './policy.js';
@@ -37,6 +38,15 @@ export type PolicyItem =
       readonly key: string;
       readonly intervals: CidrIntervals;
     }
+  /** Some of what was made of the patterns of a level, from the `at`-th of `all` words on; the last ones put it to use. */
+  | {
+      readonly kind: 'patterns';
+      readonly parent: number;
+      readonly key: string;
+      readonly at: number;
+      readonly all: number;
+      readonly words: Int32Array;
+    }
   /** Compiles some of the regular expressions of a level; see {@link Level.compile}. Takes as long as a slice may. */
   | { readonly kind: 'compile'; readonly parent: number; readonly key: string; readonly step: number }
   /** Begins a step of `derive`; `keys` or `derive` items that follow are part of it. */
@@ -50,10 +60,14 @@ export type PolicyItem =
     }
   | { readonly kind: 'end' };
 
+type DeriveItem = Extract<PolicyItem, { kind: 'derive' }>;
+
 type TransferredCondition = string | undefined | { readonly pattern: string };
 
 /** So many keys of a table make one item. */
 const PAIRS_PER_ITEM = 16;
+/** So many words of what patterns were made into: 256 KB. */
+const WORDS_PER_ITEM = 65_536;
 
 /** Takes policies apart; those that `isKnown` names are not sent. Throws an Error for a DomainPolicy that no policy file gave. */
 export function* policyItems(
@@ -119,12 +133,29 @@ function* nodeItems({ root, rules }: CompiledPolicy): Generator<PolicyItem> {
 function* levelItems(parent: number, key: string, level: Level): Generator<PolicyItem> {
   const intervals = level.intervals();
   if (intervals !== undefined) yield { kind: 'intervals', parent, key, intervals };
+  const words = level.preparedPatterns();
+  for (let at = 0; words !== undefined && at < words.length; at += WORDS_PER_ITEM) {
+    yield {
+      kind: 'patterns',
+      parent,
+      key,
+      at,
+      all: words.length,
+      words: words.slice(at, at + WORDS_PER_ITEM),
+    };
+  }
   for (let step = 0; step < level.compileSteps; step++) yield { kind: 'compile', parent, key, step };
 }
 
 /** Whether an item takes so long to be added that it is a slice of its own. */
 export function takesLong(item: { readonly kind: string }): boolean {
-  return item.kind === 'compile';
+  if (item.kind === 'derive') return (item as DeriveItem).conditions.some(standsForMany);
+  return item.kind === 'compile' || item.kind === 'patterns';
+}
+
+/** Braces are many patterns in one. */
+function standsForMany(condition: TransferredCondition): boolean {
+  return typeof condition === 'object' && condition.pattern.includes('{');
 }
 
 function optionsOf(node: PolicyNode): Omit<NodeOptions, 'parent'> {
@@ -177,7 +208,9 @@ class OpenDomain {
   private readonly rules: Rule[];
   private readonly shared = new SharedParts();
   private table = new Map<string, string>();
-  private deriveRules: DeriveRule[] = [];
+  private ruleStep: RuleStep | undefined;
+  /** What has come of the patterns of a level. */
+  private words = new Int32Array(0);
 
   constructor(head: Extract<PolicyItem, { kind: 'domain' }>) {
     this.head = head;
@@ -192,6 +225,12 @@ class OpenDomain {
       case 'intervals':
         this.nodes[item.parent]?.levels.get(item.key)?.takeIntervals(item.intervals);
         break;
+      case 'patterns':
+        if (item.at === 0) this.words = new Int32Array(item.all);
+        this.words.set(item.words, item.at);
+        if (item.at + item.words.length < item.all) break;
+        this.nodes[item.parent]?.levels.get(item.key)?.takePatterns(this.words);
+        break;
       case 'compile':
         this.nodes[item.parent]?.levels.get(item.key)?.compile(item.step);
         break;
@@ -203,11 +242,11 @@ class OpenDomain {
         for (const [digest, name] of item.pairs) this.table.set(digest, name);
         break;
       case 'rules':
-        this.deriveRules = [];
-        this.steps.push(new RuleStep(item.entry, item.sources, this.deriveRules));
+        this.ruleStep = new RuleStep(item.entry, item.sources);
+        this.steps.push(this.ruleStep);
         break;
       case 'derive':
-        this.deriveRules.push({
+        this.ruleStep?.add({
           conditions: item.conditions.map(conditionFromTransfer),
           value: item.value,
         });

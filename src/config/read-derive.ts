@@ -1,6 +1,7 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import { ProblemList } from './config-problem.js';
-import { type DeriveCondition, type DeriveRule, type DeriveStep, RuleStep, TableStep } from './derive.js';
+import { type DeriveStep, RuleStep, TableStep } from './derive.js';
+import type { DeriveCondition, DeriveRule } from './derive-rule.js';
 import { FieldReader } from './field-reader.js';
 import { normalisePath } from './normalise-path.js';
 import { PathPattern } from './path-pattern.js';

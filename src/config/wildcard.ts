@@ -1,10 +1,10 @@
 /** A value pattern: `*` stands for any characters, none included. Everything else stands for itself. */
 export class Wildcard {
   readonly pattern: string;
-  private readonly prefix: string;
-  private readonly suffix: string;
+  readonly prefix: string;
+  readonly suffix: string;
   /** What must come between prefix and suffix, in this order. */
-  private readonly middle: readonly string[];
+  readonly middle: readonly string[];
   private readonly fixedLength: number;
 
   /** `pattern` holds at least one `*`. */
@@ -22,9 +22,7 @@ export class Wildcard {
    * the next: no backtracking, whatever a caller sends.
    */
   matches(value: string): boolean {
-    if (value.length < this.fixedLength) return false;
-    if (!value.startsWith(this.prefix) || !value.endsWith(this.suffix)) return false;
-    if (this.middle.length === 0) return true;
+    if (!this.mayMatch(value)) return false;
     const end = value.length - this.suffix.length;
     let from = this.prefix.length;
     for (let i = 0; i < this.middle.length; i++) {
@@ -34,5 +32,11 @@ export class Wildcard {
       from = found + part.length;
     }
     return true;
+  }
+
+  /** Whether the value is long enough, and begins and ends as it must: all that is asked where nothing must come between. */
+  mayMatch(value: string): boolean {
+    if (value.length < this.fixedLength) return false;
+    return value.startsWith(this.prefix) && value.endsWith(this.suffix);
   }
 }

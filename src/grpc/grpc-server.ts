@@ -14,11 +14,9 @@ export interface CallInfo {
   /** True once the caller has gone away; asynchronous handlers may stop early. */
   cancelled(): boolean;
   /** Stands for the connection that the call came by: the same for all its calls, of no other meaning. */
-  readonly connection: unknown;
+  readonly connection: object;
   /** The caller's address as `host:port`, for logs. */
   readonly peer: string;
-  /** The caller's connection: the same object for all its calls. */
-  readonly connection: object;
 }
 
 /**

@@ -229,7 +229,10 @@ descriptors:
         rule: { path: 'tenant[burst]', enforcePercent: 12.5, candidate: false },
         key: '1:d6:tenant4:acme~5:burst%1',
       },
-      { rule: { path: 'tenant[2]', enforcePercent: 12.5, candidate: false }, key: '1:d6:tenant4:acme~2%86400' },
+      {
+        rule: { path: 'tenant[2]', enforcePercent: 12.5, candidate: false },
+        key: '1:d6:tenant4:acme~2%86400',
+      },
       { rule: { path: 'tenant', candidate: true }, key: '1:d6:tenant4:acme~c%60' },
     ]);
     for (const { key, redisKey } of rules) expect(redisKey.endsWith(`}${key}`)).toBe(true);

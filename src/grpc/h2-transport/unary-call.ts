@@ -39,10 +39,6 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
     return this.#deadlineMicros;
   }
 
-  get connection(): unknown {
-    return this.#stream.connection;
-  }
-
   get peer(): string {
     return this.#stream.connection.peer;
   }

@@ -1,0 +1,164 @@
+import type { Segment, Token } from './path-segments.js';
+
+/** Most alternatives that the braces of one pattern may expand to. */
+export const MAX_ALTERNATIVES = 256;
+/** Longest pattern, in characters. */
+export const MAX_PATTERN_LENGTH = 1024;
+
+/** The alternatives that a path pattern stands for, each as its segments, or the sentence that says why it is none. */
+export function parsePathPattern(source: string): readonly (readonly Segment[])[] | string {
+  if (!source.startsWith('/')) return 'a path pattern begins with "/"';
+  if (source.length > MAX_PATTERN_LENGTH)
+    return `a path pattern has at most ${MAX_PATTERN_LENGTH} characters`;
+  const texts = expandBraces(source);
+  if (typeof texts === 'string') return texts;
+  const alternatives: Segment[][] = [];
+  for (const text of texts) {
+    const segments = parseSegments(text);
+    if (typeof segments === 'string') return segments;
+    alternatives.push(segments);
+  }
+  return alternatives;
+}
+
+/** Steps over a `[…]` set or an escaped character at `i`, so that braces and slashes in it are not seen. */
+function skipAtom(text: string, i: number): number {
+  if (text[i] === '\\') return i + 2;
+  if (text[i] !== '[') return i + 1;
+  let end = i + 1;
+  if (text[end] === '!' || text[end] === '^') end++;
+  // A `]` that comes first stands for itself.
+  if (text[end] === ']') end++;
+  while (end < text.length && text[end] !== ']') end += text[end] === '\\' ? 2 : 1;
+  return end + 1;
+}
+
+/** All texts that `{a,b}` stands for; braces nest. Returns a sentence when a brace is not closed, or they are too many. */
+function expandBraces(text: string): string[] | string {
+  let open = -1;
+  for (let i = 0; i < text.length && open < 0; i = skipAtom(text, i)) {
+    if (text[i] === '{') open = i;
+    else if (text[i] === '}') return 'a "}" has no "{" before it; write "\\}" for the character';
+  }
+  if (open < 0) return [text];
+  const options: string[] = [];
+  let depth = 0;
+  let start = open + 1;
+  let close = -1;
+  for (let i = open; i < text.length && close < 0; i = skipAtom(text, i)) {
+    if (text[i] === '{') depth++;
+    else if (text[i] === '}' && --depth === 0) close = i;
+    else if (text[i] === ',' && depth === 1) {
+      options.push(text.slice(start, i));
+      start = i + 1;
+    }
+  }
+  if (close < 0) return 'a "{" is not closed; add "}", or write "\\{" for the character';
+  options.push(text.slice(start, close));
+  if (options.length === 1) return 'braces hold alternatives, as in {v4,v5}; write "\\{" for the character';
+  const expanded: string[] = [];
+  for (const option of options) {
+    const rest = expandBraces(text.slice(0, open) + option + text.slice(close + 1));
+    if (typeof rest === 'string') return rest;
+    expanded.push(...rest);
+    if (expanded.length > MAX_ALTERNATIVES) {
+      return `the braces stand for more than ${MAX_ALTERNATIVES} alternatives; write several rules`;
+    }
+  }
+  return expanded;
+}
+
+function parseSegments(text: string): Segment[] | string {
+  const segments: Segment[] = [];
+  let tokens: Token[] = [];
+  let i = 0;
+  while (i <= text.length) {
+    const char = text[i];
+    if (char === undefined || char === '/') {
+      const segment = finishSegment(tokens);
+      if (typeof segment === 'string') return segment;
+      // Repeated and trailing slashes are dropped, as they are in paths.
+      if (segment !== undefined) segments.push(segment);
+      tokens = [];
+      i++;
+      continue;
+    }
+    const end = skipAtom(text, i);
+    if (char === '\\') {
+      const escaped = text[i + 1];
+      if (escaped === undefined) return 'the pattern ends with "\\"; add the character it stands before';
+      tokens.push({ kind: 'char', unit: escaped.charCodeAt(0) });
+    } else if (char === '[') {
+      if (end > text.length) return 'a "[" is not closed; add "]", or write "\\[" for the character';
+      const set = parseSet(text.slice(i + 1, end - 1));
+      if (typeof set === 'string') return set;
+      tokens.push(set);
+    } else if (char === '*') tokens.push({ kind: 'star' });
+    else if (char === '?') tokens.push({ kind: 'any' });
+    else tokens.push({ kind: 'char', unit: char.charCodeAt(0) });
+    i = end;
+  }
+  return segments;
+}
+
+/** Undefined for an empty segment; a sentence for a bad one. */
+function finishSegment(tokens: readonly Token[]): Segment | string | undefined {
+  if (tokens.length === 0) return undefined;
+  const stars = tokens.filter((token) => token.kind === 'star').length;
+  if (stars === tokens.length && stars === 2) return { kind: 'any' };
+  if (tokens.some((token, i) => token.kind === 'star' && tokens[i + 1]?.kind === 'star')) {
+    return '"**" must be a whole segment, as in "/open/**"; use "*" within a segment';
+  }
+  const literal = charsOf(tokens);
+  if (literal.length === tokens.length) {
+    if (literal === '.' || literal === '..') {
+      return `the segment "${literal}" matches no path, as paths are resolved first; remove it`;
+    }
+    return { kind: 'literal', text: literal };
+  }
+  const head = literal;
+  const tail = charsOf([...tokens].reverse())
+    .split('')
+    .reverse()
+    .join('');
+  if (stars === 1 && head.length + tail.length + 1 === tokens.length) {
+    return { kind: 'star', prefix: head, suffix: tail };
+  }
+  return { kind: 'tokens', tokens, head, tail, least: tokens.length - stars };
+}
+
+/** The characters before the first special one. */
+function charsOf(tokens: readonly Token[]): string {
+  let text = '';
+  for (const token of tokens) {
+    if (token.kind !== 'char') break;
+    text += String.fromCharCode(token.unit);
+  }
+  return text;
+}
+
+function parseSet(body: string): Token | string {
+  const negated = body.startsWith('!') || body.startsWith('^');
+  const chars: string[] = [];
+  const dashes = new Set<number>();
+  for (let i = negated ? 1 : 0; i < body.length; i++) {
+    if (body[i] === '/') return 'a set of characters cannot hold "/"; it would never match';
+    if (body[i] === '\\' && i + 1 < body.length) i++;
+    else if (body[i] === '-') dashes.add(chars.length);
+    chars.push(body[i] as string);
+  }
+  if (chars.length === 0) return 'a set of characters is empty; write "\\[" for the character';
+  const ranges: [number, number][] = [];
+  for (let i = 0; i < chars.length; i++) {
+    const low = chars[i] as string;
+    const high = chars[i + 2];
+    if (dashes.has(i + 1) && high !== undefined) {
+      if (high < low) return `the range "${low}-${high}" is empty; turn it round`;
+      ranges.push([low.charCodeAt(0), high.charCodeAt(0)]);
+      i += 2;
+    } else {
+      ranges.push([low.charCodeAt(0), low.charCodeAt(0)]);
+    }
+  }
+  return { kind: 'set', negated, ranges };
+}

@@ -1,0 +1,269 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { EXCEEDED, MatchWork, unboundedWork } from '../../src/config/match-work.js';
+import { normalisePath, normalisePathWithin } from '../../src/config/normalise-path.js';
+import { PathPattern } from '../../src/config/path-pattern.js';
+import { PatternList } from '../../src/config/pattern-list.js';
+import { RuleIndex } from '../../src/config/rule-index.js';
+import { Wildcard } from '../../src/config/wildcard.js';
+import { definedPath } from '../support/defined-path.js';
+import { DefinedPathPattern } from '../support/defined-path-pattern.js';
+
+/** Texts of few kinds of pieces, so that they often fit together. */
+const text = (pieces: readonly string[], maxLength = 8): fc.Arbitrary<string> =>
+  fc.array(fc.constantFrom(...pieces), { maxLength }).map((parts) => parts.join(''));
+
+describe('a path in its normal form', () => {
+  const pieces = [
+    '/',
+    '/',
+    '.',
+    '..',
+    'a',
+    'f',
+    '2',
+    '%',
+    '%2F',
+    '%2f',
+    '%25',
+    '%32',
+    '%66',
+    '%2e',
+    '%41',
+    '?',
+    '#',
+    ':',
+    'http://',
+    'x+1.-:',
+    'é',
+    '\ud800',
+    '\ufeff',
+    '😀',
+  ];
+  const byte = fc
+    .oneof(
+      fc.constantFrom(
+        0x80,
+        0xbf,
+        0xc1,
+        0xc2,
+        0xe0,
+        0x9f,
+        0xa0,
+        0xed,
+        0xf0,
+        0x8f,
+        0x90,
+        0xf4,
+        0xf5,
+        0xff,
+        0xef,
+        0xbb,
+      ),
+      fc.nat(255),
+    )
+    .map((one) => `%${one.toString(16).padStart(2, '0')}`);
+  const target = fc
+    .array(fc.oneof(fc.constantFrom(...pieces), byte, byte), { maxLength: 24 })
+    .map((parts) => parts.join(''));
+
+  test('is what it is defined as, whatever is in the target', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          target,
+          target.map((one) => `/${one}`),
+        ),
+        (given) => {
+          expect(normalisePath(given)).toBe(definedPath(given));
+        },
+      ),
+      { numRuns: 20_000 },
+    );
+  });
+
+  test('does not depend on the path before, long or short', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(target, fc.constantFrom(0, 1, 70_000)), { maxLength: 6 }), (given) => {
+        for (const [one, more] of given) {
+          const path = `${'/a%41'.repeat(more / 5)}${one}`;
+          expect(normalisePath(path)).toBe(definedPath(path));
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test('is the same, or too much, with a count of steps', () => {
+    fc.assert(
+      fc.property(target, fc.nat(100), (given, steps) => {
+        expect([definedPath(given), EXCEEDED]).toContain(normalisePathWithin(given, new MatchWork(steps)));
+      }),
+    );
+  });
+});
+
+describe('the rules of a step', () => {
+  const segment = fc.constantFrom(
+    'a',
+    'b',
+    'ab',
+    '*',
+    '*',
+    'a*',
+    '*b',
+    'a*b',
+    'aa*',
+    '*bb',
+    '**',
+    '**',
+    '?',
+    'a?',
+    '*a*',
+    '[ab]b',
+    '[!a]*',
+    '{a,b}',
+    '{a,b*,aa}b',
+    '{a/b,**}',
+    '\\*',
+    '😀',
+    '?b',
+    '[\\-c]',
+  );
+  const pattern = fc
+    .array(segment, { maxLength: 5 })
+    .map((segments) => `/${segments.join('/')}`)
+    .filter((source) => typeof PathPattern.parse(source) !== 'string');
+  const exact = fc.constantFrom('GET', 'POST', '');
+  const condition = fc.oneof(
+    { weight: 4, arbitrary: pattern },
+    { weight: 2, arbitrary: exact },
+    { weight: 1, arbitrary: fc.constant(undefined) },
+  );
+  const path = fc
+    .array(fc.constantFrom('a', 'b', 'ab', 'aab', 'abb', 'c', '*', '.', '😀', '-', 'aXb', '\ud83d'), {
+      maxLength: 6,
+    })
+    .map((segments) => `/${segments.join('/')}`);
+  const value = fc.oneof({ weight: 4, arbitrary: path }, { weight: 1, arbitrary: exact });
+  const case_ = fc.integer({ min: 1, max: 3 }).chain((sources) =>
+    fc.record({
+      rules: fc.array(fc.array(condition, { minLength: sources, maxLength: sources }), { maxLength: 25 }),
+      asked: fc.array(fc.array(value, { minLength: sources, maxLength: sources }), { maxLength: 12 }),
+      sources: fc.constant(sources),
+    }),
+  );
+
+  /** Rule by rule, condition by condition. */
+  function firstFit(rules: readonly (readonly (string | undefined)[])[], values: readonly string[]): number {
+    return rules.findIndex((conditions) =>
+      conditions.every((source, i) => {
+        const given = values[i] as string;
+        if (source === undefined) return true;
+        if (!source.startsWith('/')) return source === given;
+        return (DefinedPathPattern.parse(source) as DefinedPathPattern).matches(definedPath(given));
+      }),
+    );
+  }
+
+  function indexOf(rules: readonly (readonly (string | undefined)[])[], sources: number): RuleIndex {
+    const index = new RuleIndex(sources);
+    rules.forEach((conditions, i) => {
+      const compiled = conditions.map((source) =>
+        source?.startsWith('/') ? (PathPattern.parse(source) as PathPattern) : source,
+      );
+      index.add({ conditions: compiled, value: String(i) });
+    });
+    return index;
+  }
+
+  test('together give the first that fits by itself', () => {
+    fc.assert(
+      fc.property(case_, ({ rules, asked, sources }) => {
+        const index = indexOf(rules, sources);
+        for (const values of asked) {
+          const expected = firstFit(rules, values);
+          const found = index.find(values, unboundedWork());
+          expect(found === undefined || found === EXCEEDED ? found : found.value).toBe(
+            expected < 0 ? undefined : String(expected),
+          );
+        }
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  test('give that rule or say that it was too much, with any count of steps', () => {
+    fc.assert(
+      fc.property(case_, fc.nat(400), ({ rules, asked, sources }, steps) => {
+        const index = indexOf(rules, sources);
+        for (const values of asked) {
+          const found = index.find(values, new MatchWork(steps));
+          if (found === EXCEEDED) continue;
+          const expected = firstFit(rules, values);
+          expect(found?.value).toBe(expected < 0 ? undefined : String(expected));
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('a pattern by itself matches as defined', () => {
+    fc.assert(
+      fc.property(pattern, path, (source, given) => {
+        const defined = DefinedPathPattern.parse(source) as DefinedPathPattern;
+        expect((PathPattern.parse(source) as PathPattern).matches(given)).toBe(defined.matches(given));
+      }),
+      { numRuns: 10_000 },
+    );
+  });
+});
+
+describe('the patterns of a level', () => {
+  const pattern = fc
+    .tuple(text(['a', 'b', 'ab', '*', '😀'], 5), text(['a', 'b', '*'], 3), text(['a', 'bb', '*'], 3))
+    .map(([first, second, third]) => `${first}*${second}${third}`);
+  const value = fc.oneof(text(['a', 'b', 'ab', '😀', '*'], 12), text(['a', 'b'], 60));
+
+  function listOf(patterns: readonly string[]): PatternList<string> {
+    const list = new PatternList<string>();
+    for (const one of patterns) list.add(new Wildcard(one), one);
+    return list;
+  }
+
+  const case_ = fc.tuple(
+    fc.oneof(fc.uniqueArray(pattern, { maxLength: 40 }), fc.uniqueArray(pattern, { maxLength: 4 })),
+    fc.array(value, { maxLength: 12 }),
+  );
+
+  test('together give the first that matches by itself, in the thread that made them and in another', () => {
+    fc.assert(
+      fc.property(case_, ([patterns, values]) => {
+        const list = listOf(patterns);
+        const other = listOf(patterns);
+        const words = listOf(patterns).prepared();
+        if (words !== undefined) other.take(structuredClone(words));
+        for (const one of values) {
+          const expected = patterns.find((source) => new Wildcard(source).matches(one));
+          expect(list.find(one, unboundedWork())).toBe(expected);
+          expect(other.find(one, unboundedWork())).toBe(expected);
+        }
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  test('give that pattern or say that it was too much, with any count of steps', () => {
+    fc.assert(
+      fc.property(case_, fc.nat(300), ([patterns, values], steps) => {
+        const list = listOf(patterns);
+        for (const one of values) {
+          const found = list.find(one, new MatchWork(steps));
+          if (found === EXCEEDED) continue;
+          expect(found).toBe(patterns.find((source) => new Wildcard(source).matches(one)));
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
