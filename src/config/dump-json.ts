@@ -8,41 +8,14 @@ import {
 } from '../limiter/rule.js';
 import { CompiledPolicy } from './compiled-policy.js';
 import type { ConfigProblem } from './config-problem.js';
+import type { DeriveStep } from './derive.js';
 import { describeMicros, headerFamilies } from './describe.js';
-import { fullKeys, ruleNodes } from './dump.js';
+import { fullKey, ruleNodes } from './dump.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
+import { jsonText, LazyList, LazyObject } from './json-text.js';
 import type { DomainPolicy, DomainStatus, PolicySet } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { matcherField } from './value-matcher.js';
-
-/**
- * The whole configuration for machines, for `/rlconfig?format=json`: how every domain stands, and of those in force all rules.
- * `wallMicros` says which phases are in force. Settings have the names of the policy file; secrets are redacted.
- */
-export interface PolicyDump {
-  /** `none` while nothing was ever loaded. */
-  readonly version: string;
-  readonly domains: readonly DumpedDomain[];
-  /** What is wrong with the files, or resources, now; empty when nothing is. */
-  readonly errors: readonly ConfigProblem[];
-}
-
-interface DumpedDomain extends DomainStatus {
-  /** Absent when the domain is not in force. */
-  readonly policy?: {
-    readonly phase: DumpedPhase;
-    /** What `unit` and `requests_per_unit` mean where a rule does not say, and in limit overrides. */
-    readonly algorithm: string;
-    /** null: the environment decides. */
-    readonly response_headers: readonly string[] | null;
-    readonly denied_response: DumpedDenied | null;
-    /** null: the environment decides. */
-    readonly decision_metadata: boolean | null;
-    readonly on_store_failure: string;
-    readonly derive: readonly { readonly step: string; readonly rules?: readonly string[] }[];
-    readonly rules: readonly DumpedRule[];
-  };
-}
 
 type DumpedDenied = 'problem+json' | { readonly body: string; readonly content_type?: string };
 
@@ -85,46 +58,75 @@ interface DumpedRule {
   readonly stat_name: string | null;
 }
 
-/** See {@link PolicyDump}. */
+/**
+ * The whole configuration for machines, as JSON, for `/rlconfig?format=json`: how every domain stands, and of those in force all rules.
+ * `wallMicros` says which phases are in force. Settings have the names of the policy file; secrets are redacted. In pieces; '' is a pause.
+ *
+ * @param errors what is wrong with the files, or resources, now
+ */
 export function dumpJson(
   policySet: PolicySet | undefined,
   domains: readonly DomainStatus[],
   errors: readonly ConfigProblem[],
   wallMicros: number,
-): PolicyDump {
-  return {
+): Generator<string> {
+  const dumped = new LazyObject({
+    // While nothing was ever loaded there is none.
     version: policySet?.version ?? 'none',
-    domains: domains.map(({ domain, state, files }) => {
-      const policy = policySet?.domains.get(domain);
-      const status = { domain, state, files };
-      return policy === undefined ? status : { ...status, policy: dumpPolicy(policy, wallMicros) };
-    }),
+    domains: new LazyList(dumpDomains(policySet, domains, wallMicros)),
     errors,
-  };
+  });
+  return jsonText(dumped);
 }
 
-function dumpPolicy(policy: DomainPolicy, wallMicros: number): NonNullable<DumpedDomain['policy']> {
-  const compiled = policy instanceof CompiledPolicy ? policy : undefined;
-  const keys = compiled === undefined ? new Map<Rule, string>() : fullKeys(compiled);
-  const nodes = compiled === undefined ? new Map<Rule, PolicyNode>() : ruleNodes(compiled);
-  return {
+function* dumpDomains(
+  policySet: PolicySet | undefined,
+  domains: readonly DomainStatus[],
+  wallMicros: number,
+): Generator<LazyObject> {
+  for (const { domain, state, files } of domains) {
+    const policy = policySet?.domains.get(domain);
+    // Absent when the domain is not in force.
+    const dumped = policy === undefined ? undefined : dumpPolicy(policy, wallMicros);
+    yield new LazyObject({ domain, state, files, policy: dumped });
+  }
+}
+
+function dumpPolicy(policy: DomainPolicy, wallMicros: number): LazyObject {
+  return new LazyObject({
     phase: dumpPhase(policy.phase, wallMicros),
+    // What `unit` and `requests_per_unit` mean where a rule does not say, and in limit overrides.
     algorithm: policy.overrideAlgorithm,
+    // null, here and in two of the next: the environment decides.
     response_headers: headersOf(policy.responseHeaders),
     denied_response: deniedOf(policy.deniedResponse),
     decision_metadata: policy.decisionMetadata ?? null,
     on_store_failure: policy.onStoreFailure,
-    derive: (compiled?.steps ?? []).map((step) => ({
-      step: describeStep(step),
-      ...(step.kind === 'rules' && {
-        rules: step.rules.map((rule) => describeDeriveRule(rule, step.sources)),
-      }),
-    })),
-    rules: policy.rules.map((rule) => ({
-      ...dumpRule(rule, keys.get(rule) ?? '', wallMicros),
-      ...matchersOf(nodes.get(rule)),
-    })),
-  };
+    derive: new LazyList(dumpSteps(policy)),
+    rules: new LazyList(dumpRules(policy, wallMicros)),
+  });
+}
+
+function* dumpSteps(policy: DomainPolicy): Generator<LazyObject> {
+  for (const step of policy instanceof CompiledPolicy ? policy.steps : []) {
+    const rules = step.kind === 'rules' ? new LazyList(dumpDeriveRules(step)) : undefined;
+    yield new LazyObject({ step: describeStep(step), rules });
+  }
+}
+
+function* dumpDeriveRules({ rules, sources }: Extract<DeriveStep, { kind: 'rules' }>): Generator<string> {
+  for (const rule of rules) yield describeDeriveRule(rule, sources);
+}
+
+function* dumpRules(policy: DomainPolicy, wallMicros: number): Generator<object | undefined> {
+  const compiled = policy instanceof CompiledPolicy ? policy : undefined;
+  const nodes = new Map<Rule, PolicyNode>();
+  if (compiled !== undefined) for (const _slice of ruleNodes(compiled, nodes)) yield undefined;
+  for (const rule of policy.rules) {
+    const node = nodes.get(rule);
+    const key = compiled === undefined ? '' : fullKey(compiled, rule, node);
+    yield { ...dumpRule(rule, key, wallMicros), ...matchersOf(node) };
+  }
 }
 
 function matchersOf(node: PolicyNode | undefined): Pick<DumpedRule, 'matchers'> {
@@ -134,9 +136,9 @@ function matchersOf(node: PolicyNode | undefined): Pick<DumpedRule, 'matchers'> 
   return matchers.length === 0 ? {} : { matchers };
 }
 
-function dumpRule(rule: Rule, fullKey: string, wallMicros: number): DumpedRule {
+function dumpRule(rule: Rule, key: string, wallMicros: number): DumpedRule {
   return {
-    full_key: fullKey,
+    full_key: key,
     path: rule.path,
     name: rule.name,
     limit: dumpRate(rule.rate),

@@ -9,49 +9,47 @@ import { describeMatcher } from './value-matcher.js';
 
 /**
  * The whole configuration as text, for `/rlconfig?format=tree`: every domain with its settings, derive steps and tree. Key tables appear
- * as counts only. `wallMicros` says which phases are in force.
+ * as counts only. `wallMicros` says which phases are in force. In pieces, a line or a few each.
  */
-export function dumpTree(policySet: PolicySet, wallMicros: number): string {
-  const lines = [`policy version ${policySet.version}`];
-  if (policySet.domains.size === 0) lines.push('no domains');
-  for (const policy of policySet.domains.values()) lines.push('', ...dumpDomain(policy, wallMicros));
-  return `${lines.join('\n')}\n`;
+export function* dumpTree(policySet: PolicySet, wallMicros: number): Generator<string> {
+  yield `policy version ${policySet.version}\n`;
+  if (policySet.domains.size === 0) yield 'no domains\n';
+  for (const policy of policySet.domains.values()) yield* dumpDomain(policy, wallMicros);
 }
 
-function dumpDomain(policy: DomainPolicy, wallMicros: number): string[] {
-  const lines = [
-    `domain ${policy.domain} (${policy.file})`,
-    `  phase: ${describePhase(policy.phase, wallMicros)}`,
-    `  algorithm: ${policy.overrideAlgorithm}`,
-    `  response headers: ${describeHeaders(policy.responseHeaders)}`,
-    `  on store failure: ${policy.onStoreFailure}`,
-    `  denied: ${describeDenied(policy.deniedResponse)}`,
-    `  decision metadata: ${describeSwitch(policy.decisionMetadata)}`,
-  ];
-  if (!(policy instanceof CompiledPolicy)) return lines;
-  policy.steps.forEach((step, i) => {
-    lines.push(`  derive[${i}]: ${describeStep(step)}`);
-    if (step.kind !== 'rules') return;
-    for (const rule of step.rules) lines.push(`    ${describeDeriveRule(rule, step.sources)}`);
-  });
-  lines.push('  descriptors:');
-  dumpNodes(policy.root, '    ', wallMicros, lines);
-  return lines;
+function* dumpDomain(policy: DomainPolicy, wallMicros: number): Generator<string> {
+  yield `
+domain ${policy.domain} (${policy.file})
+  phase: ${describePhase(policy.phase, wallMicros)}
+  algorithm: ${policy.overrideAlgorithm}
+  response headers: ${describeHeaders(policy.responseHeaders)}
+  on store failure: ${policy.onStoreFailure}
+  denied: ${describeDenied(policy.deniedResponse)}
+  decision metadata: ${describeSwitch(policy.decisionMetadata)}
+`;
+  if (!(policy instanceof CompiledPolicy)) return;
+  for (const [i, step] of policy.steps.entries()) {
+    yield `  derive[${i}]: ${describeStep(step)}\n`;
+    if (step.kind !== 'rules') continue;
+    for (const rule of step.rules) yield `    ${describeDeriveRule(rule, step.sources)}\n`;
+  }
+  yield '  descriptors:\n';
+  yield* dumpNodes(policy.root, '    ', wallMicros);
 }
 
-function dumpNodes(parent: PolicyNode, indent: string, wallMicros: number, lines: string[]): void {
+function* dumpNodes(parent: PolicyNode, indent: string, wallMicros: number): Generator<string> {
   for (const node of parent.children()) {
     const shared = node.shareThreshold ? ' (one bucket for all)' : '';
     const [only, ...others] = node.rules;
     const rule = only === undefined || others.length > 0 ? '' : `: ${describeRule(only, wallMicros)}`;
-    lines.push(`${indent}${node.label}${shared}${rule}`);
+    yield `${indent}${node.label}${shared}${rule}\n`;
     if (node.matcher !== undefined && node.matcher.items.length > 1) {
-      lines.push(`${indent}  matches ${describeMatcher(node.matcher)}`);
+      yield `${indent}  matches ${describeMatcher(node.matcher)}\n`;
     }
     if (others.length > 0) {
-      for (const one of node.rules) lines.push(`${indent}  - ${describeRule(one, wallMicros)}`);
+      for (const one of node.rules) yield `${indent}  - ${describeRule(one, wallMicros)}\n`;
     }
-    dumpNodes(node, `${indent}  `, wallMicros, lines);
+    yield* dumpNodes(node, `${indent}  `, wallMicros);
   }
 }
 

@@ -5,47 +5,46 @@ import type { PolicySet } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { policyStatName } from './stat-name.js';
 
+/** So many nodes are looked at in one go. */
+const SLICE = 64;
+
 /**
  * The rules in force as envoyproxy/ratelimit prints them on `/rlconfig`, a line each, in the order of the files. A token bucket shows
- * its capacity, and the unit that it fills in, if there is one, else UNKNOWN; as does `current_limit` of an answer.
+ * its capacity, and the unit that it fills in, if there is one, else UNKNOWN; as does `current_limit` of an answer. '' is a pause.
  */
-export function dump(policySet: PolicySet): string {
-  let text = '';
+export function* dump(policySet: PolicySet): Generator<string> {
   for (const policy of policySet.domains.values()) {
     if (!(policy instanceof CompiledPolicy)) continue;
-    for (const [{ rate, shadowMode, quotaMode, candidate }, fullKey] of fullKeys(policy)) {
+    const nodes = new Map<Rule, PolicyNode>();
+    for (const _slice of ruleNodes(policy, nodes)) yield '';
+    for (const rule of policy.rules) {
+      const { rate, shadowMode, quotaMode, candidate } = rule;
       const mark = candidate ? ' (candidate)' : '';
-      text += `${fullKey}${mark}: ${limitText(rate)}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}\n`;
+      const limit = limitText(rate);
+      yield `${fullKey(policy, rule, nodes.get(rule))}${mark}: ${limit}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}\n`;
     }
   }
-  return text;
 }
 
 /**
- * The rules of a policy in the order of its files, each with the key that envoyproxy/ratelimit knows it by: domain, keys and the
- * policy's values, joined by dots; a limit of a list with its name or place, too. Secrets are redacted.
+ * The key that envoyproxy/ratelimit knows a rule by: domain, keys and the policy's values, joined by dots; a limit of a list with its name
+ * or place, too. Secrets are redacted.
  */
-export function fullKeys(policy: CompiledPolicy): ReadonlyMap<Rule, string> {
-  const nodes = ruleNodes(policy);
-  const { domain, secretKeys } = policy;
-  return new Map(
-    policy.rules.map((rule) => {
-      const way = nodes.get(rule)?.way() ?? [];
-      return [rule, policyStatName(domain, way, secretKeys) + rule.statSuffix];
-    }),
-  );
+export function fullKey(policy: CompiledPolicy, rule: Rule, node: PolicyNode | undefined): string {
+  return policyStatName(policy.domain, node?.way() ?? [], policy.secretKeys) + rule.statSuffix;
 }
 
-/** The node of every rule. */
-export function ruleNodes(policy: CompiledPolicy): ReadonlyMap<Rule, PolicyNode> {
-  const nodes = new Map<Rule, PolicyNode>();
-  collectRules(policy.root, nodes);
-  return nodes;
-}
-
-function collectRules(node: PolicyNode, nodes: Map<Rule, PolicyNode>): void {
-  for (const rule of node.rules) nodes.set(rule, node);
-  for (const child of node.children()) collectRules(child, nodes);
+/** Puts the node of every rule into `nodes`, in slices. */
+export function* ruleNodes(policy: CompiledPolicy, nodes: Map<Rule, PolicyNode>): Generator<void> {
+  const open = [policy.root];
+  let looked = 0;
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    for (const rule of node.rules) nodes.set(rule, node);
+    for (const child of node.children()) {
+      open.push(child);
+      if (++looked % SLICE === 0) yield;
+    }
+  }
 }
 
 /** The reference gives an unlimited rule the unit UNKNOWN. */

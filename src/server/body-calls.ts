@@ -10,7 +10,7 @@ export interface BodyLimits {
   readonly maxHeldBytes: number;
 }
 
-export const BODY_LIMITS: BodyLimits = { maxCalls: 1024, maxHeldBytes: 64 * 1024 * 1024 };
+export const BODY_LIMITS: BodyLimits = { maxCalls: 1024, maxHeldBytes: 16 * 1024 * 1024 };
 
 /** Reads the bodies of requests: bounds what they hold in memory, and knows which are not answered yet. */
 export class BodyCalls {

@@ -2,17 +2,26 @@ import { Registry } from 'prom-client';
 import { dump } from '../config/dump.js';
 import { dumpJson } from '../config/dump-json.js';
 import { dumpTree } from '../config/dump-tree.js';
+import { jsonText, LazyList, LazyObject } from '../config/json-text.js';
 import type { DomainStatus, PolicySet } from '../config/policy.js';
 import type { Clock } from '../limiter/clock.js';
 import { phaseAt } from '../limiter/rule.js';
-import { type HttpAnswer, type HttpEndpoint, json, text } from './http.js';
+import { type HttpAnswer, type HttpEndpoint, JSON_TYPE, TEXT_TYPE, text } from './http.js';
 import type { Policies } from './policies.js';
+import { TextView } from './views/text-view.js';
+import type { ViewSlices, ViewSteps } from './views/view-slices.js';
 
-/** What `/healthcheck?detail` shows. Rules are not in it: PORT may be open to more people than the policy is. */
-export interface HealthDetail {
+type ShownPolicies = Pick<Policies, 'current' | 'domains' | 'errors'>;
+
+/** Whether this server should get requests. */
+export interface HealthVerdict {
   readonly status: 'SERVING' | 'NOT_SERVING';
   /** Why not; absent when SERVING. */
   readonly reason?: string;
+}
+
+/** What `/healthcheck?detail` shows beside the policy. Rules are not in it: PORT may be open to more people than the policy is. */
+export interface HealthDetail extends HealthVerdict {
   readonly version: string;
   readonly uptimeSeconds: number;
   readonly store: string;
@@ -24,33 +33,32 @@ export interface HealthDetail {
     readonly status: 'SERVING' | 'NOT_SERVING';
     readonly storeUp: boolean;
   }[];
-  readonly policy: PolicyDetail;
 }
 
-interface PolicyDetail {
-  /** `none` while no policy was ever good. */
-  readonly version: string;
-  /** Each domain that files name, sorted; `phase` is absent of one that is not in force. */
-  readonly domains: readonly (DomainStatus & { readonly phase?: string })[];
-  /** `ok`, or `error` while an older policy is in force because the one on disk is bad. */
-  readonly lastReload: 'ok' | 'error';
-  readonly errors: readonly unknown[];
-}
-
-/** The policy part of `/healthcheck?detail`. */
-export function policyDetail(policies: Policies, clock: Clock): PolicyDetail {
+/** The policy part of `/healthcheck?detail`, for {@link jsonText}. */
+function policyDetail(policies: ShownPolicies, clock: Clock): LazyObject {
   const errors = policies.errors();
-  return {
+  return new LazyObject({
+    // While no policy was ever good there is none.
     version: policies.current()?.version ?? 'none',
-    domains: policies.domains().map((status) => {
-      const inForce = policies.current()?.domains.get(status.domain);
-      return inForce === undefined
-        ? status
-        : { ...status, phase: phaseAt(inForce.phase, clock.wallMicros()) };
-    }),
+    domains: new LazyList(domainDetails(policies, clock)),
+    // `error` while an older policy is in force because the one on disk is bad.
     lastReload: errors.length === 0 ? 'ok' : 'error',
     errors,
-  };
+  });
+}
+
+/** Each domain that files name, sorted; `phase` is absent of one that is not in force. */
+function* domainDetails(
+  policies: ShownPolicies,
+  clock: Clock,
+): Generator<DomainStatus & { readonly phase?: string }> {
+  const current = policies.current();
+  for (const status of policies.domains()) {
+    const inForce = current?.domains.get(status.domain);
+    if (inForce === undefined) yield status;
+    else yield { ...status, phase: phaseAt(inForce.phase, clock.wallMicros()) };
+  }
 }
 
 /** Domains and the phase each file has now. */
@@ -65,35 +73,48 @@ export function domainsOf(
   }));
 }
 
-/** Endpoints on PORT. */
-export function publicEndpoints(source: {
-  metricsText(): Promise<string>;
+/** What PORT shows. */
+export interface PublicSource {
+  readonly clock: Clock;
+  readonly slices: ViewSlices;
+  readonly policies: ShownPolicies;
+  readonly metrics: TextView;
+  health(): HealthVerdict;
   detail(): HealthDetail;
-}): readonly HttpEndpoint[] {
+}
+
+/** Endpoints on PORT. */
+export function publicEndpoints(source: PublicSource): readonly HttpEndpoint[] {
+  const { clock, policies } = source;
+  const detail = new TextView(source.slices, () =>
+    jsonLines(new LazyObject({ ...source.detail(), policy: policyDetail(policies, clock) })),
+  );
   return [
     {
       path: '/healthcheck',
       help: 'OK, or 500 when this server should get no requests; ?detail for more, as JSON',
-      answer: ({ query }) => {
-        const health = source.detail();
+      answer: async ({ query }) => {
+        const wantsDetail = query.has('detail');
+        const body = wantsDetail ? await detail.text() : undefined;
+        const health = source.health();
         const status = health.status === 'SERVING' ? 200 : 500;
-        if (query.has('detail')) return json(status, health);
+        if (body !== undefined) return { status, contentType: JSON_TYPE, body };
         return text(status, status === 200 ? 'OK' : `${health.reason}\n`);
       },
     },
-    metricsEndpoint('/metrics', () => source.metricsText()),
+    metricsEndpoint('/metrics', source.metrics),
   ];
 }
 
 /** Metrics in Prometheus' text format. */
-export function metricsEndpoint(path: string, metricsText: () => Promise<string>): HttpEndpoint {
+export function metricsEndpoint(path: string, metrics: TextView): HttpEndpoint {
   return {
     path,
     help: 'metrics for Prometheus',
     answer: async () => ({
       status: 200,
       contentType: Registry.PROMETHEUS_CONTENT_TYPE,
-      body: await metricsText(),
+      body: await metrics.text(),
     }),
   };
 }
@@ -101,41 +122,60 @@ export function metricsEndpoint(path: string, metricsText: () => Promise<string>
 /** What the debug port shows. */
 export interface DebugSource {
   readonly clock: Clock;
-  readonly policies: Pick<Policies, 'current' | 'domains' | 'errors'>;
+  readonly slices: ViewSlices;
+  readonly policies: ShownPolicies;
   /** Statistics under the reference's names, lines of `name: value`. */
-  statsText?(): string | Promise<string>;
+  stats?(): ViewSteps<string, void>;
 }
 
 /** Endpoints on DEBUG_PORT. */
-export function debugEndpoints({ clock, policies, statsText }: DebugSource): readonly HttpEndpoint[] {
+export function debugEndpoints({ clock, slices, policies, stats }: DebugSource): readonly HttpEndpoint[] {
+  const view = (pieces: (inForce: PolicySet) => Generator<string>): TextView =>
+    new TextView(slices, function* () {
+      const inForce = policies.current();
+      if (inForce !== undefined) yield* pieces(inForce);
+    });
+  const lines = view((inForce) => dump(inForce));
+  const tree = view((inForce) => dumpTree(inForce, clock.wallMicros()));
+  const asJson = new TextView(slices, () =>
+    withLineEnd(dumpJson(policies.current(), policies.domains(), policies.errors(), clock.wallMicros())),
+  );
   const endpoints: HttpEndpoint[] = [
     {
       path: '/rlconfig',
       help: 'the policies in force, a line for each rule; ?format=json or tree for all of them',
-      answer: ({ query }) => {
-        const inForce = policies.current();
-        const wallMicros = clock.wallMicros();
+      answer: async ({ query }) => {
         switch (query.get('format')) {
           case null:
-            return text(200, inForce === undefined ? '' : dump(inForce));
+            return { status: 200, contentType: TEXT_TYPE, body: await lines.text() };
           case 'tree':
-            return text(200, inForce === undefined ? '' : dumpTree(inForce, wallMicros));
+            return { status: 200, contentType: TEXT_TYPE, body: await tree.text() };
           case 'json':
-            return json(200, dumpJson(inForce, policies.domains(), policies.errors(), wallMicros));
+            return { status: 200, contentType: JSON_TYPE, body: await asJson.text() };
           default:
             return text(400, 'format is json or tree, or left out\n');
         }
       },
     },
   ];
-  if (statsText !== undefined) {
+  if (stats !== undefined) {
+    const view = new TextView(slices, stats);
     endpoints.push({
       path: '/stats',
       help: 'statistics under the names of envoyproxy/ratelimit',
-      answer: async () => text(200, await statsText()),
+      answer: async () => ({ status: 200, contentType: TEXT_TYPE, body: await view.text() }),
     });
   }
   return [{ path: '/', help: 'this list', answer: () => text(200, listOf(endpoints)) }, ...endpoints];
+}
+
+function jsonLines(value: LazyObject): Generator<string> {
+  return withLineEnd(jsonText(value));
+}
+
+function* withLineEnd(pieces: Generator<string>): Generator<string> {
+  yield* pieces;
+  yield '\n';
 }
 
 /** A line for each endpoint, sorted by path. */

@@ -35,6 +35,7 @@ import { listenError, type StartError } from './start-error.js';
 import { openStatsSinks } from './stats-sinks.js';
 import { openStore } from './store.js';
 import { timedService } from './timed-service.js';
+import type { ViewSlices } from './views/view-slices.js';
 
 /** The policies that decisions are made by, whoever loads them. */
 export interface PolicySource {
@@ -61,6 +62,8 @@ export interface GrpcServiceOptions {
   readonly policies: PolicySource;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Where statistics are sent from. */
+  readonly slices: ViewSlices;
 }
 
 /** What decides, with its gRPC port: the whole of weir but for policy files and HTTP. */
@@ -264,7 +267,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock));
   health.addTo(timedService(grpc, metrics.reference, clock));
   exposeReference(settings, metrics, log);
-  openStatsSinks(settings, metrics, log, closers);
+  openStatsSinks({ settings, metrics, log, slices: options.slices }, closers);
   addReflection(grpc, loadReflectionDefinition());
 
   return {

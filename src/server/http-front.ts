@@ -4,23 +4,36 @@ import { formatHostPort } from '../grpc/connections.js';
 import { fileDescriptors } from '../grpc/file-descriptors.js';
 import type { Clock } from '../limiter/clock.js';
 import type { Closers } from './closers.js';
-import { debugEndpoints, debugNotFound, type HealthDetail, publicEndpoints } from './endpoints.js';
+import {
+  debugEndpoints,
+  debugNotFound,
+  type HealthDetail,
+  type HealthVerdict,
+  publicEndpoints,
+} from './endpoints.js';
 import { type HttpListener, type HttpOptions, listenHttp } from './http.js';
 import { type Decide, jsonEndpoint } from './json-endpoint.js';
 import type { Policies } from './policies.js';
 import { listenPrometheus } from './prometheus.js';
 import type { Settings } from './settings-table.js';
 import { listenError } from './start-error.js';
+import { HeldTexts } from './views/held-texts.js';
+import { TextView } from './views/text-view.js';
+import type { ViewSlices, ViewSteps } from './views/view-slices.js';
 
 /** What the HTTP and debug ports show. */
 export interface HttpFrontOptions {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly policies: Policies;
+  /** Where views are made. */
+  readonly slices: ViewSlices;
   /** Metrics in Prometheus' text format. */
-  metricsText(): Promise<string>;
+  metrics(): ViewSteps<string, void>;
   /** Statistics under the reference's names, for `/stats`. */
-  statsText?(): string | Promise<string>;
+  stats(): ViewSteps<string, void>;
+  /** What is asked often, and told at once. */
+  health(): HealthVerdict;
   detail(): HealthDetail;
   /** For `/json`. */
   readonly decide: Decide;
@@ -40,40 +53,48 @@ export interface HttpFront {
 
 /** Opens HTTP and debug ports; rejects with {@link StartError}. */
 export async function openHttpFront(options: HttpFrontOptions, closers: Closers): Promise<HttpFront> {
-  const { settings, policies, clock, statsText, onError } = options;
+  const { settings, policies, clock, slices, onError } = options;
+  const heldTexts = new HeldTexts();
   const open = async (
     what: string,
     host: string,
     port: number,
     variables: string,
-    http: Omit<HttpOptions, 'onError'>,
+    http: Pick<HttpOptions, 'endpoints' | 'notFound'>,
   ): Promise<HttpListener> => {
-    const listener = await listenHttp(host, port, { ...http, onError }).catch((error: unknown) => {
+    const listener = await listenHttp(host, port, { ...http, heldTexts, onError }).catch((error: unknown) => {
       throw listenError(what, formatHostPort(host, port), variables, error);
     });
     closers.add(() => listener.close());
     return listener;
   };
   const { debugHost, debugPort, host, port } = settings;
-  const forDebug = debugEndpoints({
-    clock,
-    policies,
-    ...(statsText !== undefined && { statsText }),
-  });
+  const stats = (): ViewSteps<string, void> => options.stats();
+  const forDebug = debugEndpoints({ clock, slices, policies, stats });
   // The debug port first, so that it is there before the service counts as started.
   const debug = await open('the debug endpoints', debugHost, debugPort, 'DEBUG_HOST, DEBUG_PORT', {
     endpoints: forDebug,
     notFound: (path) => debugNotFound(path, forDebug),
   });
-  const metricsText = (): Promise<string> => options.metricsText();
-  const prometheus = await listenPrometheus(settings, metricsText, onError, closers);
+  const metrics = new TextView(slices, () => options.metrics());
+  const prometheus = await listenPrometheus(settings, metrics, heldTexts, onError, closers);
   const forJson = jsonEndpoint({
     codec: createJsonCodec(fileDescriptors([loadReflectionDefinition()]), settings.maxDescriptors),
     decide: options.decide,
     maxBodyBytes: settings.grpcMaxMessageBytes,
   });
   const http = await open('HTTP', host, port, 'HOST, PORT', {
-    endpoints: [...publicEndpoints(options), forJson],
+    endpoints: [
+      ...publicEndpoints({
+        clock,
+        slices,
+        policies,
+        metrics,
+        health: () => options.health(),
+        detail: () => options.detail(),
+      }),
+      forJson,
+    ],
   });
   return {
     http: formatHostPort(host, http.port),

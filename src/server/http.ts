@@ -1,12 +1,22 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { BodyCalls, type BodyLimits, type NoBody } from './body-calls.js';
+import { connectionOf, HttpConnections } from './http-connections.js';
+import { HeldTexts } from './views/held-texts.js';
+import type { TextPages } from './views/text-view.js';
 
 /** What an endpoint answers. */
 export interface HttpAnswer {
   readonly status: number;
   readonly contentType: string;
-  readonly body: string;
+  /** A long one in pages, which those who ask for it share. */
+  readonly body: string | TextPages;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -42,11 +52,18 @@ export interface HttpOptions {
   readonly notFound?: (path: string) => HttpAnswer;
   /** Default: BODY_LIMITS. */
   readonly bodyLimits?: BodyLimits;
+  /** Most connections at once; see {@link HttpConnections}. Default: 1000. */
+  readonly maxConnections?: number;
+  /** The texts that are being sent, of all ports of the process. */
+  readonly heldTexts?: HeldTexts;
   readonly onError: (error: unknown) => void;
 }
 
 /** A caller who takes longer to send a request gets 408: slow ones must not hold what is bounded. */
 const REQUEST_TIMEOUT_MS = 30_000;
+/** How often Node.js looks for those. */
+const CHECK_MS = 5000;
+const MAX_CONNECTIONS = 1000;
 /** Why a request failed, for people. */
 const REASON_HEADER = 'x-weir-reason';
 const MAX_REASON_LENGTH = 500;
@@ -54,15 +71,13 @@ const NO_BODY = Buffer.alloc(0);
 /** The answer to a request whose body is not read to its end. */
 const CLOSE = { connection: 'close' };
 
+export const TEXT_TYPE = 'text/plain; charset=utf-8';
+export const JSON_TYPE = 'application/json';
+
 /** A plain text answer; a line end is part of `body`. */
 export function text(status: number, body: string, headers?: HttpAnswer['headers']): HttpAnswer {
-  const answer = { status, contentType: 'text/plain; charset=utf-8', body };
+  const answer = { status, contentType: TEXT_TYPE, body };
   return headers === undefined ? answer : { ...answer, headers };
-}
-
-/** A JSON answer, indented: people read these at night. */
-export function json(status: number, value: unknown): HttpAnswer {
-  return { status, contentType: 'application/json', body: `${JSON.stringify(value, null, 2)}\n` };
 }
 
 const STATUS_TEXTS = {
@@ -133,26 +148,68 @@ function withoutBody(reason: NoBody): HttpAnswer {
   }
 }
 
-function send(request: IncomingMessage, response: ServerResponse, answer: HttpAnswer): void {
-  const body = Buffer.from(answer.body);
-  response.writeHead(answer.status, {
-    'content-type': answer.contentType,
-    'content-length': body.length,
-    ...(answer.status >= 400 ? { 'x-content-type-options': 'nosniff' } : {}),
-    ...answer.headers,
-  });
-  response.end(request.method === 'HEAD' ? undefined : body);
+/** Sends an answer; a long one page by page, as its reader takes them. */
+class Sender {
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #held: HeldTexts;
+
+  constructor(request: IncomingMessage, response: ServerResponse, held: HeldTexts) {
+    this.#request = request;
+    this.#response = response;
+    this.#held = held;
+  }
+
+  send(answer: HttpAnswer): void {
+    const response = this.#response;
+    if (response.destroyed) return;
+    const text = typeof answer.body === 'string' ? undefined : answer.body;
+    const body = Buffer.from(typeof answer.body === 'string' ? answer.body : '');
+    response.writeHead(answer.status, {
+      'content-type': answer.contentType,
+      'content-length': text === undefined ? body.length : text.bytes,
+      ...(answer.status >= 400 ? { 'x-content-type-options': 'nosniff' } : {}),
+      ...answer.headers,
+    });
+    if (this.#request.method === 'HEAD') response.end();
+    else if (text === undefined) response.end(body);
+    else this.#sendPages(text);
+  }
+
+  #sendPages(text: TextPages): void {
+    const response = this.#response;
+    const release = this.#held.hold(text, () => this.#request.socket.destroy());
+    response.once('close', release);
+    let sent = 0;
+    const send = (): void => {
+      while (sent < text.pages.length) {
+        if (response.write(text.pages[sent++])) continue;
+        response.once('drain', send);
+        return;
+      }
+      response.end();
+    };
+    send();
+  }
 }
 
 /**
- * Serves a handful of endpoints over HTTP/1.1. `port` 0 takes a free one. Rejects with Node's system error when the address
- * cannot be had.
+ * Serves a handful of endpoints over HTTP/1.1, one request at a time on each connection. `port` 0 takes a free one. Rejects with Node's system error
+ * when the address cannot be had.
  */
 export function listenHttp(host: string, port: number, options: HttpOptions): Promise<HttpListener> {
   const httpPort = new HttpPort(options);
-  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
-    void httpPort.answer(request, response).then((answer) => send(request, response, answer));
+  const held = options.heldTexts ?? new HeldTexts();
+  const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: CHECK_MS };
+  const server = createServer(timeouts, (request, response) => {
+    const connection = connectionOf(request);
+    response.once('close', () => connection.answered());
+    connection.began(request, () => {
+      const sender = new Sender(request, response, held);
+      void httpPort.answer(request, response).then((answer) => sender.send(answer));
+    });
   });
+  followConnections(server, new HttpConnections(options.maxConnections ?? MAX_CONNECTIONS));
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port }, () => {
@@ -169,4 +226,11 @@ export function listenHttp(host: string, port: number, options: HttpOptions): Pr
       });
     });
   });
+}
+
+/** Puts `connections` between the sockets of `server` and what Node.js does with them: it takes any stream for a connection. */
+function followConnections(server: Server, connections: HttpConnections): void {
+  const [serve] = server.listeners('connection');
+  server.removeAllListeners('connection');
+  server.on('connection', (socket: Socket) => serve?.call(server, connections.accept(socket)));
 }

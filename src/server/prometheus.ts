@@ -14,6 +14,8 @@ import { listenHttp } from './http.js';
 import { readMappingFile } from './mapping-file.js';
 import type { Settings } from './settings-table.js';
 import { listenError, StartError } from './start-error.js';
+import type { HeldTexts } from './views/held-texts.js';
+import type { TextView } from './views/text-view.js';
 
 /** Whether the reference's metrics are served. */
 function servesReference(settings: Settings): boolean {
@@ -80,7 +82,8 @@ export function parseListenAddress(address: string): { host: string; port: numbe
  */
 export async function listenPrometheus(
   settings: Settings,
-  metricsText: () => Promise<string>,
+  metrics: TextView,
+  heldTexts: HeldTexts,
   onError: (error: unknown) => void,
   closers: Closers,
 ): Promise<string | undefined> {
@@ -97,8 +100,8 @@ export async function listenPrometheus(
     ]);
   }
   const { host, port } = address;
-  const endpoints = [metricsEndpoint(path, metricsText)];
-  const listener = await listenHttp(host, port, { endpoints, onError }).catch((error: unknown) => {
+  const endpoints = [metricsEndpoint(path, metrics)];
+  const listener = await listenHttp(host, port, { endpoints, heldTexts, onError }).catch((error: unknown) => {
     throw listenError('metrics', prometheusAddr, 'PROMETHEUS_ADDR', error);
   });
   closers.add(() => listener.close());

@@ -1,6 +1,6 @@
 import { systemClock } from '../limiter/clock.js';
 import { Closers } from './closers.js';
-import { type HealthDetail, policyDetail } from './endpoints.js';
+import type { HealthVerdict } from './endpoints.js';
 import { openGrpcService } from './grpc-service.js';
 import { openHttpFront } from './http-front.js';
 import { openPolicies } from './policies.js';
@@ -9,8 +9,9 @@ import { policySource } from './policy-place.js';
 import { createServerLogger, logServing } from './server-logger.js';
 import type { Settings } from './settings-table.js';
 import type { StartError, StartStopped } from './start-error.js';
-import { statsOf, statsText } from './stats-text.js';
+import { statFamilies, statsText } from './stats-text.js';
 import { openTlsFiles } from './tls-files.js';
+import { ViewSlices } from './views/view-slices.js';
 import { openPrimary } from './workers/primary.js';
 
 /** What the process knows that settings do not say. */
@@ -58,28 +59,31 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   const tls = openTlsFiles(settings, log);
   closers.add(async () => tls?.close());
   const { version } = context;
-  const service = openGrpcService({ settings, version, policies, tls, clock, log }, closers);
+  const slices = new ViewSlices();
+  const service = openGrpcService({ settings, version, policies, tls, clock, log, slices }, closers);
   measurePolicies(service.metrics, policies);
   const failed = new Promise<StartError>((resolve) => service.onGivenUp(resolve));
   const startedMicros = clock.monotonicMicros();
-  const detail = (): HealthDetail => ({
-    ...(service.serving.reason === undefined
-      ? { status: 'SERVING' }
-      : { status: 'NOT_SERVING', reason: service.serving.reason }),
-    version,
-    uptimeSeconds: Math.floor((clock.monotonicMicros() - startedMicros) / 1e6),
-    store: service.storeName,
-    storeUp: service.storeUp(),
-    policy: policyDetail(policies, clock),
-  });
+  const health = (): HealthVerdict => {
+    const { reason } = service.serving;
+    return reason === undefined ? { status: 'SERVING' } : { status: 'NOT_SERVING', reason };
+  };
   const front = await openHttpFront(
     {
       settings,
       clock,
       policies,
-      metricsText: () => service.metrics.registry.metrics(),
-      statsText: () => statsText([statsOf(service.metrics.reference)]),
-      detail,
+      slices,
+      metrics: () => service.metrics.registry.text(),
+      stats: () => statsText(statFamilies(service.metrics.reference)),
+      health,
+      detail: () => ({
+        ...health(),
+        version,
+        uptimeSeconds: Math.floor((clock.monotonicMicros() - startedMicros) / 1e6),
+        store: service.storeName,
+        storeUp: service.storeUp(),
+      }),
       decide: service.decide,
       onError: (error) => log.error({ err: error }, 'unexpected error'),
     },

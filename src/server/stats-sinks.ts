@@ -7,9 +7,21 @@ import { extraTags, type SinkLog, type StatsSink } from '../telemetry/statsd/sta
 import { StatsdTcp } from '../telemetry/statsd/statsd-tcp.js';
 import type { Closers } from './closers.js';
 import type { Settings } from './settings-table.js';
+import type { ViewSlices } from './views/view-slices.js';
+
+export interface StatsSinksOptions {
+  readonly settings: Settings;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  /** Where statistics are told. */
+  readonly slices: ViewSlices;
+}
 
 /** Sends the reference's statistics of this process to statsd and dogstatsd, as the settings say. The last of it goes when `closers` close. */
-export function openStatsSinks(settings: Settings, metrics: Metrics, log: Logger, closers: Closers): void {
+export function openStatsSinks(
+  { settings, metrics, log, slices }: StatsSinksOptions,
+  closers: Closers,
+): void {
   if (settings.disableStats) return;
   const sinkLog: SinkLog = (level, message) => log[level](message);
   const where = {
@@ -24,7 +36,12 @@ export function openStatsSinks(settings: Settings, metrics: Metrics, log: Logger
     sinks.push(new DogStatsdUdp({ ...where, mogrifiers: settings.dogStatsdMogrifierTable }));
   if (sinks.length === 0) return;
   const intervalMs = Math.min(Math.max(settings.statsFlushInterval / 1000, 1), MAX_TIMER_MS);
-  const flusher = new StatsFlusher({ stats: metrics.reference, sinks, intervalMs });
+  const flusher = new StatsFlusher({
+    stats: metrics.reference,
+    sinks,
+    intervalMs,
+    inSlices: (steps) => slices.run(steps),
+  });
   metrics.sinks(() => sinks);
   closers.add(() => flusher.close());
 }

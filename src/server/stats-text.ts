@@ -1,35 +1,33 @@
+import type { Family, Sample } from '../telemetry/family.js';
 import type { ReferenceStats } from '../telemetry/reference/reference-stats.js';
+import { sortedByName } from './views/sorted-text.js';
+import type { ViewSteps } from './views/view-slices.js';
 
-type Numbers = readonly (readonly [name: string, value: number])[];
+/** Statistics are taken in such portions between pauses. */
+const PORTION = 64;
 
-/** The statistics of one process. */
-export interface ProcessStats {
-  readonly counters: Numbers;
-  readonly gauges: Numbers;
+/** The statistics of one process under the reference's names, as metrics are told and added up. */
+export function statFamilies(stats: ReferenceStats): readonly Family[] {
+  return [
+    { name: 'counters', help: '', type: 'counter', aggregator: 'sum', samples: () => stats.counters() },
+    { name: 'gauges', help: '', type: 'gauge', aggregator: 'sum', samples: () => stats.gauges() },
+  ];
 }
 
-export function statsOf(stats: ReferenceStats): ProcessStats {
-  return { counters: stats.counters(), gauges: stats.gauges() };
-}
-
-/** The counters of several processes added up: what is left of those that have ended. */
-export function endedStats(processes: readonly ProcessStats[]): ProcessStats {
-  return { counters: [...added(processes.map(({ counters }) => counters))], gauges: [] };
-}
-
-/** What `/stats` shows: lines of `name: value`, sorted by name, numbers of several processes added up. */
-export function statsText(processes: readonly ProcessStats[]): string {
-  const sums = added(processes.flatMap(({ counters, gauges }) => [counters, gauges]));
-  return [...sums.keys()]
-    .sort()
-    .map((name) => `${name}: ${sums.get(name)}\n`)
-    .join('');
-}
-
-function added(lists: readonly Numbers[]): ReadonlyMap<string, number> {
-  const sums = new Map<string, number>();
-  for (const numbers of lists) {
-    for (const [name, value] of numbers) sums.set(name, (sums.get(name) ?? 0) + value);
+/** What `/stats` shows: lines of `name: value`, sorted by name, numbers of one name added up. */
+export function* statsText(families: Iterable<Family>): ViewSteps<string, void> {
+  const found: Sample[] = [];
+  for (const family of families) {
+    for (const sample of family.samples()) {
+      found.push(sample);
+      if (found.length % PORTION === 0) yield '';
+    }
   }
-  return sums;
+  const sorted = yield* sortedByName(found);
+  for (let at = 0; at < sorted.length; ) {
+    const [name] = sorted[at] as Sample;
+    let sum = 0;
+    for (; at < sorted.length && (sorted[at] as Sample)[0] === name; at++) sum += (sorted[at] as Sample)[1];
+    yield `${name}: ${sum}\n`;
+  }
 }

@@ -1,3 +1,5 @@
+const OTHER = 'other';
+
 /**
  * Counters by label values that callers choose, bounded: past the bound everything new counts as `other`. Nested maps instead of
  * joined strings keep the hot path free of allocation and label sets unambiguous.
@@ -5,13 +7,18 @@
 export class BoundedCounters {
   readonly #limit: SeriesLimit;
   readonly #slots: number;
+  readonly #otherSecond: string;
   readonly #byFirst = new Map<string, Map<string, number[]>>();
   #overflow: number[] | undefined;
 
-  /** @param slots how many numbers each series holds */
-  constructor(limit: SeriesLimit, slots: number) {
+  /**
+   * @param slots how many numbers each series holds
+   * @param otherSecond second name of what no series is left for; its first is `other`
+   */
+  constructor(limit: SeriesLimit, slots: number, otherSecond = 'other') {
     this.#limit = limit;
     this.#slots = slots;
+    this.#otherSecond = otherSecond;
   }
 
   /** The numbers of one series, to be counted up in place. */
@@ -31,12 +38,27 @@ export class BoundedCounters {
     return created;
   }
 
-  /** Every series, the overflow last under `other`. */
+  /**
+   * Every series, the overflow last under `other`, or with the series of that name where there is one. Those that come while this is read may be
+   * left out.
+   */
   *entries(): Generator<readonly [first: string, second: string, values: readonly number[]]> {
+    const otherSecond = this.#otherSecond;
+    let shown = false;
     for (const [first, bySecond] of this.#byFirst) {
-      for (const [second, values] of bySecond) yield [first, second, values];
+      for (const [second, values] of bySecond) {
+        if (first === OTHER && second === otherSecond) {
+          shown = true;
+          yield [first, second, this.#withOverflow(values)];
+        } else yield [first, second, values];
+      }
     }
-    if (this.#overflow !== undefined) yield ['other', 'other', this.#overflow];
+    if (shown || this.#overflow === undefined) return;
+    yield [OTHER, otherSecond, this.#withOverflow(this.#byFirst.get(OTHER)?.get(otherSecond) ?? [])];
+  }
+
+  #withOverflow(values: readonly number[]): readonly number[] {
+    return this.#overflow?.map((value, at) => value + (values[at] ?? 0)) ?? values;
   }
 }
 

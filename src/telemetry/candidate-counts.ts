@@ -1,5 +1,6 @@
-import { Counter, type Registry } from 'prom-client';
 import { BoundedCounters, type SeriesLimit } from './bounded-counters.js';
+import { countedFamily } from './counted-family.js';
+import type { FamilyRegistry } from './family-registry.js';
 
 const CODES = ['OK', 'OVER_LIMIT'] as const;
 
@@ -8,25 +9,23 @@ export class CandidateCounts {
   readonly #counts: BoundedCounters;
 
   /** @param limit the budget of series by rule */
-  constructor(limit: SeriesLimit, registry: Registry) {
+  constructor(limit: SeriesLimit, registry: FamilyRegistry) {
     const counts = new BoundedCounters(limit, CODES.length ** 2);
     this.#counts = counts;
-    new Counter({
-      name: 'weir_candidate_decisions_total',
-      help: 'Descriptors that a candidate saw, by domain, rule, the code they were answered and the one the candidate would have given.',
-      labelNames: ['domain', 'rule', 'live', 'candidate'],
-      registers: [registry],
-      collect() {
-        this.reset();
-        for (const [domain, rule, values] of counts.entries()) {
-          values.forEach((value, slot) => {
-            const live = CODES[slot >> 1] as string;
-            const candidate = CODES[slot & 1] as string;
-            this.inc({ domain, rule, live, candidate }, value);
-          });
-        }
-      },
-    });
+    registry.addFamily(
+      countedFamily({
+        name: 'weir_candidate_decisions_total',
+        help: 'Descriptors that a candidate saw, by domain, rule, the code they were answered and the one the candidate would have given.',
+        labels: ['domain', 'rule'],
+        counts,
+        *numbers(values) {
+          for (let slot = 0; slot < values.length; slot++) {
+            const answered = `live="${CODES[slot >> 1]}",candidate="${CODES[slot & 1]}"`;
+            yield [answered, values[slot] as number];
+          }
+        },
+      }),
+    );
   }
 
   /** Counts one descriptor: whether it was denied, and whether the candidate would have denied it. */

@@ -1,15 +1,17 @@
-import type { Family, FamilyValues } from './family-registry.js';
+import { type Family, type Sample, seriesText } from './family.js';
 
 /** A histogram without labels that costs a short search and three additions; prom-client's costs a hundred times that. */
 export class DurationHistogram implements Family {
   readonly name: string;
-  readonly #help: string;
+  readonly help: string;
+  readonly type = 'histogram';
+  readonly aggregator = 'sum';
   readonly #buckets: BucketCounts;
 
   /** @param bounds upper ends of the buckets in seconds, ascending */
   constructor(name: string, help: string, bounds: readonly number[]) {
     this.name = name;
-    this.#help = help;
+    this.help = help;
     this.#buckets = new BucketCounts(bounds);
   }
 
@@ -17,10 +19,8 @@ export class DurationHistogram implements Family {
     this.#buckets.observe(seconds);
   }
 
-  get(): FamilyValues {
-    const values = this.#buckets.values(this.name, {});
-    // prom-client's type is an enum that it does not give away; its values are these words.
-    return { name: this.name, help: this.#help, type: 'histogram', aggregator: 'sum', values } as never;
+  samples(): readonly Sample[] {
+    return this.#buckets.samples(this.name, {});
   }
 }
 
@@ -48,21 +48,18 @@ export class BucketCounts {
     this.#sum += value;
   }
 
-  /** What the histogram of this name shows under these labels. */
-  values(
-    name: string,
-    labels: Readonly<Record<string, string>>,
-  ): { metricName: string; labels: Record<string, string | number>; value: number }[] {
+  /** What the histogram of this name shows under these labels, all of one moment. */
+  samples(name: string, labels: Readonly<Record<string, string>>): readonly Sample[] {
     let below = 0;
-    const values: { metricName: string; labels: Record<string, string | number>; value: number }[] =
-      this.#bounds.map((le, at) => {
-        below += this.#counts[at] as number;
-        return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: below };
-      });
+    const bucket = `${name}_bucket`;
+    const samples: Sample[] = this.#bounds.map((le, at) => {
+      below += this.#counts[at] as number;
+      return [seriesText(bucket, { le, ...labels }), below];
+    });
     const count = below + (this.#counts[this.#bounds.length] as number);
-    values.push({ metricName: `${name}_bucket`, labels: { le: '+Inf', ...labels }, value: count });
-    values.push({ metricName: `${name}_sum`, labels, value: this.#sum });
-    values.push({ metricName: `${name}_count`, labels, value: count });
-    return values;
+    samples.push([seriesText(bucket, { le: '+Inf', ...labels }), count]);
+    samples.push([seriesText(`${name}_sum`, labels), this.#sum]);
+    samples.push([seriesText(`${name}_count`, labels), count]);
+    return samples;
   }
 }

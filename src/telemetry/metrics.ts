@@ -2,7 +2,9 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client';
 import type { Entry, StoreFailurePolicy } from '../limiter/rule.js';
 import { BoundedCounters, SeriesLimit } from './bounded-counters.js';
 import { CandidateCounts } from './candidate-counts.js';
+import { type CountedFamilyOptions, countedFamily } from './counted-family.js';
 import { DurationHistogram } from './duration-histogram.js';
+import { seriesText } from './family.js';
 import { FamilyRegistry } from './family-registry.js';
 import { ReferenceStats } from './reference/reference-stats.js';
 
@@ -65,7 +67,7 @@ const WOULD_BE_THROTTLED = 2;
 const FORGIVEN = 3;
 
 /**
- * Everything `/metrics` shows. Decisions are counted in plain numbers and handed to prom-client when it is asked, so that a
+ * Everything `/metrics` shows. Decisions are counted in plain numbers and written out when somebody asks, so that a
  * decision costs two map look-ups.
  */
 export class Metrics {
@@ -106,14 +108,13 @@ export class Metrics {
     this.#decisions = new BoundedCounters(this.#byRule, 4);
     this.#candidates = new CandidateCounts(this.#byRule, this.registry);
     this.#unmatched = new BoundedCounters(this.#byCaller, 1);
-    this.#unknownDomains = new BoundedCounters(this.#byCaller, 1);
+    this.#unknownDomains = new BoundedCounters(this.#byCaller, 1, '');
     // And two of their own for the reference's names, which are more than one for a rule.
     const byRule = new SeriesLimit(options.maxSeries);
     const byCaller = new SeriesLimit(options.maxSeries);
     this.#limits = [this.#byRule, this.#byCaller, byRule, byCaller];
     const { nearLimitRatio = 0.8, deniedHitsCount = true } = options;
     this.reference = new ReferenceStats({ byRule, byCaller, nearLimitRatio, deniedHitsCount });
-    this.registry.addFamily(this.requestSeconds);
     collectDefaultMetrics({ register: this.registry });
     this.#exposeCounts();
     this.#exposeMemory(options.memoryStats);
@@ -179,6 +180,7 @@ export class Metrics {
       aggregator: 'first',
       registers,
     });
+    this.registry.addFamily(this.requestSeconds);
     this.#reloadOk.set(1);
     for (const result of ['success', 'error']) this.#reloads.inc({ result }, 0);
   }
@@ -253,14 +255,14 @@ export class Metrics {
 
   /** `states` is asked how each domain stands whenever metrics are. */
   domainStates(states: () => readonly { readonly domain: string; readonly state: string }[]): void {
-    new Gauge({
-      name: 'weir_domain_state',
+    const name = 'weir_domain_state';
+    this.registry.addFamily({
+      name,
       help: '1 for each domain with its state: ok (as the files say), kept (bad now, the last good version is in force), absent (bad, not in force).',
-      labelNames: ['domain', 'state'],
-      registers: [this.registry],
-      collect() {
-        this.reset();
-        for (const { domain, state } of states()) this.set({ domain, state }, 1);
+      type: 'gauge',
+      aggregator: 'sum',
+      *samples() {
+        for (const { domain, state } of states()) yield [seriesText(name, { domain, state }), 1];
       },
     });
   }
@@ -293,67 +295,46 @@ export class Metrics {
   /** Series whose numbers live in {@link BoundedCounters} until somebody asks. */
   #exposeCounts(): void {
     const decisions = this.#decisions;
-    const unmatched = this.#unmatched;
-    const unknownDomains = this.#unknownDomains;
     const limits = this.#limits;
     const registers = [this.registry];
-    new Counter({
+    const add = (options: CountedFamilyOptions): void => this.registry.addFamily(countedFamily(options));
+    add({
       name: 'weir_decisions_total',
       help: 'Descriptors decided, by domain, rule and code.',
-      labelNames: ['domain', 'rule', 'code'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [domain, rule, values] of decisions.entries()) {
-          this.inc({ domain, rule, code: 'OK' }, values[OK] ?? 0);
-          this.inc({ domain, rule, code: 'OVER_LIMIT' }, values[OVER_LIMIT] ?? 0);
-        }
-      },
+      labels: ['domain', 'rule'],
+      counts: decisions,
+      numbers: (values) => [
+        ['code="OK"', values[OK] ?? 0],
+        ['code="OVER_LIMIT"', values[OVER_LIMIT] ?? 0],
+      ],
     });
-    new Counter({
+    add({
       name: 'weir_would_be_throttled_total',
       help: 'Descriptors that did not fit but passed: monitoring, grace period, shadow mode, quota mode, enforce_percent.',
-      labelNames: ['domain', 'rule'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [domain, rule, values] of decisions.entries()) {
-          this.inc({ domain, rule }, values[WOULD_BE_THROTTLED] ?? 0);
-        }
-      },
+      labels: ['domain', 'rule'],
+      counts: decisions,
+      numbers: (values) => [['', values[WOULD_BE_THROTTLED] ?? 0]],
     });
-    new Counter({
+    add({
       name: 'weir_debt_forgiven_total',
       help: 'Hits of charges that went past max_debt, so that nobody pays for them, by domain and rule.',
-      labelNames: ['domain', 'rule'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [domain, rule, values] of decisions.entries()) {
-          const forgiven = values[FORGIVEN] ?? 0;
-          if (forgiven > 0) this.inc({ domain, rule }, forgiven);
-        }
-      },
+      labels: ['domain', 'rule'],
+      counts: decisions,
+      numbers: (values) => ((values[FORGIVEN] ?? 0) > 0 ? [['', values[FORGIVEN] as number]] : []),
     });
-    new Counter({
+    add({
       name: 'weir_unmatched_total',
       help: 'Descriptors that matched no rule, by domain and entry keys.',
-      labelNames: ['domain', 'keys'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [domain, keys, values] of unmatched.entries()) this.inc({ domain, keys }, values[0] ?? 0);
-      },
+      labels: ['domain', 'keys'],
+      counts: this.#unmatched,
+      numbers: (values) => [['', values[0] ?? 0]],
     });
-    new Counter({
+    add({
       name: 'weir_unknown_domain_total',
       help: 'Requests whose domain no policy has, by domain.',
-      labelNames: ['domain'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [domain, , values] of unknownDomains.entries()) this.inc({ domain }, values[0] ?? 0);
-      },
+      labels: ['domain'],
+      counts: this.#unknownDomains,
+      numbers: (values) => [['', values[0] ?? 0]],
     });
     new Counter({
       name: 'weir_metrics_series_refused_total',

@@ -1,20 +1,29 @@
-import { AggregatorRegistry } from 'prom-client';
-import type { MetricsJson } from './messages.js';
+import type { Family, FamilyHead, Sample } from '../../telemetry/family.js';
+import type { ReadSteps } from '../../telemetry/family-registry.js';
+import type { ViewSlices } from '../views/view-slices.js';
+
+/** So many samples are added in one go. */
+const SLICE = 64;
 
 /** Gauges tell of a process that lives; what counts up must not fall when a process ends. */
-function counting(metrics: MetricsJson): MetricsJson {
-  return metrics.filter(({ type }) => String(type) === 'counter' || String(type) === 'histogram');
+function counting(metrics: readonly Family[]): readonly Family[] {
+  return metrics.filter(({ type }) => type === 'counter' || type === 'histogram');
 }
 
 /** Adds up the metrics of several processes, those that have ended included. */
 export class AddedMetrics {
-  #ended: MetricsJson = [];
+  readonly #slices: ViewSlices;
+  #ended: readonly Family[] = [];
   /** Ended processes that are not in the sum yet: several may end at once, and adding up takes turns of the event loop. */
-  #ending: MetricsJson[] = [];
+  #ending: (readonly Family[])[] = [];
   #adding: Promise<void> | undefined;
 
+  constructor(slices: ViewSlices) {
+    this.#slices = slices;
+  }
+
   /** Keeps what an ended process had counted when it was last asked. */
-  keep(last: MetricsJson): Promise<void> {
+  keep(last: readonly Family[]): Promise<void> {
     this.#ending.push(counting(last));
     this.#adding ??= this.#add().finally(() => {
       this.#adding = undefined;
@@ -22,21 +31,71 @@ export class AddedMetrics {
     return this.#adding;
   }
 
-  /** The sum in Prometheus' text format. The first of `processes` gives names and help texts. */
-  text(processes: readonly MetricsJson[]): Promise<string> {
-    return sumOf([...processes, this.#ended, ...this.#ending]).metrics();
+  /** The sum. The first of `processes` gives names and help texts. */
+  sum(processes: readonly (readonly Family[])[]): ReadSteps<readonly Family[]> {
+    return sumOf([...processes, this.#ended, ...this.#ending]);
   }
 
   async #add(): Promise<void> {
     while (this.#ending.length > 0) {
       const added = [...this.#ending];
-      const ended = await sumOf([this.#ended, ...added]).getMetricsAsJSON();
+      const ended = await this.#slices.run(sumOf([this.#ended, ...added]));
       this.#ended = ended;
       this.#ending = this.#ending.slice(added.length);
     }
   }
 }
 
-function sumOf(processes: readonly MetricsJson[]): ReturnType<typeof AggregatorRegistry.aggregate> {
-  return AggregatorRegistry.aggregate(processes.map((one) => [...one]));
+/** A family of several processes. */
+class SumFamily implements Family {
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  readonly aggregator: string;
+  /** Under the text of each series its number, and how many processes have it. */
+  readonly #sums = new Map<string, { value: number; count: number }>();
+
+  constructor({ name, help, type, aggregator }: FamilyHead) {
+    this.name = name;
+    this.help = help;
+    this.type = type;
+    this.aggregator = aggregator;
+  }
+
+  add([series, value]: Sample): void {
+    const sum = this.#sums.get(series);
+    if (sum === undefined) {
+      this.#sums.set(series, { value, count: 1 });
+      return;
+    }
+    sum.count++;
+    if (this.aggregator === 'sum' || this.aggregator === 'average') sum.value += value;
+    else if (this.aggregator === 'min') sum.value = Math.min(sum.value, value);
+    else if (this.aggregator === 'max') sum.value = Math.max(sum.value, value);
+  }
+
+  *samples(): Generator<Sample> {
+    const averages = this.aggregator === 'average';
+    for (const [series, { value, count }] of this.#sums) yield [series, averages ? value / count : value];
+  }
+}
+
+function* sumOf(processes: readonly (readonly Family[])[]): ReadSteps<readonly SumFamily[]> {
+  const families = new Map<string, SumFamily>();
+  let added = 0;
+  for (const metrics of processes) {
+    for (const one of metrics) {
+      if (one.aggregator === 'omit') continue;
+      let family = families.get(one.name);
+      if (family === undefined) {
+        family = new SumFamily(one);
+        families.set(one.name, family);
+      }
+      for (const sample of one.samples()) {
+        family.add(sample);
+        if (++added % SLICE === 0) yield '';
+      }
+    }
+  }
+  return [...families.values()];
 }

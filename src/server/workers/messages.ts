@@ -1,11 +1,7 @@
-import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import type { Refusal } from '../../service/should-rate-limit.js';
+import type { FamilyHead, Sample } from '../../telemetry/family.js';
 import type { Settings } from '../settings-table.js';
-import type { ProcessStats } from '../stats-text.js';
-
-/** All metrics of one process, as prom-client gives and adds them up. */
-export type MetricsJson = readonly MetricObjectWithValues<MetricValue<string>>[];
 
 /** All policies in force; see {@link policyItems}. */
 export interface SlicedPolicies {
@@ -69,10 +65,13 @@ export type FromWorker =
   /** It never reached Redis in the time it was given; the lines of a StartError. It goes on until it is told to drain. */
   | { readonly kind: 'givenUp'; readonly lines: readonly string[] }
   | { readonly kind: 'health'; readonly health: WorkerHealth }
+  /** Some samples of a family, or of the statistics for `/stats`; those of a family come one after the other. */
   | {
-      readonly kind: 'metrics';
-      readonly id: number;
-      readonly metrics: MetricsJson;
-      readonly stats: ProcessStats;
+      readonly kind: 'metrics_part';
+      readonly of: 'metrics' | 'stats';
+      readonly family: FamilyHead;
+      readonly samples: readonly Sample[];
     }
+  /** That was all of them: the answer to this question and those before it. */
+  | { readonly kind: 'metrics_end'; readonly id: number }
   | DecidedByWorker;

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter, Gauge } from 'prom-client';
 import { removeStaleSocket } from '../../h2/listen.js';
 import { MAX_TIMER_MS, systemClock, timerMs } from '../../limiter/clock.js';
+import { familiesText } from '../../telemetry/family.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import type { Closers } from '../closers.js';
-import { type HealthDetail, policyDetail } from '../endpoints.js';
+import type { HealthDetail, HealthVerdict } from '../endpoints.js';
 import { openHttpFront } from '../http-front.js';
-import type { Decide } from '../json-endpoint.js';
 import { openPolicies } from '../policies.js';
 import { measurePolicies } from '../policy-metrics.js';
 import { policySource } from '../policy-place.js';
@@ -16,8 +16,9 @@ import type { Settings } from '../settings-table.js';
 import type { RunningServer, StartContext } from '../start.js';
 import { StartError } from '../start-error.js';
 import { openStatsSinks } from '../stats-sinks.js';
-import { statsOf } from '../stats-text.js';
+import { statFamilies, statsText } from '../stats-text.js';
 import { openTlsFiles } from '../tls-files.js';
+import { ViewSlices } from '../views/view-slices.js';
 import { PolicyFeed } from './policy-feed.js';
 import { WorkerPool } from './worker-pool.js';
 
@@ -73,6 +74,7 @@ export async function openPrimary(
   // The workers know about Redis; the smallest of all values is shown.
   metrics.storeUp(true);
 
+  const slices = new ViewSlices();
   let giveUp: (error: StartError) => void = () => {};
   const failed = new Promise<StartError>((resolve) => {
     giveUp = resolve;
@@ -87,6 +89,7 @@ export async function openPrimary(
     entry: context.entry,
     scheduling: settings.workerScheduling,
     log,
+    slices,
     onGivenUp: (error) => giveUp(error),
     decisionTimeoutMs: settings.redisTimeout / 1000,
     start: () => ({
@@ -104,7 +107,7 @@ export async function openPrimary(
   measurePolicies(metrics, policies);
   // Only loads of the policy: each worker sends what it decides.
   exposeReference(settings, metrics, log);
-  openStatsSinks(settings, metrics, log, closers);
+  openStatsSinks({ settings, metrics, log, slices }, closers);
   policies.onReload(() => {
     if (policies.current() === inForce) return;
     inForce = policies.current();
@@ -118,33 +121,47 @@ export async function openPrimary(
   });
 
   const startedMicros = clock.monotonicMicros();
+  const health = (): HealthVerdict => {
+    const known = pool.workers.flatMap((worker) => worker.health ?? []);
+    if (!draining && known.some(({ reason }) => reason === undefined)) return { status: 'SERVING' };
+    const reason = draining ? 'draining' : (known[0]?.reason ?? 'no worker process serves');
+    return { status: 'NOT_SERVING', reason };
+  };
   const detail = (): HealthDetail => {
     const { workers } = pool;
-    const known = workers.flatMap(({ health }) => (health === undefined ? [] : [health]));
-    const serving = !draining && known.some(({ reason }) => reason === undefined);
-    const reason = draining ? 'draining' : (known[0]?.reason ?? 'no worker process serves');
+    const known = workers.flatMap((worker) => worker.health ?? []);
     return {
-      ...(serving ? { status: 'SERVING' } : { status: 'NOT_SERVING', reason }),
+      ...health(),
       version,
       uptimeSeconds: Math.floor((clock.monotonicMicros() - startedMicros) / 1e6),
       store: known[0]?.store ?? 'unknown',
       storeUp: known.some(({ storeUp }) => storeUp),
-      workers: workers.map(({ id, pid, health }) => ({
-        id,
-        pid,
-        status: health !== undefined && health.reason === undefined ? 'SERVING' : 'NOT_SERVING',
-        storeUp: health?.storeUp ?? false,
+      workers: workers.map((worker) => ({
+        id: worker.id,
+        pid: worker.pid,
+        status: worker.health !== undefined && worker.health.reason === undefined ? 'SERVING' : 'NOT_SERVING',
+        storeUp: worker.health?.storeUp ?? false,
       })),
-      policy: policyDetail(policies, clock),
     };
   };
-  const metricsText = async (): Promise<string> =>
-    pool.metricsText(await metrics.registry.getMetricsAsJSON());
-  const statsText = (): Promise<string> => pool.statsText(statsOf(metrics.reference));
-  const onError = (error: unknown): void => log.error({ err: error }, 'unexpected error');
-  const decide: Decide = (message, patienceMicros) => pool.decide(message, patienceMicros);
   const front = await openHttpFront(
-    { settings, clock, policies, metricsText, statsText, detail, decide, onError },
+    {
+      settings,
+      clock,
+      policies,
+      slices,
+      *metrics() {
+        const own = yield* metrics.registry.read();
+        yield* familiesText(yield* pool.metrics(own));
+      },
+      *stats() {
+        yield* statsText(yield* pool.stats(statFamilies(metrics.reference)));
+      },
+      health,
+      detail,
+      decide: (message, patienceMicros) => pool.decide(message, patienceMicros),
+      onError: (error) => log.error({ err: error }, 'unexpected error'),
+    },
     closers,
   );
   const { http, debug, prometheus } = front;

@@ -1,12 +1,15 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Refusal } from '../../service/should-rate-limit.js';
+import type { Family } from '../../telemetry/family.js';
+import type { ReadSteps } from '../../telemetry/family-registry.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { StartError } from '../start-error.js';
-import { endedStats, type ProcessStats, statsText } from '../stats-text.js';
+import type { ViewSlices } from '../views/view-slices.js';
 import { AddedMetrics } from './added-metrics.js';
 import { ForwardedDecisions } from './forwarded-decisions.js';
 import { closeLostConnections } from './lost-connections.js';
-import type { FromWorker, MetricsJson, ToWorker, WorkerHealth } from './messages.js';
+import type { FromWorker, ToWorker, WorkerHealth } from './messages.js';
+import { ToldMetrics } from './told-metrics.js';
 
 export interface WorkerPoolOptions {
   readonly count: number;
@@ -15,6 +18,8 @@ export interface WorkerPoolOptions {
   /** Who accepts connections; see README, "Workers". */
   readonly scheduling: 'round-robin' | 'kernel' | 'reuse-port';
   readonly log: Logger;
+  /** Where metrics are added up. */
+  readonly slices: ViewSlices;
   /** Told when no worker reached Redis in the time they were given. */
   onGivenUp(error: StartError): void;
   /** Longest that a decision may take, milliseconds (REDIS_TIMEOUT). */
@@ -36,21 +41,28 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10_000;
 /** A worker that lived this long did not crash because of what the one before it crashed of. */
 const STABLE_MS = 10_000;
-/** A worker that is too busy to tell its metrics is shown as it was last. */
+/** A worker that is too busy to tell its metrics, or the next part of them, is shown as it was last. */
 const METRICS_WAIT_MS = 1000;
 /** Closing may take this long beside what calls take. */
 const EXIT_MARGIN_MS = 5000;
 
-const NO_STATS: ProcessStats = { counters: [], gauges: [] };
+/** A question about metrics that a worker has yet to answer. */
+interface WaitingMetrics {
+  readonly slot: Slot;
+  /** A part of the answer came. */
+  goesOn(): void;
+  done(): void;
+}
 
 /** One slot of the pool: a worker, or the pause before its replacement. */
 interface Slot {
   worker: Worker | undefined;
   /** Whether the worker got its `start` message; later ones then find it in a state to take them. */
-  told: boolean;
+  started: boolean;
   health: WorkerHealth | undefined;
-  metrics: MetricsJson;
-  stats: ProcessStats;
+  /** What it told last, and what it tells now. */
+  told: ToldMetrics;
+  telling: ToldMetrics;
   startedMs: number;
   crashes: number;
   retry: NodeJS.Timeout | undefined;
@@ -65,10 +77,10 @@ export class WorkerPool {
   restarts = 0;
   readonly #options: WorkerPoolOptions;
   readonly #slots: Slot[];
-  readonly #added = new AddedMetrics();
+  readonly #addedMetrics: AddedMetrics;
+  readonly #addedStats: AddedMetrics;
   readonly #decisions: ForwardedDecisions;
-  readonly #waitingMetrics = new Map<number, () => void>();
-  #endedStats = NO_STATS;
+  readonly #waitingMetrics = new Map<number, WaitingMetrics>();
   #metricsId = 0;
   #closing = false;
   /** Whether any worker ever reached Redis. */
@@ -79,13 +91,15 @@ export class WorkerPool {
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
+    this.#addedMetrics = new AddedMetrics(options.slices);
+    this.#addedStats = new AddedMetrics(options.slices);
     this.#decisions = new ForwardedDecisions({ longestMs: options.decisionTimeoutMs });
     this.#slots = Array.from({ length: options.count }, () => ({
       worker: undefined,
-      told: false,
+      started: false,
       health: undefined,
-      metrics: [],
-      stats: NO_STATS,
+      told: new ToldMetrics(),
+      telling: new ToldMetrics(),
       startedMs: 0,
       crashes: 0,
       retry: undefined,
@@ -116,21 +130,21 @@ export class WorkerPool {
 
   /** Sends to every worker; one that has not started yet gets what `start` says then. */
   broadcast(message: ToWorker): void {
-    for (const { worker, told } of this.#slots) {
-      if (told && worker?.isConnected() === true) worker.send(message);
+    for (const { worker, started } of this.#slots) {
+      if (started && worker?.isConnected() === true) worker.send(message);
     }
   }
 
-  /** Metrics of all processes, `own` included, added up, as text. */
-  async metricsText(own: MetricsJson): Promise<string> {
-    await this.#askAllMetrics();
-    return this.#added.text([own, ...this.#slots.map(({ metrics }) => metrics)]);
+  /** Metrics of all processes, `own` included, added up. */
+  *metrics(own: readonly Family[]): ReadSteps<readonly Family[]> {
+    yield this.#askAllMetrics();
+    return yield* this.#addedMetrics.sum([own, ...this.#slots.map(({ told }) => told.metrics)]);
   }
 
-  /** Statistics of all processes, `own` included, added up, as `/stats` shows them. */
-  async statsText(own: ProcessStats): Promise<string> {
-    await this.#askAllMetrics();
-    return statsText([own, this.#endedStats, ...this.#slots.map(({ stats }) => stats)]);
+  /** Statistics of all processes, `own` included, added up. */
+  *stats(own: readonly Family[]): ReadSteps<readonly Family[]> {
+    yield this.#askAllMetrics();
+    return yield* this.#addedStats.sum([own, ...this.#slots.map(({ told }) => told.stats)]);
   }
 
   /** Decides by one of the workers that serve; in a drain none does, and one that has its store is asked. */
@@ -198,7 +212,7 @@ export class WorkerPool {
     switch (message.kind) {
       case 'ready':
         if (!this.#closing) worker.send(this.#options.start());
-        slot.told = true;
+        slot.started = true;
         return;
       case 'failed':
         if (this.#onStarted === undefined) for (const line of message.lines) this.#options.log.error(line);
@@ -209,10 +223,16 @@ export class WorkerPool {
         if (this.#storeReached) for (const line of message.lines) this.#options.log.error(line);
         else (this.#onStarted ?? this.#options.onGivenUp)(new StartError(message.lines));
         return;
-      case 'metrics':
-        slot.metrics = message.metrics;
-        slot.stats = message.stats;
-        this.#waitingMetrics.get(message.id)?.();
+      case 'metrics_part':
+        slot.telling.add(message);
+        for (const waiting of this.#waitingMetrics.values()) if (waiting.slot === slot) waiting.goesOn();
+        return;
+      case 'metrics_end':
+        slot.told = slot.telling;
+        slot.telling = new ToldMetrics();
+        for (const [id, waiting] of this.#waitingMetrics) {
+          if (waiting.slot === slot && id <= message.id) waiting.done();
+        }
         return;
       case 'decided':
         this.#decisions.answered(message);
@@ -230,12 +250,12 @@ export class WorkerPool {
 
   #onExit(slot: Slot, how: string): void {
     slot.worker = undefined;
-    slot.told = false;
+    slot.started = false;
     slot.health = undefined;
-    void this.#added.keep(slot.metrics);
-    slot.metrics = [];
-    this.#endedStats = endedStats([this.#endedStats, slot.stats]);
-    slot.stats = NO_STATS;
+    void this.#addedMetrics.keep(slot.told.metrics);
+    void this.#addedStats.keep(slot.told.stats);
+    slot.told = new ToldMetrics();
+    slot.telling = new ToldMetrics();
     if (this.#onStarted !== undefined) {
       this.#onStarted(new StartError([`a worker process ended while starting (${how})`]));
     }
@@ -265,7 +285,7 @@ export class WorkerPool {
         resolve();
       };
       const timer = setTimeout(done, METRICS_WAIT_MS);
-      this.#waitingMetrics.set(id, done);
+      this.#waitingMetrics.set(id, { slot, done, goesOn: () => timer.refresh() });
       slot.worker?.once('exit', done);
       slot.worker?.send({ kind: 'metrics', id } satisfies ToWorker);
     });

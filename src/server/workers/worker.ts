@@ -6,12 +6,15 @@ import { YoungGarbage } from '../../config/young-garbage.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import { systemClock } from '../../limiter/clock.js';
 import { Refusal } from '../../service/should-rate-limit.js';
+import type { ReadSteps } from '../../telemetry/family-registry.js';
 import { Closers } from '../closers.js';
 import { type GrpcService, openGrpcService, type PolicySource, type TlsSource } from '../grpc-service.js';
 import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
-import { statsOf } from '../stats-text.js';
+import { statFamilies } from '../stats-text.js';
+import { ViewSlices } from '../views/view-slices.js';
 import type { FromWorker, SlicedPolicies, ToWorker, WorkerHealth } from './messages.js';
+import { tellFamilies } from './told-metrics.js';
 
 type StartMessage = Extract<ToWorker, { kind: 'start' }>;
 
@@ -84,6 +87,9 @@ class Worker {
   readonly #policies: ReceivedPolicies;
   readonly #tls: ReceivedTls | undefined;
   readonly #service: GrpcService;
+  readonly #slices = new ViewSlices();
+  /** The question about metrics that came last, while one is answered. */
+  #asked: number | undefined;
   #deciding = 0;
   #lastDecided = false;
   #onDecided: (() => void) | undefined;
@@ -95,7 +101,15 @@ class Worker {
     this.#policies = new ReceivedPolicies(start.policies);
     this.#tls = start.tls === undefined ? undefined : new ReceivedTls(start.tls);
     this.#service = openGrpcService(
-      { settings, version, policies: this.#policies, tls: this.#tls, clock: systemClock, log },
+      {
+        settings,
+        version,
+        policies: this.#policies,
+        tls: this.#tls,
+        clock: systemClock,
+        log,
+        slices: this.#slices,
+      },
       closers,
     );
     this.#service.onGivenUp(({ lines }) => send({ kind: 'givenUp', lines }));
@@ -115,9 +129,23 @@ class Worker {
     this.#tls?.replace(material);
   }
 
+  /** Tells metrics and statistics, once at a time: what is asked meanwhile is answered together afterwards. */
   async sendMetrics(id: number): Promise<void> {
+    const wasTelling = this.#asked !== undefined;
+    this.#asked = id;
+    if (wasTelling) return;
+    for (let told: number | undefined; told !== this.#asked; ) {
+      told = this.#asked;
+      await this.#slices.run(this.#tellMetrics(told));
+    }
+    this.#asked = undefined;
+  }
+
+  *#tellMetrics(id: number): ReadSteps<void> {
     const { registry, reference } = this.#service.metrics;
-    send({ kind: 'metrics', id, metrics: await registry.getMetricsAsJSON(), stats: statsOf(reference) });
+    yield* tellFamilies('metrics', yield* registry.read(), sent);
+    yield* tellFamilies('stats', statFamilies(reference), sent);
+    yield sent({ kind: 'metrics_end', id });
   }
 
   async decide({ id, message, patienceMicros }: Extract<ToWorker, { kind: 'decide' }>): Promise<void> {

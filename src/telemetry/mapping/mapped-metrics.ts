@@ -1,4 +1,5 @@
-import type { Family, FamilyValues } from '../family-registry.js';
+import { type Family, type Sample as ShownSample, seriesText } from '../family.js';
+import type { ReadSteps } from '../family-registry.js';
 import type { ReferenceStats } from '../reference/reference-stats.js';
 import type { StatSeries } from '../reference/stat-series.js';
 import { escapeMetricName, type MappedStat, type Mapper } from './mapper.js';
@@ -8,9 +9,13 @@ const HELP = 'A statistic of envoyproxy/ratelimit; see the mapping.';
 
 type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary';
 
+/** So many series, or samples, are looked at in one go. */
+const SLICE = 32;
+
 /** One set of labels of a family. */
 interface Sample {
-  readonly labels: Readonly<Record<string, string>>;
+  /** The name with the labels. */
+  readonly series: string;
   value: number;
   /** The reading that `value` belongs to. */
   reading: number;
@@ -22,37 +27,39 @@ type Target = { readonly sample: Sample; readonly scale: number } | null;
 class MappedFamily implements Family {
   readonly name: string;
   readonly type: FamilyType;
-  readonly samples = new Map<string, Sample>();
+  readonly bySeries = new Map<string, Sample>();
   readonly observers = new Map<
     string,
     { readonly labels: Readonly<Record<string, string>>; readonly of: Observer }
   >();
-  readonly #help: string;
+  readonly help: string;
+  readonly aggregator = 'sum';
 
   constructor(name: string, type: FamilyType, help: string) {
     this.name = name;
     this.type = type;
-    this.#help = help;
+    this.help = help;
   }
 
   get isEmpty(): boolean {
     for (const { of } of this.observers.values()) if (!of.isEmpty) return false;
-    return this.samples.size === 0;
+    return this.bySeries.size === 0;
   }
 
   /** Forgets what no statistic adds to any more. */
-  endReading(reading: number): void {
-    for (const [key, sample] of this.samples) if (sample.reading !== reading) this.samples.delete(key);
+  *endReading(reading: number): ReadSteps<void> {
+    let looked = 0;
+    for (const [key, sample] of this.bySeries) {
+      if (sample.reading !== reading) this.bySeries.delete(key);
+      if (++looked % SLICE === 0) yield '';
+    }
   }
 
-  get(): FamilyValues {
-    const values: unknown[] = [];
-    for (const { labels, value } of this.samples.values()) values.push({ labels, value });
+  *samples(): Generator<ShownSample> {
+    for (const { series, value } of this.bySeries.values()) yield [series, value];
     for (const { labels, of } of this.observers.values()) {
-      if (!of.isEmpty) values.push(...of.values(this.name, labels));
+      if (!of.isEmpty) yield* of.samples(this.name, labels);
     }
-    // prom-client's type is an enum that it does not give away; its values are these words.
-    return { name: this.name, help: this.#help, type: this.type, aggregator: 'sum', values } as never;
   }
 }
 
@@ -91,10 +98,12 @@ export class MappedMetrics {
     });
   }
 
-  /** Every family that has something to show, with the numbers of now. */
-  families(): readonly Family[] {
+  /** Every family that has something to show, with the numbers of now. Its samples are right until the next reading begins. */
+  *families(): ReadSteps<readonly Family[]> {
     this.#reading++;
+    let looked = 0;
     for (const series of this.#options.stats.series()) {
+      if (++looked % SLICE === 0) yield '';
       const { values } = series;
       for (let at = 0; at < values.length; at++) {
         const value = values[at] as number;
@@ -102,7 +111,7 @@ export class MappedMetrics {
       }
     }
     for (const [name, value] of this.#options.stats.gauges()) this.#set(this.#gauge(name), value);
-    for (const family of this.#families.values()) family.endReading(this.#reading);
+    for (const family of this.#families.values()) yield* family.endReading(this.#reading);
     return [...this.#families.values()].filter(({ isEmpty }) => !isEmpty);
   }
 
@@ -144,12 +153,11 @@ export class MappedMetrics {
   #sample(mapped: MappedStat, type: 'counter' | 'gauge'): Target {
     const family = this.#family(mapped, type);
     if (family === undefined) return null;
-    const labels = { ...this.#labels, ...mapped.labels };
-    const key = labelsKey(labels);
-    let sample = family.samples.get(key);
+    const series = seriesText(mapped.name, { ...this.#labels, ...mapped.labels });
+    let sample = family.bySeries.get(series);
     if (sample === undefined) {
-      sample = { labels, value: 0, reading: 0 };
-      family.samples.set(key, sample);
+      sample = { series, value: 0, reading: 0 };
+      family.bySeries.set(series, sample);
     }
     return { sample, scale: mapped.scale };
   }
@@ -158,7 +166,7 @@ export class MappedMetrics {
     const family = this.#family(mapped, mapped.observer.kind);
     if (family === undefined) return undefined;
     const labels = { ...this.#labels, ...mapped.labels };
-    const key = labelsKey(labels);
+    const key = seriesText(mapped.name, labels);
     let observer = family.observers.get(key);
     if (observer === undefined) {
       const { quantiles, now } = this.#options;
@@ -177,9 +185,4 @@ export class MappedMetrics {
     }
     return family.type === type ? family : undefined;
   }
-}
-
-/** The same for the same labels, in whatever order rules of a mapping name them. */
-function labelsKey(labels: Readonly<Record<string, string>>): string {
-  return JSON.stringify(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)));
 }

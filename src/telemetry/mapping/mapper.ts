@@ -37,7 +37,7 @@ export class Mapper {
 
   constructor(mapping: Mapping) {
     this.#mapping = mapping;
-    for (const rule of mapping.rules) {
+    for (const rule of inOneOrder(mapping.rules)) {
       if (rule.match instanceof GoRegExp) {
         this.#patterns.push(rule);
         continue;
@@ -92,6 +92,20 @@ export class Mapper {
     }
     return undefined;
   }
+}
+
+/**
+ * Rules whose labels stand in one order, that in which they first appear in the mapping: rules may name the same labels in another order, and a series is known by
+ * its text, to other processes, too.
+ */
+function inOneOrder(rules: readonly MappingRule[]): readonly MappingRule[] {
+  const names = rules.flatMap(({ labels }) => labels.map(([name]) => name));
+  const place = new Map([...new Set(names)].map((name, at) => [name, at]));
+  const placeOf = ([name]: MappingRule['labels'][number]): number => place.get(name) ?? 0;
+  return rules.map((rule) => ({
+    ...rule,
+    labels: [...rule.labels].sort((one, other) => placeOf(one) - placeOf(other)),
+  }));
 }
 
 /** Of two globs of one length the one that names a component first, from the left, is tried first. */

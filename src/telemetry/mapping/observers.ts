@@ -1,5 +1,5 @@
 import { BucketCounts } from '../duration-histogram.js';
-import type { FamilyValues } from '../family-registry.js';
+import { type Sample, seriesText } from '../family.js';
 import type { ObserverOptions } from './mapping.js';
 
 /** Durations under one name and one set of labels. */
@@ -7,7 +7,7 @@ export interface Observer {
   /** Whether nothing was observed yet. */
   readonly isEmpty: boolean;
   observe(value: number): void;
-  values(name: string, labels: Readonly<Record<string, string>>): FamilyValues['values'];
+  samples(name: string, labels: Readonly<Record<string, string>>): readonly Sample[];
 }
 
 /** Most values kept for the quantiles of one age bucket; a fair sample of more. */
@@ -65,8 +65,8 @@ class SummaryObserver implements Observer {
     }
   }
 
-  values(name: string, labels: Readonly<Record<string, string>>): FamilyValues['values'] {
-    const values: { metricName?: string; labels: Record<string, string | number>; value: number }[] = [];
+  samples(name: string, labels: Readonly<Record<string, string>>): readonly Sample[] {
+    const samples: Sample[] = [];
     if (this.#showsQuantiles) {
       this.#age();
       const weighted = this.#buckets.flatMap(({ samples, count }) =>
@@ -74,12 +74,12 @@ class SummaryObserver implements Observer {
       );
       weighted.sort((one, other) => one.value - other.value);
       for (const quantile of this.#options.quantiles) {
-        values.push({ labels: { quantile, ...labels }, value: quantileOf(weighted, quantile) });
+        samples.push([seriesText(name, { quantile, ...labels }), quantileOf(weighted, quantile)]);
       }
     }
-    values.push({ metricName: `${name}_sum`, labels, value: this.#sum });
-    values.push({ metricName: `${name}_count`, labels, value: this.#count });
-    return values;
+    samples.push([seriesText(`${name}_sum`, labels), this.#sum]);
+    samples.push([seriesText(`${name}_count`, labels), this.#count]);
+    return samples;
   }
 
   #turnNow(): number {

@@ -156,15 +156,13 @@ export class ReferenceStats {
   }
 
   /** Every counter that counted. */
-  counters(): readonly (readonly [name: string, value: number])[] {
-    const counters: [string, number][] = [];
+  *counters(): Generator<readonly [name: string, value: number]> {
     for (const series of this.series()) {
       for (let at = 0; at < series.values.length; at++) {
         const value = series.values[at] as number;
-        if (value !== 0) counters.push([series.nameAt(at), value]);
+        if (value !== 0) yield [series.nameAt(at), value];
       }
     }
-    return counters;
   }
 
   /** What goes up and down, as it is now. */

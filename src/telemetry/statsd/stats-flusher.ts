@@ -1,14 +1,16 @@
 import type { ReferenceStats } from '../reference/reference-stats.js';
 import type { StatsSink } from './stats-sink.js';
 
-/** After so many series decisions have their turn. */
-const SLICE = 500;
+/** After so many series, or durations, decisions may have their turn. */
+const SLICE = 16;
 
 export interface StatsFlusherOptions {
   readonly stats: ReferenceStats;
   readonly sinks: readonly StatsSink[];
   /** STATS_FLUSH_INTERVAL. */
   readonly intervalMs: number;
+  /** Runs steps of well below a millisecond, so that decisions have their turn between them. */
+  inSlices(steps: Generator<''>): Promise<void>;
 }
 
 /** Tells sinks, once in an interval, how much each counter grew, where gauges stand and how long calls took. */
@@ -39,24 +41,30 @@ export class StatsFlusher {
     await Promise.all(this.#options.sinks.map((sink) => sink.close()));
   }
 
-  async #tell(): Promise<void> {
+  #tell(): Promise<void> {
+    return this.#options.inSlices(this.#steps());
+  }
+
+  *#steps(): Generator<''> {
     const { stats, sinks } = this.#options;
     const tell = (name: string, delta: number): void => {
       for (const sink of sinks) sink.counter(name, delta);
     };
-    const changed = stats.takeChanged();
-    for (let at = 0; at < changed.length; at++) {
-      changed[at]?.takeDeltas(tell);
-      if (at % SLICE === SLICE - 1) {
-        for (const sink of sinks) sink.flush();
-        await new Promise((resolve) => setImmediate(resolve));
-      }
+    let told = 0;
+    for (const series of stats.takeChanged()) {
+      series.takeDeltas(tell);
+      if (++told % SLICE !== 0) continue;
+      for (const sink of sinks) sink.flush();
+      yield '';
     }
     for (const [name, value] of stats.gauges()) for (const sink of sinks) sink.gauge(name, value);
     for (const durations of stats.allDurations()) {
       const { samples, count } = durations.takeSamples();
       const rate = samples.length / count;
-      for (const millis of samples) for (const sink of sinks) sink.timer(durations.name, millis, rate);
+      for (const millis of samples) {
+        for (const sink of sinks) sink.timer(durations.name, millis, rate);
+        if (++told % SLICE === 0) yield '';
+      }
     }
     for (const sink of sinks) sink.flush();
   }

@@ -6,6 +6,7 @@ import { explain, renderExplanation } from '../../../src/config/explain.js';
 import type { PolicySet } from '../../../src/config/policy.js';
 import { redactEntries } from '../../../src/config/redact.js';
 import { entries, policyOf } from '../../support/policies.js';
+import { textOf } from '../../support/text-of.js';
 
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
 const NOW = Date.parse('2024-05-10T00:00:00Z') * 1000;
@@ -173,7 +174,7 @@ describe('why nothing applies', () => {
 });
 
 test('dump prints everything but keys and tenants of the table', () => {
-  const text = dumpTree(policySet, NOW);
+  const text = textOf(dumpTree(policySet, NOW));
   expect(text).toBe(`policy version 0123456789ab
 
 domain open-api (policy.yaml)
@@ -194,7 +195,7 @@ domain open-api (policy.yaml)
       group=* (one bucket for all): unlimited; phase active; on store failure local
     exempt
 `);
-  expect(dumpTree({ domains: new Map(), version: 'v' }, NOW)).toBe('policy version v\nno domains\n');
+  expect(textOf(dumpTree({ domains: new Map(), version: 'v' }, NOW))).toBe('policy version v\nno domains\n');
 });
 
 test('redaction covers the secret keys of a policy and well-known credentials, and keeps the rest', () => {

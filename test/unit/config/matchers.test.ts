@@ -13,6 +13,7 @@ import {
 } from '../../../src/config/policy-transfer.js';
 import { cutSlices, openSlice } from '../../../src/config/slices.js';
 import { entries, parse, policyOf } from '../../support/policies.js';
+import { textOf } from '../../support/text-of.js';
 
 const ANY = 'rate_limit: { unit: second, requests_per_unit: 1 }';
 
@@ -329,9 +330,9 @@ describe('shown', () => {
   });
 
   test('by /rlconfig', () => {
-    expect(dumpTree(policySet, 0)).toContain('    k in 10.2.0.0/16,…: window');
-    expect(dumpTree(policySet, 0)).toContain('      matches 10.2.0.0/16, 2001:db8::/32, ::/0\n');
-    expect(dump(policySet)).toContain('d.k_10_2_0_0/16: unit=SECOND');
+    expect(textOf(dumpTree(policySet, 0))).toContain('    k in 10.2.0.0/16,…: window');
+    expect(textOf(dumpTree(policySet, 0))).toContain('      matches 10.2.0.0/16, 2001:db8::/32, ::/0\n');
+    expect(textOf(dump(policySet))).toContain('d.k_10_2_0_0/16: unit=SECOND');
   });
 
   test('by /rlconfig for machines, in full, of each level on the way', () => {
@@ -341,13 +342,16 @@ describe('shown', () => {
         `key: k, ${ANY}`,
       ),
     );
-    const { domains } = dumpJson(
-      { domains: new Map([['d', policy]]), version: 'v' },
-      [{ domain: 'd', files: [], state: 'ok' }],
-      [],
-      0,
+    const text = textOf(
+      dumpJson(
+        { domains: new Map([['d', policy]]), version: 'v' },
+        [{ domain: 'd', files: [], state: 'ok' }],
+        [],
+        0,
+      ),
     );
-    expect(domains[0]?.policy?.rules.map(({ matchers }) => matchers)).toEqual([
+    const { rules } = JSON.parse(text).domains[0].policy as { rules: { matchers?: unknown }[] };
+    expect(rules.map(({ matchers }) => matchers)).toEqual([
       [
         { key: 'k', value_cidr: ['10.0.0.0/8'] },
         { key: 'l', value_regex: ['a', 'b'] },

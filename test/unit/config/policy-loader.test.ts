@@ -4,6 +4,7 @@ import { dumpTree } from '../../../src/config/dump-tree.js';
 import { type LoadedPolicies, loadPolicies } from '../../../src/config/load-policies.js';
 import { ThreadPolicyLoader } from '../../../src/config/policy-loader.js';
 import { TempDir } from '../../support/temp-dir.js';
+import { textOf } from '../../support/text-of.js';
 
 let dir: TempDir;
 beforeEach(() => {
@@ -13,7 +14,7 @@ afterEach(() => dir.remove());
 
 /** What can be compared of a load. */
 function shown({ policySet, ...rest }: LoadedPolicies): unknown {
-  return { ...rest, version: policySet.version, tree: dumpTree(policySet, 0) };
+  return { ...rest, version: policySet.version, tree: textOf(dumpTree(policySet, 0)) };
 }
 
 test('a thread gives what this thread would: policies, problems, files, statuses and memory', async () => {

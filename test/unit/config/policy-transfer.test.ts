@@ -7,6 +7,7 @@ import { PolicyBuilder, type PolicyItem, policyItems } from '../../../src/config
 import { cutSlices, openSlice } from '../../../src/config/slices.js';
 import { type WindowRate, windowEnd, windowStart } from '../../../src/limiter/rate.js';
 import { entries, policyOf } from '../../support/policies.js';
+import { textOf } from '../../support/text-of.js';
 
 /** Hands policies over, but for those that are known, which the receiver has in `inForce`. */
 function across(
@@ -26,7 +27,7 @@ describe('policies handed to another process', () => {
     const { policySet, errors } = loadPolicies([assetPath('deploy/policies')]);
     expect(errors).toEqual([]);
     expect(policySet.domains.size).toBeGreaterThan(0);
-    expect(dumpTree(across(policySet), 0)).toBe(dumpTree(policySet, 0));
+    expect(textOf(dumpTree(across(policySet), 0))).toBe(textOf(dumpTree(policySet, 0)));
   });
 
   test('match alike: tables, path patterns, wildcards, shared levels, schedules', () => {
@@ -92,7 +93,7 @@ descriptors:
     const sent = across(set);
     const after = sent.domains.get('d') as DomainPolicy;
     expect(after.overrideAlgorithm).toBe('token_bucket');
-    expect(dumpTree(sent, 0)).toBe(dumpTree(set, 0));
+    expect(textOf(dumpTree(sent, 0))).toBe(textOf(dumpTree(set, 0)));
     expect(new Set(after.rules.map(({ rate }) => rate)).size).toBe(5);
     const [rate] = after.rules.map((rule) => rule.rate as WindowRate);
     // 31 March 2024, of 23 hours.
@@ -110,7 +111,7 @@ descriptors:
 `);
     const set = { domains: new Map([['d', before]]), version: 'v' };
     const after = across(set);
-    expect(dumpTree(after, 0)).toBe(dumpTree(set, 0));
+    expect(textOf(dumpTree(after, 0))).toBe(textOf(dumpTree(set, 0)));
     expect(after.domains.get('d')?.rules).toEqual(before.rules);
     expect(after.version).toBe('v');
   });

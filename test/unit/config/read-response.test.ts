@@ -3,6 +3,7 @@ import { formatProblem } from '../../../src/config/config-problem.js';
 import { describeRule } from '../../../src/config/describe.js';
 import { dumpTree } from '../../../src/config/dump-tree.js';
 import { parse, policyOf } from '../../support/policies.js';
+import { textOf } from '../../support/text-of.js';
 
 const limit = (fields: string): string =>
   `domain: d\ndescriptors:\n- key: k\n  rate_limit: { unit: day, requests_per_unit: 1, ${fields} }\n`;
@@ -129,7 +130,7 @@ test('explain and dumps show it', () => {
   const none = ruleOf('response_headers: [], denied_response: { body: "" }');
   expect(none && describeRule(none, 0)).toContain('; headers none; denied without a body');
   const policy = policyOf('domain: d\ndenied_response: problem+json\ndecision_metadata: false\n');
-  expect(dumpTree({ version: 'v', domains: new Map([['d', policy]]) }, 0)).toContain(
+  expect(textOf(dumpTree({ version: 'v', domains: new Map([['d', policy]]) }, 0))).toContain(
     '\n  denied: with problem+json\n  decision metadata: off\n',
   );
 });

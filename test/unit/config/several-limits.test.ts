@@ -10,6 +10,7 @@ import { PolicyBuilder, type PolicyItem, policyItems } from '../../../src/config
 import { cutSlices, openSlice } from '../../../src/config/slices.js';
 import { entries, parse, policyOf } from '../../support/policies.js';
 import { TempDir } from '../../support/temp-dir.js';
+import { textOf } from '../../support/text-of.js';
 
 const POLICY = `
 domain: d
@@ -286,7 +287,7 @@ decision metadata: as the environment says
 
   test('by /rlconfig', () => {
     expect(
-      dump(setOf(policy)),
+      textOf(dump(setOf(policy))),
     ).toBe(`d.tenant.burst: unit=SECOND requests_per_unit=10, shadow_mode: false, quota_mode: false
 d.tenant.2: unit=DAY requests_per_unit=250, shadow_mode: true, quota_mode: false
 d.tenant (candidate): unit=UNKNOWN requests_per_unit=5, shadow_mode: false, quota_mode: false
@@ -300,7 +301,7 @@ d.free (candidate): unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_m
   });
 
   test('by /rlconfig?format=tree', () => {
-    expect(dumpTree(setOf(policy), 0)).toContain(`  descriptors:
+    expect(textOf(dumpTree(setOf(policy), 0))).toContain(`  descriptors:
     tenant
       - "burst"; window: 10 per second; phase active; 50% of denials enforced; replaces "plain"; on store failure local; metadata {"team":"x"}
       - window: 250 per day; phase monitoring; shadow mode; 12.5% of denials enforced; on store failure deny; metadata {"team":"x"}
@@ -318,8 +319,8 @@ d.free (candidate): unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_m
 
   test('by /rlconfig?format=json', () => {
     const status = { domain: 'd', state: 'ok' as const, files: ['policy.yaml'] };
-    const { domains } = dumpJson(setOf(policy), [status], [], 0);
-    expect(domains[0]?.policy?.rules.slice(0, 3)).toMatchObject([
+    const { domains } = JSON.parse(textOf(dumpJson(setOf(policy), [status], [], 0)));
+    expect(domains[0].policy.rules.slice(0, 3)).toMatchObject([
       { full_key: 'd.tenant.burst', path: 'tenant[burst]', enforce_percent: 50, candidate: false },
       { full_key: 'd.tenant.2', path: 'tenant[2]', enforce_percent: 12.5, candidate: false },
       { full_key: 'd.tenant', path: 'tenant', name: 'next', enforce_percent: 100, candidate: true },

@@ -1,42 +1,62 @@
 import { describe, expect, test } from '@jest/globals';
-import { Counter, Gauge, Registry } from 'prom-client';
+import { Counter, Gauge } from 'prom-client';
+import { ViewSlices } from '../../../../src/server/views/view-slices.js';
 import { AddedMetrics } from '../../../../src/server/workers/added-metrics.js';
-import type { MetricsJson } from '../../../../src/server/workers/messages.js';
+import { type Family, familiesText } from '../../../../src/telemetry/family.js';
+import { FamilyRegistry } from '../../../../src/telemetry/family-registry.js';
+import { textOf } from '../../../support/text-of.js';
 
-async function metricsOf(decisions: number, buckets: number): Promise<MetricsJson> {
-  const registers = [new Registry()];
+const slices = new ViewSlices();
+
+function metricsOf(decisions: number, buckets: number): Promise<readonly Family[]> {
+  const registry = new FamilyRegistry();
+  const registers = [registry];
   new Counter({ name: 'decisions', help: 'h', labelNames: ['code'], registers }).inc(
     { code: 'OK' },
     decisions,
   );
   new Gauge({ name: 'buckets', help: 'h', registers }).set(buckets);
-  return (registers[0] as Registry).getMetricsAsJSON();
+  new Gauge({ name: 'least', help: 'h', aggregator: 'min', registers }).set(buckets);
+  new Gauge({ name: 'most', help: 'h', aggregator: 'max', registers }).set(buckets);
+  new Gauge({ name: 'mean', help: 'h', aggregator: 'average', registers }).set(buckets);
+  new Gauge({ name: 'any', help: 'h', aggregator: 'first', registers }).set(buckets);
+  new Gauge({ name: 'own', help: 'h', aggregator: 'omit', registers }).set(buckets);
+  return slices.run(registry.read());
 }
+
+const textOfSum = async (added: AddedMetrics, processes: readonly (readonly Family[])[]): Promise<string> =>
+  textOf(familiesText(await slices.run(added.sum(processes))));
 
 describe('added metrics', () => {
   test('are the sum over processes', async () => {
-    const added = new AddedMetrics();
-    const text = await added.text([await metricsOf(3, 10), await metricsOf(4, 20)]);
+    const added = new AddedMetrics(slices);
+    const text = await textOfSum(added, [await metricsOf(3, 10), await metricsOf(4, 20)]);
     expect(text).toContain('decisions{code="OK"} 7\n');
     expect(text).toContain('buckets 30\n');
   });
 
+  test('or what else the metric says: least, most, mean, the first, nothing', async () => {
+    const text = await textOfSum(new AddedMetrics(slices), [await metricsOf(1, 10), await metricsOf(1, 40)]);
+    for (const line of ['least 10', 'most 40', 'mean 25', 'any 10']) expect(text).toContain(`${line}\n`);
+    expect(text).not.toContain('own');
+  });
+
   test('go on counting what ended processes counted, but not what they held', async () => {
-    const added = new AddedMetrics();
+    const added = new AddedMetrics(slices);
     await added.keep(await metricsOf(3, 10));
     await added.keep(await metricsOf(5, 10));
     await added.keep([]);
-    const text = await added.text([await metricsOf(1, 2)]);
+    const text = await textOfSum(added, [await metricsOf(1, 2)]);
     expect(text).toContain('decisions{code="OK"} 9\n');
     expect(text).toContain('buckets 2\n');
   });
 
   test('lose nothing of processes that end at once, at no moment', async () => {
-    const added = new AddedMetrics();
+    const added = new AddedMetrics(slices);
     const [one, two] = [await metricsOf(3, 10), await metricsOf(5, 10)];
     const kept = [added.keep(one), added.keep(two)];
-    expect(await added.text([])).toContain('decisions{code="OK"} 8\n');
+    expect(await textOfSum(added, [])).toContain('decisions{code="OK"} 8\n');
     await Promise.all(kept);
-    expect(await added.text([])).toContain('decisions{code="OK"} 8\n');
+    expect(await textOfSum(added, [])).toContain('decisions{code="OK"} 8\n');
   });
 });

@@ -2,14 +2,17 @@ import { expect, test } from '@jest/globals';
 import type { TakeItem, TakeOutcome } from '../../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../../src/limiter/rate.js';
 import { readMappingFile } from '../../../../src/server/mapping-file.js';
+import { ViewSlices } from '../../../../src/server/views/view-slices.js';
 import { AddedMetrics } from '../../../../src/server/workers/added-metrics.js';
 import { SeriesLimit } from '../../../../src/telemetry/bounded-counters.js';
+import { familiesText } from '../../../../src/telemetry/family.js';
 import { FamilyRegistry } from '../../../../src/telemetry/family-registry.js';
 import { defaultMapping } from '../../../../src/telemetry/mapping/default-mapping.js';
 import { MappedMetrics } from '../../../../src/telemetry/mapping/mapped-metrics.js';
 import { Mapper } from '../../../../src/telemetry/mapping/mapper.js';
 import type { Mapping } from '../../../../src/telemetry/mapping/mapping.js';
 import { ReferenceStats } from '../../../../src/telemetry/reference/reference-stats.js';
+import { textOf } from '../../../support/text-of.js';
 
 const TAKE: TakeItem = {
   key: 'k',
@@ -149,9 +152,10 @@ test('families of several processes add up, whatever their labels', async () => 
   other.stats.counted('d.k', false, TAKE, OK, false);
   other.stats.counted('d.k.s', false, TAKE, OK, false);
   for (const { stats } of [one, other]) stats.durations('ShouldRateLimit').ended(1);
-  const added = new AddedMetrics();
-  await added.keep(await one.registry.getMetricsAsJSON());
-  const text = await added.text([await other.registry.getMetricsAsJSON()]);
+  const slices = new ViewSlices();
+  const added = new AddedMetrics(slices);
+  await added.keep(await slices.run(one.registry.read()));
+  const text = textOf(familiesText(await slices.run(added.sum([await slices.run(other.registry.read())]))));
   expect(text).toContain('total_hits{domain="d",key1="k"} 4\n');
   expect(text).toContain('total_hits{domain="d",key1="k",key2="s"} 2\n');
   expect(text).toContain('response_time_seconds_count{grpc_method="ShouldRateLimit"} 2');

@@ -1,0 +1,69 @@
+import type { Family, FamilyHead, Sample } from '../../telemetry/family.js';
+import type { ReadSteps } from '../../telemetry/family-registry.js';
+import type { FromWorker } from './messages.js';
+
+type Part = Extract<FromWorker, { kind: 'metrics_part' }>;
+
+/** So many samples go into a message. */
+const PORTION = 64;
+
+/** Tells families in messages; `send` says when one is on its way. */
+export function* tellFamilies(
+  of: Part['of'],
+  families: Iterable<Family>,
+  send: (part: Part) => Promise<void>,
+): ReadSteps<void> {
+  for (const family of families) {
+    const { name, help, type, aggregator } = family;
+    const head = { name, help, type, aggregator };
+    let samples: Sample[] = [];
+    for (const sample of family.samples()) {
+      samples.push(sample);
+      if (samples.length < PORTION) continue;
+      yield send({ kind: 'metrics_part', of, family: head, samples });
+      samples = [];
+    }
+    // One without samples is told, too: its name and help text are.
+    yield send({ kind: 'metrics_part', of, family: head, samples });
+  }
+}
+
+/** A family as it was told. */
+class ToldFamily implements Family {
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  readonly aggregator: string;
+  readonly #portions: (readonly Sample[])[] = [];
+
+  constructor({ name, help, type, aggregator }: FamilyHead) {
+    this.name = name;
+    this.help = help;
+    this.type = type;
+    this.aggregator = aggregator;
+  }
+
+  add(samples: readonly Sample[]): void {
+    this.#portions.push(samples);
+  }
+
+  *samples(): Generator<Sample> {
+    for (const portion of this.#portions) yield* portion;
+  }
+}
+
+/** What a worker told of itself in one answer. */
+export class ToldMetrics {
+  readonly metrics: ToldFamily[] = [];
+  readonly stats: ToldFamily[] = [];
+
+  add({ of, family, samples }: Part): void {
+    const families = this[of];
+    let last = families.at(-1);
+    if (last?.name !== family.name) {
+      last = new ToldFamily(family);
+      families.push(last);
+    }
+    last.add(samples);
+  }
+}

@@ -1,0 +1,33 @@
+import type { BoundedCounters } from './bounded-counters.js';
+import { escapeLabel, type Family, type Sample } from './family.js';
+
+export interface CountedFamilyOptions {
+  readonly name: string;
+  readonly help: string;
+  /** Names of the labels that the first and the second name of a series stand under; one alone where there is no second. */
+  readonly labels: readonly [string] | readonly [string, string];
+  readonly counts: BoundedCounters;
+  /** What is shown of the values of a series: further labels as they are written, or '', and a number. */
+  numbers(values: readonly number[]): Iterable<readonly [labels: string, value: number]>;
+}
+
+/** A counter whose numbers live in {@link BoundedCounters}, which are read one series after the other when somebody asks. */
+export function countedFamily(options: CountedFamilyOptions): Family {
+  const { name, help, counts, numbers } = options;
+  const [first, second] = options.labels;
+  return {
+    name,
+    help,
+    type: 'counter',
+    aggregator: 'sum',
+    *samples(): Generator<Sample> {
+      for (const [one, other, values] of counts.entries()) {
+        let series = `${name}{${first}="${escapeLabel(one)}"`;
+        if (second !== undefined) series += `,${second}="${escapeLabel(other)}"`;
+        for (const [labels, value] of numbers(values)) {
+          yield [labels === '' ? `${series}}` : `${series},${labels}}`, value];
+        }
+      }
+    },
+  };
+}

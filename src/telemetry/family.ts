@@ -1,0 +1,88 @@
+import type { MetricObjectWithValues, MetricValue } from 'prom-client';
+
+/** What an answer of `/metrics` says of one series: its name with its labels as they are written, and its number. */
+export type Sample = readonly [series: string, value: number];
+
+/** A metric, and how those of several processes become one. */
+export interface FamilyHead {
+  readonly name: string;
+  readonly help: string;
+  /** `counter`, `gauge`, `histogram` or `summary`. */
+  readonly type: string;
+  /** prom-client's word: `sum`, `first`, `min`, `max`, `average`, or `omit` for what is nobody's but a process's own. */
+  readonly aggregator: string;
+}
+
+/** A metric that is read a sample at a time: nobody has to wait until all of it is put together. */
+export interface Family extends FamilyHead {
+  /** Numbers are those of the moment when each sample is taken; of one histogram all are taken at once. */
+  samples(): Iterable<Sample>;
+}
+
+type Labels = Readonly<Record<string, string | number>>;
+
+const ESCAPED = /[\\\n"]/;
+
+/** A label's value as the text format has it. */
+export function escapeLabel(value: string): string {
+  if (!ESCAPED.test(value)) return value;
+  return value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
+}
+
+/** `name{label="value",…}`; labels that are in `shared`, too, stand there only, behind the others. */
+export function seriesText(name: string, labels: Labels, shared: Labels = {}): string {
+  let text = '';
+  for (const [label, value] of Object.entries(labels)) {
+    if (!Object.hasOwn(shared, label)) text += `,${label}="${escapeLabel(String(value))}"`;
+  }
+  for (const [label, value] of Object.entries(shared)) text += `,${label}="${escapeLabel(String(value))}"`;
+  return text === '' ? name : `${name}{${text.slice(1)}}`;
+}
+
+/** A number as prom-client writes it. */
+export function valueText(value: number): string {
+  if (Number.isNaN(value)) return 'Nan';
+  if (Number.isFinite(value)) return String(value);
+  return value < 0 ? '-Inf' : '+Inf';
+}
+
+function escapeText(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
+}
+
+/** Families in Prometheus' text format, a line or a few at a time, byte by byte as prom-client writes them. */
+export function* familiesText(families: Iterable<Family>): Generator<string> {
+  let first = true;
+  for (const family of families) {
+    const name = escapeText(family.name);
+    const between = first ? '' : '\n\n';
+    first = false;
+    yield `${between}# HELP ${name} ${escapeText(family.help)}\n# TYPE ${name} ${family.type}`;
+    for (const [series, value] of family.samples()) yield `\n${series} ${valueText(value)}`;
+  }
+  yield '\n';
+}
+
+/** One of prom-client's metrics as it was read. */
+export function readFamily(read: MetricObjectWithValues<MetricValue<string>>): Family {
+  const { name, help, type, aggregator, values = [] } = read;
+  return {
+    name,
+    help,
+    type: String(type),
+    aggregator,
+    *samples() {
+      for (const value of values) {
+        const {
+          metricName = name,
+          labels,
+          sharedLabels,
+        } = value as typeof value & {
+          readonly metricName?: string;
+          readonly sharedLabels?: Labels;
+        };
+        yield [seriesText(metricName, (labels ?? {}) as Labels, sharedLabels), value.value];
+      }
+    },
+  };
+}
