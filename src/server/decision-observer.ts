@@ -1,11 +1,12 @@
-import type { DecisionObserver } from '../service/decision-observer.js';
+import type { DecisionLine, DecisionObserver } from '../service/decision-observer.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 
 /** Between two lines about requests that were too much work, which callers can make as many as they like of. */
 const QUIET_MS = 10_000;
-/** Longest key that is logged, in UTF-16 units. */
-const MAX_KEY = 200;
+/** Most entries of a descriptor, and characters of a text, in a line of the log. */
+const MAX_ENTRIES = 32;
+const MAX_CHARACTERS = 256;
 
 /** Does what it is given if it did nothing for a while. */
 function onceInAWhile(nowMs: () => number): (action: () => void) => void {
@@ -17,8 +18,20 @@ function onceInAWhile(nowMs: () => number): (action: () => void) => void {
   };
 }
 
-function cut(key: string): string {
-  return key.length > MAX_KEY ? `${key.slice(0, MAX_KEY)}…` : key;
+/** The beginning of a long text, and how much of it is missing. */
+function shown(text: string): string {
+  if (text.length <= MAX_CHARACTERS) return text;
+  return `${text.slice(0, MAX_CHARACTERS)}… (${text.length - MAX_CHARACTERS} more characters)`;
+}
+
+/** A line of the decision log, of bounded length whatever was asked; `moreEntries` says how many are left out. */
+function shownLine(line: DecisionLine): DecisionLine & { readonly moreEntries?: number } {
+  const { entries } = line;
+  const few = entries
+    .slice(0, MAX_ENTRIES)
+    .map(({ key, value }) => ({ key: shown(key), value: shown(value) }));
+  const cut = { ...line, domain: shown(line.domain), rule: shown(line.rule), entries: few };
+  return entries.length > few.length ? { ...cut, moreEntries: entries.length - few.length } : cut;
 }
 
 /** Counts decisions in `metrics` and, at level debug, writes each to the log. */
@@ -43,7 +56,7 @@ export function decisionObserver(
     matchExceeded(domain, key, denied) {
       metrics.matchExceeded(domain);
       const text = 'a value takes more work to match than a request may cause';
-      seldom(() => log.warn({ domain, key: cut(key), denied }, text));
+      seldom(() => log.warn({ domain, key: shown(key), denied }, text));
     },
     givenUp(domain, why, denied) {
       metrics.requestGivenUp(domain, why);
@@ -56,6 +69,6 @@ export function decisionObserver(
     storeError: (reason) => metrics.storeError(reason),
     storeFailed: (policy) => metrics.storeFailed(policy),
     logsDecisions: () => logsDecisions,
-    logDecision: (line) => log.debug(line, 'decision'),
+    logDecision: (line) => log.debug(shownLine(line), 'decision'),
   };
 }

@@ -1,17 +1,22 @@
 import type { PolicySet } from '../config/policy.js';
 import type { Clock } from '../limiter/clock.js';
+import { LogOutput, standardOutput } from '../telemetry/log-output.js';
 import { createLogger, type Logger } from '../telemetry/logger.js';
 import { domainsOf } from './endpoints.js';
 import type { Settings } from './settings-table.js';
 
+/** The log of a process, and where it goes. */
+export interface ServerLog {
+  readonly log: Logger;
+  readonly output: LogOutput;
+}
+
 /** The log as the settings say. `worker` stands in every line of a worker process. */
-export function createServerLogger(settings: Settings, terminal: boolean, worker?: number): Logger {
-  return createLogger({
-    level: settings.logLevel,
-    format: settings.logFormat === 'auto' ? (terminal ? 'text' : 'json') : settings.logFormat,
-    colour: terminal,
-    worker,
-  });
+export function createServerLogger(settings: Settings, terminal: boolean, worker?: number): ServerLog {
+  const output = new LogOutput({ write: standardOutput() });
+  const format = settings.logFormat === 'auto' ? (terminal ? 'text' : 'json') : settings.logFormat;
+  const log = createLogger({ level: settings.logLevel, format, colour: terminal, worker }, output);
+  return { log, output };
 }
 
 /** The line that ends a start: `process` is what this process is, `source` is where `policies` come from, which are in force. */

@@ -52,7 +52,7 @@ export async function startServer(settings: Settings, context: StartContext): Pr
 
 async function open(settings: Settings, context: StartContext, closers: Closers): Promise<RunningServer> {
   const clock = systemClock;
-  const log = createServerLogger(settings, context.terminal);
+  const { log, output } = createServerLogger(settings, context.terminal);
   for (const note of context.notes) log.warn(note);
   const policies = await openPolicies(settings, log, context.stopping);
   closers.add(async () => policies.close());
@@ -62,6 +62,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   const slices = new ViewSlices();
   const service = openGrpcService({ settings, version, policies, tls, clock, log, slices }, closers);
   measurePolicies(service.metrics, policies);
+  service.metrics.logOutput(output);
   const failed = new Promise<StartError>((resolve) => service.onGivenUp(resolve));
   const startedMicros = clock.monotonicMicros();
   const health = (): HealthVerdict => {

@@ -1,5 +1,6 @@
-import { type Logger, pino } from 'pino';
-import pretty from 'pino-pretty';
+import { type Logger, type LoggerOptions as PinoOptions, pino } from 'pino';
+import { prettyFactory } from 'pino-pretty';
+import { LogOutput, standardOutput } from './log-output.js';
 
 export type { Logger } from 'pino';
 
@@ -27,28 +28,35 @@ export interface LoggerOptions {
 }
 
 /**
- * A logger on standard output. Writes are synchronous, so that the last lines before an exit are never lost; below the level asked
- * for, a call costs nothing.
+ * A logger on `output`, standard output by default, which is for one logger in a process. A line is written before the call returns, if somebody reads; nobody is
+ * waited for but at the end of the process, and then not for long. Below the level asked for, a call costs nothing.
  */
-export function createLogger(options: LoggerOptions): Logger {
+export function createLogger(
+  options: LoggerOptions,
+  output = new LogOutput({ write: standardOutput() }),
+): Logger {
+  const logger = pino(...sinkOf(options, output));
+  output.onGap = (dropped) => {
+    logger.warn({ dropped }, `${dropped} log lines were dropped because nobody read them`);
+  };
+  process.once('exit', () => output.end());
+  return logger;
+}
+
+function sinkOf(options: LoggerOptions, output: LogOutput): [PinoOptions, { write(line: string): void }] {
   const level = LOG_LEVELS[options.level];
   const base = options.worker === undefined ? null : { worker: options.worker };
   if (options.format === 'text') {
-    return pino(
-      { level, base },
-      pretty({
-        colorize: options.colour,
-        sync: true,
-        translateTime: 'SYS:HH:MM:ss.l',
-        ignore: 'pid,hostname',
-        singleLine: true,
-      }),
-    );
+    const pretty = prettyFactory({
+      colorize: options.colour,
+      translateTime: 'SYS:HH:MM:ss.l',
+      ignore: 'pid,hostname',
+      singleLine: true,
+    });
+    // Lines that are dropped are not made pretty before.
+    return [{ level, base }, { write: (line) => output.write(output.isFull ? line : pretty(line)) }];
   }
-  const destination = pino.destination({ fd: 1, sync: true });
-  // A full disk behind the log loses lines; it must not end the service.
-  destination.on('error', () => {});
-  return pino(
+  return [
     {
       level,
       base,
@@ -57,6 +65,6 @@ export function createLogger(options: LoggerOptions): Logger {
       timestamp: () => `,"@timestamp":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label === 'warn' ? 'warning' : label }) },
     },
-    destination,
-  );
+    output,
+  ];
 }

@@ -267,6 +267,19 @@ export class Metrics {
     });
   }
 
+  /** `output` is asked what it lost whenever metrics are. */
+  logOutput(output: { readonly dropped: number }): void {
+    new Counter({
+      name: 'weir_log_lines_dropped_total',
+      help: 'Lines of the log that nobody read, or that could not be written.',
+      registers: [this.registry],
+      collect() {
+        this.reset();
+        this.inc(output.dropped);
+      },
+    });
+  }
+
   /** `sinks` are asked what they lost whenever metrics are. */
   sinks(sinks: () => readonly { readonly name: string; readonly dropped: number }[]): void {
     new Counter({

@@ -58,7 +58,7 @@ export async function openPrimary(
   checkWorkers(settings);
   const clock = systemClock;
   const { version, terminal } = context;
-  const log = createServerLogger(settings, terminal);
+  const { log, output } = createServerLogger(settings, terminal);
   for (const note of context.notes) log.warn(note);
   const policies = await openPolicies(settings, log, context.stopping);
   closers.add(async () => policies.close());
@@ -105,6 +105,7 @@ export async function openPrimary(
   addPoolMetrics(metrics, pool);
   let inForce = policies.current();
   measurePolicies(metrics, policies);
+  metrics.logOutput(output);
   // Only loads of the policy: each worker sends what it decides.
   exposeReference(settings, metrics, log);
   openStatsSinks({ settings, metrics, log, slices }, closers);

@@ -96,7 +96,7 @@ class Worker {
 
   constructor(start: StartMessage, closers: Closers) {
     const { settings, version } = start;
-    const log = createServerLogger(settings, start.terminal, cluster.worker?.id);
+    const { log, output } = createServerLogger(settings, start.terminal, cluster.worker?.id);
     this.#closers = closers;
     this.#policies = new ReceivedPolicies(start.policies);
     this.#tls = start.tls === undefined ? undefined : new ReceivedTls(start.tls);
@@ -112,6 +112,7 @@ class Worker {
       },
       closers,
     );
+    this.#service.metrics.logOutput(output);
     this.#service.onGivenUp(({ lines }) => send({ kind: 'givenUp', lines }));
     this.#service.onHealth(() => send({ kind: 'health', health: this.#health() }));
   }

@@ -95,17 +95,19 @@ export class Mapper {
 }
 
 /**
- * Rules whose labels stand in one order, that in which they first appear in the mapping: rules may name the same labels in another order, and a series is known by
- * its text, to other processes, too.
+ * Rules with the same labels name them in one order, that of the first of them: they may add to one series, and a series is known by its text, to other
+ * processes, too.
  */
 function inOneOrder(rules: readonly MappingRule[]): readonly MappingRule[] {
-  const names = rules.flatMap(({ labels }) => labels.map(([name]) => name));
-  const place = new Map([...new Set(names)].map((name, at) => [name, at]));
-  const placeOf = ([name]: MappingRule['labels'][number]): number => place.get(name) ?? 0;
-  return rules.map((rule) => ({
-    ...rule,
-    labels: [...rule.labels].sort((one, other) => placeOf(one) - placeOf(other)),
-  }));
+  const orders = new Map<string, readonly string[]>();
+  return rules.map((rule) => {
+    const names = rule.labels.map(([name]) => name);
+    const set = JSON.stringify([...names].sort());
+    const order = orders.get(set) ?? names;
+    orders.set(set, order);
+    const labels = [...rule.labels].sort(([one], [other]) => order.indexOf(one) - order.indexOf(other));
+    return { ...rule, labels };
+  });
 }
 
 /** Of two globs of one length the one that names a component first, from the left, is tried first. */

@@ -1,0 +1,174 @@
+import { connect, type Socket } from 'node:net';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { type HttpEndpoint, type HttpListener, type HttpOptions, listenHttp, text } from '../../../src/server/http.js';
+import { HeldTexts } from '../../../src/server/views/held-texts.js';
+import type { TextPages } from '../../../src/server/views/text-view.js';
+import { waitFor } from '../../support/wait-for.js';
+
+const listeners: HttpListener[] = [];
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await Promise.all(listeners.splice(0).map((listener) => listener.close()));
+});
+
+async function listen(
+  endpoints: readonly HttpEndpoint[],
+  options: Partial<HttpOptions> = {},
+): Promise<HttpListener> {
+  const onError = (error: unknown): never => {
+    throw error;
+  };
+  const listener = await listenHttp('127.0.0.1', 0, { endpoints, onError, ...options });
+  listeners.push(listener);
+  return listener;
+}
+
+/** A connection, with all that came on it, as latin1, and whether it is closed. */
+async function open(port: number): Promise<{ socket: Socket; got(): string; closed(): boolean }> {
+  const socket = connect(port, '127.0.0.1');
+  sockets.push(socket);
+  let all = '';
+  let closed = false;
+  socket.setEncoding('latin1').on('data', (data) => {
+    all += String(data);
+  });
+  socket.on('error', () => {});
+  socket.on('close', () => {
+    closed = true;
+  });
+  await new Promise<void>((resolve) => socket.once('connect', () => resolve()));
+  return { socket, got: () => all, closed: () => closed };
+}
+
+const answers = (got: string): number => got.split('HTTP/1.1 200 OK').length - 1;
+
+describe('requests that follow each other at once', () => {
+  test('are answered one after the other, whatever their bodies are', async () => {
+    let running = 0;
+    let most = 0;
+    const bodies: string[] = [];
+    const { port } = await listen([
+      {
+        path: '/post',
+        help: 'keeps bodies',
+        maxBodyBytes: 1_000_000,
+        async answer({ body, query }) {
+          most = Math.max(most, ++running);
+          await new Promise(setImmediate);
+          bodies.push(`${query.get('n')}:${body.length}`);
+          running--;
+          return text(200, 'done\n');
+        },
+      },
+    ]);
+    const requests: string[] = [];
+    const expected: string[] = [];
+    for (let n = 0; n < 60; n++) {
+      const body = `\r\n\r\nGET /odd HTTP/1.1\r\n\r\n${'x'.repeat(n * 97)}`;
+      const head = `POST /post?n=${n} HTTP/1.1\r\nHost: h\r\n`;
+      requests.push(
+        n % 2 === 0
+          ? `${head}Content-Length: ${body.length}\r\n\r\n${body}`
+          : `${head}Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+      );
+      expected.push(`${n}:${body.length}`);
+    }
+    const { socket, got } = await open(port);
+    socket.write(requests.join(''));
+    await waitFor('every answer', async () => answers(got()) === 60 || undefined);
+    expect(bodies).toEqual(expected);
+    expect(most).toBe(1);
+  });
+
+  test('are not parsed before it is their turn', async () => {
+    let asked = 0;
+    let release = (): void => {};
+    const { port } = await listen([
+      {
+        path: '/wait',
+        help: 'waits',
+        async answer() {
+          asked++;
+          await new Promise<void>((resolve) => {
+            release = resolve;
+          });
+          return text(200, 'x');
+        },
+      },
+    ]);
+    const { socket, got } = await open(port);
+    socket.write('GET /wait HTTP/1.1\r\nHost:\r\n\r\n'.repeat(3));
+    for (let n = 1; n <= 3; n++) {
+      await waitFor(`request ${n}`, async () => asked === n || undefined);
+      expect(answers(got())).toBe(n - 1);
+      release();
+    }
+    await waitFor('the last answer', async () => answers(got()) === 3 || undefined);
+  });
+
+  test('of a body that nobody reads', async () => {
+    const { port } = await listen([{ path: '/', help: 'answers', answer: () => text(200, 'x') }]);
+    const { socket, got } = await open(port);
+    const body = 'y'.repeat(200_000);
+    const one = `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    socket.write(one + one + 'GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n');
+    await waitFor('three answers', async () => answers(got()) === 3 || undefined);
+  });
+});
+
+describe('connections', () => {
+  const simple: HttpEndpoint = { path: '/', help: 'answers', answer: () => text(200, 'x') };
+
+  test('beyond the bound take the place of the one that is idle longest', async () => {
+    const { port } = await listen([simple], { maxConnections: 3 });
+    const held = [await open(port), await open(port), await open(port)];
+    held[0]?.socket.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+    await waitFor('an answer', async () => answers(held[0]?.got() ?? '') === 1 || undefined);
+    const probe = await open(port);
+    probe.socket.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+    await waitFor('the answer of the probe', async () => answers(probe.got()) === 1 || undefined);
+    await waitFor('the end of the idle one', async () => held[1]?.closed() || undefined);
+    expect(held.map(({ closed }) => closed())).toEqual([false, true, false]);
+  });
+
+  test('that all wait for their answers give way, too', async () => {
+    const waits: HttpEndpoint = { path: '/wait', help: 'waits', answer: () => new Promise(() => {}) };
+    const { port } = await listen([simple, waits], { maxConnections: 2 });
+    const held = [await open(port), await open(port)];
+    for (const { socket } of held) socket.write('GET /wait HTTP/1.1\r\nHost: h\r\n\r\n');
+    const probe = await open(port);
+    probe.socket.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+    await waitFor('the answer of the probe', async () => answers(probe.got()) === 1 || undefined);
+    expect(held.filter(({ closed }) => closed())).toHaveLength(1);
+  });
+
+  test('that read too slowly are cut before all texts together are too long', async () => {
+    const pages = Array.from({ length: 400 }, () => Buffer.alloc(64 * 1024, 'x'));
+    const texts: TextPages[] = [];
+    const long: HttpEndpoint = {
+      path: '/long',
+      help: 'is long',
+      answer: () => {
+        const body = { pages, bytes: pages.length * 64 * 1024 };
+        texts.push(body);
+        return { status: 200, contentType: 'text/plain', body };
+      },
+    };
+    const { port } = await listen([long], { heldTexts: new HeldTexts(1) });
+    const slow = await open(port);
+    slow.socket.pause();
+    slow.socket.write('GET /long HTTP/1.1\r\nHost: h\r\n\r\n');
+    await waitFor('the first text', async () => texts.length === 1 || undefined);
+    const reader = await open(port);
+    reader.socket.write('GET /long HTTP/1.1\r\nHost: h\r\n\r\n');
+    const head = 'HTTP/1.1 200 OK';
+    await waitFor(
+      'all of the second',
+      async () => (reader.got().startsWith(head) && reader.got().length > (texts[1]?.bytes ?? Infinity)) || undefined,
+    );
+    slow.socket.resume();
+    await waitFor('the end of the slow one', async () => slow.closed() || undefined);
+    expect(slow.got().length).toBeLessThan(texts[0]?.bytes ?? 0);
+  });
+});

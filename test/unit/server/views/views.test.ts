@@ -1,0 +1,178 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { jsonText, LazyList, LazyObject } from '../../../../src/config/json-text.js';
+import { HeldTexts } from '../../../../src/server/views/held-texts.js';
+import { sortedByName } from '../../../../src/server/views/sorted-text.js';
+import { TextView } from '../../../../src/server/views/text-view.js';
+import { ViewSlices } from '../../../../src/server/views/view-slices.js';
+import { textOf } from '../../../support/text-of.js';
+
+/** Slices whose clock goes on by `stepMs` whenever it is read, and which says in how many turns they were. */
+function countedSlices(stepMs: number) {
+  let now = 0;
+  let turns = 0;
+  const slices = new ViewSlices({
+    now: () => {
+      now += stepMs;
+      return now;
+    },
+    nextTurn: (callback) => {
+      turns++;
+      setImmediate(callback);
+    },
+  });
+  return { slices, turns: () => turns };
+}
+
+function* letters(text: string): Generator<string> {
+  yield* text;
+}
+
+describe('slices of views', () => {
+  test('end when their time is over', async () => {
+    const { slices, turns } = countedSlices(0.125);
+    let taken = '';
+    await slices.run(letters('a'.repeat(16)), (piece) => {
+      taken += piece;
+    });
+    expect(taken).toHaveLength(16);
+    expect(turns()).toBe(5);
+  });
+
+  test('take turns, one in a turn', async () => {
+    const { slices } = countedSlices(1);
+    let order = '';
+    const run = (text: string) =>
+      slices.run(letters(text), (piece) => {
+        order += piece;
+      });
+    await Promise.all([run('aaa'), run('bbb'), run('ccc')]);
+    expect(order).toBe('abcabcabc');
+  });
+
+  test('wait for promises, leave pauses out, and hand on what is thrown', async () => {
+    const { slices } = countedSlices(1);
+    function* steps() {
+      yield '' as const;
+      yield Promise.resolve();
+      yield 'x';
+      return 7;
+    }
+    const pieces: string[] = [];
+    expect(await slices.run(steps(), (piece: string) => pieces.push(piece))).toBe(7);
+    expect(pieces).toEqual(['x']);
+    // biome-ignore lint/correctness/useYield: it breaks before
+    function* broken(): Generator<''> {
+      throw new Error('broken');
+    }
+    await expect(slices.run(broken())).rejects.toThrow('broken');
+    expect(await slices.run(steps())).toBe(7);
+  });
+});
+
+describe('a text view', () => {
+  test('is made once for all who ask while one is made, and anew for them', async () => {
+    let version = 0;
+    const view = new TextView(new ViewSlices(), () => letters(`v${version}`));
+    const first = view.text();
+    version = 1;
+    const later = Array.from({ length: 40 }, () => view.text());
+    const texts = await Promise.all(later);
+    expect(new Set(texts).size).toBe(1);
+    expect(Buffer.concat([...(texts[0]?.pages ?? [])]).toString()).toBe('v1');
+    await first;
+    expect(view.renderings).toBe(2);
+    await view.text();
+    expect(view.renderings).toBe(3);
+  });
+
+  test('comes in pages that together are the text', async () => {
+    const text = 'ü€x\n'.repeat(20_000);
+    const view = new TextView(new ViewSlices(), () => letters(text));
+    const { pages, bytes } = await view.text();
+    expect(pages.length).toBeGreaterThan(1);
+    expect(Math.max(...pages.map((page) => page.length))).toBeLessThanOrEqual(64 * 1024);
+    expect(Buffer.concat([...pages]).toString()).toBe(text);
+    expect(bytes).toBe(Buffer.byteLength(text));
+  });
+
+  test('that breaks breaks for those who asked, not for those who ask next', async () => {
+    let breaks = true;
+    const view = new TextView(new ViewSlices(), () => {
+      if (breaks) throw new Error('broken');
+      return letters('x');
+    });
+    const [first, second] = [view.text(), view.text()];
+    breaks = false;
+    await expect(first).rejects.toThrow('broken');
+    expect((await second).bytes).toBe(1);
+  });
+});
+
+describe('held texts', () => {
+  const textOfBytes = (bytes: number) => ({ pages: [], bytes });
+
+  test('cut those who read the oldest when all together are too much', () => {
+    const held = new HeldTexts(10);
+    const cut: string[] = [];
+    const [old, middle, next] = [textOfBytes(4), textOfBytes(4), textOfBytes(4)];
+    held.hold(old, () => cut.push('old 1'));
+    held.hold(old, () => cut.push('old 2'));
+    held.hold(middle, () => cut.push('middle'));
+    expect(cut).toEqual([]);
+    held.hold(next, () => cut.push('next'));
+    expect(cut).toEqual(['old 1', 'old 2']);
+  });
+
+  test('forget what nobody reads any more; a single one may be longer', () => {
+    const held = new HeldTexts(10);
+    const cut: string[] = [];
+    const release = held.hold(textOfBytes(8), () => cut.push('first'));
+    release();
+    release();
+    held.hold(textOfBytes(8), () => cut.push('second'));
+    expect(cut).toEqual([]);
+    held.hold(textOfBytes(100), () => cut.push('long'));
+    expect(cut).toEqual(['second']);
+  });
+});
+
+test('sorting in slices is sorting', () => {
+  const name = fc.oneof(fc.string({ unit: 'binary', maxLength: 4 }), fc.constantFrom('a.', 'a.b.', 'a.b'));
+  fc.assert(
+    fc.property(fc.array(name, { minLength: 0, maxLength: 1500, size: 'max' }), (names) => {
+      const items = names.map((one, at) => [one, at] as const);
+      const steps = sortedByName(items);
+      let step = steps.next();
+      while (step.done !== true) step = steps.next();
+      expect(step.value.map(([one]) => one)).toEqual([...names].sort());
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test('lazy JSON is what JSON.stringify writes', () => {
+  const lazy = (value: unknown): unknown => {
+    if (Array.isArray(value)) {
+      return new LazyList(
+        (function* () {
+          for (const item of value) {
+            yield undefined;
+            yield lazy(item);
+          }
+        })(),
+      );
+    }
+    if (typeof value !== 'object' || value === null) return value;
+    return new LazyObject(
+      Object.fromEntries(Object.entries(value).map(([name, field]) => [name, lazy(field)])),
+    );
+  };
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const text = JSON.stringify(value, null, 2);
+      expect(textOf(jsonText(lazy(value)))).toBe(text);
+      expect(textOf(jsonText(value))).toBe(text);
+    }),
+  );
+});
