@@ -48,7 +48,7 @@ export class HttpConnection extends Duplex {
   /** `answer` runs as soon as the requests before this one are answered, which {@link answered} says. */
   began(request: IncomingMessage, answer: () => void): void {
     if (this.#current !== undefined) {
-      this.#waiting.push(() => this.#begin(request, answer));
+      this.#waiting.push(() => this.#begin(request, answer, true));
       return;
     }
     this.#onBusy(true);
@@ -61,10 +61,8 @@ export class HttpConnection extends Duplex {
     this.#bodyLeft = undefined;
     const next = this.#waiting.shift();
     if (next !== undefined) next();
-    else {
-      this.#onBusy(false);
-      this.#feed();
-    }
+    else this.#onBusy(false);
+    if (!this.destroyed) this.#feed();
   }
 
   /** Where the connection comes from. */
@@ -118,10 +116,11 @@ export class HttpConnection extends Duplex {
     done(error);
   }
 
-  #begin(request: IncomingMessage, answer: () => void): void {
+  #begin(request: IncomingMessage, answer: () => void, waited = false): void {
     this.#current = request;
     const length = request.headers['content-length'];
-    this.#bodyLeft = length === undefined ? undefined : Number(length);
+    // What was handed over together with the head of a request that had to wait is not known, so its body comes in small pieces.
+    this.#bodyLeft = length === undefined || waited ? undefined : Number(length);
     answer();
   }
 
