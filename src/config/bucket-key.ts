@@ -21,12 +21,20 @@ import type { ValueMatcher } from './value-matcher.js';
  *   !100/minute    a limit override
  *   %60            the shape of a window: its length in seconds; %day/Europe/Berlin one of a calendar. A token bucket has no such part
  *
- * A part begins with a digit, `#`, `*`, `@`, `^`, `~`, `!` or `%`, and digits end at `:` or `*`: the kind is known at its first characters.
+ *   &<64 hex>      the SHA-256 of all that follows the first entry, up to limit, candidate or override, where the name would take more than 1,024
+ *                  bytes. Of the entries of an override that follow its 1,024th character, all texts enter the digest whole
+ *
+ * A part begins with a digit, `#`, `*`, `@`, `^`, `~`, `!`, `%` or `&`, and digits end at `:` or `*`: the kind is known at its first characters.
  * `open-api`, tenant acme, group user-chats: `8:open-api6:tenant4:acme14:resource_group10:user-chats`.
  */
 
 /** Texts of more bytes (UTF-8) enter as their SHA-256: store keys stay short whatever callers send. */
 export const MAX_PART_BYTES = 128;
+
+/** Names of more bytes (UTF-8) end with a digest, so that however many entries a caller sends, stores keep little. */
+export const MAX_NAME_BYTES = 1024;
+/** A UTF-16 unit takes at most three bytes. */
+const SURELY_SHORT_UNITS = Math.floor(MAX_NAME_BYTES / 3);
 
 /** Name of a bucket, and how many of its characters cover domain and first entry. */
 export interface BucketKey {
@@ -108,15 +116,40 @@ export function sharedMatcherPart({ kind, items }: ValueMatcher): string {
   return (kind === 'cidr' ? '@' : '^') + patternPart(items[0] ?? '');
 }
 
-/** The bucket of entries that all enter with their own values, credentials as digests. */
+/** The name of `tag`, domain and first entry, and of what follows: whole, or with its digest if that takes more than {@link MAX_NAME_BYTES}. */
+export function boundedKey(tag: string, rest: string): BucketKey {
+  const key = tag + rest;
+  return { key: fits(key) ? key : withDigest(tag, rest), tagLength: tag.length };
+}
+
+function fits(key: string): boolean {
+  const { length } = key;
+  if (length <= SURELY_SHORT_UNITS) return true;
+  return length <= MAX_NAME_BYTES && Buffer.byteLength(key) <= MAX_NAME_BYTES;
+}
+
+function withDigest(tag: string, rest: string): string {
+  return `${tag}&${sha256Hex(rest)}`;
+}
+
+/**
+ * The bucket of entries that all enter with their own values, credentials as digests. Takes time linear in their texts: where the name is too long
+ * anyhow, no text is made short by itself.
+ */
 export function entriesKey(domain: string, entries: readonly Entry[]): BucketKey {
-  let key = textPart(domain);
-  let tagLength = key.length;
-  entries.forEach((entry, i) => {
-    key += textPart(entry.key) + valuePart(entry.key, entry.value);
-    if (i === 0) tagLength = key.length;
-  });
-  return { key, tagLength };
+  let tag = textPart(domain);
+  let rest = '';
+  for (let i = 0; i < entries.length; i++) {
+    const { key, value } = entries[i] as Entry;
+    if (i === 0) tag += textPart(key) + valuePart(key, value);
+    else if (rest.length <= MAX_NAME_BYTES) rest += textPart(key) + valuePart(key, value);
+    else rest += `${wholePart(key)}${wholePart(value)}`;
+  }
+  return boundedKey(tag, rest);
+}
+
+function wholePart(text: string): string {
+  return `${text.length}:${text}`;
 }
 
 /**
@@ -128,7 +161,13 @@ export function overrideKey(base: BucketKey, unit: WindowUnit, requestsPerUnit: 
   return extendedKey(base, `!${requestsPerUnit}/${unit}`);
 }
 
-/** `base` with parts behind it. */
+/**
+ * `base`, which takes at most {@link MAX_NAME_BYTES}, with parts behind it, and with a digest of what is in front of them where
+ * both together take more.
+ */
 export function extendedKey(base: BucketKey, parts: string): BucketKey {
-  return { key: base.key + parts, tagLength: base.tagLength };
+  const key = base.key + parts;
+  if (fits(key)) return { key, tagLength: base.tagLength };
+  const tag = base.key.slice(0, base.tagLength);
+  return { key: withDigest(tag, base.key.slice(base.tagLength)) + parts, tagLength: base.tagLength };
 }

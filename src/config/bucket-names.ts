@@ -1,5 +1,5 @@
 import type { Entry } from '../limiter/rule.js';
-import { type BucketName, textPart } from './bucket-key.js';
+import { type BucketKey, type BucketName, boundedKey, extendedKey, textPart } from './bucket-key.js';
 import type { PolicyNode } from './policy-node.js';
 import { requestStatName } from './stat-name.js';
 
@@ -112,11 +112,11 @@ export class BucketNames {
       node = node.parent as PolicyNode;
     }
     const tag = this.domainPart + node.keyPart((entries[0] as Entry).value);
-    const key = tag + rest;
+    const name = boundedKey(tag, rest);
     return {
-      key,
-      keys: keysOf(leaf, key),
-      tagLength: tag.length,
+      key: name.key,
+      keys: keysOf(leaf, name),
+      tagLength: name.tagLength,
       statNames: this.statNamesOf(leaf, entries),
     };
   }
@@ -128,10 +128,13 @@ export class BucketNames {
   }
 }
 
-function keysOf({ rules }: PolicyNode, key: string): readonly string[] {
-  // Nearly all nodes have one rule, which has the node's bucket.
-  if (rules.length === 1 && rules[0]?.bucketSuffix === '') return [key];
-  return rules.map((rule) => key + rule.bucketSuffix);
+function keysOf({ rules }: PolicyNode, name: BucketKey): readonly string[] {
+  const [only] = rules;
+  // Nearly all nodes have one rule, often with the node's bucket.
+  if (only !== undefined && rules.length === 1) {
+    return [only.bucketSuffix === '' ? name.key : extendedKey(name, only.bucketSuffix).key];
+  }
+  return rules.map((rule) => extendedKey(name, rule.bucketSuffix).key);
 }
 
 function hashEnd(value: string, seed: number): number {

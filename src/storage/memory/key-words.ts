@@ -1,6 +1,8 @@
 import { randomInt } from 'node:crypto';
 
 const FIRST_CAPACITY = 256;
+/** Words kept from one name to the next; policies give no longer names, but perhaps one of wide characters. */
+const MAX_KEPT_WORDS = 2048;
 const encoder = new TextEncoder();
 
 /**
@@ -45,8 +47,9 @@ export class KeyWords {
   private loadNew(key: string): void {
     this.key = key;
     const length = key.length;
-    if (length > this.words.length * 2) {
-      this.words = new Int32Array(length);
+    const capacity = this.words.length;
+    if (length > capacity * 2 || (capacity > MAX_KEPT_WORDS && length <= FIRST_CAPACITY)) {
+      this.words = new Int32Array(Math.max(length, FIRST_CAPACITY));
       this.bytes = new Uint8Array(this.words.buffer);
     }
     if (this.packNarrow(key)) {

@@ -13,7 +13,7 @@ export const DEFAULT_KEY_PREFIX = 'weir:1:';
 const TAG_DIGITS = 16;
 /** Keys remembered by {@link RedisKeys}: the digest is most of the cost of a key. */
 const MAX_REMEMBERED = 10_000;
-/** Longer keys are made anew each time: that of a limit override is as long as its caller's descriptor, megabytes if need be. UTF-16 units. */
+/** Longer keys are made anew each time: few policies have such, and callers of limit overrides. UTF-16 units. */
 const MAX_REMEMBERED_UNITS = 512;
 
 /**
@@ -36,7 +36,6 @@ export class RedisKeys {
 
   of(parts: KeyParts): string {
     const { key, tagLength } = parts;
-    // Neither is the tag, which as a part of the key would keep all of it.
     if (key.length > MAX_REMEMBERED_UNITS) return redisKey(parts, this.prefix);
     const known = this.keys.get(key);
     if (known !== undefined) return known;
