@@ -1,6 +1,6 @@
 import { type Rate, UNIT_MICROS, type WindowUnit } from '../limiter/rate.js';
 import type { Entry } from '../limiter/rule.js';
-import { isCredential } from './redact.js';
+import { isSecretKey, NO_SECRETS } from './redact.js';
 import { sha256Hex } from './sha256.js';
 import type { ValueMatcher } from './value-matcher.js';
 
@@ -11,7 +11,7 @@ import type { ValueMatcher } from './value-matcher.js';
  *   domain  key 1  value 1  key 2  value 2 …  [limit of a list, candidate, or limit override]  [shape]
  *
  *   5:hello        a text of 5 characters (UTF-16 units)
- *   #<64 hex>      a text of more than 128 bytes, or the value of a credential (api_key and the like): its SHA-256
+ *   #<64 hex>      a text of more than 128 bytes, or the value of a secret key (api_key and the like, or what `derive` of any domain takes for API keys): its SHA-256
  *   5*files        the pattern of a node with share_threshold: one bucket for all values it matches
  *   *<64 hex>      such a pattern of more than 128 bytes
  *   @8:10.0.0.1    an address that a block of `value_cidr` holds, in the one spelling of RFC 5952; @#<64 hex> under the key of a credential
@@ -84,12 +84,12 @@ export function textPart(text: string): string {
   return `#${sha256Hex(text)}`;
 }
 
-/** The part for an entry's value: that of a credential never enters as it is, as bucket names reach stores and operators. */
-export function valuePart(key: string, value: string): string {
-  return isCredential(key) ? secretPart(value) : textPart(value);
+/** The part for an entry's value: that of a credential, or of `secretKeys`, never enters as it is, as bucket names reach stores and operators. */
+function valuePart(key: string, value: string, secretKeys: ReadonlySet<string>): string {
+  return isSecretKey(key, secretKeys) ? secretPart(value) : textPart(value);
 }
 
-/** The part for the value of a credential. */
+/** The part for the value of a secret key. */
 export function secretPart(value: string): string {
   return `#${sha256Hex(value)}`;
 }
@@ -133,16 +133,20 @@ function withDigest(tag: string, rest: string): string {
 }
 
 /**
- * The bucket of entries that all enter with their own values, credentials as digests. Takes time linear in their texts: where the name is too long
+ * The bucket of entries that all enter with their own values, credentials and those of `secretKeys` as digests. Takes time linear in their texts: where the name is too long
  * anyhow, no text is made short by itself.
  */
-export function entriesKey(domain: string, entries: readonly Entry[]): BucketKey {
+export function entriesKey(
+  domain: string,
+  entries: readonly Entry[],
+  secretKeys: ReadonlySet<string> = NO_SECRETS,
+): BucketKey {
   let tag = textPart(domain);
   let rest = '';
   for (let i = 0; i < entries.length; i++) {
     const { key, value } = entries[i] as Entry;
-    if (i === 0) tag += textPart(key) + valuePart(key, value);
-    else if (rest.length <= MAX_NAME_BYTES) rest += textPart(key) + valuePart(key, value);
+    if (i === 0) tag += textPart(key) + valuePart(key, value, secretKeys);
+    else if (rest.length <= MAX_NAME_BYTES) rest += textPart(key) + valuePart(key, value, secretKeys);
     else rest += `${wholePart(key)}${wholePart(value)}`;
   }
   return boundedKey(tag, rest);

@@ -13,6 +13,8 @@ import { EXCEEDED, type MatchWork, unboundedWork } from './match-work.js';
 import type { Algorithm, DomainPolicy, DomainSettings, Exceeded, Match } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { PossibleDenial } from './possible-denial.js';
+import { isSecretKey } from './redact.js';
+import { fixedStatName } from './stat-name.js';
 
 const NO_RULES: readonly Rule[] = [];
 const NO_NAMES: readonly string[] = [];
@@ -21,12 +23,6 @@ const NO_NAMES: readonly string[] = [];
 const SHORT_VALUE = 2048;
 /** Steps that a unit of a longer value takes: its digest (bench: match). */
 const NAMING_STEPS = 0.5;
-
-/** A step of `derive`, as far as it is of interest here. */
-interface Deriving {
-  readonly entry: string;
-  apply(entries: readonly Entry[], work: MatchWork): readonly Entry[] | typeof EXCEEDED;
-}
 
 /** One shape for every answer, so that the hot path stays monomorphic. */
 class PolicyMatch implements Match {
@@ -69,11 +65,12 @@ export class CompiledPolicy implements DomainPolicy {
   readonly deniedResponse: DeniedResponse | undefined;
   readonly decisionMetadata: boolean | undefined;
   readonly overrideAlgorithm: Algorithm;
-  readonly secretKeys: ReadonlySet<string>;
-  readonly rules: readonly Rule[];
+  /** Those of `derive`, and once the policy is in force those of all domains: see {@link takeSecrets}. */
+  secretKeys: ReadonlySet<string>;
+  rules: readonly Rule[];
   readonly steps: readonly DeriveStep[];
   readonly root: PolicyNode;
-  private readonly names: BucketNames;
+  private names: BucketNames;
   private ofAllRules: PossibleDenial | undefined;
 
   constructor(options: {
@@ -105,10 +102,46 @@ export class CompiledPolicy implements DomainPolicy {
     return this.ofAllRules;
   }
 
+  /**
+   * Makes the values of exactly these entry keys secrets, beside credentials: they enter names as digests, and are redacted where they are shown, in the
+   * values of the policy itself, too. Requests under way may meet either names. Walks the tree if these are others than before.
+   */
+  takeSecrets(secretKeys: ReadonlySet<string>): void {
+    const before = this.secretKeys;
+    if (before.size === secretKeys.size && [...before].every((key) => secretKeys.has(key))) return;
+    this.secretKeys = secretKeys;
+    const renamed = new Map<Rule, Rule>();
+    const visit = (node: PolicyNode, above: string, renames: boolean): void => {
+      const isSecret = isSecretKey(node.key, secretKeys);
+      const differs = renames || isSecret !== node.isSecret;
+      if (differs) node.takeSecret(isSecret);
+      const path = above === '' ? node.label : `${above}/${node.label}`;
+      if (differs) this.rename(node, path, renamed);
+      for (const child of node.children()) visit(child, path, differs);
+    };
+    for (const node of this.root.children()) visit(node, '', false);
+    this.rules = this.rules.map((rule) => renamed.get(rule) ?? rule);
+    this.names = new BucketNames(this.domain, secretKeys);
+  }
+
+  private rename(node: PolicyNode, path: string, renamed: Map<Rule, Rule>): void {
+    if (node.rules.length === 0) return;
+    const statName = fixedStatName(this.domain, node.way(), node.detailedMetric, this.secretKeys);
+    const rules = node.rules.map((rule) => ({
+      ...rule,
+      path: rule.statSuffix === '' ? path : `${path}[${rule.statSuffix.slice(1)}]`,
+      statName: statName === '' ? '' : statName + rule.statSuffix,
+    }));
+    rules.forEach((rule, i) => {
+      renamed.set(node.rules[i] as Rule, rule);
+    });
+    node.renameRules(rules);
+  }
+
   match(given: readonly Entry[], work = unboundedWork()): Match {
     let entries = given;
     for (let i = 0; i < this.steps.length; i++) {
-      const step: Deriving = this.steps[i] as DeriveStep;
+      const step = this.steps[i] as DeriveStep;
       const derived = step.apply(entries, work);
       if (derived === EXCEEDED) return this.exceeded(entries, this, step.entry, this.denial);
       entries = derived;

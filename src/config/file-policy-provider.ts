@@ -4,6 +4,7 @@ import type { DomainStatus, PolicySet } from './policy.js';
 import type { PolicyLoader } from './policy-loader.js';
 import { type PolicyPlace, pathOfPlace } from './policy-paths.js';
 import { PolicyWatcher } from './policy-watcher.js';
+import { type NewSecret, newSecrets, shareSecrets } from './secret-keys.js';
 
 /** Why a reload was tried: a file system event, the slow poll, or someone asked (`start`, `signal`, …). */
 export type ReloadReason = 'change' | 'poll' | 'start' | 'signal';
@@ -18,6 +19,8 @@ export interface ReloadOutcome {
   readonly reason: ReloadReason;
   /** In force from now on. */
   readonly policySet: PolicySet;
+  /** What became a secret by it; see {@link NewSecret}. */
+  readonly newSecrets: readonly NewSecret[];
   /** Empty unless failed. */
   readonly errors: readonly ConfigProblem[];
   readonly warnings: readonly ConfigProblem[];
@@ -85,6 +88,7 @@ export class FilePolicyProvider {
   ) {
     this.places = places;
     this.loaded = initial;
+    shareSecrets(initial.policySet);
     this.loader = loader;
     this.failure = failureOf(initial);
     this.pollMs = options.pollMs ?? 5000;
@@ -167,7 +171,7 @@ export class FilePolicyProvider {
 
   private async load(reason: ReloadReason): Promise<ReloadOutcome> {
     const before = this.loaded;
-    if (this.stopped) return this.outcomeOf('unchanged', reason, before);
+    if (this.stopped) return this.outcomeOf('unchanged', reason, before, []);
     // Watchers and fingerprint first: a change that comes while files are read is then seen afterwards.
     await this.arm();
     const fingerprint = await this.watcher.fingerprintInTurns(before.files);
@@ -177,7 +181,7 @@ export class FilePolicyProvider {
       return this.untried(error);
     });
     // Nobody follows any more.
-    if (this.stopped) return this.outcomeOf('unchanged', reason, before);
+    if (this.stopped) return this.outcomeOf('unchanged', reason, before, []);
     const sameFiles = before.files.join('\n') === loaded.files.join('\n');
     // With other files the comparison starts afresh: at worst the next poll loads once more and finds nothing new.
     this.fingerprint = sameFiles && tried ? fingerprint : '';
@@ -200,10 +204,12 @@ export class FilePolicyProvider {
     const failureBefore = this.failure;
     const isNew = loaded.policySet.version !== before.policySet.version;
     this.failure = failureOf(loaded);
+    const secrets = isNew ? newSecrets(before.policySet, loaded.policySet) : [];
+    if (isNew) shareSecrets(loaded.policySet);
     // The set stays the very object when it says the same, so that nobody takes it for another.
     this.loaded = isNew ? loaded : { ...loaded, policySet: before.policySet };
     const kind = this.failure !== '' ? 'failed' : isNew ? 'loaded' : 'unchanged';
-    const outcome = this.outcomeOf(kind, reason, loaded);
+    const outcome = this.outcomeOf(kind, reason, loaded, secrets);
     if (reason === 'signal' || isNew || this.failure !== failureBefore) {
       for (const listener of this.listeners) listener(outcome);
     }
@@ -214,8 +220,10 @@ export class FilePolicyProvider {
     kind: ReloadOutcome['kind'],
     reason: ReloadReason,
     { errors, warnings, domains }: LoadedPolicies,
+    secrets: readonly NewSecret[],
   ): ReloadOutcome {
-    return { kind, reason, policySet: this.loaded.policySet, errors, warnings, domains };
+    const { policySet } = this.loaded;
+    return { kind, reason, policySet, newSecrets: secrets, errors, warnings, domains };
   }
 
   private async arm(): Promise<void> {

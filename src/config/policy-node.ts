@@ -6,7 +6,6 @@ import {
   secretPart,
   sharedMatcherPart,
   textPart,
-  valuePart,
 } from './bucket-key.js';
 import { canonicalAddress } from './cidr.js';
 import { Level } from './level.js';
@@ -49,10 +48,10 @@ export class PolicyNode {
   /** In force here: the node's own, else the nearest above. */
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
-  /** See Match.rules. */
-  readonly rules: readonly Rule[];
+  /** See Match.rules. Replaced only by {@link CompiledPolicy.takeSecrets}. */
+  rules: readonly Rule[];
   /** Names of the rules in statistics; undefined where values of requests enter them. */
-  readonly statNames: readonly string[] | undefined;
+  statNames: readonly string[] | undefined;
   /** Tells the nodes of one process apart. */
   readonly id = nextId++;
   /** Which entries of a descriptor that ends here enter the name of its bucket with their values. */
@@ -64,9 +63,9 @@ export class PolicyNode {
   /** One for the whole tree. */
   readonly memo: MatchMemo<PolicyNode | null>;
   /** Part of the bucket key that is the same for every value: all of it unless the value enters itself. */
-  private readonly fixedPart: string;
+  private fixedPart = '';
   private readonly valueEnters: boolean;
-  private readonly secret: boolean;
+  private secret = false;
   /** The entry that this node matches: 0 for the first. The root has none. */
   private readonly depth: number;
 
@@ -84,15 +83,31 @@ export class PolicyNode {
     this.phase = options.phase;
     this.onStoreFailure = options.onStoreFailure;
     this.rules = options.rules;
-    const names = options.rules.map(({ statName }) => statName);
-    this.statNames = names.includes('') ? undefined : names;
-    this.secret = isCredential(key);
+    this.statNames = fixedStatsOf(options.rules);
     const takesMany = this.wildcard !== undefined || matcher !== undefined;
     this.valueEnters = takesMany ? !shareThreshold : value === '';
     this.depth = options.parent === undefined ? -1 : options.parent.depth + 1;
     const above = options.parent?.entering ?? [];
     this.entering = this.valueEnters && this.depth >= 0 ? [...above, this.depth] : above;
-    this.fixedPart = textPart(key) + (this.valueEnters ? '' : ownPart(this));
+    this.takeSecret(isCredential(key));
+  }
+
+  /** Whether the values that this node takes are secrets. */
+  get isSecret(): boolean {
+    return this.secret;
+  }
+
+  /** Says whether the values that this node takes are secrets, which enter names as digests. What was named before is named anew. */
+  takeSecret(secret: boolean): void {
+    this.secret = secret;
+    this.onlyBucket = undefined;
+    this.fixedPart = textPart(this.key) + (this.valueEnters ? '' : ownPart(this));
+  }
+
+  /** Gives the node the same rules under other names. */
+  renameRules(rules: readonly Rule[]): void {
+    this.rules = rules;
+    this.statNames = fixedStatsOf(rules);
   }
 
   /** The part of a bucket key for an entry that matched this node. */
@@ -140,19 +155,30 @@ export class PolicyNode {
 
   /** How messages name the node; see {@link nodeLabel}. */
   get label(): string {
-    return nodeLabel(this.key, this.value, this.matcher);
+    return nodeLabel(this.key, this.value, this.matcher, this.secret);
   }
 }
 
-/** `resource_group=user-chats`, or the key alone; see {@link matcherLabel}. The literal value of a credential is redacted; a pattern is none. */
-export function nodeLabel(key: string, value: string, matcher?: ValueMatcher): string {
+/** `resource_group=user-chats`, or the key alone; see {@link matcherLabel}. The literal value of a secret is redacted; a pattern is none. */
+export function nodeLabel(
+  key: string,
+  value: string,
+  matcher?: ValueMatcher,
+  isSecret = isCredential(key),
+): string {
   if (matcher !== undefined) return matcherLabel(key, matcher);
   if (value === '') return key;
-  return `${key}=${isCredential(key) && !value.includes('*') ? redacted(value) : value}`;
+  return `${key}=${isSecret && !value.includes('*') ? redacted(value) : value}`;
 }
 
 /** The part of a bucket key for the value of a node that has one bucket. */
-function ownPart({ key, value, matcher, wildcard }: PolicyNode): string {
+function ownPart({ value, matcher, wildcard, isSecret }: PolicyNode): string {
   if (matcher !== undefined) return sharedMatcherPart(matcher);
-  return wildcard === undefined ? valuePart(key, value) : patternPart(value);
+  if (wildcard !== undefined) return patternPart(value);
+  return isSecret ? secretPart(value) : textPart(value);
+}
+
+function fixedStatsOf(rules: readonly Rule[]): readonly string[] | undefined {
+  const names = rules.map(({ statName }) => statName);
+  return names.includes('') ? undefined : names;
 }

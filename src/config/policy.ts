@@ -64,7 +64,10 @@ export interface DomainPolicy extends DomainSettings {
   /** Phase and failure policy of the file: what holds where no node says otherwise. */
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
-  /** Entry keys whose values are secrets (sources of a `sha256` table): to be redacted wherever they are shown. */
+  /**
+   * Entry keys whose values are secrets: to be redacted wherever they are shown. Sources of a `sha256` table, of whatever domain is in force beside
+   * this one.
+   */
   readonly secretKeys: ReadonlySet<string>;
   /** Every rule of the tree, in file order. */
   readonly rules: readonly Rule[];

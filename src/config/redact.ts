@@ -20,12 +20,20 @@ export function isCredential(key: string): boolean {
   return CREDENTIALS.has(key.toLowerCase());
 }
 
+/** No keys but those of {@link isCredential}. */
+export const NO_SECRETS: ReadonlySet<string> = new Set();
+
+/** Whether the values of an entry key are secrets: of a credential, or of one of `secretKeys`. */
+export function isSecretKey(key: string, secretKeys: ReadonlySet<string>): boolean {
+  return secretKeys.has(key) || isCredential(key);
+}
+
 /**
  * Entries as they may be shown in logs and answers: values of `secretKeys` ({@link DomainPolicy.secretKeys}) redacted, and of keys
  * that everybody uses for credentials.
  */
 export function redactEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {
-  const secret = ({ key }: Entry): boolean => secretKeys.has(key) || isCredential(key);
+  const secret = ({ key }: Entry): boolean => isSecretKey(key, secretKeys);
   if (!entries.some(secret)) return entries;
   return entries.map((entry) => (secret(entry) ? { key: entry.key, value: redacted(entry.value) } : entry));
 }

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { type CompiledDomain, compilePolicy } from './compile-policy.js';
+import { CompiledPolicy } from './compiled-policy.js';
 import type { ProblemList } from './config-problem.js';
 import type { Algorithm, DomainPolicy, DomainStatus, PolicySet } from './policy.js';
 import { type OpenedSource, type PolicySource, placeName, unreadable } from './policy-source.js';
 import type { ReadFile } from './read-derive.js';
+import { allSecretKeys } from './secret-keys.js';
 
 /** How policies are loaded. */
 export interface LoadOptions {
@@ -94,6 +96,13 @@ export function settleDomains(
     statuses.push({ domain, files, state });
   }
   statuses.sort((a, b) => (a.domain < b.domain ? -1 : 1));
+  // What was there before may be in force, and this set may never be: its policies learn of others' secrets then, see shareSecrets.
+  const secrets = allSecretKeys(domains.values());
+  for (const [domain, policy] of domains) {
+    if (policy instanceof CompiledPolicy && previous.policySet.domains.get(domain) !== policy) {
+      policy.takeSecrets(secrets);
+    }
+  }
   return {
     policySet: { domains, version: versionOf(digests) },
     domains: statuses,

@@ -1,5 +1,5 @@
 import type { Entry } from '../limiter/rule.js';
-import { isCredential, redacted } from './redact.js';
+import { isSecretKey, redacted } from './redact.js';
 import { matcherName, type ValueMatcher } from './value-matcher.js';
 
 /** What a level of the tree gives to the name of a rule in the statistics. */
@@ -55,7 +55,7 @@ export function requestStatName(
       continue;
     }
     const { value } = entries[i] as Entry;
-    const shown = value !== '' && isSecret(level.key, secretKeys) ? redacted(value) : value;
+    const shown = value !== '' && isSecretKey(level.key, secretKeys) ? redacted(value) : value;
     name += `.${level.key}${shown === '' ? emptyValue : `_${shown}`}`;
   }
   return name;
@@ -71,9 +71,5 @@ function policyPart({ key, value, matcher }: StatLevel, secretKeys: ReadonlySet<
   // Dots part the levels of a name: a name has as many for every list.
   if (matcher !== undefined) return `${key}_${matcherName(matcher).replaceAll('.', '_')}`;
   if (value === '') return key;
-  return `${key}_${isSecret(key, secretKeys) && !value.includes('*') ? redacted(value) : value}`;
-}
-
-function isSecret(key: string, secretKeys: ReadonlySet<string>): boolean {
-  return secretKeys.has(key) || isCredential(key);
+  return `${key}_${isSecretKey(key, secretKeys) && !value.includes('*') ? redacted(value) : value}`;
 }

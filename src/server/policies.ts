@@ -5,6 +5,7 @@ import type { DomainStatus } from '../config/policy.js';
 import { type PolicyLoader, ThreadPolicyLoader } from '../config/policy-loader.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { PolicySource } from './grpc-service.js';
+import { logNewSecrets } from './new-secrets-log.js';
 import { loadOptions, policyPlace } from './policy-place.js';
 import type { Settings } from './settings-table.js';
 import { StartError, StartStopped } from './start-error.js';
@@ -41,6 +42,7 @@ function logProblems(log: Logger, found: Pick<LoadedPolicies, 'errors' | 'warnin
 
 function logOutcome(log: Logger, outcome: ReloadOutcome): void {
   logProblems(log, outcome);
+  logNewSecrets(log, outcome.newSecrets);
   const { reason } = outcome;
   const policy = outcome.policySet.version;
   const domains = [...outcome.policySet.domains.keys()];

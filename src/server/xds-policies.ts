@@ -1,6 +1,7 @@
 import { type ConfigProblem, formatProblem } from '../config/config-problem.js';
 import type { LoadedPolicies } from '../config/load-policies.js';
 import type { DomainStatus, PolicySet } from '../config/policy.js';
+import { newSecrets, shareSecrets } from '../config/secret-keys.js';
 import { AdsClient, type AdsUpdate } from '../config/xds/ads-client.js';
 import { type AdsAddress, KEEPALIVE_MS, KEEPALIVE_TIMEOUT_MS, toMetadata } from '../config/xds/ads-stream.js';
 import { BackOff } from '../config/xds/back-off.js';
@@ -8,6 +9,7 @@ import { createDiscoveryCodec } from '../config/xds/discovery.js';
 import { UpdateLoader } from '../config/xds/update-loader.js';
 import { timerMs } from '../limiter/clock.js';
 import type { Logger } from '../telemetry/logger.js';
+import { logNewSecrets } from './new-secrets-log.js';
 import type { Policies } from './policies.js';
 import { loadOptions } from './policy-place.js';
 import type { Settings } from './settings-table.js';
@@ -153,10 +155,13 @@ class XdsPolicies implements Policies {
     const before = this.current();
     // The set stays the very object when it says the same, so that nobody takes it for another.
     const policySet = before?.version === loaded.policySet.version ? before : loaded.policySet;
+    const secrets = before === undefined || before === policySet ? [] : newSecrets(before, policySet);
+    shareSecrets(policySet);
     this.#accepted = { ...loaded, policySet };
     this.#domains = loaded.domains;
     const names = [...policySet.domains.keys()];
     this.#log.info({ version, policy: policySet.version, domains: names }, 'configuration accepted');
+    logNewSecrets(this.#log, secrets);
     if (names.length === 0) this.#log.warn('the configuration holds no domain: nothing is limited');
   }
 

@@ -175,7 +175,11 @@ function takeOfOverride(
   const { policy, options, request, wallMicros } = asked;
   const unit = OVERRIDE_UNITS[limit.unit] as WindowUnit;
   const rate = overrideRate(unit, limit.requestsPerUnit, policy.overrideAlgorithm);
-  const base = overrideKey(entriesKey(policy.domain, match.entries), unit, limit.requestsPerUnit);
+  const base = overrideKey(
+    entriesKey(policy.domain, match.entries, policy.secretKeys),
+    unit,
+    limit.requestsPerUnit,
+  );
   const { key, tagLength } = extendedKey(base, shapePart(rate));
   const quota = options.quotaMode;
   const weight = weightOf(match.phase, false, quota, wallMicros);

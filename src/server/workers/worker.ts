@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import type { PolicySet } from '../../config/policy.js';
 import { PolicyBuilder, type PolicyItem } from '../../config/policy-transfer.js';
+import { shareSecrets } from '../../config/secret-keys.js';
 import { openSlice } from '../../config/slices.js';
 import { YoungGarbage } from '../../config/young-garbage.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
@@ -54,6 +55,7 @@ class ReceivedPolicies implements PolicySource {
   end(version: string): void {
     if (this.#next === undefined) return;
     this.#current = this.#next.finish(version);
+    shareSecrets(this.#current);
     this.#next = undefined;
     for (const listener of this.#listeners) listener();
   }

@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { entriesKey } from '../../../src/config/bucket-key.js';
+import { dump } from '../../../src/config/dump.js';
+import { explain, renderExplanation } from '../../../src/config/explain.js';
+import { loadPolicies } from '../../../src/config/load-policies.js';
+import type { PolicySet } from '../../../src/config/policy.js';
+import { newSecrets, shareSecrets } from '../../../src/config/secret-keys.js';
+import { entries } from '../../support/policies.js';
+import { TempDir } from '../../support/temp-dir.js';
+
+/* What `derive` of one domain takes for an API key is a secret in all. */
+
+const SECRET = 's3cret-of-a-partner';
+const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
+const LIMIT = 'rate_limit: { token_bucket: { max_tokens: 5, fill_interval: 1h } }';
+const DERIVING = `domain: deriving
+derive: [{ entry: who, from: [token], sha256: { ${hex(SECRET)}: acme } }]
+descriptors: [{ key: who, ${LIMIT} }]
+`;
+const OTHER = `domain: other
+descriptors:
+  - { key: token, detailed_metric: true, ${LIMIT}, descriptors: [{ key: path, ${LIMIT} }] }
+  - { key: token, value: ${SECRET}, ${LIMIT}, descriptors: [{ key: path, rate_limits: [{ name: a, unit: minute, requests_per_unit: 5 }] }] }
+  - { key: plain, ${LIMIT} }
+`;
+const OWN = 'another-token';
+
+let dir: TempDir;
+beforeEach(() => {
+  dir = new TempDir();
+  dir.write('other.yaml', OTHER);
+});
+afterEach(() => dir.remove());
+
+function keysOf(policySet: PolicySet, domain: string, ...texts: string[]): readonly string[] {
+  return policySet.domains.get(domain)?.match(entries(...texts)).keys ?? [];
+}
+
+const digested = (value: string): string => `5:other5:token#${hex(value)}`;
+
+describe('an entry key that another domain takes for API keys', () => {
+  test('enters names of buckets as a digest, and statistics redacted', () => {
+    dir.write('deriving.yaml', DERIVING);
+    const { policySet } = loadPolicies([dir.path]);
+    expect(keysOf(policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
+    expect(keysOf(policySet, 'other', `token=${OWN}`, 'path=/')).toEqual([`${digested(OWN)}4:path1:/`]);
+    expect(keysOf(policySet, 'other', `token=${SECRET}`, 'path=/')).toEqual([
+      `${digested(SECRET)}4:path1:/~1:a%60`,
+    ]);
+    expect(keysOf(policySet, 'other', 'plain=x')).toEqual(['5:other5:plain1:x']);
+    const policy = policySet.domains.get('other')!;
+    expect(policy.match(entries(`token=${OWN}`)).statNames.join()).toMatch(
+      /^other\.token_\[redacted sha256:[0-9a-f]{8}\]$/,
+    );
+    expect(entriesKey('other', entries(`token=${OWN}`), policy.secretKeys).key).toBe(digested(OWN));
+  });
+
+  test('is redacted where the policy itself is shown', () => {
+    dir.write('deriving.yaml', DERIVING);
+    const { policySet } = loadPolicies([dir.path]);
+    const policy = policySet.domains.get('other')!;
+    const shown = [
+      dump(policySet),
+      ...policy.rules.flatMap(({ path, statName }) => [path, statName]),
+      renderExplanation(explain(policySet, 'other', entries(`token=${SECRET}`, 'path=/'), 0), 0),
+    ].join('\n');
+    expect(shown).not.toContain(SECRET);
+    expect(shown).toContain('[redacted sha256:');
+    expect(policy.rules.map(({ path }) => path)).toContain('plain');
+    for (const text of ['plain=x', `token=${SECRET}`]) {
+      expect(policy.rules).toContain(policy.match(entries(text)).rules[0]);
+    }
+  });
+
+  test('is one no more when no domain takes it for such', () => {
+    dir.write('deriving.yaml', DERIVING);
+    const { policySet } = loadPolicies([dir.path]);
+    const other = policySet.domains.get('other')!;
+    const alone: PolicySet = { domains: new Map([['other', other]]), version: 'alone' };
+    shareSecrets(alone);
+    expect(keysOf(alone, 'other', `token=${OWN}`)).toEqual([`5:other5:token${OWN.length}:${OWN}`]);
+    expect(other.rules.map(({ path }) => path)).toContain(`token=${SECRET}/path[a]`);
+  });
+});
+
+describe('a reload that makes a key a secret', () => {
+  test('changes a domain that stays as it was once the set is in force, not before', () => {
+    const before = loadPolicies([dir.path]);
+    const raw = `5:other5:token${OWN.length}:${OWN}`;
+    expect(keysOf(before.policySet, 'other', `token=${OWN}`)).toEqual([raw]);
+    dir.write('deriving.yaml', DERIVING);
+    const after = loadPolicies([dir.path], {}, before);
+    expect(after.policySet.domains.get('other')).toBe(before.policySet.domains.get('other'));
+    // The set may yet be refused.
+    expect(keysOf(before.policySet, 'other', `token=${OWN}`)).toEqual([raw]);
+    expect(newSecrets(before.policySet, after.policySet)).toEqual([{ key: 'token', domains: ['other'] }]);
+    shareSecrets(after.policySet);
+    expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
+    expect(newSecrets(after.policySet, after.policySet)).toEqual([]);
+  });
+
+  test('tells nothing of domains that are new, or have no such buckets', () => {
+    dir.write('other.yaml', `domain: other\ndescriptors: [{ key: plain, ${LIMIT} }]\n`);
+    const before = loadPolicies([dir.path]);
+    dir.write('deriving.yaml', DERIVING);
+    dir.write('third.yaml', OTHER.replace('other', 'third'));
+    expect(newSecrets(before.policySet, loadPolicies([dir.path]).policySet)).toEqual([]);
+  });
+});
