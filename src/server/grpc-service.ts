@@ -34,6 +34,7 @@ import type { Settings } from './settings-table.js';
 import { listenError, type StartError } from './start-error.js';
 import { openStatsSinks } from './stats-sinks.js';
 import { openStore } from './store.js';
+import { StoreNeed } from './store-need.js';
 import { timedService } from './timed-service.js';
 import type { ViewSlices } from './views/view-slices.js';
 
@@ -93,14 +94,6 @@ const MICROS_PER_MS = 1000;
 /** gRPC's way to say never (GRPC_ARG_MAX_CONNECTION_AGE_MS). */
 function zeroIsNever(micros: number): number {
   return micros === 0 ? Number.POSITIVE_INFINITY : micros / MICROS_PER_MS;
-}
-
-/** Whether some rule answers `error` while the store is away. */
-function needsStore(policies: PolicySet | undefined): boolean {
-  for (const policy of policies?.domains.values() ?? []) {
-    if (policy.rules.some((rule) => rule.onStoreFailure === 'error')) return true;
-  }
-  return false;
 }
 
 function hasDomain(policies: PolicySet | undefined): boolean {
@@ -202,11 +195,15 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   });
 
   const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
+  const storeNeed = new StoreNeed(clock, settings.shadowMode, (needed) =>
+    serving.update({ needsStore: needed }),
+  );
+  closers.add(async () => storeNeed.close());
   const conditions: ServingConditions = {
     draining: false,
     storeUp: store.up(),
     storeReached: store.up(),
-    needsStore: needsStore(policies.current()),
+    needsStore: storeNeed.update(policies.current()),
     followsStore: settings.redisHealthFollows,
     needsDomain: settings.healthyWithConfig,
     hasDomain: hasDomain(policies.current()),
@@ -230,7 +227,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     store.reloaded();
     tellPolicies();
     const current = policies.current();
-    serving.update({ needsStore: needsStore(current), hasDomain: hasDomain(current) });
+    serving.update({ needsStore: storeNeed.update(current), hasDomain: hasDomain(current) });
   });
 
   const service = new ShouldRateLimit({

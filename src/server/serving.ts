@@ -6,7 +6,7 @@ export interface ServingConditions {
   readonly storeUp: boolean;
   /** Whether the store was reached at least once. */
   readonly storeReached: boolean;
-  /** Whether some rule answers `error` while the store is away. */
+  /** Whether some rule that may deny answers `error` while the store is away; see StoreNeed. */
   readonly needsStore: boolean;
   /** REDIS_HEALTH_CHECK_ACTIVE_CONNECTION. */
   readonly followsStore: boolean;

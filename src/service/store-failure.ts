@@ -1,4 +1,5 @@
 import type { BucketStore, TakeOutcome } from '../limiter/bucket-store.js';
+import type { StoreFailurePolicy } from '../limiter/rule.js';
 import type { DecisionObserver } from './decision-observer.js';
 import { type Decision, type PlannedTake, takesOf } from './plan.js';
 
@@ -19,8 +20,16 @@ function isDenied(takes: readonly PlannedTake[]): boolean {
 }
 
 /**
+ * What a rule answers. One that denies nothing in this request (monitoring, grace period, `shadow_mode`, SHADOW_MODE, not drawn by
+ * `enforce_percent`) only looks, and what it sees is not worth the call: its `error` says nothing, as `allow` does.
+ */
+function policyOf({ enforcement, onStoreFailure }: PlannedTake): StoreFailurePolicy {
+  return enforcement === 'observe' && onStoreFailure === 'error' ? 'allow' : onStoreFailure;
+}
+
+/**
  * Decides a request whose store could not, by each rule's `on_store_failure`: fills the outcomes. A `deny` that is in force decides;
- * else any `error` leaves the request undecided (false: the call becomes UNAVAILABLE, so that Envoy's `failure_mode_deny` decides);
+ * else any `error` of a rule in force leaves the request undecided (false: the call becomes UNAVAILABLE, so that Envoy's `failure_mode_deny` decides);
  * else `local` rules take from `local`, a store in memory, and `allow` rules say nothing.
  */
 export function decideWithoutStore(
@@ -30,9 +39,9 @@ export function decideWithoutStore(
 ): boolean {
   // What a candidate would say then, nobody needs to know.
   const takes = takesOf(decisions).filter(({ weight }) => weight !== 'candidate');
-  for (const take of takes) observer.storeFailed(take.onStoreFailure);
+  for (const take of takes) observer.storeFailed(policyOf(take));
   const denied = isDenied(takes);
-  if (!denied && takes.some((take) => take.onStoreFailure === 'error')) return false;
+  if (!denied && takes.some((take) => policyOf(take) === 'error')) return false;
   // A denied request takes nothing, so local buckets are not even asked then.
   const localTakes = denied ? [] : takes.filter((take) => take.onStoreFailure === 'local');
   let localOutcomes: readonly TakeOutcome[] = [];

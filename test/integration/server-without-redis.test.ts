@@ -20,6 +20,7 @@ descriptors:
 ${bucket('error', 'error')}
 ${bucket('allow', 'allow')}
 ${bucket('deny', 'deny')}
+  - { key: looks, shadow_mode: true, rate_limit: { on_store_failure: error, token_bucket: { max_tokens: 1, fill_interval: 1h } } }
   - { key: local, rate_limit: { on_store_failure: local, token_bucket: { max_tokens: 3, fill_interval: 1h } } }
 `;
 /** The issue asks for 2 s; what the machine adds on top is not the server's. */
@@ -96,6 +97,7 @@ describe('while Redis is away', () => {
       details: 'rate limit store unavailable',
     });
     expect((await ask('allow')).response).toMatchObject({ overallCode: CODE.OK });
+    expect((await ask('looks')).response).toMatchObject({ overallCode: CODE.OK });
     expect((await ask('deny')).response).toMatchObject({
       overallCode: CODE.OVER_LIMIT,
       statuses: [{ code: CODE.OVER_LIMIT, limitRemaining: 0, durationUntilResetSeconds: 1 }],
@@ -195,6 +197,32 @@ describe('starting without Redis', () => {
       'health',
       async () => (await httpRequest(server.httpPort, '/healthcheck')).status === 200 || undefined,
     );
+    await server.stop();
+    await redis.stop();
+  });
+
+  test('is SERVING while no rule denies, until a schedule makes one active', async () => {
+    const redis = await startRedis();
+    await redis.kill();
+    // Whole seconds, a while ahead: the server must be up by then.
+    const active = new Date(Math.ceil(Date.now() / 1000) * 1000 + 8000).toISOString();
+    const node = (key: string, more: string) =>
+      `  - { key: ${key}, ${more}, rate_limit: { unit: day, requests_per_unit: 1 } }`;
+    const server = await start(
+      `domain: d\ndescriptors:\n${node('soon', `phase: { active: '${active}' }`)}\n${node('shadow', 'shadow_mode: true')}\n`,
+      redis.port,
+    );
+    const client = new RlsClient(server.grpcPort);
+    const health = async () => (await httpRequest(server.httpPort, '/healthcheck')).status;
+    await waitFor('health', async () => (await health()) === 200 || undefined);
+    expect((await client.ask('d', [descriptor(['shadow=x'])])).response).toMatchObject({
+      overallCode: CODE.OK,
+    });
+    await waitFor('no health', async () => (await health()) === 500 || undefined);
+    expect(await client.ask('d', [descriptor(['soon=x'])])).toMatchObject({ code: STATUS.UNAVAILABLE });
+    await redis.restart();
+    await waitFor('health again', async () => (await health()) === 200 || undefined);
+    client.close();
     await server.stop();
     await redis.stop();
   });

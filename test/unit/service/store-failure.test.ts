@@ -84,6 +84,75 @@ describe('without the store', () => {
   });
 });
 
+describe('a rule that denies nothing never fails a call without the store', () => {
+  const LOOKS = `
+domain: d
+response_headers: [x-ratelimit]
+descriptors:
+  - { key: in-force, rate_limit: { token_bucket: { max_tokens: 1, fill_interval: 10s } } }
+  - { key: allow, rate_limit: { on_store_failure: allow, token_bucket: { max_tokens: 1, fill_interval: 10s } } }
+  - { key: deny, rate_limit: { on_store_failure: deny, token_bucket: { max_tokens: 1, fill_interval: 10s } } }
+  - { key: monitoring, phase: monitoring, rate_limit: { token_bucket: { max_tokens: 1, fill_interval: 10s } } }
+  - { key: grace, phase: grace_period, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: later, phase: { active: '2023-11-14T22:13:21Z' }, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: shadow, shadow_mode: true, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: none, enforce_percent: 0, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: half, enforce_percent: 50, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: quota, quota_mode: true, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: quota-shadow, quota_mode: true, shadow_mode: true, rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: candidate, rate_limit: { unlimited: true }, candidate: { unit: day, requests_per_unit: 1 } }
+  - key: list
+    shadow_mode: true
+    rate_limits:
+      - { unit: hour, requests_per_unit: 5 }
+      - { unit: day, requests_per_unit: 50 }
+`;
+  const UNAVAILABLE = new Refusal('unavailable', 'rate limit store unavailable');
+  const decider = (random = 0, answers = {}) =>
+    new Decider(LOOKS, { store: new AwayStore(), random: () => random, answers });
+
+  test.each(['monitoring', 'grace', 'later', 'shadow', 'none', 'quota-shadow', 'candidate', 'list'])(
+    '%s',
+    (key) => {
+      const own = decider();
+      const response = own.answer([one(key)]);
+      expect(response).toMatchObject({
+        overallCode: CODE.OK,
+        statuses: [{ code: CODE.OK, currentLimit: undefined }],
+        responseHeadersToAdd: [],
+      });
+      // It counts as the `allow` that it is.
+      expect(own.observer.told).not.toContain('failed error');
+      // Beside others those decide.
+      expect(own.answer([one(key), one('allow')]).overallCode).toBe(CODE.OK);
+      expect(own.answer([one(key), one('deny')]).overallCode).toBe(CODE.OVER_LIMIT);
+      if (key !== 'quota-shadow') expect(own.ask([one(key), one('in-force')])).toEqual(UNAVAILABLE);
+    },
+  );
+
+  test('from the moment on at which its schedule makes it active it does', () => {
+    const own = decider();
+    own.clock.stepWall(999_999);
+    expect(own.answer([one('later')]).overallCode).toBe(CODE.OK);
+    own.clock.stepWall(1);
+    expect(own.ask([one('later')])).toEqual(UNAVAILABLE);
+  });
+
+  test('a share that is enforced fails so many calls as it might deny', () => {
+    expect(decider(0.49).ask([one('half')])).toEqual(UNAVAILABLE);
+    expect(decider(0.5).answer([one('half')]).overallCode).toBe(CODE.OK);
+  });
+
+  test('under SHADOW_MODE nothing does', () => {
+    const own = decider(0, { shadowMode: true });
+    expect(own.answer([one('in-force'), one('quota')]).overallCode).toBe(CODE.OK);
+  });
+
+  test('a quota may deny, and does', () => {
+    expect(decider().ask([one('quota')])).toEqual(UNAVAILABLE);
+  });
+});
+
 describe('the deadline given to the store', () => {
   test.each([
     ['the timeout of the store without one', Infinity, 2_000_000],
