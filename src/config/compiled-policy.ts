@@ -9,7 +9,7 @@ import type {
 import { BucketNames } from './bucket-names.js';
 import type { DeriveStep } from './derive.js';
 import type { Level } from './level.js';
-import { EXCEEDED, type MatchWork, unboundedWork } from './match-work.js';
+import { EXCEEDED, unboundedWork } from './match-work.js';
 import type { Algorithm, DomainPolicy, DomainSettings, Exceeded, Match } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { PossibleDenial } from './possible-denial.js';

@@ -19,11 +19,19 @@ export function formatProblem(problem: ConfigProblem): string {
   return `${problem.file}${position}: ${path}${problem.message}`;
 }
 
-/** Collects what is wrong in one file, so that one run tells everything. */
+/** Most errors, and most warnings, that are kept of one file, and of one load: who mends so many may well ask again. */
+export const MAX_PROBLEMS = 1000;
+/** So much of a path and of a message is kept, characters: both repeat what the file says. */
+const MAX_TEXT = 2000;
+
+/** Collects what is wrong in one file, so that one run tells everything, up to {@link MAX_PROBLEMS}. */
 export class ProblemList {
   readonly file: string;
   readonly errors: ConfigProblem[] = [];
   readonly warnings: ConfigProblem[] = [];
+  /** How many there are, those not kept included. */
+  errorCount = 0;
+  warningCount = 0;
   private readonly settled = new Set<string>();
 
   constructor(file: string) {
@@ -37,7 +45,7 @@ export class ProblemList {
 
   error(at: Position, path: string, message: string): void {
     if (this.settled.has(placeOf(at))) return;
-    this.errors.push(this.problem(at, path, message));
+    if (this.errorCount++ < MAX_PROBLEMS) this.errors.push(this.problem(at, path, message));
   }
 
   /** Puts everything into the order of the file, so that an editor can walk through it. */
@@ -49,18 +57,35 @@ export class ProblemList {
 
   warn(at: Position, path: string, message: string): void {
     if (this.settled.has(placeOf(at))) return;
-    this.warnings.push(this.problem(at, path, message));
+    if (this.warningCount++ < MAX_PROBLEMS) this.warnings.push(this.problem(at, path, message));
   }
 
   private problem({ line, column }: Position, path: string, message: string): ConfigProblem {
-    return { file: this.file, line, column, path: visible(path), message: visible(message) };
+    return { file: this.file, line, column, path: shown(path), message: shown(message) };
   }
+}
+
+/** The first of `problems` that are `total` altogether, and how many more there are in the place of the rest. `what`: `errors` or `warnings`. */
+export function boundProblems(
+  problems: readonly ConfigProblem[],
+  total: number,
+  what: 'errors' | 'warnings',
+): readonly ConfigProblem[] {
+  const kept = problems.length <= MAX_PROBLEMS ? problems : problems.slice(0, MAX_PROBLEMS);
+  const last = kept.at(-1);
+  if (last === undefined || total <= kept.length) return kept;
+  const message = `and ${total - kept.length} more ${what}, which are not listed`;
+  return [...kept, { file: last.file, ...WHOLE_FILE, path: '', message }];
 }
 
 /** A place in a file, both 1-based; 0, 0 is the file as a whole. */
 export interface Position {
   readonly line: number;
   readonly column: number;
+}
+
+function shown(text: string): string {
+  return visible(text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}...` : text);
 }
 
 /** Messages repeat what the file says: on one line, and without codes that a terminal obeys. */

@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import { type ConfigProblem, type ProblemList, WHOLE_FILE } from './config-problem.js';
+import { boundProblems, type ConfigProblem, type ProblemList, WHOLE_FILE } from './config-problem.js';
 import type { DomainStatus, PolicySet } from './policy.js';
 import { expandPaths, messageOf, type PolicyPlace, readRegularFile } from './policy-paths.js';
 import { openDocument, openFile, unreadable } from './policy-source.js';
@@ -126,8 +126,16 @@ function loadedOf(
   return {
     policySet: settled.policySet,
     domains: settled.domains,
-    errors: [...first.errors, ...lists.flatMap(({ errors }) => errors)],
-    warnings: [...first.warnings, ...lists.flatMap(({ warnings }) => warnings)],
+    errors: boundProblems(
+      [...first.errors, ...lists.flatMap(({ errors }) => errors)],
+      lists.reduce((count, { errorCount }) => count + errorCount, first.errors.length),
+      'errors',
+    ),
+    warnings: boundProblems(
+      [...first.warnings, ...lists.flatMap(({ warnings }) => warnings)],
+      lists.reduce((count, { warningCount }) => count + warningCount, first.warnings.length),
+      'warnings',
+    ),
     files: [...new Set(read.files)],
     contents: read.contents,
     memory: settled.memory,

@@ -23,14 +23,15 @@ export class LoadThread {
   }
 
   /**
-   * Hands `request`, plain data, to the script as workerData. `previous` is what the load before gave. Rejects when the load could not be tried.
-   * One load at a time.
+   * Hands `request`, plain data, to the script as workerData; what `transfer` names of it is not copied, and is gone from here. `previous` is what the
+   * load before gave. Rejects when the load could not be tried. One load at a time.
    */
   async load<Request extends InForce>(
     request: Request,
     previous: LoadedPolicies | undefined,
+    transfer: readonly ArrayBuffer[] = [],
   ): Promise<LoadedPolicies> {
-    const slices = await this.run(request, previous !== undefined);
+    const slices = await this.run(request, previous !== undefined, transfer);
     const builder = new LoadBuilder(previous?.policySet);
     const garbage = new YoungGarbage();
     for (const slice of slices) {
@@ -48,9 +49,17 @@ export class LoadThread {
     void this.thread?.terminate();
   }
 
-  private run(request: InForce, isReload: boolean): Promise<readonly Uint8Array[]> {
+  private run(
+    request: InForce,
+    isReload: boolean,
+    transfer: readonly ArrayBuffer[],
+  ): Promise<readonly Uint8Array[]> {
     return new Promise((resolve, reject) => {
-      const thread = new Worker(assetPath(this.script), { name: 'policies', workerData: request });
+      const thread = new Worker(assetPath(this.script), {
+        name: 'policies',
+        workerData: request,
+        transferList: [...transfer],
+      });
       this.thread = thread;
       // Nobody waits for a reload; a start waits for its first load.
       if (isReload) thread.unref();

@@ -18,9 +18,9 @@ export const MAX_METADATA_DEPTH = 30;
 export function readMetadata(reader: FieldReader): Metadata | undefined {
   const metadata = reader.mapping('metadata');
   if (metadata === undefined || metadata.map.fields.size === 0) return undefined;
-  const errorsBefore = reader.problems.errors.length;
+  const errorsBefore = reader.problems.errorCount;
   const value = readMapping(metadata.map, metadata.path, 1, metadata);
-  return reader.problems.errors.length > errorsBefore ? undefined : value;
+  return reader.problems.errorCount > errorsBefore ? undefined : value;
 }
 
 function readMapping(map: YamlMap, path: string, depth: number, reader: FieldReader): Metadata {

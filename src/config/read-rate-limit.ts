@@ -35,24 +35,24 @@ const REFERENCE_KEYS: readonly string[] = ['unit', 'requests_per_unit'];
 
 /** Reads a `rate_limit`. Undefined when it holds an error; all of them are reported. */
 export function readRateLimit(reader: FieldReader, defaults: RateDefaults): RateLimitFields | undefined {
-  const errorsBefore = reader.problems.errors.length;
+  const errorsBefore = reader.problems.errorCount;
   reader.expectKeys(RATE_LIMIT_KEYS, MISPLACED_KEYS);
   const fields = readSharedFields(reader);
   const unlimited = reader.boolean('unlimited');
   const badUnlimited = unlimited === undefined && reader.field('unlimited') !== undefined;
   const rate =
     unlimited === true ? readUnlimited(reader) : badUnlimited ? undefined : readRate(reader, defaults);
-  if (reader.problems.errors.length > errorsBefore) return undefined;
+  if (reader.problems.errorCount > errorsBefore) return undefined;
   return { ...fields, rate };
 }
 
 /** Reads what an item of `rate_limits` has in common with a `rate_limit`; its rate is never absent. */
 export function readLimit(reader: FieldReader, defaults: RateDefaults): RateLimitFields | undefined {
-  const errorsBefore = reader.problems.errors.length;
+  const errorsBefore = reader.problems.errorCount;
   reader.expectKeys(LIMIT_KEYS, undefined, NOT_IN_LIMITS);
   const fields = readSharedFields(reader);
   const rate = readRate(reader, defaults);
-  if (reader.problems.errors.length > errorsBefore || rate === undefined) return undefined;
+  if (reader.problems.errorCount > errorsBefore || rate === undefined) return undefined;
   return { ...fields, rate };
 }
 
@@ -61,11 +61,11 @@ export function readCandidate(
   reader: FieldReader,
   defaults: RateDefaults,
 ): { readonly name: string; readonly rate: Rate } | undefined {
-  const errorsBefore = reader.problems.errors.length;
+  const errorsBefore = reader.problems.errorCount;
   reader.expectKeys(CANDIDATE_KEYS, undefined, NOT_IN_CANDIDATE);
   const name = reader.name('name') ?? '';
   const rate = readRate(reader, defaults);
-  if (reader.problems.errors.length > errorsBefore || rate === undefined) return undefined;
+  if (reader.problems.errorCount > errorsBefore || rate === undefined) return undefined;
   return { name, rate };
 }
 

@@ -25,9 +25,9 @@ const WINDOW_KEYS = ['unit', 'requests_per_unit', 'unit_multiplier', 'calendar']
  * caller's. Undefined when something is wrong; all of it is reported.
  */
 export function readRate(reader: FieldReader, defaults: RateDefaults): Rate | undefined {
-  const errorsBefore = reader.problems.errors.length;
+  const errorsBefore = reader.problems.errorCount;
   const rate = reader.field('token_bucket') === undefined ? readUnits(reader, defaults) : readBucket(reader);
-  return reader.problems.errors.length > errorsBefore ? undefined : rate;
+  return reader.problems.errorCount > errorsBefore ? undefined : rate;
 }
 
 /** Units in any case, as in envoyproxy/ratelimit. */

@@ -1,8 +1,8 @@
-import { type ConfigProblem, formatProblem } from '../config/config-problem.js';
+import { type ConfigProblem, formatProblem, WHOLE_FILE } from '../config/config-problem.js';
 import type { LoadedPolicies } from '../config/load-policies.js';
 import type { DomainStatus, PolicySet } from '../config/policy.js';
 import { newSecrets, shareSecrets } from '../config/secret-keys.js';
-import { AdsClient, type AdsUpdate } from '../config/xds/ads-client.js';
+import { AdsClient, type AdsUpdate, type Rejection } from '../config/xds/ads-client.js';
 import { type AdsAddress, KEEPALIVE_MS, KEEPALIVE_TIMEOUT_MS, toMetadata } from '../config/xds/ads-stream.js';
 import { BackOff } from '../config/xds/back-off.js';
 import { createDiscoveryCodec } from '../config/xds/discovery.js';
@@ -96,6 +96,7 @@ class XdsPolicies implements Policies {
         clear: (timer) => clearTimeout(timer as NodeJS.Timeout),
       },
       update: (update) => this.#update(update),
+      refused: (version, error) => this.#refuse(version, error),
       connected: () => this.#onConnected(),
       lost: (reason, pauseMs) => this.#onLost(reason, pauseMs),
       failed: (error) => this.#onFailed(error),
@@ -116,7 +117,7 @@ class XdsPolicies implements Policies {
   }
 
   errors(): readonly ConfigProblem[] {
-    return this.#errors.slice(0, MAX_SHOWN);
+    return this.#errors;
   }
 
   domains(): readonly DomainStatus[] {
@@ -139,16 +140,27 @@ class XdsPolicies implements Policies {
     this.#loader.close();
   }
 
-  async #update({ version, resources }: AdsUpdate): Promise<string | undefined> {
-    const loaded = await this.#loader.load(resources, this.#accepted);
+  async #update({ version, bytes, rejected }: AdsUpdate): Promise<Rejection | undefined> {
+    const loaded = await this.#loader.load(bytes, this.#accepted, rejected);
+    const { errors, contents: digest } = loaded;
+    // It was logged then, and is in force no more than before.
+    if (digest === rejected) return { digest, error: '' };
     for (const warning of loaded.warnings.slice(0, MAX_SHOWN)) this.#log.warn(formatProblem(warning));
-    const { errors } = loaded;
-    this.#errors = errors;
+    this.#errors = errors.slice(0, MAX_SHOWN);
     const named = version.slice(0, MAX_LOGGED);
     if (errors.length === 0) this.#accept(named, loaded);
     else this.#reject(named, loaded);
     for (const listener of this.#listeners) listener(errors.length === 0);
-    return errors.length === 0 ? undefined : rejection(errors);
+    return errors.length === 0 ? undefined : { digest, error: rejection(errors) };
+  }
+
+  /** An update that is too large to be looked at. */
+  #refuse(version: string, message: string): void {
+    const error: ConfigProblem = { file: 'update', ...WHOLE_FILE, path: '', message };
+    this.#errors = [error];
+    this.#log.error(formatProblem(error));
+    this.#logRejected(version.slice(0, MAX_LOGGED), 1);
+    for (const listener of this.#listeners) listener(false);
   }
 
   #accept(version: string, loaded: LoadedPolicies): void {
@@ -175,11 +187,12 @@ class XdsPolicies implements Policies {
       inForce.has(one.domain) ? [] : [{ ...one, state: 'absent' as const }],
     );
     this.#domains = [...kept, ...absent].sort((a, b) => (a.domain < b.domain ? -1 : 1));
+    this.#logRejected(version, errors.length);
+  }
+
+  #logRejected(version: string, errors: number): void {
     const policy = this.current()?.version ?? 'none';
-    this.#log.error(
-      { version, policy, errors: errors.length },
-      'configuration rejected; the one in force stays',
-    );
+    this.#log.error({ version, policy, errors }, 'configuration rejected; the one in force stays');
   }
 
   #onFailed(error: unknown): void {

@@ -1,9 +1,10 @@
 /* The client of aggregated discovery against a server that does what management servers should not do. */
 import { credentials } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { AdsClient, REPEATED_REJECTION_MS } from '../../src/config/xds/ads-client.js';
+import { AdsClient, REPEATED_REJECTION_MS, type Rejection } from '../../src/config/xds/ads-client.js';
 import { BackOff } from '../../src/config/xds/back-off.js';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../src/config/xds/discovery.js';
+import { MAX_RESOURCES } from '../../src/config/xds/envelope.js';
 import { type AdsPeer, AdsServer } from '../support/ads-server.js';
 import { FakeTimers } from '../support/fake-timers.js';
 import { waitFor } from '../support/wait-for.js';
@@ -17,7 +18,7 @@ let timers: FakeTimers;
 /** Versions in the order in which they were taken, and what else the client told. */
 let told: string[];
 /** What the next update is answered with. */
-let verdict: (version: string) => Promise<string | undefined>;
+let verdict: (version: string) => Promise<Rejection | undefined>;
 
 beforeEach(async () => {
   server = await new AdsServer().start();
@@ -39,13 +40,14 @@ beforeEach(async () => {
     node: { id: 'n', metadata: new Map() },
     backOff: new BackOff({ initialMs: PAUSE_MS, maxMs: PAUSE_MS, randomFactor: 0, random: () => 0 }),
     timers,
-    update: ({ version }) => {
-      told.push(`update ${version}`);
+    update: ({ version, rejected }) => {
+      told.push(`update ${version}${rejected === undefined ? '' : `, not ${rejected}`}`);
       return verdict(version);
     },
     connected: () => told.push('connected'),
     lost: (reason) => told.push(`lost: ${reason}`),
     failed: (error) => told.push(`failed: ${error}`),
+    refused: (version, error) => told.push(`refused ${version}: ${error}`),
     ignored: (typeUrl) => told.push(`ignored ${typeUrl}`),
   });
   client.connect();
@@ -104,8 +106,8 @@ test('of updates that come while one is taken the last is taken', async () => {
   expect(one.requests.map(({ responseNonce }) => responseNonce)).toEqual(['', 'nonce-v1', 'nonce-v3']);
 });
 
-test('the same bad update again is not looked at again, and its rejection waits', async () => {
-  verdict = async () => 'bad: no';
+test('the rejection of the same bad update again waits', async () => {
+  verdict = async () => ({ error: 'bad: no', digest: 'd1' });
   const one = await peer();
   const resources = ['a', 'b'].map((text) => ({ type_url: 'x', value: Buffer.from(text) }));
   one.send(response('v1', { resources }));
@@ -117,7 +119,7 @@ test('the same bad update again is not looked at again, and its rejection waits'
   });
   one.send(response('v1', { resources: resources.toReversed(), nonce: 'again' }));
   await waitFor('the pause', () => timers.delays.includes(REPEATED_REJECTION_MS));
-  expect(told).toEqual(['connected', 'update v1']);
+  expect(told).toEqual(['connected', 'update v1', 'update v1, not d1']);
   expect(one.requests).toHaveLength(2);
   timers.run(REPEATED_REJECTION_MS);
   await untilRequests(one, 3);
@@ -127,6 +129,49 @@ test('the same bad update again is not looked at again, and its rejection waits'
   one.send(response('v1', { nonce: 'mended' }));
   await untilRequests(one, 4);
   expect(one.requests[3]).toMatchObject({ versionInfo: 'v1', responseNonce: 'mended', errorDetail: null });
+});
+
+/** A response with so many resources that hold nothing. */
+const emptyResources = (version: string, count: number) =>
+  response(version, { resources: Array.from({ length: count }, () => ({})) });
+
+test('an update of too many resources is rejected without being looked at, again after a pause; a good one is taken at once', async () => {
+  const one = await peer();
+  one.send(emptyResources('v1', MAX_RESOURCES));
+  one.send(emptyResources('v2', MAX_RESOURCES + 1));
+  await untilRequests(one, 3);
+  const error = 'the update holds 10001 resources; send 10000 at most';
+  expect(told).toEqual(['connected', 'update v1', `refused v2: ${error}`]);
+  expect(one.requests[2]).toMatchObject({
+    versionInfo: 'v1',
+    responseNonce: 'nonce-v2',
+    errorDetail: { code: 3, message: error },
+  });
+  one.send(emptyResources('v3', MAX_RESOURCES + 2));
+  await waitFor('the pause', () => timers.delays.includes(REPEATED_REJECTION_MS));
+  expect(one.requests).toHaveLength(3);
+  one.send(response('v4'));
+  await untilRequests(one, 4);
+  expect(one.requests[3]).toMatchObject({ versionInfo: 'v4', responseNonce: 'nonce-v4', errorDetail: null });
+  expect(timers.delays).toEqual([]);
+});
+
+test('messages are read in the order in which they come, however many fields they have', async () => {
+  const one = await peer();
+  // 40,000 fields, in several turns.
+  const bytes = Buffer.concat([Buffer.from([0x0a, 1, 0x61]), Buffer.alloc(80_000, Buffer.from([0x12, 0]))]);
+  one.sendBytes(Buffer.concat([bytes, Buffer.from([0x22, 1, 0x74])]));
+  one.send(response('v1'));
+  await untilRequests(one, 2);
+  expect(told).toEqual(['connected', 'ignored t', 'update v1']);
+});
+
+test('of the reasons of a rejection the server hears 4 KB', async () => {
+  verdict = async () => ({ error: `x${'\u00e9'.repeat(10_000)}`, digest: 'd1' });
+  const one = await peer();
+  one.send(response('v1'));
+  await untilRequests(one, 2);
+  expect(one.requests[1]?.errorDetail?.message).toBe(`x${'\u00e9'.repeat(2047)}`);
 });
 
 test('an update that cannot even be tried is neither accepted nor rejected, but asked for again', async () => {

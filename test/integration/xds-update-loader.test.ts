@@ -1,9 +1,17 @@
 /* Updates of a management server, loaded in a thread. */
+
+import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader';
 import { expect, test } from '@jest/globals';
-import { formatProblem } from '../../src/config/config-problem.js';
+import { assetPath } from '../../src/assets.js';
+import { formatProblem, MAX_PROBLEMS } from '../../src/config/config-problem.js';
 import { RATE_LIMIT_CONFIG_TYPE, type Resource } from '../../src/config/xds/discovery.js';
+import { MAX_FIELDS } from '../../src/config/xds/load-update.js';
 import { UpdateLoader } from '../../src/config/xds/update-loader.js';
 import { encodeConfig } from '../support/xds-server.js';
+
+const RESPONSE = loadSync('envoy/service/discovery/v3/discovery.proto', {
+  includeDirs: [assetPath('proto')],
+})['envoy.service.discovery.v3.DiscoveryResponse'] as MessageTypeDefinition<object, object>;
 
 function resource(domain: string, requests: number, rules = 1): Resource {
   const descriptors = Array.from({ length: rules }, (_, index) => ({
@@ -17,10 +25,16 @@ function resource(domain: string, requests: number, rules = 1): Resource {
   };
 }
 
+/** A DiscoveryResponse. */
+function update(resources: readonly Resource[], versionInfo = ''): Uint8Array {
+  const any = resources.map(({ typeUrl, value }) => ({ type_url: typeUrl, value }));
+  return RESPONSE.serialize({ versionInfo, resources: any });
+}
+
 test('of an update the domains that did not change stay the very objects', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
-  const first = await loader.load([resource('one', 1), resource('two', 1)], undefined);
-  const second = await loader.load([resource('two', 2), resource('one', 1)], first);
+  const first = await loader.load(update([resource('one', 1), resource('two', 1)]), undefined);
+  const second = await loader.load(update([resource('two', 2), resource('one', 1)]), first);
   expect([first.errors, second.errors]).toEqual([[], []]);
   expect(second.policySet.domains.get('one')).toBe(first.policySet.domains.get('one'));
   expect(second.policySet.domains.get('two')).not.toBe(first.policySet.domains.get('two'));
@@ -36,28 +50,73 @@ test('of an update the domains that did not change stay the very objects', async
 
 test('a domain that is gone is gone', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
-  const first = await loader.load([resource('one', 1), resource('two', 1)], undefined);
-  const second = await loader.load([resource('one', 1)], first);
+  const first = await loader.load(update([resource('one', 1), resource('two', 1)]), undefined);
+  const second = await loader.load(update([resource('one', 1)]), first);
   expect([...second.policySet.domains.keys()]).toEqual(['one']);
-  expect((await loader.load([], second)).policySet.domains.size).toBe(0);
+  expect((await loader.load(update([]), second)).policySet.domains.size).toBe(0);
 });
 
 test('errors come back with their places', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
-  const { errors } = await loader.load([resource('', 1), resource('one', 1)], undefined);
+  const { errors } = await loader.load(update([resource('', 1), resource('one', 1)]), undefined);
   expect(errors.map(formatProblem)).toEqual([expect.stringMatching(/^-config: domain: /)]);
 });
 
 test('10,000 rules come over', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
-  const { errors, policySet } = await loader.load([resource('big', 7, 10_000)], undefined);
+  const { errors, policySet } = await loader.load(update([resource('big', 7, 10_000)]), undefined);
   expect(errors).toEqual([]);
   expect(policySet.domains.get('big')?.rules).toHaveLength(10_000);
 });
 
+test('the update that was rejected is not loaded again, in whatever order its resources come', async () => {
+  const loader = new UpdateLoader({ mergeDomains: false });
+  const good = await loader.load(update([resource('kept', 1)]), undefined);
+  const resources = [resource('', 1), resource('one', 1)];
+  const first = await loader.load(update(resources, 'v2'), good);
+  expect(first.errors.map(formatProblem)).toEqual([expect.stringMatching(/^-config: domain: /)]);
+  const again = await loader.load(update(resources.toReversed(), 'v2'), good, first.contents);
+  expect(again.contents).toBe(first.contents);
+  expect(again.errors.map(formatProblem)).toEqual(['update: the update is the one that was rejected']);
+  expect(again.policySet.domains.get('kept')).toBe(good.policySet.domains.get('kept'));
+  const other = await loader.load(update(resources, 'v3'), good, first.contents);
+  expect(other.contents).not.toBe(first.contents);
+});
+
+/** A resource of so many descriptors that hold nothing. */
+const ofEmptyDescriptors = (count: number): Resource => ({
+  typeUrl: RATE_LIMIT_CONFIG_TYPE,
+  value: Buffer.alloc(2 * count, Buffer.from([0x1a, 0])),
+});
+
+test('an update of more fields than are decoded is refused in a sentence', async () => {
+  const loader = new UpdateLoader({ mergeDomains: false });
+  const bytes = update([ofEmptyDescriptors(MAX_FIELDS / 2), ofEmptyDescriptors(MAX_FIELDS / 2 + 1)]);
+  const { errors } = await loader.load(bytes, undefined);
+  expect(errors.map(formatProblem)).toEqual([
+    'update: the update has more than 1000000 fields; send fewer rules',
+  ]);
+});
+
+test('of a hundred thousand errors the first come over, and how many more there are', async () => {
+  const loader = new UpdateLoader({ mergeDomains: false });
+  const { errors } = await loader.load(update([ofEmptyDescriptors(100_000)]), undefined);
+  expect(errors).toHaveLength(MAX_PROBLEMS + 1);
+  expect(formatProblem(errors[0]!)).toMatch(/^resource 1: /);
+  expect(formatProblem(errors.at(-1)!)).toMatch(/^resource 1: and \d{5,} more errors, which are not listed$/);
+});
+
+test('bytes that are no message are an error', async () => {
+  const loader = new UpdateLoader({ mergeDomains: false });
+  const { errors } = await loader.load(Uint8Array.of(0x0a, 0x7f), undefined);
+  expect(errors.map(formatProblem)).toEqual([
+    expect.stringMatching(/^update: the update is no DiscoveryResponse/),
+  ]);
+});
+
 test('closed while it loads it rejects', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
-  const loading = loader.load([resource('one', 1)], undefined);
+  const loading = loader.load(update([resource('one', 1)]), undefined);
   loader.close();
   await expect(loading).rejects.toThrow(/the thread that loads policies ended|closed/);
 });

@@ -1,18 +1,23 @@
-import { createHash } from 'node:crypto';
 import type { Timers } from '../file-policy-provider.js';
 import { type AdsAddress, AdsStream } from './ads-stream.js';
 import type { BackOff } from './back-off.js';
-import {
-  type DiscoveryCodec,
-  type DiscoveryResponse,
-  RATE_LIMIT_CONFIG_TYPE,
-  type Resource,
-} from './discovery.js';
+import { type DiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from './discovery.js';
+import type { Envelope } from './envelope.js';
 
 /** One state of the world, as a management server sent it. */
 export interface AdsUpdate {
   readonly version: string;
-  readonly resources: readonly Resource[];
+  /** The DiscoveryResponse. Whoever takes the update may hand the bytes to another thread: nobody else looks at them any more. */
+  readonly bytes: Uint8Array;
+  /** Digest of the update that was rejected last on this stream: this one may be the same. */
+  readonly rejected: string | undefined;
+}
+
+/** Why an update is rejected, in words for the server's log. */
+export interface Rejection {
+  readonly error: string;
+  /** Of the update: the same for the same resources in another order. */
+  readonly digest: string;
 }
 
 export interface AdsClientOptions {
@@ -23,10 +28,12 @@ export interface AdsClientOptions {
   readonly backOff: BackOff;
   readonly timers: Timers;
   /**
-   * Takes an update whole, or says why it is rejected, in words for the server's log. Asked for one at a time. Rejects when it could not be
-   * tried: the update is asked for again, later.
+   * Takes an update whole, or says why it is rejected; of one with the digest of {@link AdsUpdate.rejected} only that. Asked for one at a time.
+   * Rejects when it could not be tried: the update is asked for again, later.
    */
-  update(update: AdsUpdate): Promise<string | undefined>;
+  update(update: AdsUpdate): Promise<Rejection | undefined>;
+  /** An update was rejected that need not be looked at: it is too large. */
+  refused(version: string, error: string): void;
   connected(): void;
   /** The connection could not be had, or is lost; the next attempt comes in `pauseMs`. */
   lost(reason: string, pauseMs: number): void;
@@ -37,12 +44,16 @@ export interface AdsClientOptions {
 }
 
 interface Received {
-  readonly response: DiscoveryResponse;
+  readonly envelope: Envelope;
   readonly stream: AdsStream;
 }
 
 /** A server may send a rejected update again at once, and again, as go-control-plane's cache does: from the second on its rejection waits so long. */
 export const REPEATED_REJECTION_MS = 1000;
+/** Most bytes of a rejection's text, which goes back to the server. */
+const MAX_ERROR_BYTES = 4096;
+/** Stands for the digest of updates that were not looked at. */
+const TOO_LARGE = 'too large';
 /** google.rpc.Code */
 const INVALID_ARGUMENT = 3;
 
@@ -59,7 +70,7 @@ export class AdsClient {
   /** Version of the last update accepted, on whichever stream. */
   #accepted = '';
   /** The last update rejected on this stream. */
-  #rejected: { readonly digest: string; readonly error: string } | undefined;
+  #rejected: Rejection | undefined;
   /** The newest response, until it is taken or rejected. */
   #next: Received | undefined;
   #stopped = false;
@@ -77,7 +88,7 @@ export class AdsClient {
     try {
       this.#stream = new AdsStream(address, codec, {
         connected,
-        received: (response) => this.#receive(response),
+        received: (envelope) => this.#receive(envelope),
         ended: (reason) => this.#lost(reason),
       });
     } catch (error) {
@@ -105,17 +116,17 @@ export class AdsClient {
     this.#options.lost(reason, pauseMs);
   }
 
-  #receive(response: DiscoveryResponse): void {
+  #receive(envelope: Envelope): void {
     const { timers, ignored } = this.#options;
-    if (response.typeUrl !== RATE_LIMIT_CONFIG_TYPE) {
-      ignored(response.typeUrl);
+    if (envelope.typeUrl !== RATE_LIMIT_CONFIG_TYPE) {
+      ignored(envelope.typeUrl);
       return;
     }
     if (this.#stream === undefined) return;
     timers.clear(this.#rejection);
     const busy = this.#next !== undefined;
     // Of several that come while one is taken only the last counts: it is the state of the world.
-    this.#next = { response, stream: this.#stream };
+    this.#next = { envelope, stream: this.#stream };
     if (!busy) void this.#takeAll();
   }
 
@@ -127,32 +138,34 @@ export class AdsClient {
     }
   }
 
-  async #take({ response, stream }: Received): Promise<void> {
-    const { timers, backOff } = this.#options;
-    const { versionInfo: version, resources, nonce } = response;
+  async #take({ envelope, stream }: Received): Promise<void> {
+    const { versionInfo: version, bytes, nonce, refusal } = envelope;
     const rejected = stream === this.#stream ? this.#rejected : undefined;
-    // Digests take milliseconds, for which decisions wait: a good update has none.
-    if (rejected !== undefined && rejected.digest === digestOf(response)) {
-      const { error } = rejected;
-      this.#rejection = timers.set(() => this.#send(nonce, error), REPEATED_REJECTION_MS);
-      return;
-    }
-    let error: string | undefined;
-    try {
-      error = await this.#options.update({ version, resources });
-    } catch (cause) {
-      this.#giveUp(stream, cause);
-      return;
+    let rejection: Rejection | undefined;
+    if (refusal !== undefined) rejection = { error: refusal, digest: TOO_LARGE };
+    else {
+      try {
+        rejection = await this.#options.update({ version, bytes, rejected: rejected?.digest });
+      } catch (cause) {
+        this.#giveUp(stream, cause);
+        return;
+      }
     }
     if (this.#stopped) return;
-    if (error === undefined) {
+    if (rejection === undefined) {
       this.#accepted = version;
-      backOff.reset();
+      this.#options.backOff.reset();
     }
     // A nonce means nothing on another stream.
     if (stream !== this.#stream) return;
-    this.#rejected = error === undefined ? undefined : { digest: digestOf(response), error };
-    this.#send(nonce, error);
+    if (rejection !== undefined && rejection.digest === rejected?.digest) {
+      const { error } = rejected;
+      this.#rejection = this.#options.timers.set(() => this.#send(nonce, error), REPEATED_REJECTION_MS);
+      return;
+    }
+    if (refusal !== undefined) this.#options.refused(version, refusal);
+    this.#rejected = rejection;
+    this.#send(nonce, rejection?.error);
   }
 
   /** The update may be good: it is neither accepted nor rejected, but asked for again on another stream. */
@@ -173,17 +186,18 @@ export class AdsClient {
       node: { id, metadata: { fields } },
       typeUrl: RATE_LIMIT_CONFIG_TYPE,
       responseNonce,
-      ...(error === undefined ? {} : { errorDetail: { code: INVALID_ARGUMENT, message: error } }),
+      ...(error === undefined
+        ? {}
+        : { errorDetail: { code: INVALID_ARGUMENT, message: cut(error, MAX_ERROR_BYTES) } }),
     });
   }
 }
 
-/** The same for the same resources in another order: go-control-plane keeps them in a map, and sends them as they come out of it. */
-function digestOf({ versionInfo, resources }: DiscoveryResponse): string {
-  const digests = resources.map(({ typeUrl, value }) => sha256(`${typeUrl}:`, value)).sort();
-  return sha256(`${digests.join(' ')}:${versionInfo}`);
-}
-
-function sha256(text: string, bytes: Uint8Array = new Uint8Array()): string {
-  return createHash('sha256').update(text).update(bytes).digest('hex');
+/** So much of a text as `most` bytes hold, whole characters. */
+function cut(text: string, most: number): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= most) return text;
+  let end = most;
+  while (end > 0 && ((bytes[end] as number) & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', 0, end);
 }

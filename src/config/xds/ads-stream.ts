@@ -6,12 +6,9 @@ import {
   type StatusObject,
   status,
 } from '@grpc/grpc-js';
-import {
-  type DiscoveryCodec,
-  type DiscoveryRequest,
-  type DiscoveryResponse,
-  STREAM_PATH,
-} from './discovery.js';
+import { turn } from '../turns.js';
+import { type DiscoveryCodec, type DiscoveryRequest, STREAM_PATH } from './discovery.js';
+import { type Envelope, readEnvelope } from './envelope.js';
 
 /** How to reach a management server. */
 export interface AdsAddress {
@@ -39,7 +36,7 @@ export const KEEPALIVE_TIMEOUT_MS = 20_000;
 
 export interface AdsStreamListener {
   connected(): void;
-  received(response: DiscoveryResponse): void;
+  received(envelope: Envelope): void;
   /** Told once, and nothing afterwards; not after `close`. */
   ended(reason: string): void;
 }
@@ -54,7 +51,7 @@ export function toMetadata(headers: ReadonlyMap<string, string>): Metadata {
 /** One ADS stream on a connection of its own, which ends with it. */
 export class AdsStream {
   readonly #client: Client;
-  readonly #call: ClientDuplexStream<DiscoveryRequest, DiscoveryResponse>;
+  readonly #call: ClientDuplexStream<DiscoveryRequest, Buffer>;
   readonly #listener: AdsStreamListener;
   #ended = false;
 
@@ -78,12 +75,11 @@ export class AdsStream {
     this.#call = this.#client.makeBidiStreamRequest(
       STREAM_PATH,
       codec.encodeRequest,
-      codec.decodeResponse,
+      // Another thread decodes it.
+      (bytes: Buffer) => bytes,
       toMetadata(address.headers),
     );
-    this.#call.on('data', (response: DiscoveryResponse) => {
-      if (!this.#ended) listener.received(response);
-    });
+    this.#call.on('data', (bytes: Buffer) => void this.#read(bytes));
     // Said again by the status.
     this.#call.on('error', () => {});
     this.#call.on('status', (ending: StatusObject) => this.#end(reasonOf(ending)));
@@ -103,6 +99,24 @@ export class AdsStream {
     this.#ended = true;
     this.#call.cancel();
     this.#client.close();
+  }
+
+  /** Reads a message, a part of it a turn; the next one waits for it. */
+  async #read(bytes: Buffer): Promise<void> {
+    try {
+      const reading = readEnvelope(bytes);
+      let step = reading.next();
+      if (step.done !== true) this.#call.pause();
+      while (step.done !== true) {
+        await turn();
+        if (this.#ended) return;
+        step = reading.next();
+      }
+      if (!this.#ended) this.#listener.received(step.value);
+      this.#call.resume();
+    } catch (error) {
+      this.#end(`INTERNAL: the message is no DiscoveryResponse: ${(error as Error).message}`);
+    }
   }
 
   #end(reason: string): void {

@@ -1,16 +1,78 @@
-import { type ConfigProblem, WHOLE_FILE } from '../config-problem.js';
+import { createHash } from 'node:crypto';
+import { boundProblems, type ConfigProblem, WHOLE_FILE } from '../config-problem.js';
 import {
   type LoadedPolicies,
   type LoadOptions,
   loadDocuments,
   type PreviousPolicies,
 } from '../load-policies.js';
+import { NOTHING_BEFORE } from '../settle-domains.js';
 import type { YamlValue } from '../yaml-document.js';
-import { type DiscoveryCodec, RATE_LIMIT_CONFIG_TYPE, type Resource } from './discovery.js';
+import {
+  type DiscoveryCodec,
+  type DiscoveryResponse,
+  RATE_LIMIT_CONFIG_TYPE,
+  type Resource,
+} from './discovery.js';
+import { countFields } from './field-count.js';
 import { toDocument } from './rate-limit-config.js';
 
 /** So much of a resource's name stands in messages. */
 const MAX_NAME = 200;
+/** Most fields of all resources of an update, those of their parts included. A rule with a window has six; see {@link countFields}. */
+export const MAX_FIELDS = 1_000_000;
+
+/**
+ * Loads a DiscoveryResponse: {@link loadUpdate} of its resources, and `contents` is its digest. One whose digest is `rejected` is not loaded: it
+ * gives an error that says so. Never throws.
+ */
+export function loadResponse(
+  bytes: Uint8Array,
+  codec: DiscoveryCodec,
+  options: LoadOptions,
+  rejected: string | undefined,
+  previous: PreviousPolicies = NOTHING_BEFORE,
+): LoadedPolicies {
+  let response: DiscoveryResponse;
+  try {
+    response = codec.decodeResponse(bytes);
+  } catch (error) {
+    const reason = (error as Error).message;
+    return nothingOf(`the update is no DiscoveryResponse (${reason})`, digestOf([bytes], ''), previous);
+  }
+  const { resources, versionInfo } = response;
+  const parts = resources.map(({ typeUrl, value }) => digestOf([value], typeUrl));
+  const contents = digestOf([], `${parts.sort().join(' ')}:${versionInfo}`);
+  if (contents === rejected) return nothingOf('the update is the one that was rejected', contents, previous);
+  let fields = 0;
+  for (const { value } of resources) {
+    fields += countFields(value, MAX_FIELDS - fields);
+    if (fields > MAX_FIELDS) {
+      return nothingOf(`the update has more than ${MAX_FIELDS} fields; send fewer rules`, contents, previous);
+    }
+  }
+  return { ...loadUpdate(resources, codec, options, previous), contents };
+}
+
+/** An update of which nothing is to be used, for one reason. */
+function nothingOf(message: string, contents: string, previous: PreviousPolicies): LoadedPolicies {
+  return {
+    policySet: previous.policySet,
+    errors: [{ file: 'update', ...WHOLE_FILE, path: '', message }],
+    warnings: [],
+    domains: [],
+    files: [],
+    contents,
+    memory: previous.memory,
+  };
+}
+
+/** Of resources in any order, once their digests are sorted: go-control-plane keeps them in a map, and sends them as they come out of it. */
+function digestOf(bytes: readonly Uint8Array[], text: string): string {
+  const hash = createHash('sha256').update(`${text}:`);
+  for (const part of bytes) hash.update(part);
+  return hash.digest('hex');
+}
 
 /**
  * Checks and compiles the resources of one update, as files of a directory are. Messages name a resource by its name, one without a name by
@@ -47,5 +109,5 @@ export function loadUpdate(
   // Their order means nothing, and differs from one management server to the next: replicas must agree all the same.
   sources.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   const loaded = loadDocuments(sources, options, previous);
-  return { ...loaded, errors: [...errors, ...loaded.errors] };
+  return { ...loaded, errors: [...boundProblems(errors, errors.length, 'errors'), ...loaded.errors] };
 }

@@ -1,13 +1,18 @@
 import type { LoadedPolicies, LoadOptions } from '../load-policies.js';
 import { LoadThread } from '../load-thread.js';
 import { type InForce, inForceOf } from '../load-transfer.js';
-import type { Resource } from './discovery.js';
 
 /** What the thread is asked to load, as plain data. */
 export interface UpdateRequest extends InForce {
-  readonly resources: readonly Resource[];
+  /** A DiscoveryResponse. */
+  readonly bytes: Uint8Array;
+  /** Digest of the one that was rejected last. */
+  readonly rejected: string | undefined;
   readonly options: LoadOptions;
 }
+
+/** What stands before a message of gRPC. */
+const PREFIX_BYTES = 5;
 
 /** Loads updates while this thread goes on; see {@link LoadThread} and loadUpdate. */
 export class UpdateLoader {
@@ -19,15 +24,25 @@ export class UpdateLoader {
   }
 
   /**
-   * Loads once; `previous` is what the last good update gave, whose policies stay for domains that did not change. Rejects when it could not be
+   * Loads a DiscoveryResponse once, whose bytes are gone then: the thread has them. One with the digest `rejected` is not loaded, see loadResponse;
+   * `previous` is what the last good update gave, whose policies stay for domains that did not change. Rejects when it could not be
    * tried; errors in the resources are in what it resolves with. One load at a time.
    */
-  load(resources: readonly Resource[], previous: LoadedPolicies | undefined): Promise<LoadedPolicies> {
-    return this.#thread.load({ resources, options: this.#options, ...inForceOf(previous) }, previous);
+  load(bytes: Uint8Array, previous: LoadedPolicies | undefined, rejected?: string): Promise<LoadedPolicies> {
+    const own = ownBuffer(bytes);
+    const request: UpdateRequest = { bytes: own, rejected, options: this.#options, ...inForceOf(previous) };
+    return this.#thread.load(request, previous, [own.buffer]);
   }
 
   /** Ends what is running, which then rejects. */
   close(): void {
     this.#thread.close();
   }
+}
+
+/** Bytes that share their memory with nobody. Large messages do not: gRPC puts each together in memory of its own. */
+function ownBuffer(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { buffer } = bytes;
+  const own = buffer instanceof ArrayBuffer && buffer.byteLength <= bytes.byteLength + PREFIX_BYTES;
+  return own ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes);
 }

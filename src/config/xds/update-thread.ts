@@ -3,12 +3,14 @@ import { workerData } from 'node:worker_threads';
 import { giveWay, sendLoaded } from '../load-thread.js';
 import { itemsOfLoad } from '../load-transfer.js';
 import { createDiscoveryCodec } from './discovery.js';
-import { loadUpdate } from './load-update.js';
+import { loadResponse } from './load-update.js';
 import type { UpdateRequest } from './update-loader.js';
 
 giveWay();
 const request = workerData as UpdateRequest;
 const codec = createDiscoveryCodec();
 sendLoaded(
-  itemsOfLoad(request, (previous) => loadUpdate(request.resources, codec, request.options, previous)),
+  itemsOfLoad(request, (previous) =>
+    loadResponse(request.bytes, codec, request.options, request.rejected, previous),
+  ),
 );

@@ -158,11 +158,12 @@ describe('enforce_percent', () => {
       }
       async close(): Promise<void> {}
     }
-    const options: DeciderOptions = { store: new AwayStore(), random: chance(0, 99).random };
+    const options: DeciderOptions = { store: new AwayStore(), random: chance(0, 99, 0, 99).random };
     const decider = new Decider(POLICY, options);
     expect(codes(decider, 'deny')).toEqual([OVER_LIMIT, OVER_LIMIT]);
     expect(codes(decider, 'deny')).toEqual([OK, OK]);
     expect(decider.ask([one('half')])).toBeInstanceOf(Refusal);
+    expect(codes(decider, 'half')).toEqual([OK, OK]);
   });
 });
 

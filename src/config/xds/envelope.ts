@@ -1,0 +1,86 @@
+import { readVarint } from './varint.js';
+
+/** Most resources of one update. A resource is a domain. */
+export const MAX_RESOURCES = 10_000;
+/** Most bytes of one update, whatever XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES allows. */
+export const MAX_UPDATE_BYTES = 64 * 1024 * 1024;
+/** Most bytes of a version and of a nonce, which are sent back, and so much of a type is read: that of weir's resources is shorter. */
+const MAX_TEXT_BYTES = 65_536;
+/** Fields that are passed at a stretch: some tenths of a millisecond. */
+const FIELDS_AT_A_STRETCH = 10_000;
+
+/** Fields of envoy.service.discovery.v3.DiscoveryResponse. */
+const [VERSION_INFO, RESOURCES, TYPE_URL, NONCE] = [1, 2, 4, 5];
+/** Wire types of protobuf. */
+const [VARINT, FIXED64, LENGTH_DELIMITED, FIXED32] = [0, 1, 2, 5];
+
+/** A DiscoveryResponse whose resources have not been looked at. */
+export interface Envelope {
+  readonly versionInfo: string;
+  readonly typeUrl: string;
+  readonly nonce: string;
+  /** The whole message. */
+  readonly bytes: Uint8Array;
+  /** Why the update is rejected as it stands; undefined where it is to be loaded. */
+  readonly refusal: string | undefined;
+}
+
+/**
+ * Reads what stands round the resources of a DiscoveryResponse, and counts them, a part at a time: the thread that decides does no more with an update,
+ * another decodes it. Throws an Error for bytes that are no such message.
+ */
+export function* readEnvelope(bytes: Uint8Array): Generator<void, Envelope> {
+  const texts = new Map<number, string>();
+  let resources = 0;
+  let at = 0;
+  for (let fields = 1; at < bytes.length; fields++) {
+    if (fields % FIELDS_AT_A_STRETCH === 0) yield;
+    const [tag, next] = varint(bytes, at);
+    const field = Math.floor(tag / 8);
+    const wire = tag % 8;
+    if (field === 0) throw new Error('a field has no number');
+    at = next;
+    if (wire === VARINT) [, at] = varint(bytes, at);
+    else if (wire === FIXED64) at += 8;
+    else if (wire === FIXED32) at += 4;
+    else if (wire === LENGTH_DELIMITED) {
+      const [length, begin] = varint(bytes, at);
+      at = begin + length;
+      if (field === RESOURCES) resources++;
+      else if (field === VERSION_INFO || field === TYPE_URL || field === NONCE) {
+        if (length > MAX_TEXT_BYTES && field !== TYPE_URL) {
+          throw new Error(`field ${field} is longer than ${MAX_TEXT_BYTES} bytes`);
+        }
+        if (at <= bytes.length) texts.set(field, text(bytes, begin, Math.min(at, begin + MAX_TEXT_BYTES)));
+      }
+    } else throw new Error(`wire type ${wire} is unknown`);
+    if (at > bytes.length) throw new Error('it ends in the middle of a field');
+  }
+  return {
+    versionInfo: texts.get(VERSION_INFO) ?? '',
+    typeUrl: texts.get(TYPE_URL) ?? '',
+    nonce: texts.get(NONCE) ?? '',
+    bytes,
+    refusal: refusalOf(resources, bytes.length),
+  };
+}
+
+function refusalOf(resources: number, bytes: number): string | undefined {
+  if (resources > MAX_RESOURCES) {
+    return `the update holds ${resources} resources; send ${MAX_RESOURCES} at most`;
+  }
+  if (bytes > MAX_UPDATE_BYTES) {
+    return `the update has ${bytes} bytes; send ${MAX_UPDATE_BYTES} at most`;
+  }
+  return undefined;
+}
+
+function varint(bytes: Uint8Array, from: number): readonly [value: number, end: number] {
+  const read = readVarint(bytes, from);
+  if (read === undefined) throw new Error('a number does not end');
+  return read;
+}
+
+function text(bytes: Uint8Array, begin: number, end: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + begin, end - begin).toString('utf8');
+}
