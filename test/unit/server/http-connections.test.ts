@@ -1,6 +1,12 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { type HttpEndpoint, type HttpListener, type HttpOptions, listenHttp, text } from '../../../src/server/http.js';
+import {
+  type HttpEndpoint,
+  type HttpListener,
+  type HttpOptions,
+  listenHttp,
+  text,
+} from '../../../src/server/http.js';
 import { HeldTexts } from '../../../src/server/views/held-texts.js';
 import type { TextPages } from '../../../src/server/views/text-view.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -165,7 +171,8 @@ describe('connections', () => {
     const head = 'HTTP/1.1 200 OK';
     await waitFor(
       'all of the second',
-      async () => (reader.got().startsWith(head) && reader.got().length > (texts[1]?.bytes ?? Infinity)) || undefined,
+      async () =>
+        (reader.got().startsWith(head) && reader.got().length > (texts[1]?.bytes ?? Infinity)) || undefined,
     );
     slow.socket.resume();
     await waitFor('the end of the slow one', async () => slow.closed() || undefined);
