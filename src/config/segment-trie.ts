@@ -19,8 +19,6 @@ interface Rest {
   readonly rule: number;
   readonly segments: readonly Segment[];
   readonly from: number;
-  /** Paths that match end with it. */
-  readonly end: string;
 }
 
 class SegmentNode {
@@ -36,8 +34,8 @@ class SegmentNode {
   /** Rules whose patterns end here, and those that end here with `**`, ascending. */
   here: number[] | undefined;
   below: number[] | undefined;
-  /** Ascending by rule. */
-  rests: Rest[] | undefined;
+  /** By the text that the path ends with; ascending by rule. */
+  rests: AffixTrie<Rest[]> | undefined;
 
   constructor(least: number) {
     this.least = least;
@@ -47,7 +45,7 @@ class SegmentNode {
 /**
  * Path patterns of many rules, compiled to one trie of segments and walked once: a path finds the first rule that takes it. Texts, segments with one
  * `*` and a `**` at the end are edges, so that their number does not count; what else a pattern holds (`?`, sets, several stars in a segment, `**`
- * in the middle) is matched where the edges before it lead, pattern by pattern.
+ * in the middle) is matched where the edges before it lead, pattern by pattern, if the path ends as it must.
  */
 export class SegmentTrie {
   /** The first rule here. */
@@ -61,6 +59,7 @@ export class SegmentTrie {
   private best = NO_RULE;
   private exceeded = false;
   private readonly found: SegmentNode[] = [];
+  private readonly rests: Rest[][] = [];
 
   constructor(least: number) {
     this.least = least;
@@ -85,8 +84,8 @@ export class SegmentTrie {
     for (let i = 0; i < count; i++) {
       const next = childOf(node, all[i] as Segment, rule);
       if (next === undefined) {
-        node.rests ??= [];
-        node.rests.push({ rule, segments: all, from: i, end: literalEnd(all) });
+        node.rests ??= new AffixTrie();
+        node.rests.put('', literalEnd(all), () => []).push({ rule, segments: all, from: i });
         return;
       }
       node = next;
@@ -159,21 +158,25 @@ export class SegmentTrie {
   }
 
   private tryRests(
-    rests: readonly Rest[],
+    trie: AffixTrie<Rest[]>,
     slash: number,
     accepts: Accepts | undefined,
     work: MatchWork,
   ): void {
     const { path } = this.cursor as PathCursor;
+    const { rests } = this;
+    rests.length = 0;
+    if (!work.spend(trie.collect(path, slash, path.length, rests))) this.exceeded = true;
+    for (let i = 0; i < rests.length && !this.exceeded; i++)
+      this.tryAll(rests[i] as Rest[], slash, accepts, work);
+  }
+
+  private tryAll(rests: readonly Rest[], slash: number, accepts: Accepts | undefined, work: MatchWork): void {
+    const { path } = this.cursor as PathCursor;
     for (let i = 0; i < rests.length; i++) {
-      const { rule, segments, from, end } = rests[i] as Rest;
+      const { rule, segments, from } = rests[i] as Rest;
       if (rule >= this.best || this.exceeded) return;
-      if (!work.spend(REST_STEPS + (end.length >> 3))) {
-        this.exceeded = true;
-        return;
-      }
-      if (!path.endsWith(end)) continue;
-      const matches = matchesFrom(segments, from, path, slash, work);
+      const matches = work.spend(REST_STEPS) ? matchesFrom(segments, from, path, slash, work) : EXCEEDED;
       if (matches === EXCEEDED) this.exceeded = true;
       else if (matches) this.try(rule, accepts);
     }

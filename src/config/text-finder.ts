@@ -3,8 +3,9 @@ import { EXCEEDED, type MatchWork } from './match-work.js';
 /** A text that is looked for, with a number from 0. */
 export interface FoundText {
   readonly text: string;
+  /** Of texts that are not whole, each has another one. */
   readonly number: number;
-  /** Whether the number alone is asked for, if it is the least; else the caller looks at the value again. */
+  /** Whether only the least number of all that are found is asked for; else each is. */
   readonly isWhole: boolean;
 }
 
@@ -14,12 +15,18 @@ export const NO_NUMBER = 0x7fff_ffff;
 /** Rounds are words. */
 const MAX_ROUND = 0x7fff_ffff;
 
+/** So many units of a value are read at once; short ones one by one. */
+const CHUNK = 16_384;
+const SHORT = 128;
+const bytes = Buffer.alloc(CHUNK * 2);
+const units = new Uint16Array(bytes.buffer, bytes.byteOffset, CHUNK);
+
 /** Units of which the first state knows the next by itself. */
 const DIRECT = 256;
 /** What a state is made of, as many words each; see {@link TextFinder}. */
 const FIELDS = 6;
 /** Words before the states. */
-const HEADER = 2;
+const HEADER = 1;
 
 /**
  * Finds which of many texts a value holds, in one pass over it (Aho and Corasick, "Efficient string matching", 1975). A state is what could still
@@ -38,11 +45,9 @@ export class TextFinder {
   private readonly fail: Int32Array;
   /** The least number of a whole text that ends here. */
   private readonly whole: Int32Array;
-  /** Other texts that end here: the nearest state, this one or one that its text ends with, and the first number there plus one. */
+  /** Where another text ends that ends here, too: this state, or the nearest that its text ends with; and what its number is. */
   private readonly part: Int32Array;
-  private readonly first: Int32Array;
-  /** By number: the next one of the same text, plus one. */
-  private readonly next: Int32Array;
+  private readonly number: Int32Array;
   /** What the units below 256 lead to from the first state. */
   private readonly direct = new Int32Array(DIRECT);
   /** When each state was last visited for its parts, by {@link round}. */
@@ -50,7 +55,7 @@ export class TextFinder {
   private round = 0;
 
   private constructor(words: Int32Array) {
-    const [states, numbers] = [words[0] as number, words[1] as number];
+    const states = words[0] as number;
     let at = HEADER;
     const section = (length: number): Int32Array => {
       at += length;
@@ -62,8 +67,7 @@ export class TextFinder {
     this.fail = section(states);
     this.whole = section(states);
     this.part = section(states);
-    this.first = section(states);
-    this.next = section(numbers);
+    this.number = section(states);
     this.table = section(tableSize(states));
     this.mask = this.table.length - 1;
   }
@@ -78,14 +82,9 @@ export class TextFinder {
   /** Takes some 100 ns for each unit of the texts, none of which is empty. */
   static build(texts: readonly FoundText[]): TextFinder {
     let most = 1;
-    let numbers = 0;
-    for (const { text, number } of texts) {
-      most += text.length;
-      numbers = Math.max(numbers, number + 1);
-    }
-    const words = new Int32Array(HEADER + most * FIELDS + numbers + tableSize(most));
+    for (const { text } of texts) most += text.length;
+    const words = new Int32Array(HEADER + most * FIELDS + tableSize(most));
     words[0] = most;
-    words[1] = numbers;
     const finder = new TextFinder(words);
     finder.link(finder.insertAll(texts));
     finder.fillDirect();
@@ -108,22 +107,25 @@ export class TextFinder {
     this.round++;
     let least = best;
     let state = 0;
-    for (let i = 0; i < value.length; i++) {
-      const unit = value.charCodeAt(i);
-      let next = 0;
-      while (state !== 0) {
-        next = this.step(state, unit);
-        if (next !== 0) break;
-        state = fail[state] as number;
+    for (let from = 0; from < value.length; from += CHUNK) {
+      const length = readUnits(value, from);
+      for (let i = 0; i < length; i++) {
+        const unit = units[i] as number;
+        let next = 0;
+        while (state !== 0) {
+          next = this.step(state, unit);
+          if (next !== 0) break;
+          state = fail[state] as number;
+        }
+        if (next === 0) {
+          next = unit < DIRECT ? (direct[unit] as number) : this.step(0, unit);
+          if (next === 0) continue;
+        }
+        state = next;
+        const found = whole[state] as number;
+        if (found < least) least = found;
+        if (part[state] !== 0 && !this.collect(state, parts, work)) return EXCEEDED;
       }
-      if (next === 0) {
-        next = unit < DIRECT ? (direct[unit] as number) : this.step(0, unit);
-        if (next === 0) continue;
-      }
-      state = next;
-      const found = whole[state] as number;
-      if (found < least) least = found;
-      if (part[state] !== 0 && !this.collect(state, parts, work)) return EXCEEDED;
     }
     return least;
   }
@@ -133,10 +135,8 @@ export class TextFinder {
     const visited = this.visited as Int32Array;
     for (let at = this.part[state] as number; at !== 0 && visited[at] !== this.round; ) {
       visited[at] = this.round;
-      for (let number = this.first[at] as number; number !== 0; number = this.next[number - 1] as number) {
-        if (!work.spend(2)) return false;
-        parts.push(number - 1);
-      }
+      if (!work.spend(2)) return false;
+      parts.push(this.number[at] as number);
       at = this.part[this.fail[at] as number] as number;
     }
     return true;
@@ -144,21 +144,24 @@ export class TextFinder {
 
   /** The state that a unit leads to, 0 for none. */
   private step(state: number, unit: number): number {
-    const { table, before, unit: units, mask } = this;
+    const { table, before, mask } = this;
+    const known = this.unit;
+    // States of one text mostly have numbers in a row.
+    const likely = state + 1;
+    if (known[likely] === unit && before[likely] === state) return likely;
     for (let slot = slotOf(state, unit) & mask; ; slot = (slot + 1) & mask) {
       const next = table[slot] as number;
-      if (next === 0 || (units[next] === unit && before[next] === state)) return next;
+      if (next === 0 || (known[next] === unit && before[next] === state)) return next;
     }
   }
 
   /** Returns how many states there are. */
   private insertAll(texts: readonly FoundText[]): number {
-    const { table, before, unit: units, mask } = this;
+    const { table, before, mask } = this;
+    const known = this.unit;
     this.whole.fill(NO_NUMBER);
     let count = 1;
-    // From the last to the first, so that those of one text end up in ascending order.
-    for (let i = texts.length - 1; i >= 0; i--) {
-      const { text, number, isWhole } = texts[i] as FoundText;
+    for (const { text, number, isWhole } of texts) {
       let state = 0;
       for (let j = 0; j < text.length; j++) {
         const unit = text.charCodeAt(j);
@@ -166,7 +169,7 @@ export class TextFinder {
         if (next === 0) {
           next = count++;
           before[next] = state;
-          units[next] = unit;
+          known[next] = unit;
           let slot = slotOf(state, unit) & mask;
           while (table[slot] !== 0) slot = (slot + 1) & mask;
           table[slot] = next;
@@ -176,8 +179,7 @@ export class TextFinder {
       if (isWhole) {
         this.whole[state] = Math.min(this.whole[state] as number, number);
       } else {
-        this.next[number] = this.first[state] as number;
-        this.first[state] = number + 1;
+        this.number[state] = number;
         this.part[state] = state;
       }
     }
@@ -186,16 +188,16 @@ export class TextFinder {
 
   /** Finds where each state goes when a unit leads no further: from the shortest texts on, as it needs those of shorter ones. */
   private link(count: number): void {
-    const { before, unit: units, fail, whole, part } = this;
+    const { before, unit, fail, whole, part } = this;
     for (const state of byDepth(before, count)) {
       const above = before[state] as number;
       let back = 0;
       if (above !== 0) {
         let from = fail[above] as number;
-        back = this.step(from, units[state] as number);
+        back = this.step(from, unit[state] as number);
         while (back === 0 && from !== 0) {
           from = fail[from] as number;
-          back = this.step(from, units[state] as number);
+          back = this.step(from, unit[state] as number);
         }
       }
       fail[state] = back;
@@ -207,6 +209,17 @@ export class TextFinder {
   private fillDirect(): void {
     for (let unit = 0; unit < DIRECT; unit++) this.direct[unit] = this.step(0, unit);
   }
+}
+
+/** Brings some of a value's units, from the `from`-th on, into {@link units}, where they are read faster. Returns how many. */
+function readUnits(value: string, from: number): number {
+  const length = Math.min(value.length - from, CHUNK);
+  if (length > SHORT) {
+    bytes.write(value.slice(from, from + length), 'utf16le');
+    return length;
+  }
+  for (let i = 0; i < length; i++) units[i] = value.charCodeAt(from + i);
+  return length;
 }
 
 /** Twice as many slots as states, at least, so that a look at the table meets few others. */

@@ -16,6 +16,15 @@ export interface Figure {
   /** The least round, where there are rounds. */
   readonly least?: number;
   readonly unit: string;
+  /** Where it belongs in the picture of match-growth. */
+  readonly point?: GrowthPoint;
+}
+
+/** What was matched, by how many rules, in a value of how many bytes. */
+export interface GrowthPoint {
+  readonly matcher: string;
+  readonly rules: number;
+  readonly bytes: number;
 }
 
 /** A short look at the price of exactness (`npm run bench -- micro --quick`). */
@@ -57,7 +66,8 @@ export function median(values: readonly number[]): number {
 
 /** The line of the table. */
 export function formatFigure({ name, value, least, unit }: Figure): string {
-  const text = (number: number) => number.toFixed(unit === 'ns' || unit === 'bytes' ? 0 : 1).padStart(9);
+  const digits = unit === 'ns' || unit === 'bytes' ? 0 : unit === 'us' || unit === 'times' ? 2 : 1;
+  const text = (number: number) => number.toFixed(digits).padStart(9);
   return `${name.padEnd(52)} ${text(value)} ${least === undefined ? ' '.repeat(9) : text(least)} ${unit}`;
 }
 
