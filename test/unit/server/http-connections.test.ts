@@ -118,7 +118,7 @@ describe('requests that follow each other at once', () => {
     const { socket, got } = await open(port);
     const body = 'y'.repeat(200_000);
     const one = `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-    socket.write(one + one + 'GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n');
+    socket.write(`${one}${one}GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`);
     await waitFor('three answers', async () => answers(got()) === 3 || undefined);
   });
 });
