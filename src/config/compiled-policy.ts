@@ -10,6 +10,7 @@ import { BucketNames } from './bucket-names.js';
 import type { DeriveStep } from './derive.js';
 import type { Level } from './level.js';
 import { EXCEEDED, unboundedWork } from './match-work.js';
+import { namingSteps } from './naming-steps.js';
 import type { Algorithm, DomainPolicy, DomainSettings, Exceeded, Match } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { PossibleDenial } from './possible-denial.js';
@@ -19,10 +20,6 @@ import { fixedStatName } from './stat-name.js';
 const NO_RULES: readonly Rule[] = [];
 const NO_NAMES: readonly string[] = [];
 
-/** Values of so many UTF-16 units at most enter the name of a bucket for next to nothing. */
-const SHORT_VALUE = 2048;
-/** Steps that a unit of a longer value takes: its digest (bench: match). */
-const NAMING_STEPS = 0.5;
 
 /** One shape for every answer, so that the hot path stays monomorphic. */
 class PolicyMatch implements Match {
@@ -165,9 +162,12 @@ export class CompiledPolicy implements DomainPolicy {
       return new PolicyMatch(NO_RULES, NO_NAMES, 0, node, entries, NO_NAMES, undefined);
     }
     const { entering } = node;
+    let steps = 0;
     for (let i = 0; i < entering.length; i++) {
-      const { key, value } = entries[entering[i] as number] as Entry;
-      if (value.length <= SHORT_VALUE || work.spend(value.length * NAMING_STEPS)) continue;
+      steps += namingSteps(entries[entering[i] as number] as Entry);
+    }
+    if (steps > 0 && !work.invest(steps)) {
+      const { key } = entries[entering[0] as number] as Entry;
       return this.exceeded(entries, node, key, new PossibleDenial(node.rules));
     }
     const { keys, tagLength, statNames } = this.names.nameOf(node, entries);

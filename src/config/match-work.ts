@@ -1,6 +1,9 @@
 /** Said by a matcher that would need more steps than are left: the value matches, or it does not, and nobody will know. */
 export const EXCEEDED: unique symbol = Symbol('exceeded');
 
+/** What cannot be interrupted takes no more steps than this: a millisecond or two. */
+const MAX_INVESTED = 300_000;
+
 /**
  * What matching one request may still cost, in steps of some 5 ns of CPU each. Counted, not read from a clock, so that the same request is decided
  * the same way on a busy machine.
@@ -8,7 +11,7 @@ export const EXCEEDED: unique symbol = Symbol('exceeded');
 export class MatchWork {
   /** Steps that are left; below 0 once more were asked for than there were. */
   left: number;
-  /** Of the steps taken those that made what later values profit from: they take time, but are nobody's in particular. */
+  /** Of the steps taken those that are nobody's fault: what they made is there for later values, too, or they follow from the length of a request alone. */
   invested = 0;
   /** What a search has found so far that ran out of steps, and goes on from here when the same is asked for with more. */
   readonly searches: Search[] = [];
@@ -25,6 +28,17 @@ export class MatchWork {
     }
     this.left = -1;
     return false;
+  }
+
+  /**
+   * Takes `steps` that do not depend on the policy but on the length of the request, which is bounded: they take time, but nobody is denied for them.
+   * False when they are too many for one stretch.
+   */
+  invest(steps: number): boolean {
+    if (steps > MAX_INVESTED) return false;
+    this.left -= steps;
+    this.invested += steps;
+    return true;
   }
 
   /** The search of `value` in `list`, if one has begun. */

@@ -112,7 +112,7 @@ export class RegexList<Owner> {
       const one = this.sets[i] as PatternSet;
       const fresh = one.set === undefined;
       const set = compiled(one);
-      if (fresh) invest(work, one.instructions * COMPILE_STEPS);
+      if (fresh) work.invest(one.instructions * COMPILE_STEPS);
       const first = set.first(value, work, reading);
       if (first === EXCEEDED) {
         this.note(value, work, search, i, reading);
@@ -163,12 +163,6 @@ class RegexSearch<Owner> implements Search {
     this.isDone = true;
     this.found = found;
   }
-}
-
-/** Steps that nobody is charged with: they are taken once, for whoever comes. */
-function invest(work: MatchWork, steps: number): void {
-  work.left -= steps;
-  work.invested += steps;
 }
 
 /** Whether a pattern of so many instructions belongs into the next set. */

@@ -83,15 +83,15 @@ export class LargeMessage {
   *decode(): Generator<void, RateLimitRequest> {
     const { codec, message } = this;
     if (message === undefined) throw new Error('a message is decoded once');
-    this.request =
-      codec.decodeSteps === undefined ? codec.decodeRequest(message) : yield* codec.decodeSteps(message);
+    const request = yield* codec.decodeSteps(message);
+    this.request = request;
     this.message = undefined;
-    return this.request;
+    return request;
   }
 
   /** Undefined when it cannot be read. */
   domain(): string | undefined {
     if (this.request !== undefined) return this.request.domain;
-    return this.message === undefined ? undefined : this.codec.domainOf?.(this.message);
+    return this.message === undefined ? undefined : this.codec.domainOf(this.message);
   }
 }

@@ -30,9 +30,9 @@ function descriptorObject(descriptor: Descriptor, secretKeys: ReadonlySet<string
   };
 }
 
-/** What an answer repeats of its request at most, in UTF-16 units; and how much an entry counts beside its texts. */
-const MAX_REPEATED = 65_536;
-const ENTRY_UNITS = 16;
+/** What an answer repeats of its request at most, in UTF-16 units; and what an entry, and a descriptor, count beside their texts: encoding takes as long. */
+const MAX_REPEATED = 98_304;
+const ENTRY_UNITS = 128;
 
 /** Descriptors as the answer repeats them, up to a size that nobody waits for. */
 function repeated(descriptors: readonly Descriptor[], secretKeys: ReadonlySet<string>): JsonObject[] {
@@ -55,16 +55,29 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What `first` says, and what only `second` says; objects that both have are merged so, too. Changes neither. */
-function merged(first: JsonObject, second: JsonObject): JsonObject {
+/** What several objects say: of members that two have the first counts, but objects are merged. */
+class Merged {
   // Without a prototype, so that a key named `__proto__` is a key.
-  const result: Record<string, unknown> = Object.assign(Object.create(null), first);
-  for (const [key, value] of Object.entries(second)) {
-    const known = result[key];
-    if (known === undefined) result[key] = value;
-    else if (isObject(known) && isObject(value)) result[key] = merged(known, value);
+  readonly members: Record<string, unknown> = Object.create(null);
+  /** The objects within it that are no rule's. */
+  private readonly own = new Set<unknown>([this.members]);
+
+  /** Adds what `members` says that was not said before. Never changes it. */
+  add(members: JsonObject, to: Record<string, unknown> = this.members): void {
+    for (const [key, value] of Object.entries(members)) {
+      const known = to[key];
+      if (known === undefined) to[key] = value;
+      else if (isObject(known) && isObject(value)) this.add(value, this.owned(known, key, to));
+    }
   }
-  return result;
+
+  private owned(known: JsonObject, key: string, to: Record<string, unknown>): Record<string, unknown> {
+    if (this.own.has(known)) return known;
+    const copy: Record<string, unknown> = Object.assign(Object.create(null), known);
+    this.own.add(copy);
+    to[key] = copy;
+    return copy;
+  }
 }
 
 /** The merged `metadata` of the rules that let their descriptors pass. */
@@ -72,7 +85,7 @@ function passedMetadata(
   decisions: readonly Decision[],
   statuses: readonly DescriptorStatus[],
 ): JsonObject | undefined {
-  let all: JsonObject | undefined;
+  let all: Merged | undefined;
   // Thousands of descriptors may meet one rule, and the second time it says nothing new.
   const known = new Set<JsonObject>();
   for (let i = 0; i < decisions.length; i++) {
@@ -82,9 +95,10 @@ function passedMetadata(
     const metadata = takes[0]?.rule?.metadata;
     if (metadata === undefined || known.has(metadata)) continue;
     known.add(metadata);
-    all = all === undefined ? metadata : merged(all, metadata);
+    all ??= new Merged();
+    all.add(metadata);
   }
-  return all === undefined || Object.keys(all).length === 0 ? undefined : all;
+  return all === undefined || Object.keys(all.members).length === 0 ? undefined : all.members;
 }
 
 /**
@@ -102,7 +116,7 @@ export function dynamicMetadata(
   const descriptors = repeated(request.descriptors, secretKeys);
   const leftOut = request.descriptors.length - descriptors.length;
   return {
-    domain: request.domain,
+    domain: request.domain.slice(0, MAX_REPEATED),
     descriptors,
     ...(leftOut > 0 && { descriptorsLeftOut: leftOut }),
     ...(request.hitsAddend !== 0 && { hitsAddend: request.hitsAddend }),

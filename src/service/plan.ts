@@ -1,6 +1,7 @@
 import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
 import { entriesKey, extendedKey, overrideKey, shapePart } from '../config/bucket-key.js';
 import type { MatchWork } from '../config/match-work.js';
+import { namingSteps } from '../config/naming-steps.js';
 import type { Algorithm, DomainPolicy, Match } from '../config/policy.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
 import { type Rate, tokenBucketRate, UNIT_MICROS, type WindowUnit, windowRate } from '../limiter/rate.js';
@@ -84,11 +85,8 @@ function weightOfRule(rule: Rule, quota: boolean, asked: Asked): Enforcement {
 
 export const NO_TAKES: readonly PlannedTake[] = [];
 
-/** Entries of more UTF-16 units may be digested to name a bucket. */
-const SHORT_ENTRY = 40;
-/** Steps (MatchWork) for an entry in the name of a bucket. */
+/** Steps (MatchWork) that an entry takes in the name of a limit override's bucket. */
 const ENTRY_STEPS = 60;
-const LONG_ENTRY_STEPS = 800;
 
 /** What holds for all takes of one request. */
 export class Asked {
@@ -154,14 +152,10 @@ function overrideRate(unit: WindowUnit, requests: number, algorithm: Algorithm):
   return tokenBucketRate(requests, requests, UNIT_MICROS[unit]);
 }
 
-/** Steps that it takes to name the bucket of a limit override: every entry enters its name, long ones as digests. */
-function namingSteps(entries: readonly Entry[]): number {
+/** Steps that it takes to name the bucket of a limit override: every entry enters its name. */
+function overrideSteps(entries: readonly Entry[]): number {
   let steps = 0;
-  for (let i = 0; i < entries.length; i++) {
-    const { key, value } = entries[i] as Entry;
-    const units = key.length + value.length;
-    steps += units > SHORT_ENTRY ? LONG_ENTRY_STEPS + units / 2 : ENTRY_STEPS;
-  }
+  for (let i = 0; i < entries.length; i++) steps += ENTRY_STEPS + namingSteps(entries[i] as Entry);
   return steps;
 }
 
@@ -211,7 +205,7 @@ export function planOne(
 ): Decision | undefined {
   const { rules, entries } = match;
   if (descriptor.limit !== undefined && entries.length > 0) {
-    if (!work.spend(namingSteps(entries))) return undefined;
+    if (!work.invest(overrideSteps(entries))) return undefined;
     return new Decision(
       match,
       [takeOfOverride(asked, descriptor, match, descriptor.limit)],

@@ -25,9 +25,11 @@ export type Planned = readonly Decision[] | BadRequest | Throttled;
 /** Steps of a stretch: about a millisecond. What cannot be interrupted takes no more than that, either. */
 export const STRETCH_STEPS = 200_000;
 
-/** So many descriptors are planned in a stretch, and so many at once. */
-const DESCRIPTORS_IN_A_STRETCH = 500;
+/** Requests of more descriptors are not planned at once. */
 const DESCRIPTORS_AT_ONCE = 100;
+/** Steps that planning a descriptor takes beside matching it, and for each of its entries. */
+const DESCRIPTOR_STEPS = 300;
+const ENTRY_STEPS = 10;
 
 /** For what is planned at once: nobody else uses it meanwhile. */
 const WORK_AT_ONCE = new MatchWork(0);
@@ -51,7 +53,6 @@ export class Planning {
     const { asked, decisions } = this;
     const { descriptors } = asked.request;
     const budget = new Budget(steps);
-    let inStretch = 0;
     while (decisions.length < descriptors.length) {
       const descriptor = descriptors[decisions.length] as Descriptor;
       const { fresh } = budget;
@@ -63,7 +64,6 @@ export class Planning {
         const goesOn = !fresh || budget.progress() > before;
         budget.refill();
         if (goesOn && budget.given > 0) {
-          inStretch = 0;
           yield;
           continue;
         }
@@ -78,12 +78,13 @@ export class Planning {
       if (!add(asked, decisions, decision, this.maxLimits)) {
         return new BadRequest(tooManyLimits(this.maxLimits));
       }
-      inStretch++;
-      if (inStretch < DESCRIPTORS_IN_A_STRETCH) continue;
-      inStretch = 0;
+      budget.planned(descriptor);
+      if (!budget.isStretchOver) continue;
       budget.refill();
       yield;
     }
+    // The store decides all of it at once, and its answer is put together at once.
+    if (descriptors.length > DESCRIPTORS_AT_ONCE) yield;
     return settle(asked, decisions);
   }
 }
@@ -94,6 +95,8 @@ class Budget {
   /** What this stretch began with. */
   given = 0;
   private rest: number;
+  /** Steps of this stretch that {@link work} knows nothing of. */
+  private beside = 0;
 
   constructor(steps: number) {
     this.rest = steps;
@@ -105,9 +108,19 @@ class Budget {
     return this.work.left === this.given;
   }
 
+  /** A descriptor is planned. */
+  planned(descriptor: Descriptor): void {
+    this.beside += DESCRIPTOR_STEPS + ENTRY_STEPS * descriptor.entries.length;
+  }
+
+  get isStretchOver(): boolean {
+    return this.given - this.work.left + this.beside >= STRETCH_STEPS;
+  }
+
   /** Begins the next stretch. */
   refill(): void {
     const { work } = this;
+    this.beside = 0;
     this.rest -= this.given - work.left - work.invested;
     this.given = Math.max(0, Math.min(STRETCH_STEPS, this.rest));
     work.left = this.given;

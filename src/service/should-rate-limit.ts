@@ -1,6 +1,7 @@
 import {
   DecodeError,
   LARGE_MESSAGE_BYTES,
+  NO_REQUEST,
   type RateLimitRequest,
   type RateLimitResponse,
   type ServiceCodec,
@@ -42,10 +43,7 @@ const NO_DESCRIPTORS = new Refusal('bad_request', 'rate limit descriptor list mu
 const NO_CONFIGURATION = new Refusal('unavailable', 'no rate limit configuration loaded');
 /** Nobody reads it. */
 const CALLER_GONE = new Refusal('unavailable', 'the caller has gone');
-const UNREADABLE = new Refusal(
-  'bad_request',
-  'message is not a well-formed envoy.service.ratelimit.v3.RateLimitRequest',
-);
+const UNREADABLE = new Refusal('bad_request', NO_REQUEST);
 const STORE_UNAVAILABLE = new Refusal('unavailable', 'rate limit store unavailable');
 
 export interface ShouldRateLimitOptions {
@@ -228,7 +226,7 @@ export class ShouldRateLimit {
     const startMicros = clock.monotonicMicros();
     // Read here: what is known of the caller may change with the first turn.
     const patience: Patience = { deadlineMicros: caller.deadlineMicros };
-    if (!this.#turns.hasRoomFor(message.length)) return this.#notDone('full', codec.domainOf?.(message));
+    if (!this.#turns.hasRoomFor(message.length)) return this.#notDone('full', codec.domainOf(message));
     const large = new LargeMessage(message, codec);
     const steps = this.#prepare(large, startMicros, stepsFor(patience.deadlineMicros - startMicros));
     let prepared: Prepared | NotDone;

@@ -4,6 +4,7 @@ import type { BucketStore, TakeItem, TakeOutcome } from '../../src/limiter/bucke
 import { type AnswerOptions, PLAIN_ANSWERS } from '../../src/service/answer-options.js';
 import type { DecisionLine, DecisionObserver } from '../../src/service/decision-observer.js';
 import { Refusal, ShouldRateLimit } from '../../src/service/should-rate-limit.js';
+import type { TurnQueue } from '../../src/service/turn-queue.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { FakeClock } from './fake-clock.js';
 import { entries, policyOf } from './policies.js';
@@ -85,6 +86,9 @@ export interface DeciderOptions {
   readonly maxLimits?: number;
   readonly loaded?: boolean;
   readonly answers?: Partial<AnswerOptions>;
+  readonly turns?: TurnQueue;
+  /** In place of the codec's. */
+  readonly domainOf?: (message: Uint8Array) => string | undefined;
   /** For `enforce_percent`; Math.random when absent. */
   readonly random?: () => number;
 }
@@ -93,17 +97,27 @@ export interface DeciderOptions {
 export class Decider {
   readonly clock = new FakeClock();
   readonly observer = new RecordingObserver();
+  readonly codec = createReferenceCodec();
   readonly service: ShouldRateLimit;
 
   constructor(
     policy: string,
-    { store, maxDescriptors = 1000, maxLimits = 4000, loaded = true, answers, random }: DeciderOptions = {},
+    {
+      store,
+      maxDescriptors = 1000,
+      maxLimits = 4000,
+      loaded = true,
+      answers,
+      random,
+      turns,
+      domainOf,
+    }: DeciderOptions = {},
   ) {
     const compiled = policyOf(policy);
     const memory = new MemoryStore({ clock: this.clock });
     const policySet = { domains: new Map([[compiled.domain, compiled]]), version: 'test' };
     this.service = new ShouldRateLimit({
-      codec: createReferenceCodec(),
+      codec: domainOf === undefined ? this.codec : { ...this.codec, domainOf },
       clock: this.clock,
       store: store ?? memory,
       local: memory,
@@ -114,6 +128,7 @@ export class Decider {
       maxLimits,
       answers: { ...PLAIN_ANSWERS, ...answers },
       ...(random !== undefined && { random }),
+      ...(turns !== undefined && { turns }),
     });
   }
 

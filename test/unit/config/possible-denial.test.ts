@@ -1,0 +1,68 @@
+import { expect, test } from '@jest/globals';
+import type { CompiledPolicy } from '../../../src/config/compiled-policy.js';
+import { foundAtLast, unboundedWork } from '../../../src/config/match-work.js';
+import { PossibleDenial } from '../../../src/config/possible-denial.js';
+import type { Rule } from '../../../src/limiter/rule.js';
+import { policyOf } from '../../support/policies.js';
+
+const RATE = 'rate_limit: { unit: hour, requests_per_unit: 1 }';
+
+function rulesOf(...nodes: readonly string[]): readonly Rule[] {
+  return policyOf(
+    `domain: d\ndescriptors:\n${nodes.map((node, i) => `  - { key: k${i}, ${node} }\n`).join('')}`,
+  ).rules;
+}
+
+function mayDeny(rules: Iterable<Rule>, drawn = 0, wallMicros = 0): boolean {
+  return new PossibleDenial(rules).mayDeny(wallMicros, () => drawn);
+}
+
+test.each([
+  [RATE, true],
+  [`${RATE}, phase: monitoring`, false],
+  [`${RATE}, phase: grace_period`, false],
+  [`${RATE}, shadow_mode: true`, false],
+  [`${RATE}, enforce_percent: 0`, false],
+  [`${RATE}, quota_mode: true`, true],
+  ['rate_limit: { unlimited: true }', false],
+  [`candidate: { unit: hour, requests_per_unit: 1 }`, false],
+])('%s may deny: %s', (node, expected) => {
+  expect(mayDeny(rulesOf(node))).toBe(expected);
+});
+
+test('one rule in force is enough, wherever it stands', () => {
+  expect(mayDeny(rulesOf(`${RATE}, shadow_mode: true`, `${RATE}, phase: monitoring`, RATE))).toBe(true);
+  expect(mayDeny([])).toBe(false);
+});
+
+test('what is in force later, and for a share only, is asked for at each time', () => {
+  const at = (text: string) => Date.parse(text) * 1000;
+  const rules = rulesOf(
+    `${RATE}, enforce_percent: 20, phase: { active: 2026-02-01T00:00:00Z }`,
+    `${RATE}, enforce_percent: 60, phase: { active: 2026-03-01T00:00:00Z }`,
+    `${RATE}, enforce_percent: 10, phase: { active: 2026-04-01T00:00:00Z }`,
+  );
+  const drawn = [5, 15, 30, 70];
+  const at1 = (text: string) => drawn.map((one) => mayDeny(rules, one, at(text)));
+  expect(at1('2026-01-15T00:00:00Z')).toEqual([false, false, false, false]);
+  expect(at1('2026-02-15T00:00:00Z')).toEqual([true, true, false, false]);
+  expect(at1('2026-03-15T00:00:00Z')).toEqual([true, true, true, false]);
+  expect(at1('2026-05-15T00:00:00Z')).toEqual([true, true, true, false]);
+});
+
+test('below a level, nodes of the depth asked for count that are not of an exact value', () => {
+  const policy = policyOf(`domain: d
+descriptors:
+  - { key: k, value: exact, ${RATE} }
+  - key: k
+    value: 'a*'
+    descriptors:
+      - key: l
+        descriptors:
+          - { key: m, ${RATE} }
+`) as CompiledPolicy;
+  const level = policy.root.levels.get('k');
+  const below = [0, 1, 2, 3, 100].map((depth) => level?.denialBelow(depth).mayDeny(0, () => 0));
+  expect(below).toEqual([false, false, true, false, true]);
+  expect(foundAtLast(level?.find('exact', unboundedWork()))?.value).toBe('exact');
+});

@@ -1,0 +1,291 @@
+/* Requests whose matching takes more work than a request may cause. */
+import { describe, expect, test } from '@jest/globals';
+import { CODE, type Descriptor, type RateLimitResponse } from '../../../src/codec/messages.js';
+import { ANYBODY } from '../../../src/service/costly-requests.js';
+import { Refusal } from '../../../src/service/should-rate-limit.js';
+import { TurnQueue } from '../../../src/service/turn-queue.js';
+import { Decider, type DeciderOptions, descriptor, headers } from '../../support/decider.js';
+
+/** Every `a` of a value is one more place to count from: at each character a state of its own. */
+const COSTLY = '.*a.{400}b';
+
+/** A value made for it: no two states alike. */
+function costly(length = 60_000, seed = 1): string {
+  let state = seed;
+  let text = '';
+  while (text.length < length) {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fff_ffff;
+    text += 'ac'[(state >> 16) & 1];
+  }
+  return text;
+}
+
+function policyOf(node: string, more = ''): string {
+  return `domain: d
+${more}
+descriptors:
+  - key: path
+    value_regex: '${COSTLY}'
+    rate_limit: { name: matched, unit: hour, requests_per_unit: 100 }
+    ${node}
+  - key: tenant
+    rate_limit: { name: tenants, unit: hour, requests_per_unit: 100 }
+`;
+}
+
+async function decide(
+  decider: Decider,
+  descriptors: readonly Descriptor[],
+  deadlineMicros = Number.POSITIVE_INFINITY,
+): Promise<RateLimitResponse> {
+  const request = { domain: 'd', descriptors, hitsAddend: 0 };
+  const decided = await decider.service.decide(request, 0, deadlineMicros);
+  if (decided instanceof Refusal) throw new Error(decided.message);
+  return decided;
+}
+
+/** Until the automaton has had all the memory it may have: from then on every state counts. */
+async function spent(policy: string, options: DeciderOptions = {}): Promise<Decider> {
+  const decider = new Decider(policy, options);
+  for (let seed = 2; seed < 4; seed++) await decide(decider, [descriptor([`path=${costly(60_000, seed)}`])]);
+  decider.observer.told.length = 0;
+  return decider;
+}
+
+const value = descriptor([`path=${costly()}`]);
+
+describe('a value that takes too much work', () => {
+  test('is over the limit where a rule in force could have matched, and nothing is taken', async () => {
+    const decider = await spent(policyOf(''));
+    const response = await decide(decider, [descriptor(['tenant=a']), value]);
+    expect(response.overallCode).toBe(CODE.OVER_LIMIT);
+    expect(response.statuses).toEqual([
+      { code: CODE.OK, currentLimit: undefined, limitRemaining: 0, durationUntilResetSeconds: undefined },
+      { code: CODE.OVER_LIMIT, currentLimit: undefined, limitRemaining: 0, durationUntilResetSeconds: 1 },
+    ]);
+    expect(decider.observer.told).toEqual(['d path exceeded denied']);
+    expect(decider.answer([descriptor(['tenant=a'])]).statuses[0]).toMatchObject({ limitRemaining: 99 });
+  });
+
+  test.each([
+    ['error', 'on_store_failure: error'],
+    ['allow', 'on_store_failure: allow'],
+    ['local', 'on_store_failure: local'],
+  ])('whatever on_store_failure says: %s', async (_name, setting) => {
+    const decider = await spent(policyOf('', setting));
+    expect((await decide(decider, [value])).overallCode).toBe(CODE.OVER_LIMIT);
+  });
+
+  test.each([
+    ['monitoring', policyOf('', 'phase: monitoring')],
+    ['a grace period', policyOf('', 'phase: grace_period')],
+    ['shadow mode', policyOf('shadow_mode: true')],
+    [
+      'another depth',
+      policyOf('').replace(
+        '    rate_limit: { name: matched',
+        '    descriptors:\n      - key: more\n        rate_limit: { name: matched',
+      ),
+    ],
+    ['a share of none', policyOf('enforce_percent: 0')],
+  ])('passes where no rule in force could have matched: %s', async (_name, policy) => {
+    const decider = await spent(policy);
+    const response = await decide(decider, [value]);
+    expect(response.overallCode).toBe(CODE.OK);
+    expect(response.statuses).toHaveLength(1);
+    expect(decider.observer.told).toContain('d path exceeded');
+  });
+
+  test.each([
+    [0.3, CODE.OVER_LIMIT],
+    [0.7, CODE.OK],
+  ])('is denied with the share of its rule: drawn %d', async (drawn, code) => {
+    const decider = await spent(policyOf('enforce_percent: 50'), { random: () => drawn });
+    expect((await decide(decider, [value])).overallCode).toBe(code);
+  });
+
+  test('with a limit override is over the limit, if that is in force', async () => {
+    const limit = { requestsPerUnit: 10, unit: 2 };
+    const active = await spent(policyOf('shadow_mode: true'));
+    expect((await decide(active, [{ ...value, limit }])).overallCode).toBe(CODE.OVER_LIMIT);
+    const monitored = await spent(policyOf('', 'phase: monitoring'));
+    expect((await decide(monitored, [{ ...value, limit }])).overallCode).toBe(CODE.OK);
+  });
+
+  test('passes under SHADOW_MODE, with a status that says so', async () => {
+    const decider = await spent(policyOf(''), { answers: { shadowMode: true } });
+    const response = await decide(decider, [value]);
+    expect([response.overallCode, response.statuses[0]?.code]).toEqual([CODE.OK, CODE.OVER_LIMIT]);
+    expect(decider.observer.told).toEqual(['d path exceeded', 'global shadow']);
+  });
+
+  test('is answered as other denials are, as far as that makes sense', async () => {
+    const decider = await spent(
+      policyOf(
+        '',
+        'response_headers: [x-ratelimit, retry-after]\ndenied_response: { body: busy, content_type: text/x }\ndecision_metadata: true',
+      ),
+    );
+    const response = await decide(decider, [value]);
+    expect(headers(response)).toEqual({
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': String(1_700_000_000 + 1),
+      'x-ratelimit-will-be-throttled': 'true',
+      'retry-after': '1',
+      'content-type': 'text/x',
+    });
+    expect(Buffer.from(response.rawBody ?? []).toString()).toBe('busy');
+    expect(response.dynamicMetadata).toMatchObject({
+      decision: {
+        code: 'OVER_LIMIT',
+        domain: 'd',
+        rule: '',
+        reason: 'match_budget_exceeded',
+        retry_after: 1,
+      },
+    });
+  });
+
+  test('problem details name no policy', async () => {
+    const decider = await spent(policyOf('', 'denied_response: problem+json'));
+    const { rawBody } = await decide(decider, [value]);
+    expect(JSON.parse(Buffer.from(rawBody ?? []).toString())).toMatchObject({ 'violated-policies': [] });
+  });
+
+  test('is decided like any other when it is short', async () => {
+    const decider = await spent(policyOf(''));
+    const response = await decide(decider, [descriptor([`path=a${'c'.repeat(400)}b`])]);
+    expect(response.statuses[0]).toMatchObject({ currentLimit: { name: 'matched' }, limitRemaining: 99 });
+  });
+
+  test('takes less where less time is left', async () => {
+    const decider = await spent(policyOf(''));
+    const medium = descriptor([`path=${'c'.repeat(500_000)}`]);
+    expect((await decide(decider, [medium])).overallCode).toBe(CODE.OK);
+    const now = decider.clock.monotonicMicros();
+    expect((await decide(decider, [medium], now + 8000)).overallCode).toBe(CODE.OVER_LIMIT);
+  });
+});
+
+describe('a request that waits too long', () => {
+  test('is over the limit if a rule in force of its domain could have matched', async () => {
+    const decider = await spent(policyOf(''));
+    const now = decider.clock.monotonicMicros();
+    const late = decide(decider, [descriptor(['tenant=a']), value], now + 1_000_000);
+    decider.clock.advance(250_000);
+    const response = await late;
+    expect(response.overallCode).toBe(CODE.OVER_LIMIT);
+    expect(response.statuses.map(({ code }) => code)).toEqual([CODE.OVER_LIMIT, CODE.OVER_LIMIT]);
+    expect(decider.observer.told).toEqual(['d late denied']);
+  });
+
+  test('passes if none could have', async () => {
+    const decider = await spent(policyOf('', 'phase: monitoring'));
+    const now = decider.clock.monotonicMicros();
+    const late = decide(decider, [value], now + 1_000_000);
+    decider.clock.advance(250_000);
+    expect(await late).toMatchObject({ overallCode: CODE.OK, statuses: [{ code: CODE.OK }] });
+    expect(decider.observer.told).toEqual(['d late']);
+  });
+
+  test('is not looked at once its caller has gone', async () => {
+    const decider = await spent(policyOf(''));
+    const request = { domain: 'd', descriptors: [value], hitsAddend: 0 };
+    const gone = { ...ANYBODY, cancelled: () => true };
+    expect(await decider.service.decide(request, 0, Number.POSITIVE_INFINITY, gone)).toBeInstanceOf(Refusal);
+    expect(decider.observer.told).toEqual([]);
+  });
+
+  test('500 of them: none outlives its deadline, and an innocent one beside them is decided', async () => {
+    const decider = await spent(policyOf(''));
+    const now = decider.clock.monotonicMicros();
+    const answered: number[] = [];
+    const calls = Array.from({ length: 500 }, (_, i) => {
+      const request = {
+        domain: 'd',
+        descriptors: [descriptor([`path=${costly(3000, i + 9)}`])],
+        hitsAddend: 0,
+      };
+      const decided = decider.service.decide(request, 0, now + 1_000_000, {
+        ...ANYBODY,
+        connection: 'hostile',
+      });
+      return Promise.resolve(decided).then((response) => {
+        answered.push(decider.clock.monotonicMicros());
+        return response;
+      });
+    });
+    const innocent = descriptor([`path=${'c'.repeat(30_000)}`]);
+    const request = { domain: 'd', descriptors: [innocent], hitsAddend: 0 };
+    const waits = decider.service.decide(request, 0, now + 1_000_000, { ...ANYBODY, connection: 'innocent' });
+    // Each turn takes a millisecond.
+    let isOver = false;
+    const tick = (): void => {
+      decider.clock.advance(1000);
+      if (!isOver) setImmediate(tick);
+    };
+    tick();
+    const response = await waits;
+    const waited = decider.clock.monotonicMicros() - now;
+    const all = await Promise.all(calls);
+    isOver = true;
+    expect(response).toMatchObject({ overallCode: CODE.OK });
+    expect(waited).toBeLessThan(10_000);
+    expect(Math.max(...answered)).toBeLessThan(now + 300_000);
+    expect(new Set(all.map((one) => (one instanceof Refusal ? 'refused' : one.overallCode)))).toEqual(
+      new Set([CODE.OVER_LIMIT]),
+    );
+  });
+});
+
+describe('a large message', () => {
+  const large = (domain: string, count: number) => ({
+    domain,
+    descriptors: Array.from({ length: count }, (_, i) => descriptor([`tenant=${i}`.padEnd(100, 'x')])),
+    hitsAddend: 0,
+  });
+
+  test('is decided in turns, and copied', async () => {
+    const decider = new Decider(policyOf(''));
+    const message = decider.codec.encodeRequest(large('d', 1000));
+    const late = decider.service.handle(message);
+    expect(late).toBeInstanceOf(Promise);
+    message.fill(0);
+    const answer = await late;
+    if (answer instanceof Refusal) throw new Error(answer.message);
+    const { overallCode, statuses } = decider.codec.decodeResponse(answer);
+    expect(overallCode).toBe(CODE.OK);
+    expect(statuses).toHaveLength(1000);
+    expect(statuses[999]).toMatchObject({ limitRemaining: 99 });
+  });
+
+  test('that finds no room is answered by its domain alone', async () => {
+    const turns = new TurnQueue({ monotonicMicros: () => 0, maxPieces: 0 });
+    const ask = async (policy: string, domain: string | undefined) => {
+      const decider = new Decider(policy, { turns, domainOf: () => domain });
+      const answer = await decider.service.handle(decider.codec.encodeRequest(large('d', 1000)));
+      if (answer instanceof Refusal) return [answer.kind, decider.observer.told];
+      const { overallCode, statuses } = decider.codec.decodeResponse(answer);
+      return [overallCode, statuses.length, decider.observer.told];
+    };
+    expect(await ask(policyOf(''), 'd')).toEqual([CODE.OVER_LIMIT, 0, ['d full denied']]);
+    const monitored = policyOf('', 'phase: monitoring');
+    expect(await ask(monitored, 'd')).toEqual([CODE.OK, 0, ['d full']]);
+    expect(await ask(policyOf(''), 'other')).toEqual([CODE.OK, 0, ['unknown other']]);
+    expect(await ask(policyOf(''), '')).toEqual(['bad_request', ['failed for service']]);
+    expect(await ask(policyOf(''), undefined)).toEqual(['bad_request', ['failed for service']]);
+  });
+
+  test('that is none is refused', async () => {
+    const decider = new Decider(policyOf(''));
+    expect(await decider.service.handle(new Uint8Array(20_000).fill(0xff))).toMatchObject({
+      kind: 'bad_request',
+    });
+    expect(await decider.service.handle(decider.codec.encodeRequest(large('', 1000)))).toMatchObject({
+      kind: 'bad_request',
+    });
+    const unknown = await decider.service.handle(decider.codec.encodeRequest(large('unknown', 1000)));
+    if (unknown instanceof Refusal) throw new Error(unknown.message);
+    expect(decider.codec.decodeResponse(unknown).statuses).toHaveLength(1000);
+  });
+});

@@ -1,0 +1,205 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  type NotDone,
+  TurnQueue,
+  type TurnQueueOptions,
+  type Waiter,
+} from '../../../src/service/turn-queue.js';
+
+/** A queue whose turns, and time, come when told. */
+class Turns {
+  micros = 0;
+  readonly queue: TurnQueue;
+  readonly log: string[] = [];
+  #next: (() => void) | undefined;
+
+  constructor(options: Partial<TurnQueueOptions> = {}) {
+    this.queue = new TurnQueue({
+      monotonicMicros: () => this.micros,
+      nextTurn: (callback) => {
+        if (this.#next !== undefined) throw new Error('a turn is waited for already');
+        this.#next = callback;
+      },
+      ...options,
+    });
+  }
+
+  /** Whether a turn is waited for. */
+  get isBusy(): boolean {
+    return this.#next !== undefined;
+  }
+
+  async turn(): Promise<void> {
+    const next = this.#next;
+    this.#next = undefined;
+    next?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async all(): Promise<void> {
+    while (this.isBusy) await this.turn();
+  }
+
+  /** Work of so many steps, each of which is logged. */
+  *work(name: string, steps: number): Generator<void, string> {
+    try {
+      for (let i = 1; i <= steps; i++) {
+        this.log.push(`${name}${i}`);
+        if (i < steps) yield;
+      }
+      return name;
+    } finally {
+      this.log.push(`${name} over`);
+    }
+  }
+
+  run(name: string, steps: number, waiter: Partial<Waiter> = {}): Promise<string | NotDone> {
+    return this.queue.run(this.work(name, steps), {
+      connection: name[0],
+      cancelled: () => false,
+      giveUpMicros: Number.POSITIVE_INFINITY,
+      ...waiter,
+    });
+  }
+}
+
+describe('turns', () => {
+  test('a turn is one step, of one connection after the other, each from first to last', async () => {
+    const turns = new Turns();
+    const done = Promise.all([turns.run('a', 3), turns.run('aa', 1), turns.run('b', 2)]);
+    await turns.turn();
+    expect(turns.log).toEqual(['a1']);
+    await turns.all();
+    expect(turns.log).toEqual(['a1', 'b1', 'a2', 'b2', 'b over', 'a3', 'a over', 'aa1', 'aa over']);
+    expect(await done).toEqual(['a', 'aa', 'b']);
+    expect(turns.queue.size).toBe(0);
+  });
+
+  test('500 costly pieces of a connection keep another one waiting for one step', async () => {
+    const turns = new Turns();
+    for (let i = 0; i < 500; i++) void turns.run(`costly ${i} `, 25);
+    await turns.turn();
+    const innocent = turns.run('innocent', 1);
+    await turns.turn();
+    await turns.turn();
+    expect(turns.log.slice(-2)).toEqual(['innocent1', 'innocent over']);
+    expect(await innocent).toBe('innocent');
+    expect(turns.queue.size).toBe(500);
+  });
+
+  test('few connections have work begun at once, and all get their turns', async () => {
+    const turns = new Turns();
+    const names = Array.from({ length: 200 }, (_, i) => String.fromCharCode(0x4e00 + i));
+    const done = Promise.all(names.flatMap((name) => [turns.run(name, 3), turns.run(`${name}x`, 3)]));
+    let most = 0;
+    while (turns.isBusy) {
+      await turns.turn();
+      const begun = turns.log.filter((line) => line.endsWith('1')).length;
+      const over = turns.log.filter((line) => line.endsWith(' over')).length;
+      most = Math.max(most, begun - over);
+    }
+    expect(most).toBeLessThanOrEqual(32);
+    expect(await done).toHaveLength(400);
+    const lastFirst = turns.log.indexOf(`${names.at(-1)}1`);
+    const firstSecond = turns.log.indexOf(`${names[0]}x1`);
+    expect(lastFirst).toBeLessThan(firstSecond);
+  });
+
+  test('what fails rejects, and the next is done', async () => {
+    const turns = new Turns();
+    const failing = turns.queue.run(
+      // biome-ignore lint/correctness/useYield: it fails before it could.
+      (function* (): Generator<void, string> {
+        throw new Error('broken');
+      })(),
+      { connection: 'a', cancelled: () => false, giveUpMicros: Number.POSITIVE_INFINITY },
+    );
+    const next = turns.run('a', 1);
+    const told = expect(failing).rejects.toThrow('broken');
+    await turns.all();
+    await told;
+    expect(await next).toBe('a');
+  });
+});
+
+describe('work that is given up', () => {
+  test('ends with its time, whether begun or not, and only then', async () => {
+    const turns = new Turns();
+    const begun = turns.run('a', 100, { giveUpMicros: 1000 });
+    const waiting = turns.run('aa', 100, { giveUpMicros: 2000 });
+    const patient = turns.run('ab', 2, { giveUpMicros: 5000 });
+    await turns.turn();
+    turns.micros = 1000;
+    await turns.turn();
+    expect(await begun).toBe('late');
+    expect(turns.log.slice(0, 3)).toEqual(['a1', 'a over', 'aa1']);
+    turns.micros = 2000;
+    await turns.all();
+    expect(await waiting).toBe('late');
+    expect(await patient).toBe('ab');
+  });
+
+  test('no piece outlives its time however many wait, and few are given up in a turn', async () => {
+    const turns = new Turns();
+    let late = 0;
+    for (let i = 0; i < 1000; i++) {
+      // Not in the order of their times.
+      const giveUpMicros = 1000 + ((i * 7919) % 1000);
+      void turns.run(`a${i}`, 1000, { giveUpMicros }).then((result) => {
+        expect(result).toBe('late');
+        expect(turns.micros).toBeGreaterThanOrEqual(giveUpMicros);
+        late++;
+      });
+    }
+    let before = 0;
+    for (let turn = 0; turn < 100; turn++) {
+      turns.micros += 100;
+      await turns.turn();
+      expect(late - before).toBeLessThanOrEqual(50);
+      before = late;
+    }
+    expect(late).toBe(1000);
+    expect(turns.queue.size).toBe(0);
+    expect(turns.isBusy).toBe(false);
+  });
+
+  test('costs nothing once nobody waits for it', async () => {
+    const turns = new Turns();
+    let gone = false;
+    const begun = turns.run('a', 100, { cancelled: () => gone });
+    const others = Array.from({ length: 300 }, (_, i) => turns.run(`a${i}`, 100, { cancelled: () => gone }));
+    const last = turns.run('az', 1);
+    await turns.turn();
+    gone = true;
+    await turns.all();
+    expect(turns.log).toEqual(['a1', 'a over', 'az1', 'az over']);
+    expect(new Set(await Promise.all([begun, ...others]))).toEqual(new Set(['cancelled']));
+    expect(await last).toBe('az');
+  });
+});
+
+describe('a full queue', () => {
+  test('takes no piece beyond their number', async () => {
+    const turns = new Turns({ maxPieces: 2 });
+    const first = turns.run('a', 1);
+    void turns.run('b', 1);
+    expect(await turns.run('c', 1)).toBe('full');
+    await turns.turn();
+    expect(await first).toBe('a');
+    const fits = turns.run('c', 1);
+    await turns.all();
+    expect(await fits).toBe('c');
+  });
+
+  test('takes no more bytes than it may, and has room again for those that are done', async () => {
+    const turns = new Turns({ maxBytes: 1000 });
+    void turns.run('a', 1, { bytes: 600 });
+    const late = turns.run('b', 1, { bytes: 400, giveUpMicros: 10 });
+    expect(turns.queue.hasRoomFor(1)).toBe(false);
+    expect(await turns.run('c', 1, { bytes: 1 })).toBe('full');
+    turns.micros = 10;
+    await turns.turn();
+    expect(await late).toBe('late');
+    expect(turns.queue.hasRoomFor(1000)).toBe(true);
+  });
+});
