@@ -78,7 +78,7 @@ export interface GrpcServerOptions {
   /** What a compressed message may become, in bytes; more gets RESOURCE_EXHAUSTED. Default: {@link DEFAULT_MAX_INFLATED_BYTES}. */
   readonly maxInflatedBytes?: number | undefined;
   /**
-   * What all connections together may hold; beyond it the one that holds most is ended. Default: 64 MiB. Only the transport h2 knows it. Bytes.
+   * What all connections together may hold; beyond it the one that holds most is ended. Default: 32 MiB. Only the transport h2 knows it. Bytes.
    */
   readonly maxBufferedBytes?: number | undefined;
   /** Connections at a time; one more is closed at once. Default: 20,000. */

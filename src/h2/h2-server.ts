@@ -39,8 +39,8 @@ export interface H2ServerOptions {
 
 /** Many Envoys times their threads. */
 export const DEFAULT_MAX_CONNECTIONS = 20_000;
-/** What a process of 256 MiB has to spare. */
-export const DEFAULT_MAX_BUFFERED_BYTES = 67_108_864;
+/** What a process of 256 MiB has to spare: Node.js gives memory of buffers back late, and may hold twice as much for a while. */
+export const DEFAULT_MAX_BUFFERED_BYTES = 33_554_432;
 
 /** Times are checked this often within the shortest of them, in milliseconds. */
 const SWEEPS_PER_SPAN = 8;

@@ -2,6 +2,11 @@
 export const PREFIX_BYTES = 5;
 /** Least a buffer of a message begins with, if the message is that long. */
 const FIRST_BUFFER_BYTES = 512;
+/**
+ * Longer messages are gathered in pieces of this size, and put together once they are whole. A buffer that is doubled leaves as much garbage as it
+ * holds, and memory of buffers is given back late: many half messages would take twice what is counted. Bytes.
+ */
+const PIECE_BYTES = 65_536;
 
 const EMPTY = Buffer.alloc(0);
 
@@ -46,7 +51,13 @@ export class MessageReader {
   #prefixBytes = 0;
   #flag = 0;
   #length = 0;
+  /** The beginning that is complete, in pieces of {@link PIECE_BYTES}; undefined for short messages. */
+  #pieces: Buffer[] | undefined;
+  /** What comes after it, as far as it has come. */
   #buffer: Buffer | undefined;
+  /** Bytes in {@link #buffer}. */
+  #bufferFilled = 0;
+  #heldBytes = 0;
   #filled = 0;
   #position = 0;
 
@@ -89,18 +100,25 @@ export class MessageReader {
     }
     if (this.#flag > 1) return 'bad flag';
     if (this.#length > this.#maxMessageBytes) return 'too large';
-    const piece = Math.min(end - at, this.#length - this.#filled);
-    if (piece > 0) {
-      if (!this.#reserve(this.#filled + piece)) return 'no room';
-      chunk.copy(this.#buffer as Buffer, this.#filled, at, at + piece);
-      this.#filled += piece;
+    while (at < end && this.#filled < this.#length) {
+      const room = Math.min(end - at, this.#length - this.#filled, PIECE_BYTES - this.#bufferFilled);
+      if (!this.#reserve(this.#bufferFilled + room)) return 'no room';
+      chunk.copy(this.#buffer as Buffer, this.#bufferFilled, at, at + room);
+      this.#bufferFilled += room;
+      this.#filled += room;
+      at += room;
+      if (this.#bufferFilled === PIECE_BYTES && this.#filled < this.#length) this.#nextPiece();
     }
-    this.#position = at + piece;
+    this.#position = at;
     return this.#filled === this.#length ? 'message' : 'more';
   }
 
   /** The whole message, which stays in the budget until {@link drop}. */
   get message(): Buffer {
+    if (this.#pieces !== undefined) {
+      this.#buffer = Buffer.concat([...this.#pieces, this.#buffer ?? EMPTY]);
+      this.#pieces = undefined;
+    }
     return this.#buffer ?? EMPTY;
   }
 
@@ -113,21 +131,34 @@ export class MessageReader {
 
   /** Forgets the message at hand. */
   drop(): void {
-    if (this.#buffer !== undefined) this.#budget.give(this.#buffer.length);
+    if (this.#heldBytes > 0) this.#budget.give(this.#heldBytes);
+    this.#heldBytes = 0;
     this.#buffer = undefined;
+    this.#bufferFilled = 0;
+    this.#pieces = undefined;
     this.#prefixBytes = 0;
     this.#length = 0;
     this.#filled = 0;
   }
 
-  /** Doubles the buffer until `bytes` fit, never beyond the message's length. */
+  #nextPiece(): void {
+    this.#pieces ??= [];
+    this.#pieces.push(this.#buffer as Buffer);
+    this.#buffer = undefined;
+    this.#bufferFilled = 0;
+  }
+
+  /** Doubles the buffer until `bytes` fit, never beyond the message's length, nor beyond a piece. */
   #reserve(bytes: number): boolean {
     const held = this.#buffer?.length ?? 0;
     if (bytes <= held) return true;
-    const size = Math.min(this.#length, Math.max(bytes, 2 * held, FIRST_BUFFER_BYTES));
+    const left = this.#length - this.#filled + this.#bufferFilled;
+    const first = this.#pieces === undefined ? FIRST_BUFFER_BYTES : PIECE_BYTES;
+    const size = Math.min(left, PIECE_BYTES, Math.max(bytes, 2 * held, first));
     if (!this.#budget.take(size - held)) return false;
+    this.#heldBytes += size - held;
     const grown = Buffer.allocUnsafe(size);
-    this.#buffer?.copy(grown, 0, 0, this.#filled);
+    this.#buffer?.copy(grown, 0, 0, this.#bufferFilled);
     this.#buffer = grown;
     return true;
   }

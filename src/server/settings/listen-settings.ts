@@ -82,7 +82,7 @@ export const LISTEN_SETTINGS = {
   grpcMaxBufferedBytes: {
     name: 'GRPC_MAX_BUFFERED_BYTES',
     type: 'count',
-    default: '67108864',
+    default: '33554432',
     max: MAX_INT32,
     help: 'Most that all connections of a process may make it hold: unfinished requests, open calls, answers not read. The one that holds most is ended.',
   },
