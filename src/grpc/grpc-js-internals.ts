@@ -1,7 +1,7 @@
 import type { Http2SecureServer, Http2Server } from 'node:http2';
 import type { Server, ServerUnaryCall } from '@grpc/grpc-js';
 import { BaseServerInterceptingCall } from '@grpc/grpc-js/build/src/server-interceptors.js';
-import { type GrpcServerOptions, inflationLimit } from './grpc-server.js';
+import { type InflationOptions, inflationLimit } from './grpc-server.js';
 
 /**
  * What @grpc/grpc-js 1.14.7 does not offer openly: putting its handlers on an HTTP/2 server that is ours. With
@@ -33,7 +33,6 @@ interface Inflating {
 }
 
 type Decompress = (this: Inflating, message: Buffer, encoding: string) => unknown;
-type InflationOptions = Pick<GrpcServerOptions, 'maxInflatedBytes' | 'maxReceiveMessageBytes'>;
 
 /** What messages of a session may become. */
 const sessions = new WeakMap<object, InflationOptions>();

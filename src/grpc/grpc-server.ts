@@ -56,13 +56,16 @@ export const DEFAULT_MAX_INFLATED_BYTES = 262_144;
 /** A compressed message may become at most this many times as long. Requests of Envoy shrink by a tenth of it at the very best. */
 export const MAX_INFLATION = 100;
 
+/** What bounds compressed messages. */
+export type InflationOptions = Pick<
+  GrpcServerOptions,
+  'maxInflatedBytes' | 'maxInflation' | 'maxReceiveMessageBytes'
+>;
+
 /** What a message of `compressedBytes` may become. Bytes. */
-export function inflationLimit(
-  options: Pick<GrpcServerOptions, 'maxInflatedBytes' | 'maxReceiveMessageBytes'>,
-  compressedBytes: number,
-): number {
-  const { maxInflatedBytes = DEFAULT_MAX_INFLATED_BYTES, maxReceiveMessageBytes } = options;
-  return Math.min(maxInflatedBytes, maxReceiveMessageBytes, MAX_INFLATION * compressedBytes);
+export function inflationLimit(options: InflationOptions, compressedBytes: number): number {
+  const { maxInflatedBytes = DEFAULT_MAX_INFLATED_BYTES, maxInflation = MAX_INFLATION } = options;
+  return Math.min(maxInflatedBytes, options.maxReceiveMessageBytes, maxInflation * compressedBytes);
 }
 
 /** Limits and lifetimes of a transport; every one is a documented setting. */
@@ -77,6 +80,8 @@ export interface GrpcServerOptions {
   readonly maxReceiveMessageBytes: number;
   /** What a compressed message may become, in bytes; more gets RESOURCE_EXHAUSTED. Default: {@link DEFAULT_MAX_INFLATED_BYTES}. */
   readonly maxInflatedBytes?: number | undefined;
+  /** How many times its length a compressed message may become. Default: {@link MAX_INFLATION}. */
+  readonly maxInflation?: number | undefined;
   /**
    * What all connections together may hold; beyond it the one that holds most is ended. Default: 32 MiB. Only the transport h2 knows it. Bytes.
    */

@@ -14,6 +14,8 @@ interface HealthListResponse {
 }
 type WatchCall = ServerWritableStream<HealthRequest, HealthResponse>;
 
+/** Watchers told of a change in one turn of the event loop: about a millisecond. */
+const TOLD_PER_TURN = 50;
 /** gRPC's NOT_FOUND, which only this service sends. */
 const NOT_FOUND = 5;
 
@@ -41,7 +43,16 @@ export class Health {
   setServing(serving: boolean): void {
     if (serving === this.#serving) return;
     this.#serving = serving;
-    for (const call of this.#watchers) call.write(this.#response());
+    this.#tell([...this.#watchers]);
+  }
+
+  /** Some in each turn of the event loop; the state is that of the moment. */
+  #tell(calls: readonly WatchCall[]): void {
+    for (const call of calls.slice(0, TOLD_PER_TURN)) {
+      if (this.#watchers.has(call)) call.write(this.#response());
+    }
+    const rest = calls.slice(TOLD_PER_TURN);
+    if (rest.length > 0) setImmediate(() => this.#tell(rest));
   }
 
   /** Registers Check, Watch and List. */

@@ -28,6 +28,7 @@ import type { Closers } from './closers.js';
 import { decisionObserver } from './decision-observer.js';
 import { createGrpcServer } from './grpc-transport.js';
 import type { Decide } from './json-endpoint.js';
+import { tooFewFiles } from './open-files.js';
 import { exposeReference } from './prometheus.js';
 import { Serving, type ServingConditions } from './serving.js';
 import type { Settings } from './settings-table.js';
@@ -275,6 +276,8 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     onHealth: (listener) => healthListeners.push(listener),
     onGivenUp: (listener) => store.onGivenUp(listener),
     async listen() {
+      const fewFiles = tooFewFiles(settings.grpcMaxConnections);
+      if (fewFiles !== undefined) log.warn(fewFiles);
       const { address, name, variables } = listenAddress(settings);
       const port = await grpc.listen(address).catch((error: unknown) => {
         throw listenError('gRPC', name(settings.grpcPort), variables, error);

@@ -187,6 +187,90 @@ describe('readers that do not read', () => {
   });
 });
 
+describe('many connections', () => {
+  test('one more than allowed is closed at once, told with a count, and one may come when another goes', async () => {
+    await start({ maxConnections: 20 });
+    const others = ids(19).map(() => greeted());
+    await Promise.all(
+      others.map(({ received }) =>
+        waitFor('settings', () => received.frames.some(({ type }) => type === TYPE.SETTINGS)),
+      ),
+    );
+    const refused = [1, 2, 3].map(() => new Received(server.socket()));
+    for (const { closed } of refused) expect(await closed).toHaveLength(0);
+    expect(server.complaints).toEqual([expect.stringMatching(/closed at once: 20 are open/)]);
+    for (const { socket } of others) socket.destroy();
+    await waitFor('a free place', async () => {
+      const { socket, received } = greeted();
+      await waitFor('an answer', () => socket.destroyed || received.frames.length > 0);
+      return received.frames.length > 0;
+    });
+  });
+
+  test('those in a TLS handshake count', async () => {
+    const authority = new CertificateAuthority();
+    const material = { ...authority.issue('DNS:localhost'), clientCa: undefined };
+    await start({ maxConnections: 3, tls: { material, clientSan: undefined } }, authority.cert);
+    const silent = [server.socket(), server.socket()];
+    const refused = new Received(server.socket());
+    await refused.closed;
+    await server.untilComplaint(/closed at once: 3 are open/);
+    for (const socket of silent) socket.destroy();
+    await waitFor('their end', () => silent.every(({ destroyed }) => destroyed));
+  });
+
+  test('the one that holds most is ended when all together hold too much, and no other', async () => {
+    await start({ maxBufferedBytes: 300_000 });
+    const modest = greeted(Buffer.concat(ids(50).map((id) => call(id, '/hold'))));
+    await waitFor('held calls', () => server.handler.held.length === 50);
+    const greedy = greeted(Buffer.concat(ids(400).map((id) => call(id, '/hold'))));
+    expect(await goawayCode(greedy.received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
+    await server.untilComplaint(
+      /was ended: it held the most when all connections together held more than 300000 bytes/,
+    );
+    expect(server.handler.resets).toBeGreaterThan(200);
+    expect(modest.socket.destroyed).toBe(false);
+    const before = modest.received.frames.length;
+    for (const stream of server.handler.held.slice(0, 50)) stream.reset(ERROR_CODE.CANCEL);
+    await waitFor('their end', () => modest.received.frames.length >= before + 50);
+  });
+
+  test('answers that nobody takes count, and their connection goes without a GOAWAY', async () => {
+    await start({ maxBufferedBytes: 1_000_000, ...limits({ maxOutputBytes: 1e9 }) });
+    const { received } = greeted(Buffer.concat(ids(40).map((id) => call(id, '/large'))), [4, 0]);
+    await received.closed;
+    await server.untilComplaint(/it held the most/);
+  });
+
+  test('sixteen that send all they can have a few units of work in a turn of the event loop', async () => {
+    await start(limits({ maxConcurrentStreams: 1_000_000 }));
+    const { handler } = server;
+    // Each answer takes a while, as a decision does: work that is counted, not time.
+    let answered = 0;
+    const onRequest = handler.onRequest.bind(handler);
+    handler.onRequest = (stream, endStream) => {
+      answered++;
+      onRequest(stream, endStream);
+    };
+    const all = Buffer.concat(ids(5000).map((id) => call(id, '/')));
+    const floods = ids(16).map(() => greeted(all));
+    let most = 0;
+    let before = 0;
+    await new Promise<void>((resolve) => {
+      const count = (): void => {
+        most = Math.max(most, answered - before);
+        before = answered;
+        if (answered < 80_000) setImmediate(count);
+        else resolve();
+      };
+      count();
+    });
+    // Without turns it is a thousand and more of each connection.
+    expect(most).toBeLessThan(16 * 600);
+    for (const { socket } of floods) socket.destroy();
+  });
+});
+
 describe('streams by the thousand', () => {
   test('a peer that sends megabytes has its turns like the others', async () => {
     await start({ ...limits({ maxConcurrentStreams: 1_000_000 }), maxBufferedBytes: 1e9 });

@@ -1,5 +1,5 @@
 import { gunzip, gunzipSync } from 'node:zlib';
-import { GrpcError, type GrpcServerOptions, inflationLimit, STATUS } from '../grpc-server.js';
+import { GrpcError, type InflationOptions, inflationLimit, STATUS } from '../grpc-server.js';
 
 /** Up to here messages are inflated at once: it takes less than the way through the thread pool. Compressed bytes, and inflated ones. */
 const SYNC_INPUT_BYTES = 8192;
@@ -31,12 +31,12 @@ interface Job {
  * with the unit of work of the connection that it came by; the rest is done beside the event loop.
  */
 export class Inflater {
-  readonly #options: Pick<GrpcServerOptions, 'maxInflatedBytes' | 'maxReceiveMessageBytes'>;
+  readonly #options: InflationOptions;
   /** By connection, in the order of their turns: a Map keeps it. */
   readonly #waiting = new Map<object, Job[]>();
   #running = 0;
 
-  constructor(options: Pick<GrpcServerOptions, 'maxInflatedBytes' | 'maxReceiveMessageBytes'>) {
+  constructor(options: InflationOptions) {
     this.#options = options;
   }
 

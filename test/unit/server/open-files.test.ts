@@ -1,0 +1,32 @@
+import { describe, expect, test } from '@jest/globals';
+import { judgeFiles, tooFewFiles } from '../../../src/server/open-files.js';
+
+const limits = (files: string): string =>
+  `Limit                     Soft Limit           Hard Limit           Units
+Max processes             7823                 7823                 processes
+Max open files            ${files.padEnd(20)} 1048576              files
+Max locked memory         8388608              8388608              bytes
+`;
+
+describe('the limit of open files', () => {
+  test.each([
+    ['1048576', 20_000],
+    ['20000', 20_000],
+    ['unlimited', 20_000],
+  ])('%s is enough for %d connections', (files, connections) => {
+    expect(judgeFiles(limits(files), connections)).toBeUndefined();
+  });
+
+  test.each([
+    ['1024', 20_000],
+    ['19999', 20_000],
+  ])('%s is too low for %d connections', (files, connections) => {
+    expect(judgeFiles(limits(files), connections)).toBe(
+      `this process may open ${files} files, too few for GRPC_MAX_CONNECTIONS=${connections}: raise the limit (ulimit -n) to ${connections + 100}, or lower the setting`,
+    );
+  });
+
+  test('is read of this process', () => {
+    expect(tooFewFiles(1)).toBeUndefined();
+  });
+});
