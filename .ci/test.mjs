@@ -1,6 +1,6 @@
-// `npm test`: installs, builds, fetches the tools, runs every tier, then what sees weir from outside again on the grpc-js
-// transport, then those that need no Envoy again on Node.js 24. Ends with what was skipped and why, and `N passed, N failed` as
-// the last line. With arguments it runs jest once with those.
+// `npm test`: installs, builds, fetches the tools, runs every tier, the one that measures by itself, then what sees weir from outside
+// again on the grpc-js transport, then those that need no Envoy again on Node.js 24. Ends with what was skipped and why, and
+// `N passed, N failed` as the last line. With arguments it runs jest once with those.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,6 +11,9 @@ import { build, install } from './prepare.mjs';
 import { Impossible, root, say } from './shell.mjs';
 import { provideTools, TEST_TOOLS } from './tools.mjs';
 
+/** Every tier but `stall`, which measures, and so runs when nothing else does. */
+const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e'];
+const ALONE = ['--selectProjects', 'stall', '--runInBand'];
 const ON_NODE24 = ['unit', 'property', 'contract', 'integration'];
 /** What sees weir from outside only, run once more on the other transport: decisions, bad input, health, reflection, lifecycle, Envoy. */
 const ON_GRPC_JS = [
@@ -26,6 +29,7 @@ const TOOLS_OF = {
     ...['python-hpack', 'h2spec', 'connectconformance', 'grpc-go-client', 'python-grpc'],
     ...['grpcurl', 'ghz', 'h2load'],
   ],
+  stall: ['redis-server'],
 };
 const EXIT_GRACE_MS = 10_000;
 
@@ -100,13 +104,16 @@ export async function runTests(args = []) {
   if (args.length > 0) {
     // A test is named by its source; what runs is what it was compiled to.
     const named = args.map((arg) => arg.replace(/(\.test)\.ts$/, '$1.js'));
+    if (tiers.includes('stall')) named.push('--runInBand');
     add(total, await jest(process.execPath, named, env));
     const byName = args.some((arg) => /^(-t|--testNamePattern)/.test(arg));
     if (byName) total.notes = total.notes.filter((note) => !note.startsWith('skipped: '));
     total.notes.push(...skipped.filter((line) => !line.includes('second run')));
     return total;
   }
-  add(total, await jest(process.execPath, [], env));
+  add(total, await jest(process.execPath, ['--selectProjects', ...TOGETHER], env));
+  say('by itself, since it measures: stall');
+  add(total, await jest(process.execPath, ALONE, env));
   const addAgain = (again) =>
     add(total, { ...again, notes: again.notes.filter((note) => !total.notes.includes(note)) });
   say(`again with GRPC_TRANSPORT=grpc-js: ${ON_GRPC_JS.join(', ')}`);

@@ -13,6 +13,8 @@ export interface StartOptions {
   /** True: only `env`, PATH and the mark that leftovers are found by. */
   readonly bareEnvironment?: boolean;
   readonly cwd?: string;
+  /** False: what it prints stays in its pipes, which are full before long; `lines()` and the like stay empty. */
+  readonly readsOutput?: boolean;
 }
 
 export interface StartedProcess {
@@ -65,14 +67,22 @@ export function startProcess(
   let stdout = '';
   let stderr = '';
   let both = '';
-  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text;
-    both += text;
-  });
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-    both += text;
-  });
+  if (options.readsOutput === false) {
+    // Nothing says that a stream has ended which nobody reads.
+    child.once('exit', () => {
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+    });
+  } else {
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text;
+      both += text;
+    });
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text;
+      both += text;
+    });
+  }
   let ended = false;
   const exited = new Promise<Exit>((resolve) => {
     child.once('error', (error) => {

@@ -23,6 +23,8 @@ export interface WeirOptions {
   readonly ports?: { readonly grpcPort: number; readonly httpPort: number; readonly debugPort: number };
   /** False: do not wait until it serves. */
   readonly untilHealthy?: boolean;
+  /** False: nobody reads what it prints (processes.ts). */
+  readonly readsOutput?: boolean;
 }
 
 export interface WeirServer {
@@ -52,6 +54,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> 
     [options.main ?? WEIR_MAIN, 'serve', ...(options.args ?? [])],
     {
       bareEnvironment: true,
+      readsOutput: options.readsOutput !== false,
       env: {
         GRPC_HOST: '127.0.0.1',
         GRPC_PORT: String(grpcPort),

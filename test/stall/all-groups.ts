@@ -1,0 +1,28 @@
+import { LOG_GROUP, RELOAD_GROUP, XDS_GROUP } from './cases/changes.js';
+import { FLOOD_CASES } from './cases/floods.js';
+import { MATCHER_FILES, PATH_CASES, VALUE_CASES } from './cases/matchers.js';
+import { JSON_CASES, MESSAGE_CASES } from './cases/messages.js';
+import { REDIS_GROUP, WORKERS_GROUP } from './cases/redis.js';
+import { VIEW_GROUP } from './cases/views.js';
+import type { StallCase, StallGroup } from './stall-case.js';
+
+const withReferenceCodec = (one: StallCase): StallCase => ({ ...one, name: `reference codec: ${one.name}` });
+
+/** Every case, by the server that it needs. */
+export const STALL_GROUPS: readonly StallGroup[] = [
+  { setup: { name: 'paths', files: MATCHER_FILES }, cases: PATH_CASES },
+  { setup: { name: 'values', files: MATCHER_FILES }, cases: VALUE_CASES },
+  { setup: { name: 'messages', files: MATCHER_FILES }, cases: MESSAGE_CASES },
+  {
+    setup: { name: 'messages, RLS_CODEC=reference', files: MATCHER_FILES, env: { RLS_CODEC: 'reference' } },
+    cases: MESSAGE_CASES.map(withReferenceCodec),
+  },
+  { setup: { name: '/json', files: MATCHER_FILES }, cases: JSON_CASES },
+  { setup: { name: 'floods', files: MATCHER_FILES }, cases: FLOOD_CASES },
+  VIEW_GROUP,
+  RELOAD_GROUP,
+  XDS_GROUP,
+  LOG_GROUP,
+  REDIS_GROUP,
+  WORKERS_GROUP,
+];

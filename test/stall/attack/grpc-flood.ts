@@ -1,0 +1,169 @@
+import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
+import {
+  ACK,
+  block,
+  END_HEADERS,
+  END_STREAM,
+  frame,
+  PREFACE,
+  SETTINGS_ACK,
+  settings,
+  TYPE,
+  words,
+} from '../../support/h2-frames.js';
+import type { GrpcAttack, Tally } from './attack.js';
+import { AttackSocket } from './attack-socket.js';
+import { H2Reader } from './h2-reader.js';
+
+const FRAME_BYTES = 16_384;
+const WINDOW = 1 << 30;
+/** How long unfinished calls are left so. */
+const HELD_MS = 100;
+
+interface Call {
+  readonly id: number;
+  readonly body: Buffer;
+  /** Bytes of the body that went out. */
+  at: number;
+  window: number;
+}
+
+/** Makes calls as a well-behaved client would, as many as it is told to at once. */
+export class GrpcFlood extends AttackSocket {
+  private readonly attack: GrpcAttack;
+  private readonly bodies: readonly Buffer[];
+  private readonly head: Buffer;
+  private reader!: H2Reader;
+  private calls = new Map<number, Call>();
+  /** Calls with something left to send, in their order. */
+  private sending: Call[] = [];
+  private nextId = 1;
+  private nextBody = 0;
+  private window = 65_535;
+  private streamWindow = 65_535;
+  private maxStreams = 100;
+  private ready = false;
+  private toAcknowledge = 0;
+
+  constructor(port: number, attack: GrpcAttack, tally: Tally) {
+    super(port, tally);
+    this.attack = attack;
+    this.bodies = attack.messages.map((message) => prefixed(message, attack.gzip === true));
+    this.head = block(
+      ...[':method: POST', ':scheme: http', `:path: ${SHOULD_RATE_LIMIT_PATH}`, ':authority: weir'],
+      ...['content-type: application/grpc', 'te: trailers'],
+      ...(attack.gzip === true ? ['grpc-encoding: gzip'] : []),
+      ...(attack.timeout === undefined ? [] : [`grpc-timeout: ${attack.timeout}`]),
+    );
+  }
+
+  protected begin(): void {
+    this.calls = new Map();
+    this.sending = [];
+    this.nextId = 1;
+    this.window = 65_535;
+    this.streamWindow = 65_535;
+    this.maxStreams = 100;
+    this.ready = false;
+    this.reader = new H2Reader({
+      settings: (name, value) => {
+        if (name === 3) this.maxStreams = value;
+        if (name === 4) this.streamWindow = value;
+      },
+      settingsEnd: () => {
+        this.socket.write(SETTINGS_ACK);
+        this.ready = true;
+      },
+      windowUpdate: (streamId, increment) => {
+        const call = this.calls.get(streamId);
+        if (streamId === 0) this.window += increment;
+        else if (call !== undefined) call.window += increment;
+      },
+      ended: (streamId, what) => {
+        const call = this.calls.get(streamId);
+        if (call === undefined) return;
+        this.tally.add(what);
+        this.calls.delete(streamId);
+        if (call.at < call.body.length) this.sending = this.sending.filter((one) => one !== call);
+      },
+      ping: (payload) => this.socket.write(frame(TYPE.PING, ACK, 0, payload)),
+      received: (bytes) => {
+        this.toAcknowledge += bytes;
+        if (this.toAcknowledge < WINDOW / 2) return;
+        this.socket.write(frame(TYPE.WINDOW_UPDATE, 0, 0, words(this.toAcknowledge)));
+        this.toAcknowledge = 0;
+      },
+    });
+    const opening = [PREFACE, settings([4, 0x7fff_ffff]), frame(TYPE.WINDOW_UPDATE, 0, 0, words(WINDOW))];
+    this.socket.write(Buffer.concat(opening));
+  }
+
+  protected read(chunk: Buffer): void {
+    this.reader.read(chunk);
+    this.pump();
+  }
+
+  protected pump(): void {
+    if (!this.ready || this.socket.writableNeedDrain) return;
+    this.socket.cork();
+    this.beginCalls();
+    let sent = 0;
+    while (sent < this.sending.length) {
+      const call = this.sending[sent] as Call;
+      if (!this.send(call)) break;
+      sent++;
+    }
+    this.sending.splice(0, sent);
+    this.socket.uncork();
+    if (this.attack.incomplete === true && this.sending.length === 0) this.beginAnew();
+  }
+
+  /** All that may be sent is sent: what the server holds of it by now goes with the connection, and all comes again. */
+  private beginAnew(): void {
+    const { socket } = this;
+    setTimeout(() => {
+      if (!this.stopped) socket.destroy();
+    }, HELD_MS);
+  }
+
+  /** Begins calls, as many as may be under way. */
+  private beginCalls(): void {
+    const most = Math.min(this.attack.streams, this.maxStreams);
+    while (!this.stopped && this.calls.size < most) {
+      const body = this.bodies[this.nextBody++ % this.bodies.length] as Buffer;
+      const call: Call = { id: this.nextId, body, at: 0, window: this.streamWindow };
+      this.nextId += 2;
+      this.calls.set(call.id, call);
+      this.sending.push(call);
+      this.socket.write(frame(TYPE.HEADERS, END_HEADERS, call.id, this.head));
+    }
+  }
+
+  /** Sends what windows and socket allow of a call; true when all of it has gone. */
+  private send(call: Call): boolean {
+    const { body } = call;
+    const end = this.attack.incomplete === true ? body.length - 1 : body.length;
+    while (call.at < end) {
+      const room = Math.min(end - call.at, FRAME_BYTES, this.window, call.window);
+      if (room <= 0 || this.socket.writableNeedDrain) return false;
+      const last = call.at + room === body.length;
+      const header = frame(TYPE.DATA, last ? END_STREAM : 0, call.id);
+      header.writeUIntBE(room, 0, 3);
+      this.socket.write(header);
+      this.socket.write(body.subarray(call.at, call.at + room));
+      call.at += room;
+      call.window -= room;
+      this.window -= room;
+    }
+    return true;
+  }
+}
+
+/** gRPC's prefix of five bytes, and the message. */
+function prefixed(message: Uint8Array, compressed: boolean): Buffer {
+  const bytes = Buffer.alloc(5 + message.length);
+  bytes.writeUInt8(compressed ? 1 : 0, 0);
+  bytes.writeUInt32BE(message.length, 1);
+  bytes.set(message, 5);
+  return bytes;
+}

@@ -1,0 +1,82 @@
+import { HpackDecoder } from '../../../src/h2/hpack/decoder.js';
+import { END_STREAM, TYPE } from '../../support/h2-frames.js';
+
+const HEADER_BYTES = 9;
+
+/** What a client of an attack needs to know of a server's frames. */
+export interface H2ReaderEvents {
+  settings(name: number, value: number): void;
+  settingsEnd(): void;
+  windowUpdate(streamId: number, increment: number): void;
+  /** A stream has its answer; `what` is its grpc-status, else its HTTP status, or `reset`. */
+  ended(streamId: number, what: string): void;
+  ping(payload: Buffer): void;
+  /** Bytes of DATA, which windows are to be opened for again. */
+  received(bytes: number): void;
+}
+
+/** Reads a server's frames, as far as a client of an attack needs them. */
+export class H2Reader {
+  private readonly events: H2ReaderEvents;
+  private readonly decoder = new HpackDecoder({ maxTableBytes: 4096, maxListBytes: 65_536 });
+  private rest: Buffer | undefined;
+
+  constructor(events: H2ReaderEvents) {
+    this.events = events;
+  }
+
+  read(chunk: Buffer): void {
+    const bytes = this.rest === undefined ? chunk : Buffer.concat([this.rest, chunk]);
+    let at = 0;
+    while (at + HEADER_BYTES <= bytes.length) {
+      const end = at + HEADER_BYTES + bytes.readUIntBE(at, 3);
+      if (end > bytes.length) break;
+      this.frame(
+        bytes.readUInt8(at + 3),
+        bytes.readUInt8(at + 4),
+        bytes.readUInt32BE(at + 5),
+        bytes.subarray(at + HEADER_BYTES, end),
+      );
+      at = end;
+    }
+    this.rest = at === bytes.length ? undefined : bytes.subarray(at);
+  }
+
+  private frame(type: number, flags: number, streamId: number, payload: Buffer): void {
+    const { events } = this;
+    switch (type) {
+      case TYPE.DATA:
+        events.received(payload.length);
+        if ((flags & END_STREAM) !== 0) events.ended(streamId, 'data');
+        break;
+      case TYPE.HEADERS: {
+        const fields = this.decoder.decode(payload, 0, payload.length)?.fields ?? [];
+        if ((flags & END_STREAM) !== 0) events.ended(streamId, statusOf(fields));
+        break;
+      }
+      case TYPE.RST_STREAM:
+        events.ended(streamId, 'reset');
+        break;
+      case TYPE.SETTINGS:
+        if ((flags & 1) !== 0) break;
+        for (let at = 0; at + 6 <= payload.length; at += 6) {
+          events.settings(payload.readUInt16BE(at), payload.readUInt32BE(at + 2));
+        }
+        events.settingsEnd();
+        break;
+      case TYPE.PING:
+        if ((flags & 1) === 0) events.ping(payload);
+        break;
+      case TYPE.WINDOW_UPDATE:
+        events.windowUpdate(streamId, payload.readUInt32BE(0));
+        break;
+      default:
+    }
+  }
+}
+
+function statusOf(fields: readonly string[]): string {
+  for (let at = 0; at < fields.length; at += 2) if (fields[at] === 'grpc-status') return `${fields[at + 1]}`;
+  for (let at = 0; at < fields.length; at += 2) if (fields[at] === ':status') return `:${fields[at + 1]}`;
+  return 'none';
+}

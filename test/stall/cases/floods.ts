@@ -1,0 +1,97 @@
+/* HTTP/2 as nobody needs it, as fast as it can be sent. */
+import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
+import {
+  block,
+  END_HEADERS,
+  END_STREAM,
+  frame,
+  ping,
+  rst,
+  settings,
+  TYPE,
+  words,
+} from '../../support/h2-frames.js';
+import type { Attack, FrameAttack } from '../attack/attack.js';
+import type { StallCase } from '../stall-case.js';
+import { descriptor, MESSAGE_BYTES, request } from '../wire.js';
+
+const HEAD = [
+  ...[':method: POST', ':scheme: http', `:path: ${SHOULD_RATE_LIMIT_PATH}`, ':authority: weir'],
+  ...['content-type: application/grpc', 'te: trailers'],
+];
+const UNIT = 200;
+
+const head = (id: number, flags = END_HEADERS, ...more: string[]): Buffer =>
+  frame(TYPE.HEADERS, flags, id, block(...HEAD, ...more));
+
+function times(count: number, one: (id: number) => Uint8Array): Buffer {
+  return Buffer.concat(Array.from({ length: count }, (_, n) => one(2 * n + 1)));
+}
+
+function frames(repeated: Buffer, more: Partial<FrameAttack> = {}): () => Attack {
+  return () => ({ kind: 'frames', repeated, ...more });
+}
+
+function tinyCall(id: number): Buffer {
+  const message = request('any', descriptor(['v', 'one']));
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head(id), frame(TYPE.DATA, END_STREAM, id, Buffer.concat([prefix, message]))]);
+}
+
+const CANCEL = 8;
+const manyFields = Array.from({ length: 1500 }, (_, n) => `x${n % 10}: y`);
+
+export const FLOOD_CASES: readonly StallCase[] = [
+  {
+    name: 'tiny calls, 256 at once',
+    attack: () => ({
+      kind: 'grpc',
+      messages: [request('any', descriptor(['v', 'one']))],
+      streams: 256,
+    }),
+  },
+  { name: 'tiny calls without measure', attack: frames(times(UNIT, tinyCall)) },
+  { name: 'tiny calls whose answers nobody reads', attack: frames(times(UNIT, tinyCall), { unread: true }) },
+  {
+    name: 'header lists of 16 KB, one field',
+    attack: frames(times(20, (id) => head(id, END_HEADERS | END_STREAM, `x: ${'y'.repeat(15_500)}`))),
+  },
+  {
+    name: 'header lists of 1,500 fields',
+    attack: frames(times(20, (id) => head(id, END_HEADERS | END_STREAM, ...manyFields))),
+  },
+  {
+    name: 'CONTINUATION in small pieces',
+    attack: frames(
+      times(UNIT, (id) =>
+        Buffer.concat([
+          head(id, 0),
+          ...Array.from({ length: 30 }, () => frame(TYPE.CONTINUATION, 0, id, block('x: y'))),
+          frame(TYPE.CONTINUATION, END_HEADERS, id),
+        ]),
+      ),
+    ),
+  },
+  { name: 'SETTINGS', attack: frames(times(UNIT, () => settings([4, 70_000], [1, 0], [1, 4096]))) },
+  { name: 'PING', attack: frames(times(1000, () => ping())) },
+  { name: 'WINDOW_UPDATE', attack: frames(times(1000, () => frame(TYPE.WINDOW_UPDATE, 0, 0, words(1)))) },
+  { name: 'frames of no known type', attack: frames(times(1000, () => frame(0x20, 0, 0))) },
+  {
+    name: 'calls begun and reset',
+    attack: frames(times(UNIT, (id) => Buffer.concat([head(id), rst(id, CANCEL)]))),
+  },
+  {
+    name: 'calls made and reset',
+    attack: frames(times(UNIT, (id) => Buffer.concat([tinyCall(id), rst(id, CANCEL)]))),
+  },
+  {
+    name: 'half-received messages of 4 MB',
+    attack: () => ({
+      kind: 'grpc',
+      messages: [Buffer.alloc(MESSAGE_BYTES - 64, 'a')],
+      streams: 64,
+      incomplete: true,
+    }),
+  },
+];

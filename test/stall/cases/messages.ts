@@ -1,0 +1,101 @@
+/* One message: as many of everything as it may hold, plain and compressed, over gRPC and as JSON. */
+import type { Attack } from '../attack/attack.js';
+import type { StallCase } from '../stall-case.js';
+import {
+  descriptor,
+  EMPTY,
+  field,
+  filled,
+  filledDescriptor,
+  gzip,
+  http,
+  MESSAGE_BYTES,
+  request,
+} from '../wire.js';
+
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
+
+function plain(message: () => Uint8Array, streams = 1): () => Attack {
+  return () => ({ kind: 'grpc', messages: [message()], streams });
+}
+
+function zipped(message: () => Uint8Array): () => Attack {
+  return () => ({ kind: 'grpc', messages: [gzip(message())], gzip: true, streams: 8 });
+}
+
+function wide(descriptors: number, entries: number): Buffer {
+  const all = numbers(descriptors).map((n) =>
+    descriptor(...numbers(entries).map((at) => [at === 0 ? 'v' : `k${at}`, `value${n}`] as const)),
+  );
+  return request('any', ...all);
+}
+
+const notText = (): Buffer =>
+  request(
+    'any',
+    field(2, field(1, Buffer.concat([field(1, 'v'), field(2, Buffer.alloc(MESSAGE_BYTES - 64, 0xff))]))),
+  );
+
+/** Cases for either codec. */
+export const MESSAGE_CASES: readonly StallCase[] = [
+  { name: '4 MiB of empty entries', attack: plain(() => filledDescriptor('any', EMPTY.entry)) },
+  { name: '4 MiB of empty descriptors', attack: plain(() => filled('any', EMPTY.descriptor)) },
+  {
+    name: '4 MiB of entries',
+    attack: plain(() => filledDescriptor('any', descriptor(['a', 'b']).subarray(2))),
+  },
+  { name: '4 MiB of descriptors', attack: plain(() => filled('any', descriptor(['a', 'b']))) },
+  { name: '4 MiB of unknown fields', attack: plain(() => filled('any', EMPTY.unknown)) },
+  { name: '4 MiB of no UTF-8', attack: plain(notText) },
+  {
+    name: '4 MiB of empty entries in 4 KB of gzip',
+    attack: zipped(() => filledDescriptor('any', EMPTY.entry)),
+  },
+  {
+    name: '4 MiB of empty descriptors in 4 KB of gzip',
+    attack: zipped(() => filled('any', EMPTY.descriptor)),
+  },
+  {
+    name: '256 KB of empty entries in gzip',
+    attack: zipped(() => filledDescriptor('any', EMPTY.entry, 262_000)),
+  },
+  { name: '9,999 descriptors', attack: plain(() => wide(9999, 1)) },
+  { name: '1,000 descriptors', attack: plain(() => wide(1000, 1), 2) },
+  { name: '1,000 descriptors of 10 entries', attack: plain(() => wide(1000, 10), 2) },
+  { name: 'one descriptor of 10,000 entries', attack: plain(() => wide(1, 10_000), 2) },
+];
+
+function json(body: string, pipelined = 1): () => Attack {
+  return () => ({ kind: 'http', port: 'http', request: http('POST', '/json', body), pipelined });
+}
+
+const fill = (piece: string, bytes = MESSAGE_BYTES - 128): string =>
+  piece.repeat(Math.floor(bytes / piece.length));
+
+export const JSON_CASES: readonly StallCase[] = [
+  {
+    name: '/json, 4 MB of empty entries',
+    attack: json(`{"domain":"any","descriptors":[{"entries":[${fill('{},')}{}]}]}`),
+  },
+  {
+    name: '/json, 4 MB of empty descriptors',
+    attack: json(`{"domain":"any","descriptors":[${fill('{},')}{}]}`),
+  },
+  {
+    name: '/json, 4 MB of nested lists',
+    attack: json(`{"domain":"any","x":${fill('[', 2_000_000)}${fill(']', 2_000_000)}}`),
+  },
+  { name: '/json, 4 MB of an unknown list', attack: json(`{"domain":"any","x":[${fill('0,')}0]}`) },
+  {
+    name: '/json, 4 MB of one value',
+    attack: json(`{"domain":"any","descriptors":[{"entries":[{"key":"v","value":"${fill('\\u0061')}"}]}]}`),
+  },
+  {
+    name: '/json, 9,999 descriptors',
+    attack: json(
+      `{"domain":"any","descriptors":[${numbers(9999)
+        .map((n) => `{"entries":[{"key":"v","value":"${n}"}]}`)
+        .join(',')}]}`,
+    ),
+  },
+];

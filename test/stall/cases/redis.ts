@@ -1,0 +1,69 @@
+/* Requests that make Redis work, for one process and for two. */
+import type { Attack } from '../attack/attack.js';
+import { anyValuePolicy } from '../policy-texts.js';
+import type { StallCase, StallGroup } from '../stall-case.js';
+import { descriptor, EMPTY, field, filledDescriptor, gzip, request } from '../wire.js';
+import { MATCHER_FILES, PATH_CASES } from './matchers.js';
+
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
+
+function wide(descriptors: number): () => Attack {
+  const message = request('any', ...numbers(descriptors).map((n) => descriptor(['v', `value${n}`])));
+  return () => ({ kind: 'grpc', messages: [message], streams: 4, timeout: '1S' });
+}
+
+/** RateLimitOverride of 1 an hour (unit 3). */
+const OVERRIDE = field(2, Buffer.of(8, 1, 16, 3));
+
+function overrides(entries: number): Buffer {
+  const all = numbers(entries).map((n) =>
+    field(1, Buffer.concat([field(1, `key${n}`), field(2, `value${n}`)])),
+  );
+  return request('any', field(2, Buffer.concat([...all, OVERRIDE])));
+}
+
+const WIDE: readonly StallCase[] = [
+  { name: 'Redis, 9,999 descriptors', attack: wide(9999) },
+  { name: 'Redis, 1,000 descriptors', attack: wide(1000) },
+  {
+    name: 'Redis, an override over 9,000 entries',
+    attack: () => ({ kind: 'grpc', messages: [overrides(9000)], streams: 2, timeout: '1S' }),
+  },
+  {
+    name: 'Redis, value of 60 KB',
+    attack: () => ({
+      kind: 'grpc',
+      messages: [request('any', descriptor(['v', 'v'.repeat(61_440)]))],
+      streams: 4,
+      timeout: '1S',
+    }),
+  },
+];
+
+const files = { 'any.yaml': anyValuePolicy('any') };
+
+export const REDIS_GROUP: StallGroup = { setup: { name: 'Redis', files, redis: true }, cases: WIDE };
+
+const withWorkers = (one: StallCase): StallCase => ({ ...one, name: `two workers: ${one.name}` });
+
+export const WORKERS_GROUP: StallGroup = {
+  setup: {
+    name: 'Redis, two workers',
+    files: MATCHER_FILES,
+    redis: true,
+    env: { WORKERS: '2' },
+  },
+  cases: [
+    ...WIDE.slice(1, 3),
+    ...PATH_CASES.slice(1, 2),
+    {
+      name: '4 MiB of empty entries in 4 KB of gzip',
+      attack: (): Attack => ({
+        kind: 'grpc',
+        messages: [gzip(filledDescriptor('any', EMPTY.entry))],
+        gzip: true,
+        streams: 8,
+      }),
+    },
+  ].map(withWorkers),
+};

@@ -1,0 +1,112 @@
+/*
+ * The thread of the innocent caller: calls at an exact rate whatever becomes of the calls before, and keeps the wait of each, from when it was due until the
+ * whole answer was there.
+ */
+import { connect } from 'node:net';
+import { parentPort } from 'node:worker_threads';
+import { callTemplate } from '../bench/load/call-template.js';
+import { type CallObserver, ClientConnection } from '../bench/load/client-connection.js';
+import type { InnocentOrder, InnocentResult } from './innocent.js';
+import { descriptor, request } from './wire.js';
+
+/** How long the thread sleeps between looks; what is due goes out within about twice that. */
+const NAP_MS = 0.5;
+/** After the last call, how long answers are waited for. */
+const PATIENCE_MS = 30_000;
+
+const nowMicros = (): number => performance.now() * 1000;
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
+
+class Innocent implements CallObserver {
+  private readonly waits: number[] = [];
+  private readonly connections: ClientConnection[] = [];
+  private readonly order: InnocentOrder;
+  private sent = 0;
+  private startMicros = 0;
+  private endMicros = Number.POSITIVE_INFINITY;
+  private failure: string | undefined;
+  private onFailure: () => void = () => {};
+  private readonly broken = new Promise<void>((resolve) => {
+    this.onFailure = resolve;
+  });
+
+  constructor(order: InnocentOrder) {
+    this.order = order;
+  }
+
+  async begin(): Promise<void> {
+    const { port, connections } = this.order;
+    const message = request(this.order.domain, descriptor(['caller', 'innocent']));
+    const template = callTemplate(message, 'http', `127.0.0.1:${port}`);
+    for (let i = 0; i < connections; i++) {
+      const socket = connect(port, '127.0.0.1').setNoDelay(true);
+      const connection = new ClientConnection(socket, template, this);
+      this.connections.push(connection);
+      await Promise.race([connection.ready(), this.broken]);
+    }
+    this.startMicros = nowMicros();
+    this.keepPace();
+  }
+
+  answered(dueMicros: number, overLimit: boolean): void {
+    this.waits.push((nowMicros() - dueMicros) / 1000);
+    if (overLimit) this.failure ??= 'OVER_LIMIT';
+  }
+
+  turned(): void {}
+
+  failed(reason: string): void {
+    this.failure ??= reason;
+    this.onFailure();
+  }
+
+  /** No further calls; resolves when the last has its answer. */
+  async end(): Promise<InnocentResult> {
+    this.endMicros = nowMicros();
+    const last = performance.now() + PATIENCE_MS;
+    while (this.waits.length < this.sent && this.failure === undefined && performance.now() < last) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    for (const connection of this.connections) connection.destroy();
+    const waits = this.waits.sort((one, other) => one - other);
+    const at = (share: number): number => waits[Math.floor((waits.length - 1) * share)] ?? 0;
+    return {
+      calls: this.sent,
+      unanswered: this.sent - waits.length,
+      failure: this.failure,
+      p50Ms: at(0.5),
+      p99Ms: at(0.99),
+      longestMs: at(1),
+    };
+  }
+
+  private keepPace(): void {
+    const now = Math.min(nowMicros(), this.endMicros);
+    const micros = 1e6 / this.order.rate;
+    const due = Math.floor((now - this.startMicros) / micros) + 1;
+    while (this.sent < due && this.failure === undefined) {
+      const connection = this.connections[this.sent % this.connections.length] as ClientConnection;
+      if (!connection.canCall()) break;
+      connection.call(0, this.startMicros + this.sent * micros);
+      this.sent++;
+    }
+    for (const connection of this.connections) connection.flush();
+    if (this.endMicros !== Number.POSITIVE_INFINITY) return;
+    Atomics.wait(sleeper, 0, 0, NAP_MS);
+    setImmediate(() => this.keepPace());
+  }
+}
+
+let innocent: Innocent | undefined;
+
+async function obey(order: InnocentOrder | 'end'): Promise<void> {
+  if (order !== 'end') {
+    innocent = new Innocent(order);
+    await innocent.begin();
+    parentPort?.postMessage('begun');
+  } else if (innocent !== undefined) {
+    parentPort?.postMessage(await innocent.end());
+  }
+}
+
+parentPort?.on('message', (order: InnocentOrder | 'end') => void obey(order));

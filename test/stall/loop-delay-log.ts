@@ -1,0 +1,42 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { repositoryRoot } from '../support/tools.js';
+
+/** Longest that event loops were busy with one thing, in milliseconds. */
+export interface LoopDelay {
+  /** By the clock. */
+  readonly wallMs: number;
+  /** Without the time in which the thread had no core. */
+  readonly ownMs: number;
+}
+
+/** The monotonic clock that all processes of a machine share, in milliseconds. */
+export function monotonicMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+/** Settings that make weir, and each of its workers, write down its delays in `folder` (loop-delay.ts). */
+export function recordingSettings(folder: string): NodeJS.ProcessEnv {
+  const preload = join(repositoryRoot, 'build/test/stall/loop-delay.js');
+  return { NODE_OPTIONS: `--require=${preload}`, WEIR_LOOP_DELAY_DIR: folder };
+}
+
+/** The processes that write to `folder`. */
+export function recordedPids(folder: string): number[] {
+  return readdirSync(folder).map(Number);
+}
+
+/** The longest delay of any process that ended after `sinceMs` of {@link monotonicMs}. */
+export function longestDelay(folder: string, sinceMs: number): LoopDelay {
+  let wallMs = 0;
+  let ownMs = 0;
+  for (const name of readdirSync(folder)) {
+    for (const line of readFileSync(join(folder, name), 'latin1').split('\n')) {
+      const [end = 0, late = 0, own = 0] = line.split(' ').map(Number);
+      if (end < sinceMs) continue;
+      wallMs = Math.max(wallMs, late);
+      ownMs = Math.max(ownMs, own);
+    }
+  }
+  return { wallMs, ownMs };
+}

@@ -1,0 +1,112 @@
+import { RATE_LIMIT_CONFIG_TYPE } from '../../src/config/xds/discovery.js';
+import { cpuMicros } from '../bench/cpu.js';
+import { AdsServer } from '../support/ads-server.js';
+import { type RedisServer, startRedis } from '../support/redis-server.js';
+import { TempDir } from '../support/temp-dir.js';
+import { untilHealthy } from '../support/until-healthy.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir.js';
+import { encodeConfig } from '../support/xds-server.js';
+import { type LoopDelay, longestDelay, recordedPids, recordingSettings } from './loop-delay-log.js';
+import { INNOCENT, innocentPolicy } from './policy-texts.js';
+import type { ServerSetup } from './stall-case.js';
+
+/** A weir process whose event loop is watched from inside. */
+export class StallServer {
+  readonly weir: WeirServer;
+  /** Policy files; a rewritten one is reloaded. */
+  readonly policies: TempDir;
+  /** The management server, where the set-up asks for one. */
+  readonly ads: AdsServer | undefined;
+  readonly redis: RedisServer | undefined;
+  private readonly delays: TempDir;
+
+  private constructor(
+    weir: WeirServer,
+    policies: TempDir,
+    delays: TempDir,
+    ads: AdsServer | undefined,
+    redis: RedisServer | undefined,
+  ) {
+    this.weir = weir;
+    this.policies = policies;
+    this.delays = delays;
+    this.ads = ads;
+    this.redis = redis;
+  }
+
+  static async start(setup: ServerSetup): Promise<StallServer> {
+    const policies = new TempDir();
+    const delays = new TempDir();
+    policies.write(`${INNOCENT}.yaml`, innocentPolicy());
+    for (const [name, text] of Object.entries(setup.files)) policies.write(name, text);
+    const redis = setup.redis === true ? await startRedis() : undefined;
+    const ads = setup.xds === true ? await new AdsServer().start() : undefined;
+    const from =
+      ads === undefined
+        ? { CONFIG_PATH: policies.path }
+        : { CONFIG_TYPE: 'GRPC_XDS_SOTW', CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${ads.port}` };
+    const weir = await startWeir({
+      untilHealthy: ads === undefined,
+      readsOutput: setup.readsOutput !== false,
+      env: {
+        ...from,
+        ...(redis !== undefined && { REDIS_URL: `127.0.0.1:${redis.port}` }),
+        ...recordingSettings(delays.path),
+        ...setup.env,
+      },
+    });
+    const server = new StallServer(weir, policies, delays, ads, redis);
+    try {
+      if (ads !== undefined) await server.sendFirstPolicies(ads);
+      await setup.prepare?.(server);
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
+    return server;
+  }
+
+  /** CPU time of weir and its workers so far. */
+  cpuMicros(): number {
+    return recordedPids(this.delays.path).reduce((sum, pid) => sum + cpuOf(pid), 0);
+  }
+
+  longestDelay(sinceMs: number): LoopDelay {
+    return longestDelay(this.delays.path, sinceMs);
+  }
+
+  async stop(): Promise<void> {
+    // What it was asked to do is of no interest any more.
+    await this.weir.stop('SIGKILL');
+    this.ads?.stop();
+    await this.redis?.stop();
+    this.policies.remove();
+    this.delays.remove();
+  }
+
+  private async sendFirstPolicies(ads: AdsServer): Promise<void> {
+    const peer = await waitFor('weir to ask for its policies', () => ads.peers[0]);
+    const config = {
+      name: INNOCENT,
+      domain: INNOCENT,
+      descriptors: [{ key: 'caller', rate_limit: { unit: 'DAY', requests_per_unit: 4_000_000_000 } }],
+    };
+    peer.send({
+      versionInfo: 'first',
+      typeUrl: RATE_LIMIT_CONFIG_TYPE,
+      nonce: 'first',
+      resources: [{ type_url: RATE_LIMIT_CONFIG_TYPE, value: encodeConfig(config).bytes }],
+    });
+    await untilHealthy('weir', this.weir.process, this.weir.httpPort);
+  }
+}
+
+/** 0 for a process that has ended. */
+function cpuOf(pid: number): number {
+  try {
+    return cpuMicros(pid);
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,40 @@
+/*
+ * Nobody makes others wait: beside each thing that is legal to send, one innocent caller asks 200 times a second, and the event loop of weir is watched from
+ * inside. The one tier that measures time: see test/README.md. The table is printed at the end.
+ */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { STALL_GROUPS } from './all-groups.js';
+import { GroupRun } from './group-run.js';
+import { readRecorded } from './recorded.js';
+import { SHORT_MS } from './short-form.js';
+import { type Row, textTable } from './table.js';
+import { yardstickMs } from './yardstick.js';
+
+const rows: Row[] = [];
+const yardstick = yardstickMs();
+const recorded = readRecorded();
+
+afterAll(() => {
+  process.stdout.write(`\n${textTable(rows)}\n`);
+});
+
+describe.each(STALL_GROUPS.map((group) => [group.setup.name, group] as const))('%s', (_name, group) => {
+  let run: GroupRun;
+  beforeAll(() => {
+    run = new GroupRun(group, { ms: SHORT_MS, recorded, yardstick });
+  });
+  afterAll(() => run.close());
+
+  const all = group.cases.flatMap((one) =>
+    (one.connections ?? [1, 16]).map((connections) => [one.name, connections, one] as const),
+  );
+  test.each(all)(
+    '%s, connections: %d',
+    async (_case, connections, one) => {
+      const row = await run.run(one, connections);
+      rows.push(row);
+      expect(row.faults).toEqual([]);
+    },
+    180_000,
+  );
+});

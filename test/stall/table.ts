@@ -1,0 +1,74 @@
+import type { Measurement } from './measure-case.js';
+import { recordName } from './recorded.js';
+
+/** A row of the table: a measurement and what is wrong with it. */
+export interface Row {
+  readonly measured: Measurement;
+  readonly faults: readonly string[];
+  /** How often it was measured. */
+  readonly tries: number;
+}
+
+const HEAD = [
+  ...['case (connections)', 'KB', 'CPU ms', 'µs/KB', 'loop ms', 'by clock'],
+  ...['p50', 'p99', 'longest', 'answers', ''],
+];
+
+const digits = (value: number, count = 1): string => value.toFixed(value >= 100 ? 0 : count);
+
+/** `0 ×120, reset ×3`: most frequent first. */
+function answersOf(answers: Measurement['answers']): string {
+  return Object.entries(answers)
+    .sort(([, one], [, other]) => other - one)
+    .slice(0, 3)
+    .map(([what, count]) => `${what} ×${count}`)
+    .join(', ');
+}
+
+function cells({ measured, faults, tries }: Row): string[] {
+  const { kilobytes, cpuMicros, microsPerKilobyte, delayMs, delayWallMs, innocent, settled } = measured;
+  const notes = [
+    ...(faults.length > 0 ? [`FAILS: ${faults.join('; ')}`] : []),
+    ...(tries > 1 ? [`best of ${tries}`] : []),
+    ...(settled ? [] : ['still busy when cut']),
+  ];
+  return [
+    recordName(measured),
+    digits(kilobytes, 0),
+    digits(cpuMicros / 1000, 0),
+    digits(microsPerKilobyte, 2),
+    digits(delayMs),
+    digits(delayWallMs),
+    digits(innocent.p50Ms),
+    digits(innocent.p99Ms),
+    digits(innocent.longestMs),
+    answersOf(measured.answers),
+    notes.join('; '),
+  ];
+}
+
+/** The table as text, for a terminal. */
+export function textTable(rows: readonly Row[]): string {
+  const all = [HEAD, ...rows.map(cells)];
+  const widths = HEAD.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
+  return all
+    .map((row) =>
+      row
+        .map((cell, column) => {
+          const width = widths[column] as number;
+          if (column === row.length - 1) return cell;
+          return column === 0 || column === 9 ? cell.padEnd(width) : cell.padStart(width);
+        })
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** The table in Markdown. */
+export function markdownTable(rows: readonly Row[]): string {
+  const line = (row: readonly string[]): string =>
+    `| ${row.map((cell) => cell.replaceAll('|', '\\|').replaceAll('*', '\\*')).join(' | ')} |`;
+  const rule = HEAD.map((_, column) => (column === 0 || column >= 9 ? '---' : '---:'));
+  return [line(HEAD), `|${rule.join('|')}|`, ...rows.map((row) => line(cells(row)))].join('\n');
+}
