@@ -29,7 +29,7 @@ const TOOLS_OF = {
     ...['python-hpack', 'h2spec', 'connectconformance', 'grpc-go-client', 'python-grpc'],
     ...['grpcurl', 'ghz', 'h2load'],
   ],
-  stall: ['redis-server'],
+  stall: ['redis-server', 'envoy'],
 };
 const EXIT_GRACE_MS = 10_000;
 

@@ -1,4 +1,4 @@
-import type { AttackResult } from './attack/attack.js';
+import type { Attack, AttackResult } from './attack/attack.js';
 import { Attacker } from './attack/attacker.js';
 import { InnocentCaller, type InnocentResult } from './innocent.js';
 import { monotonicMs } from './loop-delay-log.js';
@@ -110,7 +110,7 @@ export class StallBench {
   }
 }
 
-function portOf({ weir }: StallServer, attack: { kind: string; port?: 'http' | 'debug' }): number {
+function portOf({ weir }: StallServer, attack: Attack): number {
   if (attack.kind !== 'http') return weir.grpcPort;
   return attack.port === 'debug' ? weir.debugPort : weir.httpPort;
 }

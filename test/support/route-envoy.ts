@@ -16,6 +16,8 @@ export interface RouteEnvoyOptions {
   /** How long Envoy waits for a decision: 10 s, since a busy machine must not change the counts of a test. */
   readonly timeout?: string;
   readonly failureModeDeny?: boolean;
+  /** Largest header list of a request, in KiB: Envoy's 60 unless told otherwise. */
+  readonly maxRequestHeadersKb?: number;
   /** Dynamic metadata that each request has, by namespace: where `limit` of a rate limit may look. */
   readonly metadata?: Readonly<Record<string, object>>;
 }
@@ -89,6 +91,7 @@ function bootstrap(options: RouteEnvoyOptions, port: number, adminPort: number):
     // The client's address is what stands last in x-forwarded-for, so that a test can come from anywhere.
     use_remote_address: true,
     xff_num_trusted_hops: 1,
+    ...(options.maxRequestHeadersKb !== undefined && { max_request_headers_kb: options.maxRequestHeadersKb }),
     http_filters: filters,
     route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes }] },
   };

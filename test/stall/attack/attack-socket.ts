@@ -25,6 +25,13 @@ export abstract class AttackSocket implements AttackConnection {
   /** The socket takes more. */
   protected abstract pump(): void;
 
+  abstract get done(): boolean;
+  protected abstract get answered(): boolean;
+
+  get quiet(): boolean {
+    return this.socket.destroyed || (this.socket.writableLength === 0 && this.answered);
+  }
+
   get bytes(): number {
     return this.bytesBefore + bytesTaken(this.socket);
   }

@@ -14,16 +14,21 @@ export interface GrpcAttack {
   readonly timeout?: string;
   /** Each call stops one byte before its end and stays as it is. */
   readonly incomplete?: boolean;
+  /** Calls on each connection; without end when absent. */
+  readonly calls?: number;
 }
 
 /** HTTP/1.1 requests, so many at once on a connection; as all are answered, the next go out. */
 export interface HttpAttack {
   readonly kind: 'http';
-  readonly port: 'http' | 'debug';
+  /** Of weir; `other` where the order alone says where it goes. */
+  readonly port: 'http' | 'debug' | 'other';
   readonly request: Uint8Array;
   readonly pipelined: number;
   /** Answers are never read. */
   readonly unread?: boolean;
+  /** Batches on each connection; without end when absent. */
+  readonly batches?: number;
 }
 
 /** HTTP/2 frames, repeated as fast as the socket takes them, by a client that obeys nothing. */
@@ -44,7 +49,7 @@ export interface AttackOrder {
   /** Where the attack goes on 127.0.0.1. */
   readonly port: number;
   readonly connections: number;
-  /** How long anything new is sent. */
+  /** How long anything new is begun, unless all has been sent and answered before. */
   readonly ms: number;
 }
 
@@ -67,6 +72,10 @@ export interface AttackConnection {
   /** Bytes that the kernel took so far, over all times that it was opened anew. */
   readonly bytes: number;
   readonly opened: number;
+  /** Whether all that was ordered is sent and answered. */
+  readonly done: boolean;
+  /** Whether nothing is under way: what was begun is sent and, where anybody waits for answers, answered. */
+  readonly quiet: boolean;
 }
 
 /** Counts what comes back. */

@@ -1,4 +1,4 @@
-/* The thread of an attacker: takes an AttackOrder at a time, says when it has stopped sending, and lets go when it is told to. */
+/* The thread of an attacker: takes an AttackOrder at a time, says when nothing is under way any more, and lets go when it is told to. */
 import { parentPort } from 'node:worker_threads';
 import { type AttackConnection, type AttackOrder, type AttackResult, Tally } from './attack.js';
 import { FrameFlood } from './frame-flood.js';
@@ -15,6 +15,10 @@ function connection({ attack, port }: AttackOrder, tally: Tally): AttackConnecti
       return new FrameFlood(port, attack, tally);
   }
 }
+
+const LOOK_MS = 5;
+/** How long what is under way at the end may take. */
+const PATIENCE_MS = 3000;
 
 let connections: AttackConnection[] = [];
 let tally = new Tally();
@@ -36,8 +40,15 @@ parentPort?.on('message', (order: AttackOrder | 'let go') => {
   }
   tally = new Tally();
   connections = Array.from({ length: order.connections }, () => connection(order, tally));
-  setTimeout(() => {
-    for (const one of connections) one.stop();
+  const end = performance.now() + order.ms;
+  let stopped = false;
+  const look = setInterval(() => {
+    const now = performance.now();
+    if (now < end && !connections.every(({ done }) => done)) return;
+    if (!stopped) for (const one of connections) one.stop();
+    stopped = true;
+    if (now < end + PATIENCE_MS && !connections.every(({ quiet }) => quiet)) return;
+    clearInterval(look);
     parentPort?.postMessage('stopped');
-  }, order.ms);
+  }, LOOK_MS);
 });

@@ -39,6 +39,7 @@ export class GrpcFlood extends AttackSocket {
   private sending: Call[] = [];
   private nextId = 1;
   private nextBody = 0;
+  private callsLeft: number;
   private window = 65_535;
   private streamWindow = 65_535;
   private maxStreams = 100;
@@ -48,6 +49,7 @@ export class GrpcFlood extends AttackSocket {
   constructor(port: number, attack: GrpcAttack, tally: Tally) {
     super(port, tally);
     this.attack = attack;
+    this.callsLeft = attack.calls ?? Number.POSITIVE_INFINITY;
     this.bodies = attack.messages.map((message) => prefixed(message, attack.gzip === true));
     this.head = block(
       ...[':method: POST', ':scheme: http', `:path: ${SHOULD_RATE_LIMIT_PATH}`, ':authority: weir'],
@@ -55,6 +57,14 @@ export class GrpcFlood extends AttackSocket {
       ...(attack.gzip === true ? ['grpc-encoding: gzip'] : []),
       ...(attack.timeout === undefined ? [] : [`grpc-timeout: ${attack.timeout}`]),
     );
+  }
+
+  get done(): boolean {
+    return this.callsLeft === 0 && this.calls.size === 0;
+  }
+
+  protected get answered(): boolean {
+    return this.attack.incomplete === true ? this.sending.length === 0 : this.calls.size === 0;
   }
 
   protected begin(): void {
@@ -115,7 +125,8 @@ export class GrpcFlood extends AttackSocket {
     }
     this.sending.splice(0, sent);
     this.socket.uncork();
-    if (this.attack.incomplete === true && this.sending.length === 0) this.beginAnew();
+    const isHeld = this.attack.incomplete === true && this.sending.length === 0;
+    if (isHeld && this.attack.calls === undefined) this.beginAnew();
   }
 
   /** All that may be sent is sent: what the server holds of it by now goes with the connection, and all comes again. */
@@ -129,7 +140,8 @@ export class GrpcFlood extends AttackSocket {
   /** Begins calls, as many as may be under way. */
   private beginCalls(): void {
     const most = Math.min(this.attack.streams, this.maxStreams);
-    while (!this.stopped && this.calls.size < most) {
+    while (!this.stopped && this.calls.size < most && this.callsLeft > 0) {
+      this.callsLeft--;
       const body = this.bodies[this.nextBody++ % this.bodies.length] as Buffer;
       const call: Call = { id: this.nextId, body, at: 0, window: this.streamWindow };
       this.nextId += 2;

@@ -9,13 +9,23 @@ export class HttpFlood extends AttackSocket {
   private readonly batch: Buffer;
   private readonly attack: HttpAttack;
   private outstanding = 0;
+  private batchesLeft: number;
   private rest = '';
 
   constructor(port: number, attack: HttpAttack, tally: Tally) {
     super(port, tally);
     this.attack = attack;
+    this.batchesLeft = attack.batches ?? Number.POSITIVE_INFINITY;
     const request = Buffer.from(attack.request);
     this.batch = Buffer.concat(Array.from({ length: attack.pipelined }, () => request));
+  }
+
+  get done(): boolean {
+    return this.batchesLeft === 0 && this.outstanding === 0;
+  }
+
+  protected get answered(): boolean {
+    return this.attack.unread === true || this.outstanding <= 0;
   }
 
   protected begin(): void {
@@ -42,6 +52,10 @@ export class HttpFlood extends AttackSocket {
 
   protected pump(): void {
     if (this.stopped || this.outstanding > 0 || this.socket.writableNeedDrain) return;
+    if (this.batchesLeft-- <= 0) {
+      this.batchesLeft = 0;
+      return;
+    }
     this.outstanding = this.attack.pipelined;
     this.socket.write(this.batch);
   }

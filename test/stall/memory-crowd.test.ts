@@ -1,0 +1,116 @@
+/* What a thousand hostile connections may take together: weir stays within the memory of a small container, and answers others. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
+import { block, END_HEADERS, END_STREAM, frame, TYPE } from '../support/h2-frames.js';
+import type { Attack } from './attack/attack.js';
+import { Attacker } from './attack/attacker.js';
+import { PATH_CASES, VALUE_CASES } from './cases/matchers.js';
+import { JSON_CASES, MESSAGE_CASES } from './cases/messages.js';
+import { MemoryServer } from './memory-server.js';
+import { descriptor, EMPTY, filledDescriptor, gzip, http, MESSAGE_BYTES, request } from './wire.js';
+
+const MIB = 1_048_576;
+/** The manual's least, and that of deploy/kubernetes with its MEMORY_MAX_BYTES. */
+const CONTAINERS = [
+  [256, '33554432'],
+  [512, '134217728'],
+] as const;
+const CONNECTIONS = 1000;
+const ATTACK_MS = 2000;
+
+const HEAD = [
+  ...[':method: POST', ':scheme: http', `:path: ${SHOULD_RATE_LIMIT_PATH}`, ':authority: weir'],
+  ...['content-type: application/grpc', 'te: trailers'],
+];
+
+/** Calls whose answers are long, as they quote what was asked. */
+function longAnswers(): Buffer {
+  const message = request('any', ...Array.from({ length: 100 }, (_, n) => descriptor(['v', `value${n}`])));
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(message.length, 1);
+  const one = (id: number): Buffer =>
+    Buffer.concat([
+      frame(TYPE.HEADERS, END_HEADERS, id, block(...HEAD)),
+      frame(TYPE.DATA, END_STREAM, id, Buffer.concat([prefix, message])),
+    ]);
+  return Buffer.concat(Array.from({ length: 50 }, (_, n) => one(2 * n + 1)));
+}
+
+/** What hostile connections do, each kind on a fifth of them. */
+const CROWD: readonly Attack[] = [
+  {
+    kind: 'grpc',
+    messages: [Buffer.alloc(MESSAGE_BYTES - 64, 'a')],
+    streams: 64,
+    calls: 64,
+    incomplete: true,
+  },
+  { kind: 'frames', repeated: longAnswers(), times: 40, unread: true },
+  // A header block without END_HEADERS, as long as it may be.
+  {
+    kind: 'frames',
+    repeated: frame(TYPE.HEADERS, 0, 1, block(...HEAD, `x: ${'y'.repeat(15_000)}`)),
+    times: 1,
+  },
+  { kind: 'http', port: 'http', request: http('GET', '/metrics'), pipelined: 40, unread: true },
+  {
+    kind: 'grpc',
+    messages: [gzip(filledDescriptor('any', EMPTY.entry))],
+    gzip: true,
+    streams: 4,
+    calls: 4,
+  },
+];
+
+/** One of each call of the other tests. */
+const CALLS: readonly Attack[] = [...PATH_CASES, ...VALUE_CASES, ...MESSAGE_CASES, ...JSON_CASES].flatMap(
+  ({ attack }) => attack?.() ?? [],
+);
+
+const attackers: Attacker[] = [];
+beforeAll(() => {
+  for (let n = 0; n < CROWD.length; n++) attackers.push(new Attacker());
+});
+afterAll(async () => {
+  await Promise.all(attackers.map((attacker) => attacker.close()));
+});
+
+describe.each(CONTAINERS)('in %d MiB', (mebibytes, memoryMaxBytes) => {
+  let server: MemoryServer;
+  beforeAll(async () => {
+    server = await MemoryServer.start({ MEMORY_MAX_BYTES: memoryMaxBytes });
+    expect(await server.askInnocently()).toBe(0);
+    await server.settle();
+  }, 60_000);
+  afterAll(() => server.stop());
+
+  /** Attacks on as many connections each, for as long as it takes to do harm, and asks for itself meanwhile. */
+  async function attackAll(attacks: readonly Attack[], connections: number, ms: number): Promise<void> {
+    const { weir } = server;
+    const attacking = Promise.all(
+      attacks.map(async (attack, n) => {
+        const port = attack.kind === 'http' ? weir.httpPort : weir.grpcPort;
+        await attackers[n]?.attack({ attack, port, connections, ms });
+      }),
+    );
+    const asked = server.askInnocently();
+    await attacking;
+    const code = await asked;
+    expect({ code, isAlive: server.isAlive() }).toEqual({ code: 0, isAlive: true });
+    expect(await server.askInnocently()).toBe(0);
+    await Promise.all(attackers.slice(0, attacks.length).map((attacker) => attacker.letGo()));
+    const peak = server.peak() ?? Number.POSITIVE_INFINITY;
+    process.stdout.write(`in ${mebibytes} MiB, a peak of ${(peak / MIB).toFixed(0)} MiB\n`);
+    expect(peak).toBeLessThan(mebibytes * MIB);
+  }
+
+  test('a thousand hostile connections leave room and answers for others', async () => {
+    await attackAll(CROWD, CONNECTIONS / CROWD.length, ATTACK_MS);
+  }, 180_000);
+
+  test('so do all costly calls at once', async () => {
+    for (let first = 0; first < CALLS.length; first += CROWD.length) {
+      await attackAll(CALLS.slice(first, first + CROWD.length), 4, 500);
+    }
+  }, 300_000);
+});
