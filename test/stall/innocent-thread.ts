@@ -11,7 +11,7 @@ import { descriptor, request } from './wire.js';
 
 /** How long the thread sleeps between looks; what is due goes out within about twice that. */
 const NAP_MS = 0.5;
-/** After the last call, how long answers are waited for. */
+/** How long answers are waited for, those to connections and, after the last call, those to calls. */
 const PATIENCE_MS = 30_000;
 
 const nowMicros = (): number => performance.now() * 1000;
@@ -36,6 +36,7 @@ class Innocent implements CallObserver {
 
   async begin(): Promise<void> {
     const { port, connections } = this.order;
+    const timer = setTimeout(() => this.failed('no answer to its connection'), PATIENCE_MS);
     const message = request(this.order.domain, descriptor(['caller', 'innocent']));
     const template = callTemplate(message, 'http', `127.0.0.1:${port}`);
     for (let i = 0; i < connections; i++) {
@@ -44,6 +45,7 @@ class Innocent implements CallObserver {
       this.connections.push(connection);
       await Promise.race([connection.ready(), this.broken]);
     }
+    clearTimeout(timer);
     this.startMicros = nowMicros();
     this.keepPace();
   }
@@ -56,7 +58,7 @@ class Innocent implements CallObserver {
   turned(): void {}
 
   failed(reason: string): void {
-    this.failure ??= reason;
+    this.failure ??= `"${reason}"`;
     this.onFailure();
   }
 

@@ -86,10 +86,12 @@ export class StallBench {
     const cpuMicros = Math.max(0, server.cpuMicros() - cpuBefore - baseline * seconds);
     const kilobytes = (result.bytes + besideBytes) / 1024;
     const { ownMs, wallMs } = server.longestDelay(start);
+    // A loop that still does not turn has written nothing down.
+    const stuckMs = innocent.unanswered > 0 ? monotonicMs() - start : 0;
     return {
       ...{ name, connections, kilobytes, cpuMicros, innocent, settled },
       microsPerKilobyte: kilobytes === 0 ? 0 : cpuMicros / kilobytes,
-      delayMs: ownMs,
+      delayMs: Math.max(ownMs, stuckMs),
       delayWallMs: wallMs,
       answers: result.answers,
       alive: server.weir.process.isRunning(),

@@ -11,6 +11,9 @@ import { type LoopDelay, longestDelay, recordedPids, recordingSettings } from '.
 import { INNOCENT, innocentPolicy } from './policy-texts.js';
 import type { ServerSetup } from './stall-case.js';
 
+/** Longest that a start may take: attacks before it may have left the machine busy. */
+const START_MS = 60_000;
+
 /** A weir process whose event loop is watched from inside. */
 export class StallServer {
   readonly weir: WeirServer;
@@ -47,7 +50,7 @@ export class StallServer {
         ? { CONFIG_PATH: policies.path }
         : { CONFIG_TYPE: 'GRPC_XDS_SOTW', CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${ads.port}` };
     const weir = await startWeir({
-      untilHealthy: ads === undefined,
+      untilHealthy: false,
       readsOutput: setup.readsOutput !== false,
       env: {
         ...from,
@@ -59,6 +62,7 @@ export class StallServer {
     const server = new StallServer(weir, policies, delays, ads, redis);
     try {
       if (ads !== undefined) await server.sendFirstPolicies(ads);
+      await untilHealthy('weir', weir.process, weir.httpPort, START_MS);
       await setup.prepare?.(server);
     } catch (error) {
       await server.stop();
@@ -98,7 +102,6 @@ export class StallServer {
       nonce: 'first',
       resources: [{ type_url: RATE_LIMIT_CONFIG_TYPE, value: encodeConfig(config).bytes }],
     });
-    await untilHealthy('weir', this.weir.process, this.weir.httpPort);
   }
 }
 
