@@ -4,7 +4,7 @@
  */
 import { CompiledPolicy } from '../../../src/config/compiled-policy.js';
 import type { Level } from '../../../src/config/level.js';
-import { UNBOUNDED } from '../../../src/config/match-work.js';
+import { unboundedWork } from '../../../src/config/match-work.js';
 import type { DomainPolicy } from '../../../src/config/policy.js';
 import { policyOf } from '../../support/policies.js';
 import { type Figure, type FiguresCase, QUICK, runCases } from './measure.js';
@@ -118,10 +118,10 @@ const MATCHERS: Readonly<Record<string, Matcher>> = {
 function matching(policy: DomainPolicy): (value: string) => void {
   if (!(policy instanceof CompiledPolicy)) throw new Error('a policy file gives another policy');
   const level: Level | undefined = policy.root.levels.get('k');
-  if (level !== undefined) return (value) => level.find(value, UNBOUNDED);
+  if (level !== undefined) return (value) => level.find(value, unboundedWork());
   const method = { key: 'method', value: 'GET' };
   const [step] = policy.steps;
-  return (value) => step?.apply([method, { key: 'k', value }], UNBOUNDED);
+  return (value) => step?.apply([method, { key: 'k', value }], unboundedWork());
 }
 
 /** Least CPU time of a call, in microseconds. Each value is a fresh string, as from a request, and another one. */
