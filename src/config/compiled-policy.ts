@@ -20,7 +20,6 @@ import { fixedStatName } from './stat-name.js';
 const NO_RULES: readonly Rule[] = [];
 const NO_NAMES: readonly string[] = [];
 
-
 /** One shape for every answer, so that the hot path stays monomorphic. */
 class PolicyMatch implements Match {
   readonly rules: readonly Rule[];
