@@ -1,5 +1,5 @@
 /** Steps for each node of a trie that is visited. */
-const NODE_STEPS = 3;
+const NODE_STEPS = 12;
 
 /** A node of a trie whose edges are labelled with texts. */
 class RadixNode<Held> {

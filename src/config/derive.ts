@@ -15,7 +15,7 @@ const MAX_REMEMBERED = 1000;
 /** Longer values are not worth the memory. */
 const MAX_REMEMBERED_LENGTH = 256;
 /** Steps that a digest takes, but for the bytes. */
-const DIGEST_STEPS = 400;
+const DIGEST_STEPS = 500;
 
 /**
  * `sha256`: the source entry becomes the tenant that owns the API key. Of several entries with that key the first counts and

@@ -26,7 +26,7 @@ export function normalisePath(target: string): string {
 
 /** {@link normalisePath} as far as there is work left: a look costs about 1 ns a character, writing the path anew up to 5 ns. */
 export function normalisePathWithin(target: string, work: MatchWork): string | typeof EXCEEDED {
-  if (!work.spend(8 + (target.length >> 2))) return EXCEEDED;
+  if (!work.spend(20 + (target.length >> 2))) return EXCEEDED;
   const end = normalEnd(target);
   if (end >= 0) return end === target.length ? target : target.slice(0, end);
   return work.spend(32 + target.length) ? buffer.rewrite(target, pathStart(target)) : EXCEEDED;

@@ -32,7 +32,10 @@ export type Segment =
   | TokenSegment;
 
 /** What looking at one segment takes, in steps, but for its characters. */
-const SEGMENT_STEPS = 8;
+const SEGMENT_STEPS = 16;
+
+/** And at one character. */
+const TOKEN_STEPS = 4;
 
 /** Where the segment behind the slash at `at` ends. */
 export function segmentEnd(path: string, at: number): number {
@@ -170,7 +173,7 @@ function matchesTokens(
       starI = i;
       continue;
     }
-    if (!work.spend(token?.kind === 'set' ? 2 + token.ranges.length : 2)) return EXCEEDED;
+    if (!work.spend(token?.kind === 'set' ? TOKEN_STEPS + token.ranges.length : TOKEN_STEPS)) return EXCEEDED;
     const width = token === undefined ? 0 : matchToken(token, path, i);
     if (width > 0) {
       t++;

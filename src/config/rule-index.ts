@@ -6,7 +6,7 @@ import { PathPattern } from './path-pattern.js';
 import { type Accepts, NO_RULE, SegmentTrie } from './segment-trie.js';
 
 /** Steps for each place of the conditions that is looked at. */
-const PLACE_STEPS = 8;
+const PLACE_STEPS = 10;
 /** Of longer texts V8 hashes the length alone (String::kMaxHashCalcLength). */
 const MAX_HASHED = 16_384;
 
@@ -134,7 +134,7 @@ export class RuleIndex {
     if (this.paths[source]) return true;
     const path = normalisePathWithin(this.values[source] as string, work);
     // The walk cuts segments out and hashes them, which costs about as much as a look at each character.
-    if (path === EXCEEDED || !work.spend(path.length >> 2)) {
+    if (path === EXCEEDED || !work.spend(16 + (path.length >> 2))) {
       this.exceeded = true;
       return false;
     }

@@ -96,8 +96,8 @@ export class TextFinder {
    * `parts`, each once, in no order.
    */
   find(value: string, best: number, parts: number[], work: MatchWork): number | typeof EXCEEDED {
-    // Two looks at the table for each unit, at most, on the whole.
-    if (!work.spend(value.length)) return EXCEEDED;
+    // On the whole there are two looks at the table for each unit, at most.
+    if (!work.spend(value.length * 2)) return EXCEEDED;
     const { whole, part, fail, direct } = this;
     this.visited ??= new Int32Array(this.before.length);
     if (this.round === MAX_ROUND) {

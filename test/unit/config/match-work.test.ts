@@ -1,0 +1,154 @@
+import { describe, expect, test } from '@jest/globals';
+import { CidrTable } from '../../../src/config/cidr-table.js';
+import { CompiledPolicy } from '../../../src/config/compiled-policy.js';
+import { RuleStep, TableStep } from '../../../src/config/derive.js';
+import { EXCEEDED, MatchWork, UNBOUNDED } from '../../../src/config/match-work.js';
+import { PathPattern } from '../../../src/config/path-pattern.js';
+import { PatternList } from '../../../src/config/pattern-list.js';
+import {
+  PolicyBuilder,
+  type PolicyItem,
+  policyItems,
+  takesLong,
+} from '../../../src/config/policy-transfer.js';
+import { cutSlices, openSlice } from '../../../src/config/slices.js';
+import { Wildcard } from '../../../src/config/wildcard.js';
+import { entries, policyOf } from '../../support/policies.js';
+
+/** As long as Envoy's largest list of headers. */
+const LONG = 60 * 1024;
+/** What a request may cost, 5 ms, in steps. */
+const BUDGET = 1_000_000;
+
+function stepOf(...patterns: string[]): RuleStep {
+  const step = new RuleStep('e', ['k']);
+  patterns.forEach((source, i) => {
+    step.add({ conditions: [PathPattern.parse(source) as PathPattern], value: String(i) });
+  });
+  return step;
+}
+
+/** Steps that one value takes. */
+function costOf(find: (work: MatchWork) => unknown): number {
+  const work = new MatchWork(1e9);
+  expect(find(work)).not.toBe(EXCEEDED);
+  return 1e9 - work.left;
+}
+
+const times = (count: number, one: (i: number) => string): string[] =>
+  Array.from({ length: count }, (_, i) => one(i));
+
+describe('paths cost what their bytes cost, whatever the number of rules', () => {
+  const shapes: Readonly<Record<string, (i: number) => string>> = {
+    literals: (i) => `/api/v1/things${i}/items`,
+    '*': (i) => `/api/v1/*/things${i}`,
+    'one star in a segment': (i) => `/api/v1/a*-${i}/x`,
+    '** at the end': (i) => `/api/*/things${i}/**`,
+    '** in the middle': (i) => `/api/**/things${i}`,
+  };
+  const paths: Readonly<Record<string, string>> = {
+    usual: '/api/v1/acme/things0',
+    long: `/api/v1/${'a'.repeat(LONG)}/nothing`,
+    'many segments': `/${'a/'.repeat(LONG / 2)}b`,
+    'dot segments': `/api/v1/${'a/../'.repeat(LONG / 5)}x`,
+    slashes: `/api/v1${'/'.repeat(LONG)}x`,
+    escapes: `/api/v1/${'%41'.repeat(LONG / 3)}`,
+    'no UTF-8': `/api/v1/${'%ff'.repeat(LONG / 3)}`,
+  };
+  test.each(Object.keys(shapes).flatMap((shape) => Object.keys(paths).map((path) => [shape, path] as const)))(
+    '%s, path: %s',
+    (shape, path) => {
+      const cost = (count: number): number => {
+        const step = stepOf(...times(count, shapes[shape] as (i: number) => string));
+        return costOf((work) => step.firstRule([paths[path] as string], work));
+      };
+      const one = cost(1);
+      expect(cost(1000)).toBeLessThanOrEqual(one * 1.3 + 40);
+      // A step is some 5 ns: at most 2 for each byte, and what a short path costs.
+      expect(one).toBeLessThanOrEqual(300 + 2 * (paths[path] as string).length);
+    },
+  );
+});
+
+describe('values cost what their characters cost, whatever the number of patterns', () => {
+  const shapes: Readonly<Record<string, (i: number) => string>> = {
+    'abc*': (i) => `tenant-${i}-*`,
+    '*abc': (i) => `*-tenant-${i}`,
+    'a*b': (i) => `ten*-${i}`,
+    '*x*': (i) => `*x${i}y*`,
+    '*x*y*': (i) => `*x${i}y*z*`,
+  };
+  const values = ['tenant-5-a', 'x'.repeat(LONG), 'tenant-1'.repeat(LONG / 8), 'x1'.repeat(LONG / 2)];
+  test.each(Object.keys(shapes))('%s', (shape) => {
+    const listOf = (count: number): PatternList<string> => {
+      const list = new PatternList<string>();
+      for (const one of times(count, shapes[shape] as (i: number) => string))
+        list.add(new Wildcard(one), one);
+      return list;
+    };
+    const [some, many] = [listOf(20), listOf(2000)];
+    for (const value of values) {
+      const cost = costOf((work) => some.find(value, work));
+      expect(cost).toBeLessThanOrEqual(200 + 3 * value.length);
+      expect(costOf((work) => many.find(value, work))).toBeLessThanOrEqual(cost * 1.3 + 200);
+    }
+  });
+});
+
+describe('what has no bound of its own ends with the work', () => {
+  test('values of 4 MB, at once', () => {
+    const list = new PatternList<string>();
+    for (const one of times(200, (i) => `*x${i}*`)) list.add(new Wildcard(one), one);
+    const work = new MatchWork(BUDGET);
+    expect(list.find('x'.repeat(4 << 20), work)).toBe(EXCEEDED);
+    expect(work.left).toBe(-1);
+    expect(stepOf('/a/*').firstRule([`/${'%41'.repeat(1 << 20)}`], new MatchWork(BUDGET))).toBe(EXCEEDED);
+  });
+
+  test('several stars and ** in a path', () => {
+    const path = `/${'a'.repeat(LONG)}b`;
+    const step = stepOf(...times(1000, (i) => `/*a*${'a'.repeat((i % 30) + 1)}?*b`), '/**/b/**/c');
+    expect(step.firstRule([`${path}/c`], new MatchWork(BUDGET))).toBeUndefined();
+    expect(step.firstRule([`/${'ac'.repeat(LONG / 2)}b`], new MatchWork(10_000))).toBe(EXCEEDED);
+    expect(stepOf('/**/b/**/c').firstRule([`/${'a/'.repeat(LONG)}c`], new MatchWork(10_000))).toBe(EXCEEDED);
+  });
+
+  test('API keys and requests with many entries', () => {
+    const table = new TableStep('t', 'k', new Map());
+    const long = [{ key: 'k', value: 'x'.repeat(2 << 20) }];
+    expect(table.apply(long, new MatchWork(BUDGET))).toBe(EXCEEDED);
+    expect(table.apply(long, UNBOUNDED)).toMatchObject([{ key: 't' }]);
+    const many = Array.from({ length: 10_000 }, () => ({ key: 'other', value: '' }));
+    const work = new MatchWork(BUDGET);
+    expect(stepOf('/a').apply(many, work)).toBe(many);
+    expect(work.left).toBeLessThan(BUDGET - 4000);
+    expect(stepOf('/a').apply(many, new MatchWork(100))).toBe(EXCEEDED);
+  });
+});
+
+test('what is longer than any address is no address', () => {
+  const table = new CidrTable<string>();
+  table.add(['::/0', '0.0.0.0/0'], 'all');
+  expect(table.find(`${'0'.repeat(60)}::1`)).toBeUndefined();
+  expect(table.find('1.2.3.4/32')).toBe('all');
+});
+
+test('what patterns are made into comes over in parts, and finds the same', () => {
+  const lines = times(
+    2000,
+    (i) => `  - { key: k, value: "*-some-tenant-${i}-*", rate_limit: { unlimited: true } }`,
+  );
+  const policy = policyOf(`domain: d\ndescriptors:\n${lines.join('\n')}\n`);
+  const items = [...policyItems({ domains: new Map([['d', policy]]), version: 'v' })];
+  expect(items.filter(({ kind }) => kind === 'patterns').length).toBeGreaterThan(2);
+  const builder = new PolicyBuilder(undefined);
+  for (const slice of cutSlices(items, takesLong)) {
+    for (const item of openSlice<PolicyItem>(slice)) builder.add(item);
+  }
+  const other = builder.finish('v').domains.get('d');
+  expect(other).toBeInstanceOf(CompiledPolicy);
+  for (const value of ['a-some-tenant-77-b', 'a-some-tenant-1999-', '-some-tenant-2000-', 'x'.repeat(1000)]) {
+    expect(other?.match(entries(`k=${value}`))).toEqual(policy.match(entries(`k=${value}`)));
+  }
+  expect(other?.match(entries('k=a-some-tenant-77-b')).rules).toHaveLength(1);
+});
