@@ -12,7 +12,7 @@ Without micro or load both run. Cases whose names hold one of the given parts ru
   --target HOST:PORT  measure this server instead of weir, in the load cases that need no special set-up of it; see test/README.md
   --pid N             process of the target, for its CPU and memory
   --redis-pid N       process of the Redis that the target uses
-  --write             keep the figures: test/bench/results/ and the part of README.md that shows them
+  --write             keep the figures: test/bench/results/ and the part of README.md that shows them; of micro, the picture of match-growth
 `;
 
 export interface BenchOptions {

@@ -29,18 +29,21 @@ export async function runMicro(
     .map((line) => JSON.parse(line) as Figure);
 }
 
-/** Runs the micro benchmarks, each by itself, and prints a table. Filters choose files or cases by parts of their names. */
+/** Runs the micro benchmarks, each by itself, and prints a table, which it returns. Filters choose files or cases by parts of their names. */
 export async function printMicro(
   filters: readonly string[],
   quick: boolean,
   say: (line: string) => void,
-): Promise<void> {
+): Promise<readonly Figure[]> {
+  const all: Figure[] = [];
   console.log(FIGURE_HEADING);
   for (const name of microBenches()) {
     say(`micro: ${name}`);
     const whole = filters.length === 0 || filters.some((part) => name.includes(part));
     const figures = await runMicro(name, whole ? [] : filters, quick);
+    all.push(...figures);
     if (figures.length > 0)
       console.log([name, ...figures.map((figure) => `  ${formatFigure(figure)}`)].join('\n'));
   }
+  return all;
 }

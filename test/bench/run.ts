@@ -6,7 +6,7 @@ import { textHeading, textRows } from './load/table.js';
 import { startTargets } from './load/targets.js';
 import { type BenchOptions, HELP, isWanted, readOptions } from './options.js';
 import { printMicro } from './run-micro.js';
-import { writeResults } from './write-results.js';
+import { writeGrowth, writeResults } from './write-results.js';
 
 /** `npm run bench`; see HELP in options.ts and test/README.md. Progress goes to stderr, tables to stdout. */
 const say = (line: string) => process.stderr.write(`${line}\n`);
@@ -67,7 +67,10 @@ async function main(): Promise<void> {
     for (const { name } of CASES) console.log(name);
     return;
   }
-  if (options.micro) await printMicro(options.filters, options.quick, say);
+  if (options.micro) {
+    const figures = await printMicro(options.filters, options.quick, say);
+    if (options.write) writeGrowth(figures);
+  }
   if (!options.load) return;
   const rows = await runLoad(options);
   if (options.write) writeResults(rows, options);

@@ -4,8 +4,10 @@ import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { repositoryRoot } from '../support/tools.js';
 import { byCase, chart } from './chart.js';
+import { growthChart } from './growth-chart.js';
 import type { Row } from './load/measure-case.js';
 import { markdownTable } from './load/table.js';
+import type { Figure } from './micro/measure.js';
 import type { BenchOptions } from './options.js';
 
 const FOLDER = 'test/bench/results';
@@ -16,6 +18,10 @@ const README_COLUMNS = ['server µs', 'Redis µs', '/ empty', 'decisions/s', 'p5
 
 /** When and where: without it a figure says nothing. */
 function circumstances({ rounds, seconds, many }: BenchOptions): string {
+  return `${machine()}; median of ${rounds} rounds of ${seconds} s, "many tenants" are ${many.toLocaleString('en')}`;
+}
+
+function machine(): string {
   const processors = cpus();
   const model = (processors[0]?.model ?? 'unknown').replaceAll(/\s+/g, ' ').trim();
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
@@ -25,8 +31,18 @@ function circumstances({ rounds, seconds, many }: BenchOptions): string {
   return [
     `${new Date().toISOString().slice(0, 10)}, commit ${commit.trim()}, Node ${process.version}`,
     `${processors.length} × ${model}, ${Math.round(totalmem() / 2 ** 30)} GB`,
-    `median of ${rounds} rounds of ${seconds} s, "many tenants" are ${many.toLocaleString('en')}`,
   ].join('; ');
+}
+
+/** Writes the picture of match-growth below {@link FOLDER}, if its figures are there. */
+export function writeGrowth(figures: readonly Figure[]): void {
+  const points = figures.flatMap(({ point, value }) =>
+    point === undefined ? [] : [{ ...point, micros: value }],
+  );
+  if (points.length === 0) return;
+  const folder = join(repositoryRoot, FOLDER);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'match-growth.svg'), growthChart(points, machine()));
 }
 
 /** Columns of the README out of the whole table. */
