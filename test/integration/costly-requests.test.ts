@@ -1,0 +1,102 @@
+/* Values made to make regular expressions work, from many connections at once: no call outlives its deadline, and others are served. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { CODE } from '../../src/codec/messages.js';
+import { STATUS } from '../../src/grpc/grpc-server.js';
+import { descriptor } from '../support/decider.js';
+import { httpRequest } from '../support/http-client.js';
+import { RlsClient, type RlsReply } from '../support/rls-client.js';
+import { startWeir, type WeirServer } from '../support/weir.js';
+
+const PATTERNS = Array.from({ length: 10 }, (_, i) => `      - '.*a.{400}b${i}'`).join('\n');
+const POLICY = `domain: d
+descriptors:
+  - key: path
+    value_regex:
+${PATTERNS}
+    rate_limit: { unit: hour, requests_per_unit: 1000000 }
+  - { key: path, rate_limit: { unit: hour, requests_per_unit: 1000000 } }
+  - { key: tenant, rate_limit: { unit: hour, requests_per_unit: 1000000 } }
+`;
+/** Not a second: all of this may run on a machine that has much else to do. */
+const TIMEOUT_MS = 10_000;
+const CONNECTIONS = 16;
+const CALLS = 30;
+
+let state = 1;
+/** Letters in an order that does not repeat soon: hardly two states of the automata are alike. */
+function costly(length: number): string {
+  let text = '';
+  while (text.length < length) {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fff_ffff;
+    text += 'ac'[(state >> 16) & 1];
+  }
+  return text;
+}
+
+function codesOf(replies: readonly RlsReply[]): ReadonlySet<string> {
+  return new Set(replies.map(({ code, response }) => `${code} ${response?.overallCode}`));
+}
+
+describe('costly requests', () => {
+  let server: WeirServer;
+  let clients: readonly RlsClient[];
+
+  beforeAll(async () => {
+    server = await startWeir({ policy: POLICY });
+    clients = Array.from({ length: CONNECTIONS + 1 }, () => new RlsClient(server.grpcPort));
+  });
+
+  afterAll(async () => {
+    for (const client of clients) client.close();
+    await server.stop();
+  });
+
+  test('from many connections are all answered in time, and never pass unseen', async () => {
+    const [innocent, ...hostile] = clients as [RlsClient, ...RlsClient[]];
+    const flood = hostile.flatMap((client) =>
+      Array.from({ length: CALLS }, () =>
+        client.ask('d', [descriptor([`path=${costly(3000)}`])], { timeoutMs: TIMEOUT_MS }),
+      ),
+    );
+    let isOver = false;
+    const beside: RlsReply[] = [];
+    const others = (async () => {
+      while (!isOver || beside.length === 0) {
+        beside.push(await innocent.ask('d', [descriptor(['tenant=acme'])], { timeoutMs: TIMEOUT_MS }));
+      }
+    })();
+    const replies = await Promise.all(flood);
+    isOver = true;
+    await others;
+    // The automata are being built while the first of them run, which is nobody's fault.
+    for (const one of codesOf(replies)) {
+      expect([`${STATUS.OK} ${CODE.OK}`, `${STATUS.OK} ${CODE.OVER_LIMIT}`]).toContain(one);
+    }
+    expect(
+      replies.filter(({ response }) => response?.overallCode === CODE.OVER_LIMIT).length,
+    ).toBeGreaterThan(replies.length / 2);
+    expect(codesOf(beside)).toEqual(new Set([`${STATUS.OK} ${CODE.OK}`]));
+  });
+
+  test('as long as Envoy lets through, and messages as large as may be, are answered in time', async () => {
+    const replies = await Promise.all(
+      clients.flatMap((client) => [
+        client.ask('d', [descriptor([`path=${costly(60_000)}`])], { timeoutMs: TIMEOUT_MS }),
+        client.ask('d', [descriptor([`tenant=${'x'.repeat(200_000)}`])], { timeoutMs: TIMEOUT_MS }),
+        client.ask('unknown', [descriptor([`tenant=${'x'.repeat(200_000)}`])], { timeoutMs: TIMEOUT_MS }),
+      ]),
+    );
+    for (const one of codesOf(replies)) {
+      expect([`${STATUS.OK} ${CODE.OK}`, `${STATUS.OK} ${CODE.OVER_LIMIT}`]).toContain(one);
+    }
+  });
+
+  test('are counted, and logged now and then without their values', async () => {
+    const { body } = await httpRequest(server.httpPort, '/metrics');
+    expect(body).toMatch(/^weir_(match_budget_exceeded|requests_given_up)_total\{domain="d".*\} [1-9]/m);
+    const lines = server.log().filter(({ domain }) => domain === 'd');
+    expect(lines.length).toBeGreaterThan(0);
+    expect(lines.length).toBeLessThan(20);
+    expect(JSON.stringify(lines)).not.toMatch(/[ac]{30}/);
+  });
+});
