@@ -1,4 +1,4 @@
-import { encodeStruct } from './encode-struct.js';
+import { maxStructBytes, writeStruct } from './encode-struct.js';
 import type { CurrentLimit, DescriptorStatus, HeaderValue, RateLimitResponse } from './messages.js';
 import { MAX_BYTES_PER_UNIT, WireWriter } from './wire-writer.js';
 
@@ -34,8 +34,7 @@ export class ResponseEncoder {
   /** The bytes are the caller's to keep: they share memory with other answers, but none is written there again. */
   encode(response: RateLimitResponse): Uint8Array {
     const { statuses, responseHeadersToAdd, requestHeadersToAdd, rawBody } = response;
-    const metadata =
-      response.dynamicMetadata === undefined ? undefined : encodeStruct(response.dynamicMetadata);
+    const metadata = response.dynamicMetadata;
     const bodyBytes = rawBody === undefined ? 0 : rawBody.length;
     const writer = this.#writer;
     writer.begin(
@@ -44,10 +43,14 @@ export class ResponseEncoder {
         maxHeaderBytes(responseHeadersToAdd) +
         maxHeaderBytes(requestHeadersToAdd) +
         bodyBytes +
-        (metadata === undefined ? 0 : metadata.length),
+        (metadata === undefined ? 0 : maxStructBytes(metadata)),
     );
     // From the last field to the first.
-    if (metadata !== undefined) writer.bytesField(RESPONSE_DYNAMIC_METADATA, metadata);
+    if (metadata !== undefined) {
+      const metadataEnd = writer.mark;
+      writeStruct(writer, metadata);
+      writer.lengthSince(metadataEnd, RESPONSE_DYNAMIC_METADATA);
+    }
     if (rawBody !== undefined && bodyBytes > 0) writer.bytesField(RESPONSE_RAW_BODY, rawBody);
     writeHeaders(writer, REQUEST_HEADERS_TO_ADD, requestHeadersToAdd);
     writeHeaders(writer, RESPONSE_HEADERS_TO_ADD, responseHeadersToAdd);

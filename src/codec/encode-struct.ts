@@ -1,5 +1,7 @@
+import { MAX_BYTES_PER_UNIT, type WireWriter } from './wire-writer.js';
+
 /*
- * google.protobuf.Struct, Value and ListValue (google/protobuf/struct.proto): a cold path, so plain rather than fast.
+ * google.protobuf.Struct, Value and ListValue (google/protobuf/struct.proto), from the last member to the first, as the writer does.
  */
 const STRUCT_FIELDS = 0x0a;
 const MAP_KEY = 0x0a;
@@ -12,49 +14,75 @@ const VALUE_STRUCT = 0x2a;
 const VALUE_LIST = 0x32;
 const LIST_VALUES = 0x0a;
 
-const NULL_VALUE = Buffer.of(VALUE_NULL, 0);
+/** What a member or an item takes at most beside its texts: its tags and lengths, and a double. */
+const MAX_MEMBER_BYTES = 40;
 
-/** A JSON object as an encoded Struct. Members that JSON has no value for (undefined, functions) are left out. */
-export function encodeStruct(object: Readonly<Record<string, unknown>>): Buffer {
-  const fields: Buffer[] = [];
-  for (const [key, member] of Object.entries(object)) {
-    const value = encodeValue(member);
-    if (value === undefined) continue;
-    const name = lengthDelimited(MAP_KEY, Buffer.from(key));
-    fields.push(lengthDelimited(STRUCT_FIELDS, Buffer.concat([name, lengthDelimited(MAP_VALUE, value)])));
+/** Bytes that {@link writeStruct} writes at most. */
+export function maxStructBytes(member: unknown): number {
+  if (typeof member === 'string') return MAX_MEMBER_BYTES + member.length * MAX_BYTES_PER_UNIT;
+  if (typeof member !== 'object' || member === null) return MAX_MEMBER_BYTES;
+  let bytes = MAX_MEMBER_BYTES;
+  if (Array.isArray(member)) {
+    for (const item of member) bytes += maxStructBytes(item);
+    return bytes;
   }
-  return Buffer.concat(fields);
+  for (const [key, value] of Object.entries(member)) {
+    bytes += key.length * MAX_BYTES_PER_UNIT + maxStructBytes(value);
+  }
+  return bytes;
 }
 
-function encodeValue(member: unknown): Buffer | undefined {
-  if (member === null) return NULL_VALUE;
+/** Writes a JSON object as a Struct, without a tag. Members that JSON has no value for (undefined, functions) are left out. */
+export function writeStruct(writer: WireWriter, object: Readonly<Record<string, unknown>>): void {
+  const members = Object.entries(object);
+  for (let index = members.length - 1; index >= 0; index--) {
+    const [key, value] = members[index] as [string, unknown];
+    if (!hasValue(value)) continue;
+    const memberEnd = writer.mark;
+    writeValue(writer, value);
+    writer.lengthSince(memberEnd, MAP_VALUE);
+    writer.presentTextField(MAP_KEY, key);
+    writer.lengthSince(memberEnd, STRUCT_FIELDS);
+  }
+}
+
+function hasValue(member: unknown): boolean {
+  return member === null || ['number', 'string', 'boolean', 'object'].includes(typeof member);
+}
+
+function writeValue(writer: WireWriter, member: unknown): void {
+  const end = writer.mark;
   switch (typeof member) {
-    case 'number': {
-      const bytes = Buffer.alloc(9);
-      bytes[0] = VALUE_NUMBER;
-      bytes.writeDoubleLE(member, 1);
-      return bytes;
-    }
+    case 'number':
+      writer.double(member);
+      writer.byte(VALUE_NUMBER);
+      return;
     case 'string':
-      return lengthDelimited(VALUE_STRING, Buffer.from(member));
+      writer.presentTextField(VALUE_STRING, member);
+      return;
     case 'boolean':
-      return Buffer.of(VALUE_BOOL, member ? 1 : 0);
+      writer.byte(member ? 1 : 0);
+      writer.byte(VALUE_BOOL);
+      return;
     case 'object':
-      if (Array.isArray(member)) return lengthDelimited(VALUE_LIST, encodeList(member));
-      return lengthDelimited(VALUE_STRUCT, encodeStruct(member as Record<string, unknown>));
-    default:
-      return undefined;
+      if (member === null) break;
+      if (Array.isArray(member)) {
+        writeItems(writer, member);
+        writer.lengthSince(end, VALUE_LIST);
+      } else {
+        writeStruct(writer, member as Record<string, unknown>);
+        writer.lengthSince(end, VALUE_STRUCT);
+      }
+      return;
   }
+  writer.byte(0);
+  writer.byte(VALUE_NULL);
 }
 
-function encodeList(items: readonly unknown[]): Buffer {
-  return Buffer.concat(items.map((item) => lengthDelimited(LIST_VALUES, encodeValue(item) ?? NULL_VALUE)));
-}
-
-function lengthDelimited(tag: number, bytes: Buffer): Buffer {
-  const prefix = [tag];
-  let rest = bytes.length;
-  for (; rest >= 0x80; rest >>>= 7) prefix.push((rest & 0x7f) | 0x80);
-  prefix.push(rest);
-  return Buffer.concat([Buffer.from(prefix), bytes]);
+function writeItems(writer: WireWriter, items: readonly unknown[]): void {
+  for (let index = items.length - 1; index >= 0; index--) {
+    const end = writer.mark;
+    writeValue(writer, items[index]);
+    writer.lengthSince(end, LIST_VALUES);
+  }
 }

@@ -35,7 +35,7 @@ export function* textSteps(
 }
 
 /** The last place up to `at` where a text may be cut: none of its characters, nor what becomes one U+FFFD, goes on behind it. */
-function cutBefore(bytes: Uint8Array, at: number, end: number): number {
+export function cutBefore(bytes: Uint8Array, at: number, end: number): number {
   if (at >= end) return end;
   // A character has one leading byte and at most three that continue it: behind four of these, nothing is open.
   for (let back = 0; back < 4; back++) if (((bytes[at - back] as number) & 0xc0) !== 0x80) return at - back;

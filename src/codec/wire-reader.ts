@@ -76,6 +76,13 @@ export class WireReader {
     return low !== 0 || this.high >>> 0 !== 0;
   }
 
+  /** A double. */
+  double(end: number): number {
+    const at = this.position;
+    this.#skipBytes(8, end);
+    return new DataView(this.bytes.buffer, this.bytes.byteOffset + at, 8).getFloat64(0, true);
+  }
+
   /** A length; returns where what it measures ends. */
   lengthEnd(end: number): number {
     const length = this.varint(end);

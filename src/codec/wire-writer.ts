@@ -90,6 +90,22 @@ export class WireWriter {
     this.byte(tag);
   }
 
+  /** A string field, written even when it is empty. */
+  presentTextField(tag: number, text: string): void {
+    if (text.length > 0) {
+      this.textField(tag, text);
+      return;
+    }
+    this.byte(0);
+    this.byte(tag);
+  }
+
+  /** A double, without a tag. */
+  double(value: number): void {
+    this.#at -= 8;
+    new DataView(this.#memory, this.#at, 8).setFloat64(0, value, true);
+  }
+
   /** {@link textField} for texts that come again and again: names that the policy or this program gives, never callers. */
   knownTextField(tag: number, text: string): void {
     const known = this.#known.get(text);

@@ -81,6 +81,8 @@ export interface GrpcService {
   onGivenUp(listener: (error: StartError) => void): void;
   /** Opens the port; resolves with its address as `host:port`, rejects with {@link StartError}. */
   listen(): Promise<string>;
+  /** Where what takes long has its turns, whoever asks for it. */
+  readonly turns: TurnQueue;
   /** Decides for callers that do not come by gRPC. */
   readonly decide: Decide;
   /**
@@ -231,6 +233,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     serving.update({ needsStore: storeNeed.update(current), hasDomain: hasDomain(current) });
   });
 
+  const turns = new TurnQueue(clock);
   const service = new ShouldRateLimit({
     codec: (settings.rlsCodec === 'reference' ? createReferenceCodec : createWireCodec)({
       maxDescriptors: settings.maxDescriptors,
@@ -242,7 +245,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     observer: decisionObserver(metrics, log),
     storeTimeoutMicros: store.timeoutMicros,
     maxDescriptors: settings.maxDescriptors,
-    turns: new TurnQueue(clock),
+    turns,
     maxLimits: settings.maxLimits,
     answers: answerOptions(settings),
   });
@@ -271,6 +274,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   return {
     metrics,
     serving,
+    turns,
     storeName: store.name,
     storeUp: () => store.up(),
     onHealth: (listener) => healthListeners.push(listener),

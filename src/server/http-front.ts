@@ -3,6 +3,7 @@ import { loadReflectionDefinition } from '../codec/rls-definition.js';
 import { formatHostPort } from '../grpc/connections.js';
 import { fileDescriptors } from '../grpc/file-descriptors.js';
 import type { Clock } from '../limiter/clock.js';
+import type { TurnQueue } from '../service/turn-queue.js';
 import type { Closers } from './closers.js';
 import {
   debugEndpoints,
@@ -37,6 +38,8 @@ export interface HttpFrontOptions {
   detail(): HealthDetail;
   /** For `/json`. */
   readonly decide: Decide;
+  /** Where what is long has its turns, one for the whole process. */
+  readonly turns: TurnQueue;
   onError(error: unknown): void;
 }
 
@@ -82,6 +85,8 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
     codec: createJsonCodec(fileDescriptors([loadReflectionDefinition()]), settings.maxDescriptors),
     decide: options.decide,
     maxBodyBytes: settings.grpcMaxMessageBytes,
+    turns: options.turns,
+    monotonicMicros: () => clock.monotonicMicros(),
   });
   const http = await open('HTTP', host, port, 'HOST, PORT', {
     endpoints: [

@@ -26,6 +26,10 @@ export interface HttpCall {
   readonly headers: IncomingHttpHeaders;
   /** Empty unless the endpoint reads bodies. */
   readonly body: Buffer;
+  /** What the call came on: long work for one connection waits for other such work for it. */
+  readonly connection: object;
+  /** True once nobody waits for the answer any more. */
+  gone(): boolean;
 }
 
 /** Whatever the method of a request is, its answer is the same, as in the reference. */
@@ -122,11 +126,13 @@ class HttpPort {
     try {
       const query = new URLSearchParams(question === -1 ? '' : target.slice(question + 1));
       const { headers } = request;
+      const { socket: connection } = request;
+      const gone = (): boolean => response.destroyed;
       if (endpoint.maxBodyBytes === undefined)
-        return await endpoint.answer({ query, headers, body: NO_BODY });
+        return await endpoint.answer({ query, headers, body: NO_BODY, connection, gone });
       const body = await this.calls.read(request, response, endpoint.maxBodyBytes);
       if (typeof body === 'string') return withoutBody(body);
-      return await endpoint.answer({ query, headers, body });
+      return await endpoint.answer({ query, headers, body, connection, gone });
     } catch (error) {
       this.#options.onError(error);
       return text(500, 'internal error\n');

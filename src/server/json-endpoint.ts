@@ -1,9 +1,10 @@
 import type { JsonCodec } from '../codec/json-codec.js';
 import { DecodeError } from '../codec/messages.js';
+import { atOnce } from '../config/turns.js';
 import { timeoutMicros } from '../grpc/timeout-header.js';
-import type { Caller } from '../service/costly-requests.js';
 import { Refusal } from '../service/should-rate-limit.js';
-import { failed, type HttpEndpoint } from './http.js';
+import type { NotDone, TurnQueue, Waiter } from '../service/turn-queue.js';
+import { failed, type HttpCall, type HttpEndpoint } from './http.js';
 
 /**
  * Decides an encoded RateLimitRequest whose caller waits `patienceMicros` at most (Infinity: for ever); the answer is an encoded
@@ -12,14 +13,26 @@ import { failed, type HttpEndpoint } from './http.js';
 export type Decide = (
   message: Uint8Array,
   patienceMicros: number,
-  waiter?: Pick<Caller, 'connection' | 'cancelled'>,
+  waiter?: Pick<Waiter, 'connection' | 'cancelled'>,
 ) => Uint8Array | Refusal | Promise<Uint8Array | Refusal>;
 
 export interface JsonEndpointOptions {
   readonly codec: JsonCodec;
   readonly decide: Decide;
   readonly maxBodyBytes: number;
+  /** Where what is long has its turns, one for the whole process. */
+  readonly turns: TurnQueue;
+  monotonicMicros(): number;
 }
+
+/** Bodies and answers of at most so many bytes take their time at once: it is a tenth of a millisecond. */
+const SHORT_BYTES = 4 * 1024;
+
+const NOT_DONE: Readonly<Record<NotDone, string>> = {
+  cancelled: 'the caller has gone',
+  late: 'grpc-timeout was over before the request was read',
+  full: 'too many long requests wait',
+};
 
 function patienceOf(header: string | readonly string[] | undefined): number {
   return typeof header === 'string' ? timeoutMicros(header) : Number.POSITIVE_INFINITY;
@@ -29,29 +42,49 @@ function patienceOf(header: string | readonly string[] | undefined): number {
  * `/json`: ShouldRateLimit for callers without gRPC. 200 OK, 429 OVER_LIMIT, 400 what is wrong with the request, 503 no decision could be
  * had; the reason stands in a header. A `grpc-timeout` header says how long the caller waits.
  */
-export function jsonEndpoint({ codec, decide, maxBodyBytes }: JsonEndpointOptions): HttpEndpoint {
+export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
+  const { codec, decide, maxBodyBytes, turns } = options;
+  /** What `steps` come to; when they take long, in turns with all that takes long. */
+  const run = <Result>(
+    bytes: Uint8Array,
+    steps: Generator<void, Result>,
+    { connection, gone }: HttpCall,
+    giveUpMicros: number,
+  ): Result | Promise<Result | NotDone> =>
+    bytes.length <= SHORT_BYTES
+      ? atOnce(steps)
+      : turns.run(steps, { connection, cancelled: gone, giveUpMicros, bytes: bytes.length });
   return {
     path: '/json',
     help: 'decides a RateLimitRequest: POST, protobuf JSON both ways',
     maxBodyBytes,
-    async answer({ body, headers }) {
-      const patience = patienceOf(headers['grpc-timeout']);
+    async answer(call) {
+      const patience = patienceOf(call.headers['grpc-timeout']);
       if (Number.isNaN(patience))
         return failed(400, 'grpc-timeout must be at most 8 digits and one of H M S m u n');
-      let message: Uint8Array;
+      const deadlineMicros = options.monotonicMicros() + patience;
+      let message: Uint8Array | NotDone;
       try {
-        message = codec.requestToWire(body);
+        message = await run(call.body, codec.requestToWire(call.body), call, deadlineMicros);
       } catch (error) {
         if (error instanceof DecodeError) return failed(400, error.message);
         throw error;
       }
-      const decided = await decide(message, patience);
+      if (typeof message === 'string') return failed(503, NOT_DONE[message]);
+      const waiter = { connection: call.connection, cancelled: call.gone };
+      const decided = await decide(message, deadlineMicros - options.monotonicMicros(), waiter);
       if (decided instanceof Refusal) {
         if (decided.kind === 'bad_request') return failed(400, decided.message);
         return failed(503, decided.message);
       }
-      const { text: answer, overLimit } = codec.responseFromWire(decided);
-      return { status: overLimit ? 429 : 200, contentType: 'application/json', body: answer };
+      // What is decided is told, even when it is late: it was counted.
+      const answer = await run(decided, codec.responseFromWire(decided), call, Number.POSITIVE_INFINITY);
+      if (typeof answer === 'string') return failed(503, NOT_DONE[answer]);
+      return {
+        status: answer.overLimit ? 429 : 200,
+        contentType: 'application/json',
+        body: answer.text,
+      };
     },
   };
 }

@@ -86,6 +86,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
         storeUp: service.storeUp(),
       }),
       decide: service.decide,
+      turns: service.turns,
       onError: (error) => log.error({ err: error }, 'unexpected error'),
     },
     closers,

@@ -116,6 +116,56 @@ describe('with buckets in memory', () => {
   });
 });
 
+describe('bodies that would take long', () => {
+  let server: WeirServer;
+  beforeAll(async () => {
+    server = await startWeir({ policy: POLICY, env: { MAX_DESCRIPTORS: '1000' } });
+  });
+  afterAll(() => server.stop());
+
+  const MOST = 4 * 1024 * 1024;
+  const filled = (start: string, unit: string, end: string): string =>
+    start + unit.repeat(Math.floor((MOST - start.length - end.length) / unit.length)) + end;
+  const entry = '{"key":"many","value":"x"}';
+
+  test.each([
+    ['empty entries', filled('{"descriptors":[{"entries":[', '{},', '{}]}]}'), /10000 that are allowed/],
+    [
+      'empty descriptors',
+      filled('{"descriptors":[', '{},', '{}]}'),
+      /1000 that are allowed \(MAX_DESCRIPTORS\)/,
+    ],
+    ['9,999 descriptors', `{"descriptors":[${`{"entries":[${entry}]},`.repeat(9998)}{}]}`, /MAX_DESCRIPTORS/],
+    ['nested lists', filled('{"domain":', '[', ''), /deeper than 16 levels/],
+    ['lists', filled('{"domain":[[', '[],', '[]]]}'), /more than the \d+ that are allowed/],
+    ['the same member again and again', filled('{', '"domain":1,', '"domain":"d"}'), /more than 100 members/],
+    ['a long number', filled('{"hitsAddend":', '9', '}'), /too long/],
+    ['a long name', filled('{"', 'x', '":1}'), /is unknown/],
+    ['a long text that ends too early', filled('{"domain":"', '\\u00fc', ''), /ends too early/],
+    ['nothing but spaces', filled('', ' ', ''), /ends too early/],
+  ])('%s are refused with a sentence, and the next call is answered', async (_name, body, reason) => {
+    const [answer, next] = await Promise.all([post(server, body), post(server, asking('many'))]);
+    expect([answer.status, header(answer, 'x-weir-reason')]).toEqual([400, expect.stringMatching(reason)]);
+    expect(next.status).toBe(200);
+    expect((await post(server, asking('many'))).status).toBe(200);
+  });
+
+  test('a body of the greatest length that asks for little is decided', async () => {
+    const value = filled('', '\\u00fc\\n', '').slice(0, -1000 - 800);
+    const body = `{"domain":"d","descriptors":[{"entries":[{"key":"many","value":"${value.slice(0, -(value.length % 8))}"}]}]}`;
+    expect((await post(server, body)).status).toBe(200);
+  });
+
+  test('as many descriptors as are allowed are decided, and told', async () => {
+    const { status, body } = await post(server, {
+      domain: 'd',
+      descriptors: Array(1000).fill(asking('many').descriptors[0]),
+    });
+    expect(status).toBe(200);
+    expect((JSON.parse(body) as { statuses: unknown[] }).statuses).toHaveLength(1000);
+  });
+});
+
 /** Ends `server` while a call runs whose body is not complete. */
 async function endDuringCall(server: WeirServer): Promise<void> {
   const answered = new Promise<number | undefined>((resolve, reject) => {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter, Gauge } from 'prom-client';
 import { removeStaleSocket } from '../../h2/listen.js';
 import { MAX_TIMER_MS, systemClock, timerMs } from '../../limiter/clock.js';
+import { TurnQueue } from '../../service/turn-queue.js';
 import { familiesText } from '../../telemetry/family.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import type { Closers } from '../closers.js';
@@ -151,6 +152,7 @@ export async function openPrimary(
       clock,
       policies,
       slices,
+      turns: new TurnQueue(clock),
       *metrics() {
         const own = yield* metrics.registry.read();
         yield* familiesText(yield* pool.metrics(own));

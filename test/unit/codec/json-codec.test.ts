@@ -1,11 +1,22 @@
 import { describe, expect, test } from '@jest/globals';
 import { createJsonCodec } from '../../../src/codec/json-codec.js';
-import { CODE, DecodeError, LIMIT_UNIT, type RateLimitResponse } from '../../../src/codec/messages.js';
+import {
+  CODE,
+  DecodeError,
+  LIMIT_UNIT,
+  moreDescriptorsThan,
+  type RateLimitResponse,
+} from '../../../src/codec/messages.js';
 import { loadReflectionDefinition } from '../../../src/codec/rls-definition.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
+import { atOnce } from '../../../src/config/turns.js';
 import { fileDescriptors } from '../../../src/grpc/file-descriptors.js';
 
-const codec = createJsonCodec(fileDescriptors([loadReflectionDefinition()]), 100);
+const steps = createJsonCodec(fileDescriptors([loadReflectionDefinition()]), 100);
+const codec = {
+  requestToWire: (json: Uint8Array) => atOnce(steps.requestToWire(json)),
+  responseFromWire: (bytes: Uint8Array) => atOnce(steps.responseFromWire(bytes)),
+};
 const wire = createWireCodec();
 const read = (json: string) => wire.decodeRequest(codec.requestToWire(Buffer.from(json)));
 
@@ -46,13 +57,11 @@ describe('a request in protobuf JSON', () => {
     });
   });
 
-  test('with too many descriptors is refused unread, in the words of the service', () => {
+  test('with too many descriptors is refused unread, in the words of the other codecs', () => {
     const list = (count: number, one: string): string =>
       `{"descriptors":[${Array(count).fill(one).join(',')}]}`;
     expect(read(list(100, '{}')).descriptors).toHaveLength(100);
-    expect(() => read(list(101, '13'))).toThrow(
-      new DecodeError('rate limit descriptor list holds 101 descriptors, more than the 100 that are allowed'),
-    );
+    expect(() => read(list(101, '13'))).toThrow(new DecodeError(moreDescriptorsThan(100)));
     expect(() => read(`{"descriptors":"${'x'.repeat(101)}"}`)).toThrow(/expected Array/);
   });
 

@@ -1,0 +1,351 @@
+import { DecodeError } from './messages.js';
+
+export type JsonKind = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null';
+
+/** A JSON value, or the name of a member, and where it stands in the bytes it was read from: texts stay there. */
+export class JsonNode {
+  readonly kind: JsonKind;
+  /** Of a string, what stands between its quotes. */
+  readonly start: number;
+  end = 0;
+  /** Bytes that a string takes in UTF-8. */
+  utf8Length = 0;
+  hasEscapes = false;
+  /** Whether a string holds half of a surrogate pair, which UTF-8 cannot say. */
+  hasHalfPair = false;
+  /** Names of an object's members. */
+  readonly names: JsonNode[];
+  /** Values of an object's members, in the order of {@link names}, or the items of an array. */
+  readonly values: JsonNode[];
+
+  constructor(kind: JsonKind, start: number) {
+    this.kind = kind;
+    this.start = start;
+    const holds = kind === 'object' || kind === 'array';
+    this.names = kind === 'object' ? [] : NONE;
+    this.values = holds ? [] : NONE;
+  }
+}
+
+const NONE: JsonNode[] = [];
+
+/** How much JSON may hold; what holds more is not read on. */
+export interface JsonBounds {
+  /** Values and names of members together. */
+  readonly values: number;
+  readonly depth: number;
+  /** Members of one object. */
+  readonly members: number;
+  /** For arrays at a depth (1 is the outermost value), how many items they may have together, and what is said of more. */
+  readonly items: ReadonlyMap<number, { readonly most: number; readonly sentence: string }>;
+}
+
+/** What is done in one step, in bytes, of some 1.5 ns each. */
+const STEP_BYTES = 256 * 1024;
+/** What a value costs beside its bytes, in bytes. */
+const BYTES_OF_VALUE = 64;
+/** A double is told exactly by far fewer. */
+const MAX_NUMBER_BYTES = 1024;
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const ARRAY_START = 0x5b;
+const BACKSLASH = 0x5c;
+const ARRAY_END = 0x5d;
+const LETTER_U = 0x75;
+const OBJECT_START = 0x7b;
+const OBJECT_END = 0x7d;
+/** What may stand behind a backslash, but for `u`. */
+const ESCAPES = Buffer.from('"\\/bfnrt');
+const LITERALS: ReadonlyMap<number, 'true' | 'false' | 'null'> = new Map([
+  [0x74, 'true'],
+  [0x66, 'false'],
+  [0x6e, 'null'],
+]);
+
+/** What must come next. */
+type Expected = 'value' | 'item or end' | 'name' | 'name or end' | 'colon' | 'comma or end';
+
+/**
+ * Reads one JSON value (RFC 8259) in steps of at most about a millisecond, in time linear in its length and without recursion. `bytes` must be
+ * UTF-8. Throws {@link DecodeError} with a sentence for the caller. Names that come twice are both there.
+ */
+export function* readJson(bytes: Uint8Array, bounds: JsonBounds): Generator<void, JsonNode> {
+  const reader = new JsonReader(bytes, bounds);
+  while (!reader.advance()) yield;
+  return reader.root as JsonNode;
+}
+
+/** A UTF-16 unit as four hexadecimal digits say it; -1 when they do not. */
+export function hexUnit(bytes: Uint8Array, at: number): number {
+  let unit = 0;
+  for (let index = at; index < at + 4; index++) {
+    const byte = bytes[index] ?? 0;
+    const letter = byte | 0x20;
+    if (byte >= 0x30 && byte <= 0x39) unit = unit * 16 + byte - 0x30;
+    else if (letter >= 0x61 && letter <= 0x66) unit = unit * 16 + letter - 0x57;
+    else return -1;
+  }
+  return unit;
+}
+
+class JsonReader {
+  root: JsonNode | undefined;
+  readonly #bytes: Uint8Array;
+  readonly #bounds: JsonBounds;
+  #at = 0;
+  #expected: Expected = 'value';
+  /** Objects and arrays that are open. */
+  readonly #open: JsonNode[] = [];
+  /** The string that is being read, and whether it is the name of a member. */
+  #text: JsonNode | undefined;
+  #textIsName = false;
+  #values = 0;
+  /** Items of arrays by depth. */
+  readonly #items: number[] = [];
+  #stepLeft = 0;
+
+  constructor(bytes: Uint8Array, bounds: JsonBounds) {
+    this.#bytes = bytes;
+    this.#bounds = bounds;
+  }
+
+  /** One step; true when all is read. */
+  advance(): boolean {
+    const bytes = this.#bytes;
+    this.#stepLeft = STEP_BYTES;
+    while (this.#stepLeft > 0) {
+      const start = this.#at;
+      if (this.#text !== undefined) {
+        this.#readText(this.#text);
+      } else {
+        this.#skipSpace();
+        if (this.#at === bytes.length) {
+          if (this.root === undefined || this.#open.length > 0) this.#fail('it ends too early');
+          return true;
+        }
+        if (this.#stepLeft > this.#at - start) this.#readToken(bytes[this.#at] as number);
+      }
+      this.#stepLeft -= this.#at - start;
+    }
+    return false;
+  }
+
+  #skipSpace(): void {
+    const bytes = this.#bytes;
+    const limit = Math.min(bytes.length, this.#at + this.#stepLeft);
+    let at = this.#at;
+    for (; at < limit; at++) {
+      const byte = bytes[at];
+      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break;
+    }
+    this.#at = at;
+  }
+
+  #readToken(byte: number): void {
+    const holder = this.#open[this.#open.length - 1];
+    const inObject = holder?.kind === 'object';
+    switch (this.#expected) {
+      case 'item or end':
+        if (byte === ARRAY_END) this.#close();
+        else this.#readValue(byte);
+        break;
+      case 'value':
+        this.#readValue(byte);
+        break;
+      case 'name or end':
+        if (byte === OBJECT_END) this.#close();
+        else this.#startName(byte);
+        break;
+      case 'name':
+        this.#startName(byte);
+        break;
+      case 'colon':
+        if (byte !== COLON) this.#failHere();
+        this.#at++;
+        this.#expected = 'value';
+        break;
+      case 'comma or end':
+        if (holder === undefined) this.#failHere();
+        if (byte === COMMA) {
+          this.#at++;
+          this.#expected = inObject ? 'name' : 'value';
+        } else if (byte === (inObject ? OBJECT_END : ARRAY_END)) this.#close();
+        else this.#failHere();
+    }
+  }
+
+  #close(): void {
+    const closed = this.#open.pop() as JsonNode;
+    closed.end = ++this.#at;
+    this.#expected = 'comma or end';
+  }
+
+  #startName(byte: number): void {
+    if (byte !== QUOTE) this.#failHere();
+    const name = new JsonNode('string', ++this.#at);
+    this.#count();
+    const { members } = this.#bounds;
+    if ((this.#open[this.#open.length - 1]?.names.push(name) ?? 0) > members) {
+      throw new DecodeError(`a JSON object holds more than ${members} members`);
+    }
+    this.#text = name;
+    this.#textIsName = true;
+  }
+
+  #readValue(byte: number): void {
+    if (byte === OBJECT_START) this.#openHolder('object');
+    else if (byte === ARRAY_START) this.#openHolder('array');
+    else if (byte === QUOTE) {
+      this.#text = this.#add('string', ++this.#at);
+      this.#textIsName = false;
+    } else {
+      const literal = LITERALS.get(byte);
+      if (literal === undefined) this.#readNumber();
+      else this.#readLiteral(literal);
+      this.#expected = 'comma or end';
+    }
+  }
+
+  #readLiteral(literal: 'true' | 'false' | 'null'): void {
+    const start = this.#at;
+    const end = start + literal.length;
+    for (let index = 0; index < literal.length; index++) {
+      if (this.#bytes[start + index] !== literal.charCodeAt(index)) this.#failHere(start + index);
+    }
+    this.#add(literal, start).end = end;
+    this.#at = end;
+  }
+
+  #openHolder(kind: 'object' | 'array'): void {
+    const holder = this.#add(kind, this.#at);
+    const { depth } = this.#bounds;
+    if (this.#open.push(holder) > depth) throw new DecodeError(`JSON is nested deeper than ${depth} levels`);
+    this.#at++;
+    this.#expected = kind === 'object' ? 'name or end' : 'item or end';
+  }
+
+  #readNumber(): void {
+    const bytes = this.#bytes;
+    const start = this.#at;
+    const limit = Math.min(bytes.length, start + MAX_NUMBER_BYTES + 1);
+    let end = start;
+    while (end < limit && isOfNumber(bytes[end] as number)) end++;
+    if (end - start > MAX_NUMBER_BYTES) this.#fail(`a number at byte ${start} is too long`);
+    if (!NUMBER.test(Buffer.from(bytes.subarray(start, end)).toString('latin1'))) this.#failHere();
+    this.#add('number', start).end = end;
+    this.#at = end;
+  }
+
+  #add(kind: JsonKind, start: number): JsonNode {
+    this.#count();
+    const node = new JsonNode(kind, start);
+    const depth = this.#open.length;
+    const holder = this.#open[depth - 1];
+    if (holder === undefined) this.root = node;
+    else {
+      holder.values.push(node);
+      if (holder.kind === 'array') this.#countItem(depth);
+    }
+    return node;
+  }
+
+  #count(): void {
+    this.#stepLeft -= BYTES_OF_VALUE;
+    const { values } = this.#bounds;
+    if (++this.#values > values) {
+      throw new DecodeError(
+        `JSON holds at least ${values + 1} values and names, more than the ${values} that are allowed in one request`,
+      );
+    }
+  }
+
+  #countItem(depth: number): void {
+    const bound = this.#bounds.items.get(depth);
+    if (bound === undefined) return;
+    const count = (this.#items[depth] ?? 0) + 1;
+    this.#items[depth] = count;
+    if (count > bound.most) throw new DecodeError(bound.sentence);
+  }
+
+  #readText(text: JsonNode): void {
+    const bytes = this.#bytes;
+    const limit = Math.min(bytes.length, this.#at + this.#stepLeft);
+    let at = this.#at;
+    let utf8Length = text.utf8Length;
+    while (at < limit) {
+      const byte = bytes[at] as number;
+      if (byte === QUOTE) {
+        text.utf8Length = utf8Length;
+        text.end = at;
+        this.#at = at + 1;
+        this.#text = undefined;
+        this.#expected = this.#textIsName ? 'colon' : 'comma or end';
+        return;
+      }
+      if (byte === BACKSLASH) {
+        text.hasEscapes = true;
+        utf8Length += this.#escapedLength(text, at);
+        at = this.#at;
+      } else {
+        if (byte < 0x20) this.#failHere(at);
+        at++;
+        utf8Length++;
+      }
+    }
+    text.utf8Length = utf8Length;
+    this.#at = at;
+    if (at >= bytes.length) this.#fail('it ends too early');
+  }
+
+  /** Bytes of UTF-8 that the escape at `at` stands for; moves behind it. */
+  #escapedLength(text: JsonNode, at: number): number {
+    const bytes = this.#bytes;
+    const letter = bytes[at + 1] ?? 0;
+    if (letter !== LETTER_U) {
+      if (!ESCAPES.includes(letter)) this.#failHere(at);
+      this.#at = at + 2;
+      return 1;
+    }
+    const unit = hexUnit(bytes, at + 2);
+    if (unit < 0) this.#failHere(at);
+    this.#at = at + 6;
+    if (unit < 0x80) return 1;
+    if (unit < 0x800) return 2;
+    if (unit < 0xd800 || unit > 0xdfff) return 3;
+    if (unit < 0xdc00 && bytes[at + 6] === BACKSLASH && bytes[at + 7] === LETTER_U) {
+      const low = hexUnit(bytes, at + 8);
+      if (low >= 0xdc00 && low <= 0xdfff) {
+        this.#at = at + 12;
+        return 4;
+      }
+    }
+    text.hasHalfPair = true;
+    return 3;
+  }
+
+  #failHere(at = this.#at): never {
+    const byte = this.#bytes[at];
+    if (byte === undefined) this.#fail('it ends too early');
+    const shown =
+      byte > 0x20 && byte < 0x7f ? `'${String.fromCharCode(byte)}'` : `byte 0x${byte.toString(16)}`;
+    this.#fail(`unexpected ${shown} at byte ${at}`);
+  }
+
+  #fail(why: string): never {
+    throw new DecodeError(`the body is not JSON: ${why}`);
+  }
+}
+
+/** A digit, a sign, a point, or the letter of an exponent. */
+function isOfNumber(byte: number): boolean {
+  return (
+    (byte >= 0x30 && byte <= 0x39) ||
+    byte === 0x2b ||
+    byte === 0x2d ||
+    byte === 0x2e ||
+    (byte | 0x20) === 0x65
+  );
+}

@@ -1,0 +1,132 @@
+import { cutBefore } from './text-steps.js';
+import type { WireReader } from './wire-reader.js';
+
+/* Tags of google.protobuf.Struct, Value and ListValue: field number * 8 + wire type. */
+const STRUCT_FIELDS = 0x0a;
+const MAP_KEY = 0x0a;
+const MAP_VALUE = 0x12;
+const VALUE_NULL = 0x08;
+const VALUE_NUMBER = 0x11;
+const VALUE_STRING = 0x1a;
+const VALUE_BOOL = 0x20;
+const VALUE_STRUCT = 0x2a;
+const VALUE_LIST = 0x32;
+const LIST_VALUES = 0x0a;
+
+/** What is written in one step, in bytes of the wire, of some 10 ns each. */
+const STEP_BYTES = 32 * 1024;
+/** What a value costs beside its bytes, in bytes. */
+const BYTES_OF_VALUE = 32;
+
+/**
+ * Writes an encoded google.protobuf.Struct as JSON, in steps of at most about a millisecond. Made for what this program wrote: it nests as deep as
+ * metadata of a policy.
+ */
+export class StructJson {
+  readonly #reader: WireReader;
+  readonly #pieces: string[] = [];
+  #stepLeft = STEP_BYTES;
+
+  /** `reader` stands where the Struct begins. */
+  constructor(reader: WireReader) {
+    this.#reader = reader;
+  }
+
+  /** The JSON of the Struct, which ends at `end`. */
+  *text(end: number): Generator<void, string> {
+    yield* this.#struct(end);
+    yield;
+    return this.#pieces.join('');
+  }
+
+  *#struct(end: number): Generator<void, void> {
+    const reader = this.#reader;
+    this.#pieces.push('{');
+    let separator = '';
+    while (reader.position < end) {
+      const tag = reader.tag(end);
+      if (tag !== STRUCT_FIELDS) {
+        reader.skipUnknown(tag, 1, end);
+        continue;
+      }
+      this.#pieces.push(separator);
+      separator = ',';
+      yield* this.#member(reader.lengthEnd(end));
+    }
+    this.#pieces.push('}');
+  }
+
+  /** A member of an object: the name comes first, as everybody writes it. */
+  *#member(end: number): Generator<void, void> {
+    const reader = this.#reader;
+    let named = false;
+    let valued = false;
+    while (reader.position < end) {
+      const tag = reader.tag(end);
+      if (tag === MAP_KEY && !named && !valued) {
+        named = true;
+        yield* this.#string(reader.lengthEnd(end));
+      } else if (tag === MAP_VALUE && !valued) {
+        this.#pieces.push(named ? ':' : '"":');
+        valued = true;
+        yield* this.#value(reader.lengthEnd(end));
+      } else reader.fail();
+    }
+    if (!valued) this.#pieces.push(named ? ':null' : '"":null');
+  }
+
+  *#value(end: number): Generator<void, void> {
+    const reader = this.#reader;
+    this.#stepLeft -= BYTES_OF_VALUE;
+    if (reader.position === end) {
+      this.#pieces.push('null');
+      return;
+    }
+    const tag = reader.tag(end);
+    if (tag === VALUE_STRING) yield* this.#string(reader.lengthEnd(end));
+    else if (tag === VALUE_STRUCT) yield* this.#struct(reader.lengthEnd(end));
+    else if (tag === VALUE_LIST) yield* this.#list(reader.lengthEnd(end));
+    else if (tag === VALUE_BOOL) this.#pieces.push(reader.bool(end) ? 'true' : 'false');
+    else if (tag === VALUE_NUMBER) this.#pieces.push(JSON.stringify(reader.double(end)));
+    else if (tag === VALUE_NULL) {
+      reader.varint(end);
+      this.#pieces.push('null');
+    } else reader.fail();
+    if (reader.position !== end) reader.fail();
+    if (this.#stepLeft < 0) yield* this.#pause();
+  }
+
+  *#list(end: number): Generator<void, void> {
+    const reader = this.#reader;
+    this.#pieces.push('[');
+    let separator = '';
+    while (reader.position < end) {
+      if (reader.tag(end) !== LIST_VALUES) reader.fail();
+      this.#pieces.push(separator);
+      separator = ',';
+      yield* this.#value(reader.lengthEnd(end));
+    }
+    this.#pieces.push(']');
+  }
+
+  *#string(end: number): Generator<void, void> {
+    const reader = this.#reader;
+    const { bytes } = reader;
+    const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#pieces.push('"');
+    while (reader.position < end) {
+      const start = reader.position;
+      const cut = cutBefore(bytes, start + STEP_BYTES, end);
+      this.#pieces.push(JSON.stringify(buffer.toString('utf8', start, cut)).slice(1, -1));
+      reader.position = cut;
+      this.#stepLeft -= cut - start;
+      if (this.#stepLeft < 0) yield* this.#pause();
+    }
+    this.#pieces.push('"');
+  }
+
+  *#pause(): Generator<void, void> {
+    yield;
+    this.#stepLeft = STEP_BYTES;
+  }
+}
