@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createJsonCodec } from '../../../src/codec/json-codec.js';
@@ -179,7 +180,8 @@ function losesDigits(json: Uint8Array): boolean {
 
 let accepted = 0;
 function expectTheSame(json: Uint8Array): void {
-  if (losesDigits(json)) return;
+  // Numbers are in short bodies only.
+  if (json.length < 10_000 && losesDigits(json)) return;
   const expected = theirs.requestToWire(json);
   let message: Uint8Array | undefined;
   try {
@@ -197,13 +199,13 @@ function expectTheSame(json: Uint8Array): void {
 describe('a request in protobuf JSON against @bufbuild/protobuf', () => {
   test('is written alike, or refused by both', () => {
     accepted = 0;
-    fc.assert(fc.property(body, expectTheSame), { numRuns: 1000 });
+    fc.assert(fc.property(body, expectTheSame), { numRuns: 3000 });
     // Not all may be refused.
-    expect(accepted).toBeGreaterThan(50);
+    expect(accepted).toBeGreaterThan(100);
   });
 
   test('damaged, is written alike, or refused by both', () => {
-    fc.assert(fc.property(damaged(body), expectTheSame), { numRuns: 1000 });
+    fc.assert(fc.property(damaged(body), expectTheSame), { numRuns: 3000 });
   });
 
   test('with long texts is written alike', () => {
@@ -215,7 +217,7 @@ describe('a request in protobuf JSON against @bufbuild/protobuf', () => {
       domain: long,
       descriptors: listOf(objectOf({ entries: listOf(objectOf({ key: long, value: long })) })),
     }).map((text) => Buffer.from(text));
-    fc.assert(fc.property(large, expectTheSame), { numRuns: 20 });
+    fc.assert(fc.property(large, expectTheSame), { numRuns: 200 });
     expect(accepted).toBeGreaterThan(3);
   });
 });
@@ -233,8 +235,8 @@ describe('a response in protobuf JSON against @bufbuild/protobuf', () => {
 
   test('says the same', () => {
     fc.assert(
-      fc.property(response, fc.constantFrom(1, 100), (message, times) => {
-        // Times 100 it is long enough to be read in pieces.
+      fc.property(response, fc.constantFrom(1, 40), (message, times) => {
+        // Times 40 it is long enough to be read in pieces.
         const bytes = wire.encodeResponse({
           ...message,
           statuses: Array.from({ length: times }, () => message.statuses).flat(),
@@ -245,10 +247,10 @@ describe('a response in protobuf JSON against @bufbuild/protobuf', () => {
         });
         const expected = theirs.responseFromWire(bytes) as Readonly<Record<string, unknown>>;
         const { text, overLimit } = atOnce(ours.responseFromWire(bytes));
-        expect(JSON.parse(text)).toEqual(expected);
+        expect(isDeepStrictEqual(JSON.parse(text), JSON.parse(JSON.stringify(expected)))).toBe(true);
         expect(overLimit).toBe(expected['overallCode'] === 'OVER_LIMIT');
       }),
-      { numRuns: 20 },
+      { numRuns: 60 },
     );
   });
 });
