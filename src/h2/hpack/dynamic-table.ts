@@ -1,6 +1,8 @@
 /** What an entry counts beside its name and value (RFC 7541 section 4.1), and a field of a header list (RFC 9113 section 6.5.2). */
 export const ENTRY_OVERHEAD = 32;
 
+const NOTHING: string[] = [];
+
 /** The decoder's dynamic table (RFC 7541 section 2.3.2): a ring in which the newest entry has the lowest index. */
 export class DynamicTable {
   /** Entries. */
@@ -8,9 +10,10 @@ export class DynamicTable {
   /** Bytes of all entries (RFC 7541 section 4.1). */
   size = 0;
   private maxSize: number;
-  // Names and values side by side spare an object for each entry. The ring's length is a power of two.
-  private readonly names: string[];
-  private readonly values: string[];
+  // Names and values side by side spare an object for each entry. The ring's length is a power of two; it is made with the first entry, as
+  // connections may be many and idle.
+  private names: string[] = NOTHING;
+  private values: string[] = NOTHING;
   private readonly mask: number;
   private newest = 0;
 
@@ -18,8 +21,6 @@ export class DynamicTable {
   constructor(maxSize: number, largestSize: number) {
     this.maxSize = maxSize;
     const slots = 2 ** Math.ceil(Math.log2(Math.floor(Math.max(maxSize, largestSize) / ENTRY_OVERHEAD) + 1));
-    this.names = new Array<string>(slots).fill('');
-    this.values = new Array<string>(slots).fill('');
     this.mask = slots - 1;
   }
 
@@ -41,6 +42,10 @@ export class DynamicTable {
   add(name: string, value: string): void {
     const size = name.length + value.length + ENTRY_OVERHEAD;
     this.evictDownTo(this.maxSize - size);
+    if (this.names === NOTHING) {
+      this.names = new Array<string>(this.mask + 1).fill('');
+      this.values = new Array<string>(this.mask + 1).fill('');
+    }
     this.newest = (this.newest + 1) & this.mask;
     this.names[this.newest] = name;
     this.values[this.newest] = value;
