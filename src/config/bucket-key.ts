@@ -34,7 +34,7 @@ export const MAX_PART_BYTES = 128;
 /** Names of more bytes (UTF-8) end with a digest, so that however many entries a caller sends, stores keep little. */
 export const MAX_NAME_BYTES = 1024;
 /** A UTF-16 unit takes at most three bytes. */
-const SURELY_SHORT_UNITS = Math.floor(MAX_NAME_BYTES / 3);
+export const SURELY_SHORT_UNITS = Math.floor(MAX_NAME_BYTES / 3);
 
 /** Name of a bucket, and how many of its characters cover domain and first entry. */
 export interface BucketKey {
@@ -42,10 +42,12 @@ export interface BucketKey {
   readonly tagLength: number;
 }
 
-/** Names of the buckets of a node's rules; `key` is what they have in common. */
-export interface BucketName extends BucketKey {
+/** Names of the buckets of a node's rules. */
+export interface BucketName {
   /** One per rule. */
   readonly keys: readonly string[];
+  /** See {@link BucketKey}: all have it in common. */
+  readonly tagLength: number;
   /** See {@link Match.statNames}. */
   readonly statNames: readonly string[];
 }

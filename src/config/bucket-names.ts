@@ -1,5 +1,12 @@
 import type { Entry } from '../limiter/rule.js';
-import { type BucketKey, type BucketName, boundedKey, extendedKey, textPart } from './bucket-key.js';
+import {
+  type BucketKey,
+  type BucketName,
+  boundedKey,
+  extendedKey,
+  SURELY_SHORT_UNITS,
+  textPart,
+} from './bucket-key.js';
 import type { PolicyNode } from './policy-node.js';
 import { requestStatName } from './stat-name.js';
 
@@ -17,7 +24,6 @@ const HASH_PRIME = 0x0100_0193;
 
 /** The name that `values`, of the entries whose values enter it, gave at `leaf`. */
 class Remembered implements BucketName {
-  readonly key: string;
   readonly keys: readonly string[];
   readonly tagLength: number;
   readonly statNames: readonly string[];
@@ -27,7 +33,6 @@ class Remembered implements BucketName {
   constructor(leaf: PolicyNode, values: readonly string[], name: BucketName) {
     this.leaf = leaf;
     this.values = values;
-    this.key = name.key;
     this.keys = name.keys;
     this.tagLength = name.tagLength;
     this.statNames = name.statNames;
@@ -106,19 +111,21 @@ export class BucketNames {
   /** From the last entry back to the first, as nodes know their parents only. */
   private make(leaf: PolicyNode, entries: readonly Entry[]): BucketName {
     let node = leaf;
-    let rest = '';
+    const [only] = leaf.rules;
+    // Nearly all nodes have one rule.
+    const suffix = only !== undefined && leaf.rules.length === 1 ? only.bucketSuffix : undefined;
+    let rest = suffix ?? '';
     for (let i = entries.length - 1; i > 0; i--) {
       rest = node.keyPart((entries[i] as Entry).value) + rest;
       node = node.parent as PolicyNode;
     }
     const tag = this.domainPart + node.keyPart((entries[0] as Entry).value);
-    const name = boundedKey(tag, rest);
-    return {
-      key: name.key,
-      keys: keysOf(leaf, name),
-      tagLength: name.tagLength,
-      statNames: this.statNamesOf(leaf, entries),
-    };
+    const key = tag + rest;
+    const keys =
+      suffix !== undefined && key.length <= SURELY_SHORT_UNITS
+        ? [key]
+        : keysOf(leaf, boundedKey(tag, rest.slice(0, rest.length - (suffix ?? '').length)));
+    return { keys, tagLength: tag.length, statNames: this.statNamesOf(leaf, entries) };
   }
 
   private statNamesOf(leaf: PolicyNode, entries: readonly Entry[]): readonly string[] {
@@ -129,11 +136,6 @@ export class BucketNames {
 }
 
 function keysOf({ rules }: PolicyNode, name: BucketKey): readonly string[] {
-  const [only] = rules;
-  // Nearly all nodes have one rule, often with the node's bucket.
-  if (only !== undefined && rules.length === 1) {
-    return [only.bucketSuffix === '' ? name.key : extendedKey(name, only.bucketSuffix).key];
-  }
   return rules.map((rule) => extendedKey(name, rule.bucketSuffix).key);
 }
 
