@@ -16,12 +16,15 @@ const MESSAGES = {
 } as const satisfies Readonly<Record<string, Readonly<Record<number, string>>>>;
 type Kind = keyof typeof MESSAGES;
 
+/** What a descriptor takes memory for beside its fields: it counts for so many more. */
+const DESCRIPTOR_FIELDS = 3;
+
 /** Wire types of protobuf. */
 const [VARINT, FIXED64, LENGTH_DELIMITED, FIXED32] = [0, 1, 2, 5];
 
 /**
  * How many fields a RateLimitConfig has, those of its parts included: what decoding it takes memory for, which is a hundred times the bytes of a field that
- * is empty. Counts no further than `most`, and beyond that gives `most` + 1. Bytes that are no such message are left to the decoder: they are
+ * is empty. A descriptor counts for four. Counts no further than `most`, and beyond that gives more. Bytes that are no such message are left to the decoder: they are
  * counted as far as they can be read.
  */
 export function countFields(bytes: Uint8Array, most: number): number {
@@ -54,6 +57,7 @@ export function countFields(bytes: Uint8Array, most: number): number {
       const inner = messages[Math.floor(tag[0] / 8)];
       if (inner === undefined) at += length[0];
       else {
+        if (inner === 'descriptor') count += DESCRIPTOR_FIELDS;
         ends.push(Math.min(at + length[0], ends.at(-1) as number));
         kinds.push(inner);
       }

@@ -19,7 +19,7 @@ import { toDocument } from './rate-limit-config.js';
 
 /** So much of a resource's name stands in messages. */
 const MAX_NAME = 200;
-/** Most fields of all resources of an update, those of their parts included. A rule with a window has six; see {@link countFields}. */
+/** Most fields of all resources of an update, those of their parts included: 100,000 rules with a window, of nine each; see {@link countFields}. */
 export const MAX_FIELDS = 1_000_000;
 
 /**

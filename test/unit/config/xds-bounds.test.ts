@@ -82,15 +82,16 @@ describe('the fields of a resource', () => {
       ],
     });
     // r, d; a descriptor with k, v and a limit of unit, number and replaced name; one with l, one below with m, and metadata: entry, key, value, list, value, bool.
-    expect(countFields(bytes, 1000)).toBe(2 + 1 + 3 + 4 + 1 + 1 + 2 + 1 + 6);
+    // Three more for each descriptor.
+    expect(countFields(bytes, 1000)).toBe(2 + 1 + 3 + 4 + 1 + 1 + 2 + 1 + 6 + 9);
   });
 
   test('are counted no further than asked, and never past the end', () => {
     const many = Buffer.alloc(100_000, Buffer.from([0x1a, 0]));
-    expect(countFields(many, 10)).toBe(11);
-    expect(countFields(many, 100_000)).toBe(50_000);
+    expect(countFields(many, 10)).toBe(13);
+    expect(countFields(many, 1_000_000)).toBe(200_000);
     // A part that says it is longer than what it is in.
-    expect(countFields(Uint8Array.of(0x1a, 2, 0x22, 0x7f, 0x0a, 0), 100)).toBe(3);
+    expect(countFields(Uint8Array.of(0x1a, 4, 0x22, 0x7f, 0x0a, 0), 100)).toBe(9);
     for (const bytes of [[0xff], [0x1a], [0x1a, 0xff], [0x0b], [0x08]]) {
       expect(countFields(Uint8Array.from(bytes), 100)).toBe(1);
     }
