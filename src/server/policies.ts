@@ -23,7 +23,7 @@ export interface Policies extends PolicySource {
   close(): void;
 }
 
-/** Most errors, and bad domains, of a reload that are shown one by one; weir check-config prints all. */
+/** Most errors, and bad domains, of a reload that are shown one by one; weir check-config prints up to a thousand. */
 const MAX_SHOWN = 20;
 
 /** What is wrong, and what becomes of the domains that it is wrong with. */

@@ -158,7 +158,7 @@ test('an update of too many resources is rejected without being looked at, again
 
 test('messages are read in the order in which they come, however many fields they have', async () => {
   const one = await peer();
-  // 40,000 fields, in several turns.
+  // 40,000 fields, in many turns.
   const bytes = Buffer.concat([Buffer.from([0x0a, 1, 0x61]), Buffer.alloc(80_000, Buffer.from([0x12, 0]))]);
   one.sendBytes(Buffer.concat([bytes, Buffer.from([0x22, 1, 0x74])]));
   one.send(response('v1'));

@@ -188,7 +188,7 @@ export const POLICY_SETTINGS = {
     name: 'XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES',
     type: 'optional_integer',
     default: '',
-    help: 'Largest message of the management server; 4 MiB when unset.',
+    help: 'Largest message of the management server, bytes; 4 MiB when unset. An update may have 10,000 resources, 1,000,000 fields and 64 MiB, whatever this says.',
     reference: { default: '' },
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;
