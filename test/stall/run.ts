@@ -7,7 +7,7 @@ import { STALL_GROUPS } from './all-groups.js';
 import { GroupRun } from './group-run.js';
 import { readRecorded, recordName, recordOf, writeRecorded } from './recorded.js';
 import { SHORT_MS } from './short-form.js';
-import { markdownTable, type Row, textTable } from './table.js';
+import { markdownTable, type Row, rowLine, textTable } from './table.js';
 import { yardstickMs } from './yardstick.js';
 
 const HELP = `npm run stall -- [options] [parts of names]
@@ -86,10 +86,8 @@ async function runAll(options: Options): Promise<Row[]> {
         }
         const row = await run.run(one, connections);
         rows.push(row);
-        const { measured, faults } = row;
-        process.stderr.write(
-          `${faults.length === 0 ? 'good ' : 'FAILS'} ${recordName(measured)}: ${measured.delayMs.toFixed(1)} ms\n`,
-        );
+        const { measured } = row;
+        process.stderr.write(`${rowLine(row)}\n`);
         found[recordName(measured)] = recordOf(measured, yardstick);
       }
     }

@@ -47,6 +47,12 @@ function cells({ measured, faults, tries }: Row): string[] {
   ];
 }
 
+/** A row in one line, while others are to come. */
+export function rowLine(row: Row): string {
+  const [name, ...figures] = cells(row);
+  return `${name}: ${figures.map((figure, at) => (at < 8 ? `${HEAD[at + 1]} ${figure}` : figure)).join(', ')}`;
+}
+
 /** The table as text, for a terminal. */
 export function textTable(rows: readonly Row[]): string {
   const all = [HEAD, ...rows.map(cells)];
