@@ -1,5 +1,5 @@
 import { type Measurement, StallBench } from './measure-case.js';
-import { faultsOf, type Recorded } from './recorded.js';
+import { faultsOf, NOT_RECORDED, type Recorded } from './recorded.js';
 import type { StallCase, StallGroup } from './stall-case.js';
 import { StallServer } from './stall-server.js';
 import type { Row } from './table.js';
@@ -38,7 +38,7 @@ export class GroupRun {
       if (best === undefined || isBetter({ measured, faults, tries }, best))
         best = { measured, faults, tries };
       best = { ...best, tries };
-      if (faults.length === 0 || measured.delayMs > HOPELESS_MS) break;
+      if (faults.every((fault) => fault === NOT_RECORDED) || measured.delayMs > HOPELESS_MS) break;
     }
     return best as Row;
   }

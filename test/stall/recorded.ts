@@ -33,6 +33,9 @@ export function recordOf({ microsPerKilobyte }: Measurement, yardstick: number):
   return Number(((microsPerKilobyte / yardstick) * 1000).toPrecision(3));
 }
 
+/** Says what no further try will mend. */
+export const NOT_RECORDED = 'no cost is recorded: npm run stall -- --record';
+
 /** What is wrong with a measurement, in sentences; none when it is good. Without `recorded` nothing is said of its cost. */
 export function faultsOf(measured: Measurement, recorded: Recorded | undefined, yardstick: number): string[] {
   const { innocent, delayMs, kilobytes, cpuMicros, alive } = measured;
@@ -49,7 +52,7 @@ export function faultsOf(measured: Measurement, recorded: Recorded | undefined, 
   if (recorded === undefined) return faults;
   const before = recorded[recordName(measured)];
   const now = recordOf(measured, yardstick);
-  if (before === undefined) faults.push('no cost is recorded: npm run stall -- --record');
+  if (before === undefined) faults.push(NOT_RECORDED);
   else if (cpuMicros > NOISE_MICROS && now > MOST_TIMES * before)
     faults.push(
       `a kilobyte of it takes ${(now / before).toFixed(1)} times the CPU recorded (${now} against ${before} thousandths of the yardstick)`,
