@@ -56,7 +56,8 @@ export class GroupRun {
     const { server, bench } = this;
     const measured = await bench.measure(server, one, connections, this.options.ms, this.baseline);
     // What is still busy, or broken, would be measured with the next case.
-    if (!measured.alive || !measured.settled || measured.innocent.failure !== undefined) {
+    const { alive, settled, innocent } = measured;
+    if (!alive || !settled || innocent.failure !== undefined || innocent.unanswered > 0) {
       this.server = undefined;
       await server.stop();
     }
