@@ -1,4 +1,4 @@
-// Prints the bundled policy and the tables of settings (compiled src/server/settings-table.ts) into README.md. With --check it only compares and
+// Prints the bundled policy and the tables of settings and bounds (compiled src/server/settings-table.ts, bounds-table.ts) into README.md. With --check it only compares and
 // fails when README is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -9,6 +9,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const compiled = createRequire(import.meta.url);
 const { SETTINGS } = compiled(join(root, 'build/src/server/settings-table.js'));
 const { hasReferenceDefault } = compiled(join(root, 'build/src/server/reference-defaults.js'));
+const { BOUNDS } = compiled(join(root, 'build/src/server/bounds-table.js'));
 const readme = join(root, 'README.md');
 
 const cell = (text) => text.replaceAll('|', '\\|');
@@ -50,12 +51,23 @@ const reference = [
   `The same in name, meaning and default: ${names(active.filter((setting) => !differs(setting)))}.`,
 ].join('\n');
 
+/** One table; a group begins with a line of its own. */
+const bounds = [
+  '| what | bound | beyond it |',
+  '|---|---|---|',
+  ...BOUNDS.flatMap(({ title, bounds }) => [
+    `| **${title}** | | |`,
+    ...bounds.map(({ what, bound, beyond }) => `| ${cell(what)} | ${cell(bound)} | ${cell(beyond)} |`),
+  ]),
+].join('\n');
+
 const policy = readFileSync(join(root, 'deploy/policies/open-api.yaml'), 'utf8');
 
 const before = readFileSync(readme, 'utf8');
 let after = replace(before, 'policy', `\`\`\`yaml\n${policy}\`\`\``);
 after = replace(after, 'settings', settings);
 after = replace(after, 'reference', reference);
+after = replace(after, 'bounds', bounds);
 if (after === before) process.exit(0);
 if (process.argv.includes('--check')) {
   console.error('README.md is out of date; run npm run docs and commit it');

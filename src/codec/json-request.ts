@@ -52,9 +52,9 @@ type Members = (JsonNode | undefined)[];
 
 const UINT32_MAX = 0xffff_ffff;
 const UINT64_MAX = (1n << 64n) - 1n;
-const MAX_DEPTH = 16;
+export const MAX_DEPTH = 16;
 /** Of one object; a message of ours has 4 fields, each of which may come again. */
-const MAX_MEMBERS = 100;
+export const MAX_MEMBERS = 100;
 /** Where lists of descriptors and of entries stand: the outermost value is at depth 1. */
 const DESCRIPTORS_DEPTH = 2;
 const ENTRIES_DEPTH = 4;

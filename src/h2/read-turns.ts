@@ -1,11 +1,11 @@
 import { WorkUnit } from './work-unit.js';
 
 /** What one connection may take of a turn. Milliseconds. */
-const UNIT_MS = 1;
+export const UNIT_MS = 1;
 /** What all connections together may take of a turn, but for the unit that is begun. Milliseconds. */
-const TURN_MS = 3;
+export const TURN_MS = 3;
 /** Bytes of one connection in a turn: copying a large message costs little time for each frame. */
-const UNIT_BYTES = 65_536;
+export const UNIT_BYTES = 65_536;
 /** A connection that has lately taken more than this waits behind those that have not. Milliseconds, halved each turn. */
 const LIGHT_MS = 0.25;
 /** What one of those takes that had to wait: enough to tell. Many that begin to flood at once are soon told from a usual caller. Milliseconds. */

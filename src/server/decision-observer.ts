@@ -5,8 +5,8 @@ import type { Metrics } from '../telemetry/metrics.js';
 /** Between two lines about requests that were too much work, which callers can make as many as they like of. */
 const QUIET_MS = 10_000;
 /** Most entries of a descriptor, and characters of a text, in a line of the log. */
-const MAX_ENTRIES = 32;
-const MAX_CHARACTERS = 256;
+export const MAX_ENTRIES = 32;
+export const MAX_CHARACTERS = 256;
 
 /** Does what it is given if it did nothing for a while. */
 function onceInAWhile(nowMs: () => number): (action: () => void) => void {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { HttpConnection } from './http-connection.js';
 
 /** An answer that is not read on for so long is given up, with its connection. */
-const UNREAD_MS = 30_000;
+export const UNREAD_MS = 30_000;
 
 /**
  * The connections of an HTTP port: only so many. One more closes the one that is without a request longest, or, where all have one, the one that has been busy

@@ -64,10 +64,10 @@ export interface HttpOptions {
 }
 
 /** A caller who takes longer to send a request gets 408: slow ones must not hold what is bounded. */
-const REQUEST_TIMEOUT_MS = 30_000;
+export const REQUEST_TIMEOUT_MS = 30_000;
 /** How often Node.js looks for those. */
 const CHECK_MS = 5000;
-const MAX_CONNECTIONS = 1000;
+export const MAX_CONNECTIONS = 1000;
 /** Why a request failed, for people. */
 const REASON_HEADER = 'x-weir-reason';
 const MAX_REASON_LENGTH = 500;

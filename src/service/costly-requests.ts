@@ -19,16 +19,16 @@ export const ANYBODY: Caller = {
 };
 
 /** The part of the time a caller has left that a request may work, and may wait for its turns. */
-const SHARE = 0.25;
+export const SHARE = 0.25;
 /** The most that it may work, CPU microseconds. */
-const MAX_WORK_MICROS = 5000;
+export const MAX_WORK_MICROS = 5000;
 /** Steps (MatchWork) of a microsecond. */
-const STEPS_PER_MICRO = 200;
+export const STEPS_PER_MICRO = 200;
 /** The least that it waits, if the caller has so long: with less, a busy turn of the event loop would deny what is only a little costly. */
-const LEAST_WAIT_MICROS = 5000;
+export const LEAST_WAIT_MICROS = 5000;
 const LEAST_WAIT_SHARE = 0.6;
 /** How long requests wait whose callers wait for ever. */
-const WAIT_WITHOUT_DEADLINE_MICROS = 1_000_000;
+export const WAIT_WITHOUT_DEADLINE_MICROS = 1_000_000;
 
 /** Steps that matching a request may take whose caller waits for another `leftMicros`. */
 export function stepsFor(leftMicros: number): number {

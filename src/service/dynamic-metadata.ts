@@ -31,7 +31,7 @@ function descriptorObject(descriptor: Descriptor, secretKeys: ReadonlySet<string
 }
 
 /** What an answer repeats of its request at most, in UTF-16 units; and what an entry, and a descriptor, count beside their texts: encoding takes as long. */
-const MAX_REPEATED = 98_304;
+export const MAX_REPEATED = 98_304;
 const ENTRY_UNITS = 128;
 
 /** Descriptors as the answer repeats them, up to a size that nobody waits for. */

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs';
 
 /** Bytes of lines that wait for a reader; more are dropped. */
-const MAX_WAITING_BYTES = 4 * 1024 * 1024;
+export const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 /** Lines are written in portions of whole lines that a pipe takes as a whole or not at all (PIPE_BUF): those of several processes never mix. */
 const PORTION_BYTES = 4096;
 /** Pauses before the next try while nobody reads. */

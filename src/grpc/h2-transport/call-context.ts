@@ -8,9 +8,9 @@ import { type MessageReader, type ReadResult, ReceiveBudget } from './message-re
 const MIB = 1024 * 1024;
 /** Half-received messages of one connection may hold two of the largest, at least this. Bytes. */
 const MIN_RECEIVE_BUDGET = 8 * MIB;
-const DEFAULT_RECEIVE_TIMEOUT_MS = 60_000;
+export const DEFAULT_RECEIVE_TIMEOUT_MS = 60_000;
 /** Calls of services that are asked rarely, open at a time on one connection. */
-const MAX_COLD_CALLS = 100;
+export const MAX_COLD_CALLS = 100;
 /** Memory of such a call, with the objects of streams that it takes. Bytes. */
 const COLD_CALL_BYTES = 8192;
 

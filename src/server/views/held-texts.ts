@@ -1,7 +1,7 @@
 import type { TextPages } from './text-view.js';
 
 /** Bytes of texts that are being sent, together; a single one may be longer. */
-const MAX_HELD_BYTES = 32 * 1024 * 1024;
+export const MAX_HELD_BYTES = 32 * 1024 * 1024;
 
 /**
  * The texts that somebody still reads. Readers of one text share it; where there are several, as somebody reads slowly, those who read the oldest

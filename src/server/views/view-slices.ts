@@ -1,5 +1,5 @@
 /** So long, milliseconds, may a view be worked on before others have their turn. */
-const SLICE_MS = 0.5;
+export const SLICE_MS = 0.5;
 
 /** Work on a view: a step takes well below a millisecond. '' is a pause; a promise is waited for. */
 export type ViewSteps<Piece, Result> = Generator<Piece | '' | Promise<unknown>, Result>;

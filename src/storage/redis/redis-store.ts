@@ -23,7 +23,7 @@ import { loadTakeScript, type Script } from './take-script.js';
 /** What one item may take Redis on top of its patience: a request of thousands of descriptors is one call, and no sign of a hung Redis. */
 const SILENCE_MICROS_PER_ITEM = 50;
 /** Most takes of one call, unless a single request has more: Redis does nothing else meanwhile, 4 to 6 µs for a take. */
-const MAX_TAKES_PER_CALL = 1000;
+export const MAX_TAKES_PER_CALL = 1000;
 /** Longest that closing waits for answers, milliseconds. */
 const CLOSE_WAIT_MS = 500;
 /** The probe's bucket fills in a second, so its key does not stay. */

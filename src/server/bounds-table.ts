@@ -1,0 +1,297 @@
+import { MAX_DEPTH as MAX_JSON_DEPTH, MAX_MEMBERS } from '../codec/json-request.js';
+import { LARGE_MESSAGE_BYTES, MAX_ENTRIES, maxFields } from '../codec/messages.js';
+import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../config/bucket-key.js';
+import { MAX_PROBLEMS } from '../config/config-problem.js';
+import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../config/xds/envelope.js';
+import { MAX_FIELDS } from '../config/xds/load-update.js';
+import { MAX_FILE_BYTES } from '../config/yaml-document.js';
+import { MAX_INFLATION } from '../grpc/grpc-server.js';
+import { DEFAULT_RECEIVE_TIMEOUT_MS, MAX_COLD_CALLS } from '../grpc/h2-transport/call-context.js';
+import { DEFAULT_LIMITS } from '../h2/limits.js';
+import { TURN_MS, UNIT_BYTES, UNIT_MS } from '../h2/read-turns.js';
+import {
+  LEAST_WAIT_MICROS,
+  MAX_WORK_MICROS,
+  SHARE,
+  STEPS_PER_MICRO,
+  WAIT_WITHOUT_DEADLINE_MICROS,
+} from '../service/costly-requests.js';
+import { MAX_REPEATED } from '../service/dynamic-metadata.js';
+import { STRETCH_STEPS } from '../service/planning.js';
+import { MAX_BYTES, MAX_PIECES } from '../service/turn-queue.js';
+import { MAX_TAKES_PER_CALL } from '../storage/redis/redis-store.js';
+import { MAX_WAITING_BYTES } from '../telemetry/log-output.js';
+import { BODY_LIMITS } from './body-calls.js';
+import { MAX_CHARACTERS, MAX_ENTRIES as MAX_LOGGED_ENTRIES } from './decision-observer.js';
+import { MAX_CONNECTIONS, REQUEST_TIMEOUT_MS } from './http.js';
+import { UNREAD_MS } from './http-connections.js';
+import { SETTINGS } from './settings-table.js';
+import { MAX_HELD_BYTES } from './views/held-texts.js';
+import { SLICE_MS } from './views/view-slices.js';
+
+/** One thing that is bounded. */
+export interface Bound {
+  readonly what: string;
+  /** Its value, or the setting that holds it with its default. */
+  readonly bound: string;
+  /** What happens beyond it. */
+  readonly beyond: string;
+}
+
+/** Bounds that belong together. */
+export interface BoundGroup {
+  readonly title: string;
+  readonly bounds: readonly Bound[];
+}
+
+/** A whole number as people read it: `10,000`. */
+function count(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+/** `32 MiB`, `256 KiB`, `512 bytes`. */
+function size(bytes: number): string {
+  if (bytes % 2 ** 20 === 0) return `${count(bytes / 2 ** 20)} MiB`;
+  if (bytes % 2 ** 10 === 0) return `${count(bytes / 2 ** 10)} KiB`;
+  return `${count(bytes)} bytes`;
+}
+
+/** Milliseconds, or seconds where they are whole. */
+function time(ms: number): string {
+  return ms >= 1000 && ms % 1000 === 0 ? `${ms / 1000} s` : `${ms} ms`;
+}
+
+/** A setting with its default, as it is or as a size. */
+function setting(name: string, show: (value: number) => string = count): string {
+  const found = SETTINGS.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`there is no setting ${name}`);
+  const value = Number(found.default);
+  return `\`${name}\`: ${Number.isNaN(value) ? found.default : show(value)}`;
+}
+
+function defaultOf(name: string): number {
+  return Number(SETTINGS.find((one) => one.name === name)?.default);
+}
+
+const REFUSED = 'INVALID_ARGUMENT; reading ends at the first one too many';
+const THROTTLED =
+  'OVER_LIMIT if a rule in force could have matched, whatever `on_store_failure` says, else as if nothing matched';
+const ENDED = 'the connection ends';
+
+/**
+ * What bounds the work and the memory that callers, readers of views, Redis and management servers can cause: the manual's table is printed from it
+ * (npm run docs), with the very constants that hold.
+ */
+export const BOUNDS: readonly BoundGroup[] = [
+  {
+    title: 'One request',
+    bounds: [
+      {
+        what: 'length of a message, and of a body of `/json`',
+        bound: setting('GRPC_MAX_MESSAGE_BYTES', size),
+        beyond: 'RESOURCE_EXHAUSTED; 413',
+      },
+      {
+        what: 'what a compressed message may become',
+        bound: `${setting('GRPC_MAX_INFLATED_BYTES', size)}, and ${MAX_INFLATION} times its length`,
+        beyond: 'RESOURCE_EXHAUSTED; inflating stops there',
+      },
+      { what: 'descriptors', bound: setting('MAX_DESCRIPTORS'), beyond: REFUSED },
+      { what: 'entries of all descriptors together', bound: count(MAX_ENTRIES), beyond: REFUSED },
+      {
+        what: 'protobuf fields, unknown, nested and repeated ones included',
+        bound: `4 for each entry and 10 for each descriptor that are allowed: ${count(maxFields(defaultOf('MAX_DESCRIPTORS')))}`,
+        beyond: REFUSED,
+      },
+      {
+        what: 'nesting of a body of `/json`; members of one of its objects',
+        bound: `${MAX_JSON_DEPTH} levels; ${MAX_MEMBERS}`,
+        beyond: '400',
+      },
+      {
+        what: 'limits that the descriptors meet, candidates apart',
+        bound: setting('MAX_LIMITS'),
+        beyond: 'INVALID_ARGUMENT, nothing taken',
+      },
+      {
+        what: 'work of matching',
+        bound: `${SHARE * 100} % of the time that the caller has left, at most ${time(MAX_WORK_MICROS / 1000)} of CPU, counted in steps`,
+        beyond: `${THROTTLED}; \`weir_match_budget_exceeded_total\``,
+      },
+      {
+        what:
+          'work at a stretch: messages over ' +
+          size(LARGE_MESSAGE_BYTES) +
+          ', many descriptors, costly matching',
+        bound: `about ${time(STRETCH_STEPS / STEPS_PER_MICRO / 1000)}, one stretch in a turn of the event loop for all requests`,
+        beyond: 'the rest takes turns with other connections',
+      },
+      {
+        what: 'waiting for those turns',
+        bound: `${SHARE * 100} % of the time that the caller has left, at least ${time(LEAST_WAIT_MICROS / 1000)}; ${time(WAIT_WITHOUT_DEADLINE_MICROS / 1000)} without a deadline`,
+        beyond: `${THROTTLED}; \`weir_requests_given_up_total\``,
+      },
+      {
+        what: 'name of a bucket; a text in it',
+        bound: `${size(MAX_NAME_BYTES)}; ${size(MAX_PART_BYTES)}`,
+        beyond: 'a digest (SHA-256) stands for it',
+      },
+      {
+        what: 'what dynamic metadata repeat of a request',
+        bound: `${size(MAX_REPEATED)} of characters`,
+        beyond: 'further descriptors are counted in `descriptorsLeftOut`',
+      },
+      {
+        what: 'a line of the decision log',
+        bound: `${MAX_LOGGED_ENTRIES} entries, ${MAX_CHARACTERS} characters of a text`,
+        beyond: 'the line says how many more',
+      },
+    ],
+  },
+  {
+    title: 'One gRPC connection (GRPC_TRANSPORT=h2)',
+    bounds: [
+      {
+        what: 'reading in a turn of the event loop; of all connections',
+        bound: `${time(UNIT_MS)} or ${size(UNIT_BYTES)}; ${time(TURN_MS)}`,
+        beyond: 'the rest waits, its socket unread; those that lately took little go first',
+      },
+      {
+        what: 'calls at once',
+        bound: setting('GRPC_MAX_CONCURRENT_STREAMS'),
+        beyond: 'the call is refused, to be tried again',
+      },
+      {
+        what: 'header list of a call; its encoded block; its CONTINUATION frames',
+        bound: `${setting('GRPC_MAX_HEADER_BYTES', size)}; ${size(DEFAULT_LIMITS.maxHeaderBlockBytes)}; ${DEFAULT_LIMITS.maxContinuations} (more of both with a larger list)`,
+        beyond: `431; ${ENDED}`,
+      },
+      {
+        what: 'unfinished messages together',
+        bound: 'twice `GRPC_MAX_MESSAGE_BYTES`, at least 8 MiB',
+        beyond: 'RESOURCE_EXHAUSTED',
+      },
+      {
+        what: 'a request that does not come to its end',
+        bound: `its \`grpc-timeout\`, at most ${time(DEFAULT_RECEIVE_TIMEOUT_MS)} without one`,
+        beyond: 'DEADLINE_EXCEEDED',
+      },
+      {
+        what: 'open calls of health and reflection; their messages in a turn',
+        bound: `${MAX_COLD_CALLS}; 1, and 8 of all connections`,
+        beyond: 'RESOURCE_EXHAUSTED; the next turn',
+      },
+      {
+        what: 'calls cancelled, or made to be reset, before their answers (rapid reset)',
+        bound: `${count(DEFAULT_LIMITS.resetBurst)} at once and ${count(DEFAULT_LIMITS.resetRefillPerSecond)} each second: Envoy cancels whatever a hung Redis does not answer`,
+        beyond: ENDED,
+      },
+      {
+        what: 'SETTINGS, PING, PRIORITY, WINDOW_UPDATE, empty DATA without requests',
+        bound: `${count(DEFAULT_LIMITS.controlBurst)} at once, ${count(DEFAULT_LIMITS.controlRefillPerSecond)} each second; each request earns some`,
+        beyond: ENDED,
+      },
+      {
+        what: 'answers that are not read',
+        bound: `it is not read from; ${size(DEFAULT_LIMITS.maxOutputBytes)} of answers, or two of the largest messages`,
+        beyond: ENDED,
+      },
+      {
+        what: 'the beginning of HTTP/2, and before it the TLS handshake',
+        bound: '10 s each',
+        beyond: `${ENDED}; HTTP/1 gets a line of text`,
+      },
+    ],
+  },
+  {
+    title: 'All callers together, in each process',
+    bounds: [
+      {
+        what: 'gRPC connections',
+        bound: setting('GRPC_MAX_CONNECTIONS'),
+        beyond: 'one more is closed at once; the log counts them',
+      },
+      {
+        what: 'memory held for gRPC connections: unfinished requests, open calls, answers not read',
+        bound: `${setting('GRPC_MAX_BUFFERED_BYTES', size)} (\`h2\` only)`,
+        beyond: 'the connection that holds most ends',
+      },
+      {
+        what: 'requests that wait for their turns',
+        bound: `${count(MAX_PIECES)}, ${size(MAX_BYTES)} of messages`,
+        beyond: `${THROTTLED}; \`weir_requests_given_up_total\``,
+      },
+      {
+        what: 'connections of an HTTP port',
+        bound: count(MAX_CONNECTIONS),
+        beyond: 'the one that is idle longest ends',
+      },
+      {
+        what: 'requests of an HTTP connection; time to send one, to take something of an answer',
+        bound: `1 at a time; ${time(REQUEST_TIMEOUT_MS)}, ${time(UNREAD_MS)}`,
+        beyond: `the others wait; 408; ${ENDED}`,
+      },
+      {
+        what: 'bodies of `/json`',
+        bound: `${size(BODY_LIMITS.maxHeldBytes)}, a single one may be longer; ${count(BODY_LIMITS.maxCalls)} calls`,
+        beyond: '503',
+      },
+      {
+        what: 'a view (`/metrics`, `/stats`, `/rlconfig`, `/healthcheck?detail`), statsd and dogstatsd',
+        bound: `${time(SLICE_MS)} of one of them in a turn of the event loop`,
+        beyond: 'the rest follows; who asks meanwhile shares the next rendering',
+      },
+      {
+        what: 'texts of views that are being sent',
+        bound: `${size(MAX_HELD_BYTES)}, a single one may be longer`,
+        beyond: 'those who read the oldest are cut off',
+      },
+      {
+        what: 'lines of the log that nobody reads',
+        bound: size(MAX_WAITING_BYTES),
+        beyond: 'dropped, counted in `weir_log_lines_dropped_total`, and said where they are missing',
+      },
+      { what: 'series of metrics', bound: setting('METRICS_MAX_SERIES'), beyond: 'counted under `other`' },
+      {
+        what: 'buckets in memory',
+        bound: `${setting('MEMORY_MAX_BUCKETS')}; ${setting('MEMORY_MAX_BYTES', size)}, and up to 6 MB of memory that is not in use`,
+        beyond: 'the bucket that would be full soonest goes first',
+      },
+    ],
+  },
+  {
+    title: 'Redis and management servers',
+    bounds: [
+      {
+        what: 'takes in one call to Redis',
+        bound: `${count(MAX_TAKES_PER_CALL)}, or one request`,
+        beyond: 'the next call takes them',
+      },
+      {
+        what: 'takes that wait for Redis',
+        bound: setting('REDIS_MAX_IN_FLIGHT'),
+        beyond: '`on_store_failure` answers',
+      },
+      {
+        what: 'a reply of Redis',
+        bound: 'as many whole numbers, from −2^53 to 2^53−1, as were asked for',
+        beyond: `${ENDED}, \`on_store_failure\` answers its calls`,
+      },
+      {
+        what: 'a number stored in Redis',
+        bound: '2^53−1',
+        beyond: 'the bucket counts as empty, the window as used up',
+      },
+      {
+        what: 'resources, fields and bytes of an xDS update',
+        bound: `${count(MAX_RESOURCES)}; ${count(MAX_FIELDS)}; \`XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES\`, at most ${size(MAX_UPDATE_BYTES)}`,
+        beyond: 'NACK in a sentence; the old policy stays',
+      },
+      {
+        what: 'a policy file; errors listed of a load',
+        bound: `${size(MAX_FILE_BYTES)}; ${count(MAX_PROBLEMS)}`,
+        beyond: 'the file is refused; the rest is counted',
+      },
+    ],
+  },
+];
