@@ -17,12 +17,13 @@ import {
   WAIT_WITHOUT_DEADLINE_MICROS,
 } from '../service/costly-requests.js';
 import { MAX_REPEATED } from '../service/dynamic-metadata.js';
+import { MAX_LOGGED_ENTRIES } from '../service/observe.js';
 import { STRETCH_STEPS } from '../service/planning.js';
 import { MAX_BYTES, MAX_PIECES } from '../service/turn-queue.js';
 import { MAX_TAKES_PER_CALL } from '../storage/redis/redis-store.js';
 import { MAX_WAITING_BYTES } from '../telemetry/log-output.js';
 import { BODY_LIMITS } from './body-calls.js';
-import { MAX_CHARACTERS, MAX_ENTRIES as MAX_LOGGED_ENTRIES } from './decision-observer.js';
+import { MAX_CHARACTERS } from './decision-observer.js';
 import { MAX_CONNECTIONS, REQUEST_TIMEOUT_MS } from './http.js';
 import { UNREAD_MS } from './http-connections.js';
 import { SETTINGS } from './settings-table.js';

@@ -4,8 +4,7 @@ import type { Metrics } from '../telemetry/metrics.js';
 
 /** Between two lines about requests that were too much work, which callers can make as many as they like of. */
 const QUIET_MS = 10_000;
-/** Most entries of a descriptor, and characters of a text, in a line of the log. */
-export const MAX_ENTRIES = 32;
+/** Most characters of a text in a line of the log. */
 export const MAX_CHARACTERS = 256;
 
 /** Does what it is given if it did nothing for a while. */
@@ -24,14 +23,10 @@ function shown(text: string): string {
   return `${text.slice(0, MAX_CHARACTERS)}… (${text.length - MAX_CHARACTERS} more characters)`;
 }
 
-/** A line of the decision log, of bounded length whatever was asked; `moreEntries` says how many are left out. */
-function shownLine(line: DecisionLine): DecisionLine & { readonly moreEntries?: number } {
-  const { entries } = line;
-  const few = entries
-    .slice(0, MAX_ENTRIES)
-    .map(({ key, value }) => ({ key: shown(key), value: shown(value) }));
-  const cut = { ...line, domain: shown(line.domain), rule: shown(line.rule), entries: few };
-  return entries.length > few.length ? { ...cut, moreEntries: entries.length - few.length } : cut;
+/** A line of the decision log with its long texts cut: bounded, whatever was asked. */
+function shownLine(line: DecisionLine): DecisionLine {
+  const entries = line.entries.map(({ key, value }) => ({ key: shown(key), value: shown(value) }));
+  return { ...line, domain: shown(line.domain), rule: shown(line.rule), entries };
 }
 
 /** Counts decisions in `metrics` and, at level debug, writes each to the log. */

@@ -6,6 +6,8 @@ export interface DecisionLine {
   readonly domain: string;
   /** The descriptor's entries after `derive`, secrets redacted. */
   readonly entries: readonly Entry[];
+  /** How many entries are left out; absent for none. */
+  readonly moreEntries?: number;
   /** Of the limit that {@link remaining} is of: `Rule.path`, `override`, or '' where nothing matched. */
   readonly rule: string;
   readonly code: 'OK' | 'OVER_LIMIT';

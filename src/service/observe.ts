@@ -9,29 +9,23 @@ import { tightestOf } from './denial.js';
 import { overrideStat } from './override-stat.js';
 import type { Decision, PlannedTake } from './plan.js';
 
-/** Descriptors of one request that are logged, and entries of one descriptor; a line is for people to read. */
+/** Descriptors of one request that are logged. */
 const MAX_LOGGED_DESCRIPTORS = 100;
-const MAX_LOGGED_ENTRIES = 32;
-/** UTF-16 units of a text that is logged. */
-const MAX_LOGGED_UNITS = 256;
+/** Entries of one descriptor that are logged; a line is for people to read. */
+export const MAX_LOGGED_ENTRIES = 32;
 
 function codeName(overLimit: boolean): 'OK' | 'OVER_LIMIT' {
   return overLimit ? 'OVER_LIMIT' : 'OK';
 }
 
-function cut(text: string): string {
-  return text.length > MAX_LOGGED_UNITS ? `${text.slice(0, MAX_LOGGED_UNITS)}…` : text;
-}
-
-/** Entries as a line shows them: secrets redacted, long texts cut, and as many as anybody reads. */
-function shownEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {
-  const few = entries.length > MAX_LOGGED_ENTRIES ? entries.slice(0, MAX_LOGGED_ENTRIES) : entries;
-  const shown = redactEntries(few, secretKeys).map(({ key, value }) => ({
-    key: cut(key),
-    value: cut(value),
-  }));
-  if (few !== entries) shown.push({ key: '…', value: `${entries.length - few.length} more` });
-  return shown;
+/** Entries as a line shows them: secrets redacted, and as many as anybody reads. */
+function shownEntries(
+  entries: readonly Entry[],
+  secretKeys: ReadonlySet<string>,
+): Pick<DecisionLine, 'entries' | 'moreEntries'> {
+  const more = entries.length - MAX_LOGGED_ENTRIES;
+  if (more <= 0) return { entries: redactEntries(entries, secretKeys) };
+  return { entries: redactEntries(entries.slice(0, MAX_LOGGED_ENTRIES), secretKeys), moreEntries: more };
 }
 
 /** Tells an observer what became of requests. */
@@ -83,7 +77,7 @@ export class Observation {
         const shown = tightestOf(takes, undefined);
         observer.logDecision({
           domain: policy.domain,
-          entries: shownEntries(match.entries, policy.secretKeys),
+          ...shownEntries(match.entries, policy.secretKeys),
           rule: shown?.label ?? takes[0]?.label ?? unlimited,
           code: codeName(overLimit),
           remaining: shown?.outcome.remaining,
@@ -121,8 +115,8 @@ export class Observation {
   ): void {
     for (const { entries } of request.descriptors.slice(0, MAX_LOGGED_DESCRIPTORS)) {
       this.observer.logDecision({
-        domain: cut(request.domain),
-        entries: shownEntries(entries, secretKeys),
+        domain: request.domain,
+        ...shownEntries(entries, secretKeys),
         rule: '',
         code,
         remaining: undefined,
