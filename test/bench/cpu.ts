@@ -32,6 +32,14 @@ export function cpuMicros(pid: number): number {
   return ticksToMicros(Number(fields[11]) + Number(fields[12]));
 }
 
+/**
+ * CPU time (user and system) a process has used so far, threads that have ended included, in microseconds; resolution 10 ms. Linux only.
+ */
+export function cpuMicrosOfAll(pid: number): number {
+  const fields = statFields(pid);
+  return ticksToMicros(Number(fields[11]) + Number(fields[12]));
+}
+
 /** CPU time of the children of this process that have ended, in microseconds; resolution 10 ms. */
 export function endedChildrenMicros(): number {
   const fields = statFields('self');

@@ -10,8 +10,7 @@ const INNOCENT_RATE = 200;
 /** So that with several workers each has some of them. */
 const INNOCENT_CONNECTIONS = 4;
 const WARM_UP_MS = 300;
-const BASELINE_LOOKS = 4;
-const BASELINE_MS = 100;
+const BASELINE_MS = 400;
 /** weir counts as done with an attack when it uses less than this share of a core. */
 const IDLE_SHARE = 0.3;
 const LOOK_MS = 50;
@@ -43,19 +42,16 @@ export class StallBench {
   readonly #attacker = new Attacker();
   readonly #innocent = new InnocentCaller();
 
-  /** CPU microseconds per second of a server that only the innocent caller asks: the least of some looks, once its code is compiled. */
+  /** CPU microseconds per second of a server that only the innocent caller asks, once its code is compiled. */
   async baseline(server: StallServer): Promise<number> {
     await this.#begin(server);
     await pause(WARM_UP_MS);
-    let least = Number.POSITIVE_INFINITY;
-    for (let look = 0; look < BASELINE_LOOKS; look++) {
-      const before = server.cpuMicros();
-      const start = monotonicMs();
-      await pause(BASELINE_MS);
-      least = Math.min(least, (server.cpuMicros() - before) / ((monotonicMs() - start) / 1000));
-    }
+    const before = server.cpuMicros();
+    const start = monotonicMs();
+    await pause(BASELINE_MS);
+    const perSecond = (server.cpuMicros() - before) / ((monotonicMs() - start) / 1000);
     await this.#innocent.end();
-    return least;
+    return perSecond;
   }
 
   /** Attacks for `ms`; resolves when all is answered and the attacker has gone. */

@@ -1,5 +1,5 @@
 import { RATE_LIMIT_CONFIG_TYPE } from '../../src/config/xds/discovery.js';
-import { cpuMicros } from '../bench/cpu.js';
+import { cpuMicrosOfAll } from '../bench/cpu.js';
 import { AdsServer } from '../support/ads-server.js';
 import { type RedisServer, startRedis } from '../support/redis-server.js';
 import { TempDir } from '../support/temp-dir.js';
@@ -108,7 +108,7 @@ export class StallServer {
 /** 0 for a process that has ended. */
 function cpuOf(pid: number): number {
   try {
-    return cpuMicros(pid);
+    return cpuMicrosOfAll(pid);
   } catch {
     return 0;
   }
