@@ -8,7 +8,7 @@ const FILE = join(repositoryRoot, 'test/stall/recorded.json');
 const MOST_DELAY_MS = 50;
 /** How much more CPU a kilobyte of an attack may take than when it was recorded. */
 const MOST_TIMES = 3;
-/** CPU time that is not told from noise, in microseconds: nothing is said of the cost of less. */
+/** CPU time that is not told from noise, in microseconds: so much more than those times is let pass. */
 const NOISE_MICROS = 50_000;
 
 /** CPU per kilobyte of each case, in millionths of the yardstick of its run (yardstick.ts). */
@@ -38,7 +38,7 @@ export const NOT_RECORDED = 'no cost is recorded: npm run stall -- --record';
 
 /** What is wrong with a measurement, in sentences; none when it is good. Without `recorded` nothing is said of its cost. */
 export function faultsOf(measured: Measurement, recorded: Recorded | undefined, yardstick: number): string[] {
-  const { innocent, delayMs, kilobytes, cpuMicros, alive } = measured;
+  const { innocent, delayMs, kilobytes, microsPerKilobyte, alive } = measured;
   const faults: string[] = [];
   if (!alive) faults.push('weir has ended');
   if (kilobytes === 0) faults.push('the attack sent nothing');
@@ -53,7 +53,7 @@ export function faultsOf(measured: Measurement, recorded: Recorded | undefined, 
   const before = recorded[recordName(measured)];
   const now = recordOf(measured, yardstick);
   if (before === undefined) faults.push(NOT_RECORDED);
-  else if (cpuMicros > NOISE_MICROS && now > MOST_TIMES * before)
+  else if ((microsPerKilobyte * kilobytes * (now - MOST_TIMES * before)) / now > NOISE_MICROS)
     faults.push(
       `a kilobyte of it takes ${(now / before).toFixed(1)} times the CPU recorded (${now} against ${before} thousandths of the yardstick)`,
     );
