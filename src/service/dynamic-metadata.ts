@@ -30,9 +30,14 @@ function descriptorObject(descriptor: Descriptor, secretKeys: ReadonlySet<string
   };
 }
 
-/** What an answer repeats of its request at most, in UTF-16 units; and what an entry, and a descriptor, count beside their texts: encoding takes as long. */
+/**
+ * What an answer repeats of its request at most, in UTF-16 units; and what an entry, and a descriptor, count beside their texts: encoding takes as long.
+ * As much, members counted as entries are, may come from rules.
+ */
 export const MAX_REPEATED = 98_304;
 const ENTRY_UNITS = 128;
+/** Members of rules' metadata that are looked at for one answer; most rules say what others have said. */
+const MAX_LOOKS = 5000;
 
 /** Descriptors as the answer repeats them, up to a size that nobody waits for. */
 function repeated(descriptors: readonly Descriptor[], secretKeys: ReadonlySet<string>): JsonObject[] {
@@ -55,20 +60,44 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** What a member of metadata counts, key apart; above `most` any number above it. */
+function unitsOf(member: unknown, most: number): number {
+  if (typeof member === 'string') return ENTRY_UNITS + member.length;
+  let units = ENTRY_UNITS;
+  if (typeof member !== 'object' || member === null) return units;
+  const isList = Array.isArray(member);
+  for (const [key, value] of Object.entries(member)) {
+    units += (isList ? 0 : key.length) + unitsOf(value, most - units);
+    if (units > most) break;
+  }
+  return units;
+}
+
 /** What several objects say: of members that two have the first counts, but objects are merged. */
 class Merged {
   // Without a prototype, so that a key named `__proto__` is a key.
   readonly members: Record<string, unknown> = Object.create(null);
   /** The objects within it that are no rule's. */
   private readonly own = new Set<unknown>([this.members]);
+  private unitsLeft = MAX_REPEATED;
+  private looksLeft = MAX_LOOKS;
 
-  /** Adds what `members` says that was not said before. Never changes it. */
-  add(members: JsonObject, to: Record<string, unknown> = this.members): void {
-    for (const [key, value] of Object.entries(members)) {
+  /** Adds what `members` says that was not said before, and never changes it. Returns false where it ended as all became too much. */
+  add(members: JsonObject, to: Record<string, unknown> = this.members): boolean {
+    for (const key of Object.keys(members)) {
+      if (--this.looksLeft < 0) return false;
+      const value = members[key];
       const known = to[key];
-      if (known === undefined) to[key] = value;
-      else if (isObject(known) && isObject(value)) this.add(value, this.owned(known, key, to));
+      if (known === undefined) {
+        const units = key.length + unitsOf(value, this.unitsLeft);
+        if (units > this.unitsLeft) return false;
+        this.unitsLeft -= units;
+        to[key] = value;
+      } else if (isObject(known) && isObject(value) && !this.add(value, this.owned(known, key, to))) {
+        return false;
+      }
     }
+    return true;
   }
 
   private owned(known: JsonObject, key: string, to: Record<string, unknown>): Record<string, unknown> {
@@ -80,12 +109,13 @@ class Merged {
   }
 }
 
-/** The merged `metadata` of the rules that let their descriptors pass. */
+/** The merged `metadata` of the rules that let their descriptors pass, up to a size that nobody waits for; and of how many there was more. */
 function passedMetadata(
   decisions: readonly Decision[],
   statuses: readonly DescriptorStatus[],
-): JsonObject | undefined {
+): { readonly metadata: JsonObject | undefined; readonly leftOut: number } {
   let all: Merged | undefined;
+  let leftOut = 0;
   // Thousands of descriptors may meet one rule, and the second time it says nothing new.
   const known = new Set<JsonObject>();
   for (let i = 0; i < decisions.length; i++) {
@@ -96,15 +126,16 @@ function passedMetadata(
     if (metadata === undefined || known.has(metadata)) continue;
     known.add(metadata);
     all ??= new Merged();
-    all.add(metadata);
+    if (leftOut > 0 || !all.add(metadata)) leftOut++;
   }
-  return all === undefined || Object.keys(all.members).length === 0 ? undefined : all.members;
+  const isEmpty = all === undefined || Object.keys(all.members).length === 0;
+  return { metadata: isEmpty ? undefined : all?.members, leftOut };
 }
 
 /**
  * The dynamic metadata of RESPONSE_DYNAMIC_METADATA: the request as it came, values of credentials redacted, and the metadata of rules that
  * passed. Members as in envoyproxy/ratelimit (ratelimitToMetadata), which repeats a request whatever its size; `descriptorsLeftOut` says how many are
- * too much here. `decisions` is empty where no policy concerns the request.
+ * too much here, and `metadataLeftOut` how many rules have metadata that is not, or not all, there. `decisions` is empty where no policy concerns the request.
  */
 export function dynamicMetadata(
   request: RateLimitRequest,
@@ -112,7 +143,7 @@ export function dynamicMetadata(
   statuses: readonly DescriptorStatus[],
   secretKeys: ReadonlySet<string>,
 ): JsonObject {
-  const metadata = passedMetadata(decisions, statuses);
+  const passed = passedMetadata(decisions, statuses);
   const descriptors = repeated(request.descriptors, secretKeys);
   const leftOut = request.descriptors.length - descriptors.length;
   return {
@@ -120,6 +151,7 @@ export function dynamicMetadata(
     descriptors,
     ...(leftOut > 0 && { descriptorsLeftOut: leftOut }),
     ...(request.hitsAddend !== 0 && { hitsAddend: request.hitsAddend }),
-    ...(metadata !== undefined && { metadata }),
+    ...(passed.metadata !== undefined && { metadata: passed.metadata }),
+    ...(passed.leftOut > 0 && { metadataLeftOut: passed.leftOut }),
   };
 }

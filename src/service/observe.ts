@@ -10,7 +10,7 @@ import { overrideStat } from './override-stat.js';
 import type { Decision, PlannedTake } from './plan.js';
 
 /** Descriptors of one request that are logged. */
-const MAX_LOGGED_DESCRIPTORS = 100;
+export const MAX_LOGGED_DESCRIPTORS = 100;
 /** Entries of one descriptor that are logged; a line is for people to read. */
 export const MAX_LOGGED_ENTRIES = 32;
 
@@ -38,16 +38,18 @@ export class Observation {
     this.clock = clock;
   }
 
-  /** Of an answered request. */
+  /** Of an answered request; of a large one, its decisions from `from` on and before `to`. */
   answered(
     policy: DomainPolicy,
     decisions: readonly Decision[],
     response: RateLimitResponse,
     startMicros: number,
+    from = 0,
+    to = decisions.length,
   ): void {
     const { observer } = this;
     const logs = observer.logsDecisions();
-    for (let index = 0; index < decisions.length; index++) {
+    for (let index = from; index < to; index++) {
       const decision = decisions[index] as Decision;
       const { match, takes, candidate } = decision;
       this.counted(policy, decision);

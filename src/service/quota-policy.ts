@@ -101,6 +101,11 @@ function isTighter(one: TakeOutcome, than: TakeOutcome): boolean {
   return one.limited ? one.waitMicros > than.waitMicros : one.remaining < than.remaining;
 }
 
+function listedOf(list: readonly Listed[], rule: Rule | undefined): Listed | undefined {
+  for (let i = 0; i < list.length; i++) if ((list[i] as Listed).take.rule === rule) return list[i];
+  return undefined;
+}
+
 /**
  * The limits of a request for which `isShown` holds, in order, each name once: of two buckets of one rule the tighter. A rule whose name
  * another has already stands with its path. At most {@link MAX_LISTED}, the described one always among them.
@@ -111,19 +116,21 @@ function listed(described: Described, isShown: (take: PlannedTake) => boolean): 
     const take = described.takes[i] as PlannedTake;
     const { rule, outcome } = take;
     if (outcome === undefined || !isShown(take)) continue;
-    let names = namesOf(take);
-    const known = list.find((other) => other.take.rule === rule);
+    const known = listedOf(list, rule);
     if (known !== undefined) {
       if (!isTighter(outcome, known.outcome)) continue;
       known.take = take;
       known.outcome = outcome;
       continue;
     }
+    // Of thousands that are not listed, nobody needs the names.
+    if (list.length === MAX_LISTED && take !== described.take) continue;
+    let names = namesOf(take);
     if (rule !== undefined && list.some((other) => other.names.name === names.name)) {
       names = remembered(pathsOfRules, rule, rule.path);
     }
     if (list.length < MAX_LISTED) list.push({ names, take, outcome });
-    else if (take === described.take) list[MAX_LISTED - 1] = { names, take, outcome };
+    else list[MAX_LISTED - 1] = { names, take, outcome };
   }
   return list;
 }

@@ -18,6 +18,7 @@ import { BadRequest, findBadDescriptor } from './bad-descriptor.js';
 import { ANYBODY, bytesOf, type Caller, LargeMessage, stepsFor, waiterOf } from './costly-requests.js';
 import type { DecisionObserver } from './decision-observer.js';
 import { denialOf } from './denial.js';
+import { isLargeAnswer, tellInTurns } from './large-answer.js';
 import { Observation } from './observe.js';
 import { Asked, type Decision, type PlannedTake, takesOf } from './plan.js';
 import { type Planned, Planning, plan, stepsTaken, Throttled } from './planning.js';
@@ -179,7 +180,7 @@ export class ShouldRateLimit {
       return this.#planInTurns(planned, request, policy, startMicros, caller);
     }
     const deadlineMicros = this.#storeDeadline(startMicros, caller);
-    return this.#take(request, policy, planned, startMicros, wallMicros, deadlineMicros);
+    return this.#take(request, policy, planned, caller, startMicros, wallMicros, deadlineMicros);
   }
 
   /** The policy that decides a request, or the answer where none does. */
@@ -218,7 +219,7 @@ export class ShouldRateLimit {
       waiterOf(caller, nowMicros, bytesOf(request)),
     );
     if (typeof planned === 'string') return this.#notDone(planned, request.domain, request);
-    return this.#takePlanned({ request, policy, planning, planned }, startMicros, patience);
+    return this.#takePlanned({ request, policy, planning, planned }, caller, startMicros, patience);
   }
 
   async #handleLarge(message: Uint8Array, caller: Caller): Promise<Decided> {
@@ -236,7 +237,7 @@ export class ShouldRateLimit {
       return refusalOf(error);
     }
     if (typeof prepared === 'string') return this.#notDone(prepared, large.domain(), large.request);
-    if ('planned' in prepared) return this.#takePlanned(prepared, startMicros, patience);
+    if ('planned' in prepared) return this.#takePlanned(prepared, caller, startMicros, patience);
     return prepared;
   }
 
@@ -254,6 +255,7 @@ export class ShouldRateLimit {
 
   #takePlanned(
     { request, policy, planning, planned }: PreparedRequest,
+    caller: Caller,
     startMicros: number,
     patience: Patience,
   ): Decided | Promise<Decided> {
@@ -265,7 +267,7 @@ export class ShouldRateLimit {
     const wallMicros = clock.wallMicros();
     if (!(planned instanceof Throttled)) {
       const deadlineMicros = this.#storeDeadline(clock.monotonicMicros(), patience);
-      return this.#take(request, policy, planned, startMicros, wallMicros, deadlineMicros);
+      return this.#take(request, policy, planned, caller, startMicros, wallMicros, deadlineMicros);
     }
     const { shadowMode } = this.#answers;
     observer.matchExceeded(policy.domain, planned.key, !shadowMode);
@@ -309,6 +311,7 @@ export class ShouldRateLimit {
     request: RateLimitRequest,
     policy: DomainPolicy,
     planned: readonly Decision[] | BadRequest,
+    caller: Caller,
     startMicros: number,
     wallMicros: number,
     storeDeadlineMicros: number,
@@ -317,14 +320,14 @@ export class ShouldRateLimit {
     if (planned instanceof BadRequest) return this.#refuse(new Refusal('bad_request', planned.message));
     const takes = takesOf(planned);
     if (takes.length === 0)
-      return this.#finish(request, policy, planned, takes, NO_OUTCOMES, startMicros, wallMicros);
+      return this.#finish(request, policy, planned, takes, NO_OUTCOMES, caller, startMicros, wallMicros);
     const result = store.take(takes, storeDeadlineMicros);
     if (result instanceof Promise) {
       return result.then((late) =>
-        this.#finish(request, policy, planned, takes, late, startMicros, clock.wallMicros()),
+        this.#finish(request, policy, planned, takes, late, caller, startMicros, clock.wallMicros()),
       );
     }
-    return this.#finish(request, policy, planned, takes, result, startMicros, wallMicros);
+    return this.#finish(request, policy, planned, takes, result, caller, startMicros, wallMicros);
   }
 
   #refuse(refusal: Refusal): Refusal {
@@ -347,9 +350,10 @@ export class ShouldRateLimit {
     decisions: readonly Decision[],
     takes: readonly PlannedTake[],
     result: TakeResult,
+    caller: Caller,
     startMicros: number,
     wallMicros: number,
-  ): Decided {
+  ): Decided | Promise<Decided> {
     const { observer, local } = this.#options;
     if (result instanceof StorageError) {
       observer.storeError(result.reason);
@@ -364,8 +368,13 @@ export class ShouldRateLimit {
     const { shadowMode, quotaMode } = this.#answers;
     const denial = denialOf(decisions, quotaMode);
     if (shadowMode && (denial.enforce || denial.quota)) observer.globalShadow();
+    const observation = this.#observation;
+    if (isLargeAnswer(decisions, takes)) {
+      const build = () => answer(request, policy, decisions, denial, this.#answers, wallMicros);
+      return tellInTurns(this.#turns, { policy, decisions, startMicros, observation, build }, caller);
+    }
     const response = answer(request, policy, decisions, denial, this.#answers, wallMicros);
-    this.#observation.answered(policy, decisions, response, startMicros);
+    observation.answered(policy, decisions, response, startMicros);
     return response;
   }
 }

@@ -131,6 +131,52 @@ describe('RESPONSE_DYNAMIC_METADATA', () => {
     expect(on.answer([override]).dynamicMetadata).not.toHaveProperty('metadata');
   });
 
+  test('holds of thousands of members as many as nobody waits for, and says of how many rules there was more', () => {
+    const owner = (i: number) =>
+      `{ owner: all, ${Array.from({ length: 50 }, (_, j) => `m${i}x${j}: v`).join(', ')} }`;
+    const limit = 'rate_limit: { unit: minute, requests_per_unit: 1 }';
+    const nodes = Array.from(
+      { length: 100 },
+      (_, i) => `  - { key: k${i}, ${limit}, metadata: ${owner(i)} }`,
+    );
+    const more = [
+      '  - { key: same, rate_limit: { unit: minute, requests_per_unit: 9 }, metadata: { owner: all } }',
+    ];
+    const policy = ['domain: d', 'descriptors:', ...nodes, ...more].join('\n');
+    const on = new Decider(policy, { answers: { dynamicMetadata: true } });
+    const few = on.answer(Array.from({ length: 10 }, (_, i) => one(`k${i}`))).dynamicMetadata;
+    expect(Object.keys(few?.['metadata'] as object)).toHaveLength(501);
+    expect(few).not.toHaveProperty('metadataLeftOut');
+    on.clock.stepWall(60_000_000);
+    const many = on.answer(Array.from({ length: 100 }, (_, i) => one(`k${i}`))).dynamicMetadata;
+    const members = Object.keys(many?.['metadata'] as object).length;
+    expect(members).toBeGreaterThan(650);
+    expect(members).toBeLessThan(768);
+    expect(many?.['metadataLeftOut']).toBe(100 - Math.floor((members - 1) / 50));
+    // What was said before takes no room.
+    on.clock.stepWall(60_000_000);
+    expect(on.answer(Array.from({ length: 40 }, () => one('same'))).dynamicMetadata).toMatchObject({
+      metadata: { owner: 'all' },
+    });
+  });
+
+  test('leaves out a text that is too long, and what is in objects of others counts, too', () => {
+    const limit = 'rate_limit: { unit: minute, requests_per_unit: 9 }';
+    const policy = `
+domain: d
+descriptors:
+  - { key: a, ${limit}, metadata: { labels: { x: 1 } } }
+  - { key: b, ${limit}, metadata: { labels: { text: ${'x'.repeat(100_000)}, y: 2 } } }
+  - { key: c, ${limit}, metadata: { labels: { z: 3 } } }
+`;
+    const on = new Decider(policy, { answers: { dynamicMetadata: true } });
+    expect(on.answer([one('a'), one('b'), one('c')]).dynamicMetadata).toMatchObject({
+      metadata: { labels: { x: 1 } },
+      metadataLeftOut: 2,
+    });
+    expect(metadataOf(on, 'c', 'a')).toEqual({ labels: { z: 3, x: 1 } });
+  });
+
   test('goes over the wire in both codecs', () => {
     const response = decider().answer([one('a'), one('b'), one('c')]);
     const reference = createReferenceCodec();

@@ -1,0 +1,71 @@
+import type { RateLimitResponse } from '../codec/messages.js';
+import type { DomainPolicy } from '../config/policy.js';
+import { atOnce } from '../config/turns.js';
+import type { Caller } from './costly-requests.js';
+import { MAX_LOGGED_DESCRIPTORS, type Observation } from './observe.js';
+import type { Decision, PlannedTake } from './plan.js';
+import type { TurnQueue } from './turn-queue.js';
+
+/** Descriptors and limits of a request that is answered in one piece: building the answer and counting it take at most about half a millisecond. */
+const SMALL_ANSWER = 1000;
+/** Descriptors and limits that are counted in one step; a descriptor that may be logged is as much work as {@link LOGGED} of them. */
+const STEP = 500;
+const LOGGED = 8;
+
+/** Whether the answer to so much is told in steps. */
+export function isLargeAnswer(decisions: readonly Decision[], takes: readonly PlannedTake[]): boolean {
+  return decisions.length + takes.length > SMALL_ANSWER;
+}
+
+/** What is left to do once a request is decided. */
+export interface LargeAnswer {
+  readonly policy: DomainPolicy;
+  readonly decisions: readonly Decision[];
+  readonly startMicros: number;
+  readonly observation: Observation;
+  /** Builds the answer. */
+  build(): RateLimitResponse;
+}
+
+function* answerSteps({
+  policy,
+  decisions,
+  startMicros,
+  observation,
+  build,
+}: LargeAnswer): Generator<void, RateLimitResponse> {
+  const response = build();
+  yield;
+  let from = 0;
+  let work = 0;
+  for (let index = 0; index < decisions.length; index++) {
+    work += 1 + (decisions[index] as Decision).takes.length + (index < MAX_LOGGED_DESCRIPTORS ? LOGGED : 0);
+    if (work < STEP) continue;
+    observation.answered(policy, decisions, response, startMicros, from, index + 1);
+    from = index + 1;
+    work = 0;
+    yield;
+  }
+  observation.answered(policy, decisions, response, startMicros, from, decisions.length);
+  // Whoever waits for the response encodes it at once.
+  yield;
+  return response;
+}
+
+/**
+ * Tells a large answer in turns with all that takes long. What was taken is taken, so it is counted to its end however late it is and whether or not
+ * the caller has gone, and where no more may wait it is told at once.
+ */
+export async function tellInTurns(
+  turns: TurnQueue,
+  answer: LargeAnswer,
+  { connection }: Pick<Caller, 'connection'>,
+): Promise<RateLimitResponse> {
+  const told = await turns.run(answerSteps(answer), {
+    connection,
+    cancelled: () => false,
+    giveUpMicros: Number.POSITIVE_INFINITY,
+  });
+  // Nothing was begun.
+  return typeof told === 'string' ? atOnce(answerSteps(answer)) : told;
+}
