@@ -26,7 +26,7 @@ const SWEEP_PER_WRITE = 4;
  */
 const EVICTION_LOOKS = 64;
 
-/** Names kept in words at a time. */
+/** Names kept in words from one request to the next; all behind them share one place. */
 const MAX_PLACES = 16;
 
 /** A name in words, and where its record was found, -1 if it has none. */
@@ -59,6 +59,9 @@ export class BucketTable {
   private place = this.places[0] as Place;
   /** How often records were made, dropped or moved. */
   private changes = 0;
+  /** How often records were dropped or moved, and what it was at the latest {@link read}. */
+  private moves = 0;
+  private movesAtRead = 0;
   private readonly records = new BucketRecords();
   private readonly index = new KeyIndex(this.records);
   private readonly heap = new ExpiryHeap(this.records);
@@ -71,17 +74,25 @@ export class BucketTable {
     return this.index.size;
   }
 
-  /** Loads the state stored under `key`, or none. `place` is where in a request the key stands, a hint for {@link write}. */
-  read(key: string, bucket: RunningBucket, place: number): void {
+  /**
+   * Loads the state stored under `key`, or none. `place` is where in a request the key stands, a hint for {@link write}. Returns where the bucket
+   * is kept, -1 if it is not: two names of one request never give the same.
+   */
+  read(key: string, bucket: RunningBucket, place: number): Slot {
     const slot = this.find(key, place);
+    this.movesAtRead = this.moves;
     if (slot < 0) bucket.load(0, 0, 0);
     else this.records.loadState(slot, bucket);
+    return slot;
   }
 
-  /** Stores a state, or drops the bucket if it is blank. `tokenMicros` is monotonic time, not before that of the call before. */
-  write(key: string, bucket: RunningBucket, place: number, tokenMicros: number): void {
+  /**
+   * Stores a state, or drops the bucket if it is blank. `tokenMicros` is monotonic time, not before that of the call before. `read` is what
+   * {@link read} returned for this key after the latest write of another request; -1 if it was not read.
+   */
+  write(key: string, bucket: RunningBucket, place: number, tokenMicros: number, read: Slot = -1): void {
     const { records, heap } = this;
-    let slot = this.find(key, place);
+    let slot = read >= 0 && this.moves === this.movesAtRead ? read : this.find(key, place);
     if (bucket.isBlank(tokenMicros)) {
       if (slot >= 0) this.drop(slot);
       return;
@@ -104,7 +115,7 @@ export class BucketTable {
   }
 
   private find(key: string, place: number): Slot {
-    const at = this.placeAt(place % MAX_PLACES);
+    const at = this.placeAt(Math.min(place, MAX_PLACES));
     this.place = at;
     if (at.words.load(key) || at.changes !== this.changes) {
       at.found = this.index.find(at.words);
@@ -181,6 +192,7 @@ export class BucketTable {
     this.index.remove(slot);
     this.heap.remove(slot);
     this.changes++;
+    this.moves++;
     const moved = this.records.remove(slot);
     if (moved < 0) return;
     this.index.moved(moved, slot);

@@ -1,16 +1,22 @@
-import { randomInt } from 'node:crypto';
+import { randomFillSync, randomInt } from 'node:crypto';
 
 const FIRST_CAPACITY = 256;
 /** Words kept from one name to the next; policies give no longer names, but perhaps one of wide characters. */
 const MAX_KEPT_WORDS = 2048;
 const encoder = new TextEncoder();
 
+/** Names of more words than the least, and of no more than the most, are compressed before they are hashed; policies give none that is longer. */
+const LEAST_COMPRESSED = 16;
+const MOST_COMPRESSED = 1024;
+/** Secrets to compress with, drawn at start; see {@link compress}. */
+const secrets = randomFillSync(new Int32Array(MOST_COMPRESSED + 1));
+
 /**
  * A bucket's name as 32 bit words, and its hash: what {@link KeyIndex} finds and {@link RecordArena} keeps. One object, loaded with
  * one name after the other.
  *
  * The hash is HalfSipHash-1-3 (the small variant of SipHash; Linux keys its hash tables with it) under a key drawn at start: tenants are
- * named by callers, who must not be able to choose names that collide.
+ * named by callers, who must not be able to choose names that collide. Of long names it is the hash of two sums, see {@link compress}.
  */
 export class KeyWords {
   /** Four characters a word, little endian; two where one of them is beyond ASCII. The last word is filled up with zeros. */
@@ -24,6 +30,7 @@ export class KeyWords {
   private bytes = new Uint8Array(this.words.buffer);
   private readonly seed0: number;
   private readonly seed1: number;
+  private readonly sums = new Int32Array(2);
 
   /** The seeds are 32 random bits each unless a test says otherwise. */
   constructor(seed0 = randomInt(2 ** 32), seed1 = randomInt(2 ** 32)) {
@@ -60,7 +67,13 @@ export class KeyWords {
       this.count = (length + 1) >> 1;
       this.info = (length << 1) | 1;
     }
-    this.hash = this.halfSipHash();
+    const { words, count } = this;
+    if (count <= LEAST_COMPRESSED || count > MOST_COMPRESSED) {
+      this.hash = this.halfSipHash(words, count);
+    } else {
+      compress(words, count, this.sums);
+      this.hash = this.halfSipHash(this.sums, this.sums.length);
+    }
   }
 
   /**
@@ -86,8 +99,8 @@ export class KeyWords {
   }
 
   /** One round a word and three at the end, all in 32 bit arithmetic. */
-  private halfSipHash(): number {
-    const { words, count, seed0, seed1 } = this;
+  private halfSipHash(words: Int32Array, count: number): number {
+    const { seed0, seed1 } = this;
     let v0 = seed0;
     let v1 = seed1;
     let v2 = 0x6c796765 ^ seed0;
@@ -111,4 +124,24 @@ export class KeyWords {
     }
     return v1 ^ v3;
   }
+}
+
+/**
+ * Two sums of the words, in a third of the time of the hash: NH (Black et al., "UMAC: Fast and Secure Message Authentication", 1999) on the halves of each
+ * word, twice, with the secrets moved on by one word. Two names of one length give the same sums with a probability of 2^-32, whoever chooses them without
+ * knowing the secrets.
+ */
+function compress(words: Int32Array, count: number, sums: Int32Array): void {
+  let one = 0;
+  let other = 0;
+  let secret = secrets[0] as number;
+  for (let i = 0; i < count; i++) {
+    const word = words[i] as number;
+    const high = word >>> 16;
+    one = (one + Math.imul((word + secret) & 0xffff, (high + (secret >>> 16)) & 0xffff)) | 0;
+    secret = secrets[i + 1] as number;
+    other = (other + Math.imul((word + secret) & 0xffff, (high + (secret >>> 16)) & 0xffff)) | 0;
+  }
+  sums[0] = one;
+  sums[1] = other;
 }

@@ -4,6 +4,7 @@ import { decide, type Steps } from '../../limiter/decide.js';
 import { outcome } from '../../limiter/outcome.js';
 import { RunningBucket } from '../../limiter/running-bucket.js';
 import { BucketTable } from './bucket-table.js';
+import type { Slot } from './record-arena.js';
 
 /** Settings of {@link MemoryStore}. */
 export interface MemoryStoreOptions {
@@ -20,7 +21,7 @@ export interface MemoryStoreOptions {
 export const DEFAULT_MAX_BUCKETS = 1_000_000;
 export const DEFAULT_MAX_BYTES = 512 * 1024 * 1024;
 
-/** Below this many items a repeated key is found by comparing, above by a map. */
+/** Below this many items a repeated key is found by comparing, above by maps. */
 const FEW_ITEMS = 8;
 
 /**
@@ -34,7 +35,12 @@ export class MemoryStore implements BucketStore {
   // Scratch space of one request, reused.
   private readonly pool: RunningBucket[] = [];
   private readonly buckets: RunningBucket[] = [];
-  private readonly seen = new Map<string, RunningBucket>();
+  /** Where each item's bucket is kept, -1 for one that is not yet. */
+  private readonly slots: Slot[] = [];
+  /** Of many items, the buckets that are kept, by where: most are, and their names need not be hashed again. */
+  private readonly seenKept = new Map<Slot, RunningBucket>();
+  /** Those that are not, by name. */
+  private readonly seenNew = new Map<string, RunningBucket>();
   private readonly steps: Steps = { limited: [], forgiven: [], whole: [], part: [] };
 
   constructor(options: MemoryStoreOptions) {
@@ -84,7 +90,7 @@ export class MemoryStore implements BucketStore {
   private settle(item: TakeItem, i: number, tokenMicros: number, windowMicros: number): TakeOutcome {
     const bucket = this.buckets[i] as RunningBucket;
     if (bucket.dirty || bucket.repaired) {
-      this.table.write(item.key, bucket, i, tokenMicros);
+      this.table.write(item.key, bucket, i, tokenMicros, this.slots[i]);
       bucket.dirty = false;
       bucket.repaired = false;
     }
@@ -102,19 +108,30 @@ export class MemoryStore implements BucketStore {
 
   /** Fills `buckets` with the stored states, one object per distinct key. */
   private load(items: readonly TakeItem[]): void {
-    const { pool, buckets, seen, table } = this;
+    const { pool, buckets, slots, table } = this;
     const many = items.length > FEW_ITEMS;
     for (let i = 0; i < items.length; i++) {
       const { key } = items[i] as TakeItem;
-      let bucket = many ? seen.get(key) : this.earlier(items, i);
+      let bucket = many ? undefined : this.earlier(items, i);
       if (bucket === undefined) {
         bucket = pool[i] ??= new RunningBucket();
-        table.read(key, bucket, i);
-        if (many) seen.set(key, bucket);
-      }
+        slots[i] = table.read(key, bucket, i);
+        if (many) bucket = this.firstSeen(key, slots[i] as Slot, bucket);
+      } else slots[i] = -1;
       buckets[i] = bucket;
     }
-    if (many) seen.clear();
+    if (!many) return;
+    this.seenKept.clear();
+    this.seenNew.clear();
+  }
+
+  /** The bucket of the first item with this key, which is kept at `slot`: `bucket` if there was none. */
+  private firstSeen(key: string, slot: Slot, bucket: RunningBucket): RunningBucket {
+    const earlier = slot < 0 ? this.seenNew.get(key) : this.seenKept.get(slot);
+    if (earlier !== undefined) return earlier;
+    if (slot < 0) this.seenNew.set(key, bucket);
+    else this.seenKept.set(slot, bucket);
+    return bucket;
   }
 
   /** The bucket of an earlier item with the same key. */

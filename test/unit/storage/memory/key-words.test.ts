@@ -74,4 +74,40 @@ describe('the hash', () => {
     // 16 a chain on average, 4 the standard deviation: 48 is out of reach for a good hash, whatever the seed.
     expect(Math.max(...chains)).toBeLessThan(48);
   });
+
+  test.each([65, 300, 1000, 4096, 4100])(
+    'spreads names of %p characters that differ little over chains',
+    (length) => {
+      const words = new KeyWords();
+      const chains = new Int32Array(1 << 8);
+      for (let i = 0; i < chains.length * 16; i++) {
+        // The difference stands at another place each time.
+        const at = (i * 7) % (length - 8);
+        words.load(`${'x'.repeat(at)}${1_000_000 + i}`.padEnd(length, 'y'));
+        const chain = words.hash & (chains.length - 1);
+        chains[chain] = (chains[chain] as number) + 1;
+      }
+      expect(Math.max(...chains)).toBeLessThan(48);
+    },
+  );
+
+  test('of a long name depends on every character, and on the seed', () => {
+    const length = 300;
+    const hashes = new Set<number>();
+    const words = new KeyWords();
+    for (let at = 0; at < length; at++) {
+      words.load(`${'a'.repeat(at)}b${'a'.repeat(length - at - 1)}`);
+      hashes.add(words.hash);
+    }
+    words.load('a'.repeat(length));
+    hashes.add(words.hash);
+    words.load('a'.repeat(length + 1));
+    hashes.add(words.hash);
+    // Two of so few come to the same once in 100,000 runs.
+    expect(hashes.size).toBe(length + 2);
+    const [one, other] = [new KeyWords(1, 2), new KeyWords(1, 3)];
+    one.load('a'.repeat(length));
+    other.load('a'.repeat(length));
+    expect(one.hash).not.toBe(other.hash);
+  });
 });

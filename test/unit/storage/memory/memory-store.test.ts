@@ -135,3 +135,40 @@ test('answers at once: no promise', () => {
   const { store } = open();
   expect(Array.isArray(store.take([takeItem('a', HUNDRED)]))).toBe(true);
 });
+
+describe('many items in one request', () => {
+  test.each([5, 20, 900])('names of %p characters count each time they come, kept or not', (length) => {
+    const { store } = open();
+    const key = (i: number) => `${i}`.padStart(length, 'k');
+    const items = Array.from({ length: 60 }, (_, i) => takeItem(key(i % 40), HUNDRED, { hits: 3 }));
+    const remaining = (): readonly number[] => store.take(items).map((outcome) => outcome.remaining);
+    const expected = (before: number): readonly number[] =>
+      items.map((_, i) => 97 - before - (i < 40 ? 0 : 3));
+    expect(remaining()).toEqual(expected(0));
+    // 20 names lost 6, 20 lost 3.
+    expect(items.map((_, i) => left(store, key(i % 40)))).toEqual(
+      items.map((_, i) => (i % 40 < 20 ? 94 : 97)),
+    );
+    const again = store.take([...items.slice(0, 40), takeItem(key(99), HUNDRED, { hits: 1 })]);
+    expect(again.map((outcome) => outcome.remaining)).toEqual([
+      ...Array.from({ length: 40 }, (_, i) => (i < 20 ? 91 : 94)),
+      99,
+    ]);
+    expect(store.size).toBe(41);
+  });
+
+  test('buckets that are dropped for new ones in the same request are not written where they were', () => {
+    const { store } = open({ maxBuckets: 10 });
+    const round = (from: number) =>
+      store.take(Array.from({ length: 12 }, (_, i) => takeItem(`k${from + i}`, HUNDRED, { hits: 10 + i })));
+    round(0);
+    for (let from = 1; from < 30; from++) {
+      const outcomes = round(from);
+      expect(outcomes).toHaveLength(12);
+      expect(store.size).toBe(10);
+      // What is kept is what was taken of that very name.
+      const lefts = Array.from({ length: 12 }, (_, i) => left(store, `k${from + i}`));
+      for (let i = 0; i < 12; i++) expect([100, outcomes[i]?.remaining]).toContain(lefts[i]);
+    }
+  });
+});
