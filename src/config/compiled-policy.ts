@@ -67,6 +67,7 @@ export class CompiledPolicy implements DomainPolicy {
   readonly steps: readonly DeriveStep[];
   readonly root: PolicyNode;
   private names: BucketNames;
+  private ofTree: ReadonlySet<string> | undefined;
   private ofAllRules: PossibleDenial | undefined;
 
   constructor(options: {
@@ -76,6 +77,10 @@ export class CompiledPolicy implements DomainPolicy {
     readonly steps: readonly DeriveStep[];
     readonly root: PolicyNode;
     readonly rules: readonly Rule[];
+    /** What nodes and rules take for secrets already; what `steps` say when absent. */
+    readonly secretKeys?: ReadonlySet<string>;
+    /** See {@link keys}; looked for when absent. */
+    readonly keys?: ReadonlySet<string>;
   }) {
     this.domain = options.domain;
     this.file = options.file;
@@ -86,7 +91,8 @@ export class CompiledPolicy implements DomainPolicy {
     this.deniedResponse = deniedResponse;
     this.decisionMetadata = decisionMetadata;
     this.overrideAlgorithm = overrideAlgorithm;
-    this.secretKeys = secretKeysOf(options.steps);
+    this.secretKeys = options.secretKeys ?? secretKeysOf(options.steps);
+    this.ofTree = options.keys;
     this.rules = options.rules;
     this.steps = options.steps;
     this.root = options.root;
@@ -98,14 +104,31 @@ export class CompiledPolicy implements DomainPolicy {
     return this.ofAllRules;
   }
 
+  /** The entry keys that the tree matches. */
+  get keys(): ReadonlySet<string> {
+    this.ofTree ??= keysBelow(this.root);
+    return this.ofTree;
+  }
+
   /**
    * Makes the values of exactly these entry keys secrets, beside credentials: they enter names as digests, and are redacted where they are shown, in the
-   * values of the policy itself, too. Requests under way may meet either names. Walks the tree if these are others than before.
+   * values of the policy itself, too. Requests under way may meet either names. Walks the tree if one of its own keys becomes a secret, or is one no more:
+   * a load does that before it hands the policy over (settle-domains.ts).
    */
   takeSecrets(secretKeys: ReadonlySet<string>): void {
     const before = this.secretKeys;
-    if (before.size === secretKeys.size && [...before].every((key) => secretKeys.has(key))) return;
+    const changed = [
+      ...[...before].filter((key) => !secretKeys.has(key)),
+      ...[...secretKeys].filter((key) => !before.has(key)),
+    ];
+    if (changed.length === 0) return;
     this.secretKeys = secretKeys;
+    this.names = new BucketNames(this.domain, secretKeys);
+    if (changed.some((key) => this.keys.has(key))) this.renameTree();
+  }
+
+  private renameTree(): void {
+    const { secretKeys } = this;
     const renamed = new Map<Rule, Rule>();
     const visit = (node: PolicyNode, above: string, renames: boolean): void => {
       const isSecret = isSecretKey(node.key, secretKeys);
@@ -117,7 +140,6 @@ export class CompiledPolicy implements DomainPolicy {
     };
     for (const node of this.root.children()) visit(node, '', false);
     this.rules = this.rules.map((rule) => renamed.get(rule) ?? rule);
-    this.names = new BucketNames(this.domain, secretKeys);
   }
 
   private rename(node: PolicyNode, path: string, renamed: Map<Rule, Rule>): void {
@@ -186,4 +208,14 @@ export class CompiledPolicy implements DomainPolicy {
 /** Entry keys whose values are API keys: the sources of `sha256` tables. */
 export function secretKeysOf(steps: readonly DeriveStep[]): ReadonlySet<string> {
   return new Set(steps.flatMap((step) => (step.kind === 'table' ? [step.source] : [])));
+}
+
+function keysBelow(root: PolicyNode): ReadonlySet<string> {
+  const keys = new Set<string>();
+  const visit = (node: PolicyNode): void => {
+    for (const key of node.levels.keys()) keys.add(key);
+    for (const child of node.children()) visit(child);
+  };
+  visit(root);
+  return keys;
 }

@@ -5,11 +5,12 @@ import type { DomainPolicy, DomainStatus, PolicySet } from './policy.js';
 import type { PolicyPlace } from './policy-paths.js';
 import { PolicyBuilder, type PolicyItem, policyItems } from './policy-transfer.js';
 import { PossibleDenial } from './possible-denial.js';
+import { ownSecretKeys } from './secret-keys.js';
 
 /** What is in force where a load is asked for, as plain data. */
 export interface InForce {
-  /** Names of the domains in force; their policies stay where they are. */
-  readonly inForce: readonly string[];
+  /** The domains in force, each with what it takes for secrets itself; their policies stay where they are. */
+  readonly inForce: ReadonlyMap<string, ReadonlySet<string>>;
   readonly memory: PreviousPolicies['memory'] | undefined;
 }
 
@@ -20,7 +21,9 @@ export interface LoadRequest extends InForce {
 }
 
 export function inForceOf(previous: PreviousPolicies | undefined): InForce {
-  return { inForce: [...(previous?.policySet.domains.keys() ?? [])], memory: previous?.memory };
+  const domains = previous?.policySet.domains ?? new Map<string, DomainPolicy>();
+  const inForce = new Map(Array.from(domains, ([domain, policy]) => [domain, ownSecretKeys(policy)]));
+  return { inForce, memory: previous?.memory };
 }
 
 /** One part of what a load gave. */
@@ -55,7 +58,9 @@ export function* itemsOfLoad(
   { inForce, memory }: InForce,
   load: (previous: PreviousPolicies | undefined) => LoadedPolicies,
 ): Generator<LoadItem> {
-  const standIns = new Map(inForce.map((domain) => [domain, standIn(domain)]));
+  const standIns = new Map(
+    Array.from(inForce, ([domain, secretKeys]) => [domain, standIn(domain, secretKeys)]),
+  );
   const loaded = load(
     memory === undefined ? undefined : { policySet: { domains: standIns, version: '' }, memory },
   );
@@ -72,7 +77,7 @@ export function* itemsOfLoad(
 }
 
 /** Stands for a policy that another thread has. */
-function standIn(domain: string): DomainPolicy {
+function standIn(domain: string, secretKeys: ReadonlySet<string>): DomainPolicy {
   return {
     domain,
     file: '',
@@ -82,7 +87,7 @@ function standIn(domain: string): DomainPolicy {
     deniedResponse: undefined,
     decisionMetadata: undefined,
     overrideAlgorithm: 'fixed_window',
-    secretKeys: new Set(),
+    secretKeys,
     rules: [],
     denial: new PossibleDenial([]),
     match() {

@@ -7,6 +7,7 @@ import type { Level } from './level.js';
 import { PathPattern } from './path-pattern.js';
 import type { DomainPolicy, DomainSettings, PolicySet } from './policy.js';
 import { type NodeOptions, PolicyNode } from './policy-node.js';
+import { isSecretKey } from './redact.js';
 import { SharedParts } from './shared-parts.js';
 
 /**
@@ -22,6 +23,8 @@ export type PolicyItem =
       readonly domain: string;
       readonly file: string;
       readonly settings: DomainSettings;
+      /** What it takes for secrets, those of other domains, too: names are made by them. */
+      readonly secretKeys: readonly string[];
       readonly rules: number;
     }
   /** A node of the tree. Its parent is the node that came as the `parent`-th, from 0; -1 for the root. Its first rule is the `ruleIndex`-th of the domain. */
@@ -82,7 +85,7 @@ export function* policyItems(
     if (!(policy instanceof CompiledPolicy)) throw new Error(`the policy of ${domain} is not compiled`);
     const { file, rules, responseHeaders, deniedResponse, decisionMetadata, overrideAlgorithm } = policy;
     const settings = { responseHeaders, deniedResponse, decisionMetadata, overrideAlgorithm };
-    yield { kind: 'domain', domain, file, settings, rules: rules.length };
+    yield { kind: 'domain', domain, file, settings, secretKeys: [...policy.secretKeys], rules: rules.length };
     for (const step of policy.steps) yield* stepItems(step);
     yield* nodeItems(policy);
     yield { kind: 'end' };
@@ -207,6 +210,8 @@ class OpenDomain {
   private readonly nodes: PolicyNode[] = [];
   private readonly rules: Rule[];
   private readonly shared = new SharedParts();
+  private readonly keys = new Set<string>();
+  private readonly secretKeys: ReadonlySet<string>;
   private table = new Map<string, string>();
   private ruleStep: RuleStep | undefined;
   /** What has come of the patterns of a level. */
@@ -214,6 +219,7 @@ class OpenDomain {
 
   constructor(head: Extract<PolicyItem, { kind: 'domain' }>) {
     this.head = head;
+    this.secretKeys = new Set(head.secretKeys);
     this.rules = new Array(head.rules);
   }
 
@@ -257,7 +263,8 @@ class OpenDomain {
     const { domain, file, settings } = this.head;
     const root = this.nodes[0];
     if (root === undefined) throw new Error(`the domain ${domain} has no root`);
-    return new CompiledPolicy({ domain, file, settings, steps: this.steps, root, rules: this.rules });
+    const { steps, rules, secretKeys, keys } = this;
+    return new CompiledPolicy({ domain, file, settings, steps, root, rules, secretKeys, keys });
   }
 
   private addNode(item: Extract<PolicyItem, { kind: 'node' }>): void {
@@ -286,6 +293,8 @@ class OpenDomain {
       onStoreFailure: shared.failurePolicy(onStoreFailure),
       rules: rules.map((rule) => shared.rule(rule)),
     });
+    if (parent !== undefined) this.keys.add(key);
+    if (isSecretKey(key, this.secretKeys) !== node.isSecret) node.takeSecret(!node.isSecret);
     parent?.add(node);
     this.nodes.push(node);
     // The rules of the policy are the very objects of its nodes.

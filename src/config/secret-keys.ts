@@ -1,6 +1,5 @@
 import { CompiledPolicy, secretKeysOf } from './compiled-policy.js';
 import type { DomainPolicy, PolicySet } from './policy.js';
-import type { PolicyNode } from './policy-node.js';
 
 /** What any domain takes for a secret: an API key that is sent to the wrong domain is none the less one. */
 export function allSecretKeys(policies: Iterable<DomainPolicy>): ReadonlySet<string> {
@@ -9,7 +8,10 @@ export function allSecretKeys(policies: Iterable<DomainPolicy>): ReadonlySet<str
   return all;
 }
 
-/** Makes every domain treat the secrets of all as secrets. To be called when a set is put in force; its policies may be those of the set before. */
+/**
+ * Makes every domain treat the secrets of all as secrets. To be called when a set is put in force; its policies may be those of the set before. Nearly
+ * nothing is left to do: a load names trees by the secrets of all domains, and builds anew whichever a change concerns, but for those whose files are bad now.
+ */
 export function shareSecrets({ domains }: PolicySet): void {
   const all = allSecretKeys(domains.values());
   for (const policy of domains.values()) if (policy instanceof CompiledPolicy) policy.takeSecrets(all);
@@ -28,7 +30,7 @@ export function newSecrets(before: PolicySet, after: PolicySet): readonly NewSec
   if (added.length === 0) return [];
   const domains = [...after.domains].flatMap(([domain, policy]) =>
     before.domains.has(domain) && policy instanceof CompiledPolicy
-      ? [{ domain, own: ownSecretKeys(policy), keys: keysBelow(policy.root) }]
+      ? [{ domain, own: ownSecretKeys(policy), keys: policy.keys }]
       : [],
   );
   return added.flatMap((key) => {
@@ -37,17 +39,7 @@ export function newSecrets(before: PolicySet, after: PolicySet): readonly NewSec
   });
 }
 
-function ownSecretKeys(policy: DomainPolicy): ReadonlySet<string> {
+/** What the domain itself takes for secrets. */
+export function ownSecretKeys(policy: DomainPolicy): ReadonlySet<string> {
   return policy instanceof CompiledPolicy ? secretKeysOf(policy.steps) : policy.secretKeys;
-}
-
-/** The keys that a tree matches. */
-function keysBelow(root: PolicyNode): ReadonlySet<string> {
-  const keys = new Set<string>();
-  const visit = (node: PolicyNode): void => {
-    for (const key of node.levels.keys()) keys.add(key);
-    for (const child of node.children()) visit(child);
-  };
-  visit(root);
-  return keys;
 }

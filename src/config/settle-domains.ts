@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { type CompiledDomain, compilePolicy } from './compile-policy.js';
-import { CompiledPolicy } from './compiled-policy.js';
+import type { CompiledPolicy } from './compiled-policy.js';
 import type { ProblemList } from './config-problem.js';
 import type { Algorithm, DomainPolicy, DomainStatus, PolicySet } from './policy.js';
 import { type OpenedSource, type PolicySource, placeName, unreadable } from './policy-source.js';
 import type { ReadFile } from './read-derive.js';
-import { allSecretKeys } from './secret-keys.js';
+import { allSecretKeys, ownSecretKeys } from './secret-keys.js';
 
 /** How policies are loaded. */
 export interface LoadOptions {
@@ -53,6 +53,15 @@ interface Claim {
   readonly digests: string[];
 }
 
+/** What became of a {@link Claim}; `policy` is undefined where something is bad. */
+interface CompiledClaim {
+  readonly claim: Claim;
+  readonly policy: CompiledPolicy | undefined;
+  readonly before: DomainPolicy | undefined;
+  /** Of all that the policy was made from. */
+  readonly digests: readonly string[];
+}
+
 /** No load before this one. */
 export const NOTHING_BEFORE: PreviousPolicies = {
   policySet: { domains: new Map(), version: versionOf(new Map()) },
@@ -71,24 +80,33 @@ export function settleDomains(
   previous: PreviousPolicies = NOTHING_BEFORE,
 ): SettledDomains {
   const { claims, domainOf } = claimsOf(loaded, lost, previous.memory.domainOf);
-  const domains = new Map<string, DomainPolicy>();
-  const digests = new Map<string, string>();
-  const statuses: DomainStatus[] = [];
   const tables = new Map<string, ProblemList>();
+  const compiled = new Map<string, CompiledClaim>();
   for (const [domain, claim] of claims) {
     const { policy, tableFiles } = compileClaim(domain, claim, options);
     for (const table of tableFiles) if (!tables.has(table.file)) tables.set(table.file, table);
-    const files = [...claim.sources, ...claim.broken].map(({ file }) => file).sort();
-    const before = previous.policySet.domains.get(domain);
     if (domain === '') continue;
+    const tableDigests = tableFiles.map(({ file }) => `${baseName(file)}:${options.tableDigest(file)}`);
+    const before = previous.policySet.domains.get(domain);
+    compiled.set(domain, { claim, policy, before, digests: [...claim.digests, ...tableDigests] });
+  }
+  const known = [...compiled.values()].flatMap(({ policy, before }) => policy ?? before ?? []);
+  const secrets = allSecretKeys(known);
+  const domains = new Map<string, DomainPolicy>();
+  const digests = new Map<string, string>();
+  const statuses: DomainStatus[] = [];
+  for (const [domain, one] of compiled) {
+    const { claim, policy, before } = one;
+    const files = [...claim.sources, ...claim.broken].map(({ file }) => file).sort();
     if (policy !== undefined) {
-      const tableDigests = tableFiles.map(({ file }) => `${baseName(file)}:${options.tableDigest(file)}`);
-      const digest = digestOf([...claim.digests, ...tableDigests]);
+      const digest = digestOf([...one.digests, ...secretsOfOthers(policy, secrets)]);
       // What did not change stays the same object, with all that it remembers of earlier requests.
       const same = before?.file === policy.file && previous.memory.digests.get(domain) === digest;
+      if (!same) policy.takeSecrets(secrets);
       domains.set(domain, same ? before : policy);
       digests.set(domain, digest);
     } else if (before !== undefined) {
+      // It may be in force, and this set may never be: it learns of others' secrets then, see shareSecrets.
       domains.set(domain, before);
       digests.set(domain, previous.memory.digests.get(domain) ?? '');
     }
@@ -96,19 +114,22 @@ export function settleDomains(
     statuses.push({ domain, files, state });
   }
   statuses.sort((a, b) => (a.domain < b.domain ? -1 : 1));
-  // What was there before may be in force, and this set may never be: its policies learn of others' secrets then, see shareSecrets.
-  const secrets = allSecretKeys(domains.values());
-  for (const [domain, policy] of domains) {
-    if (policy instanceof CompiledPolicy && previous.policySet.domains.get(domain) !== policy) {
-      policy.takeSecrets(secrets);
-    }
-  }
   return {
     policySet: { domains, version: versionOf(digests) },
     domains: statuses,
     memory: { domainOf, digests },
     tableFiles: [...tables.values()],
   };
+}
+
+/**
+ * Keys of its tree that only other domains take for secrets, as parts of its digest: the names of its buckets are made from them, too, so when they change it
+ * is another policy, made here and not while decisions wait.
+ */
+function secretsOfOthers(policy: CompiledPolicy, secrets: ReadonlySet<string>): readonly string[] {
+  const own = ownSecretKeys(policy);
+  const foreign = [...secrets].filter((key) => !own.has(key));
+  return foreign.filter((key) => policy.keys.has(key)).map((key) => `secret:${key}`);
 }
 
 function claimsOf(

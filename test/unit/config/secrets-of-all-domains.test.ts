@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { entriesKey } from '../../../src/config/bucket-key.js';
 import { dump } from '../../../src/config/dump.js';
 import { explain, renderExplanation } from '../../../src/config/explain.js';
-import { loadPolicies } from '../../../src/config/load-policies.js';
+import { type LoadedPolicies, loadPolicies } from '../../../src/config/load-policies.js';
+import { LoadBuilder, type LoadItem, loadItems, loadRequest } from '../../../src/config/load-transfer.js';
 import type { PolicySet } from '../../../src/config/policy.js';
 import { newSecrets, shareSecrets } from '../../../src/config/secret-keys.js';
+import { cutSlices, openSlice } from '../../../src/config/slices.js';
 import { entries } from '../../support/policies.js';
 import { TempDir } from '../../support/temp-dir.js';
 
@@ -85,19 +88,67 @@ describe('an entry key that another domain takes for API keys', () => {
 });
 
 describe('a reload that makes a key a secret', () => {
-  test('changes a domain that stays as it was once the set is in force, not before', () => {
+  test('gives a domain whose file stays as it was other names, and not what is in force', () => {
     const before = loadPolicies([dir.path]);
     const raw = `5:other5:token${OWN.length}:${OWN}`;
     expect(keysOf(before.policySet, 'other', `token=${OWN}`)).toEqual([raw]);
     dir.write('deriving.yaml', DERIVING);
     const after = loadPolicies([dir.path], {}, before);
-    expect(after.policySet.domains.get('other')).toBe(before.policySet.domains.get('other'));
-    // The set may yet be refused.
-    expect(keysOf(before.policySet, 'other', `token=${OWN}`)).toEqual([raw]);
+    expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
+    expect(after.memory.digests.get('other')).not.toBe(before.memory.digests.get('other'));
     expect(newSecrets(before.policySet, after.policySet)).toEqual([{ key: 'token', domains: ['other'] }]);
     shareSecrets(after.policySet);
     expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
     expect(newSecrets(after.policySet, after.policySet)).toEqual([]);
+    // The set may have been refused, and calls under way keep their names.
+    expect(keysOf(before.policySet, 'other', `token=${OWN}`)).toEqual([raw]);
+    // Now nothing changes for it any more.
+    dir.write('deriving.yaml', `${DERIVING}# another comment`);
+    const last = loadPolicies([dir.path], {}, after);
+    expect(last.policySet.domains.get('other')).toBe(after.policySet.domains.get('other'));
+    rmSync(dir.join('deriving.yaml'));
+    const gone = loadPolicies([dir.path], {}, last);
+    expect(keysOf(gone.policySet, 'other', `token=${OWN}`)).toEqual([raw]);
+  });
+
+  test('reaches a domain whose file is bad now once the set is in force', () => {
+    const before = loadPolicies([dir.path]);
+    dir.write('deriving.yaml', DERIVING);
+    dir.write('other.yaml', OTHER.replace('key: plain', 'key: [plain'));
+    const after = loadPolicies([dir.path], {}, before);
+    expect(after.policySet.domains.get('other')).toBe(before.policySet.domains.get('other'));
+    expect(keysOf(before.policySet, 'other', `token=${OWN}`)).toEqual([`5:other5:token${OWN.length}:${OWN}`]);
+    shareSecrets(after.policySet);
+    expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
+  });
+
+  test('is named by the thread that loads, with the secrets of domains that stay', () => {
+    dir.write('deriving.yaml', DERIVING);
+    const load = (previous: LoadedPolicies | undefined): LoadedPolicies => {
+      const builder = new LoadBuilder(previous?.policySet);
+      for (const slice of cutSlices(loadItems(loadRequest([dir.path], {}, previous)))) {
+        for (const item of openSlice<LoadItem>(slice)) builder.add(item);
+      }
+      return builder.finish();
+    };
+    const before = load(undefined);
+    expect(keysOf(before.policySet, 'other', `token=${SECRET}`, 'path=/')).toEqual([
+      `${digested(SECRET)}4:path1:/~1:a%60`,
+    ]);
+    const other = before.policySet.domains.get('other')!;
+    expect([...other.secretKeys]).toEqual(['token']);
+    expect(other.rules.map(({ path }) => path).join()).not.toContain(SECRET);
+    const { rules } = other;
+    shareSecrets(before.policySet);
+    expect(other.rules).toBe(rules);
+    // The file of the domain that declares the secret is bad now: it stays, and so does its secret.
+    dir.write('deriving.yaml', DERIVING.replace('derive: [', 'derive: ['.repeat(2)));
+    dir.write('other.yaml', `${OTHER}  - { key: more, ${LIMIT} }\n`);
+    const after = load(before);
+    expect(after.errors).not.toEqual([]);
+    expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
+    expect(keysOf(after.policySet, 'other', 'more=x')).toHaveLength(1);
+    expect(after.policySet.domains.get('deriving')).toBe(before.policySet.domains.get('deriving'));
   });
 
   test('tells nothing of domains that are new, or have no such buckets', () => {
