@@ -34,16 +34,19 @@ export class ForwardedDecisions {
   /** How many of them each worker owes. */
   readonly #counts = new Map<Decider, number>();
   #lastId = 0;
+  readonly #connections = new WeakMap<object, number>();
+  #lastConnection = 0;
 
   constructor(limits: ForwardingLimits) {
     this.#limits = { maxInFlight: 1000, marginMs: 1000, ...limits };
   }
 
-  /** Asks the one of `workers` that owes fewest answers, of equals in turn. Never rejects. */
+  /** Asks the one of `workers` that owes fewest answers, of equals in turn; it takes what came by one `connection` in turns with what came by others. Never rejects. */
   ask(
     workers: readonly Decider[],
     message: Uint8Array,
     patienceMicros: number,
+    connection?: unknown,
   ): Promise<Uint8Array | Refusal> {
     const id = ++this.#lastId;
     const worker = this.#leastBusy(workers, id);
@@ -60,7 +63,7 @@ export class ForwardedDecisions {
         },
       });
       this.#counts.set(worker, (this.#counts.get(worker) ?? 0) + 1);
-      worker.send({ kind: 'decide', id, message, patienceMicros });
+      worker.send({ kind: 'decide', id, message, patienceMicros, connection: this.#numberOf(connection) });
     });
   }
 
@@ -81,6 +84,16 @@ export class ForwardedDecisions {
       this.#owed.delete(id);
       waiting.settle(LOST);
     }
+  }
+
+  #numberOf(connection: unknown): number {
+    if (typeof connection !== 'object' || connection === null) return 0;
+    let number = this.#connections.get(connection);
+    if (number === undefined) {
+      number = ++this.#lastConnection;
+      this.#connections.set(connection, number);
+    }
+    return number;
   }
 
   #leastBusy(workers: readonly Decider[], turn: number): Decider | undefined {

@@ -32,6 +32,8 @@ export type ToWorker =
       readonly id: number;
       readonly message: Uint8Array;
       readonly patienceMicros: number;
+      /** Stands for the connection that it came by; 0 for none in particular. */
+      readonly connection: number;
     }
   /** In a drain: no further `decide` comes. */
   | { readonly kind: 'last-decided' }

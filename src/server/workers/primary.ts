@@ -162,7 +162,7 @@ export async function openPrimary(
       },
       health,
       detail,
-      decide: (message, patienceMicros) => pool.decide(message, patienceMicros),
+      decide: (message, patienceMicros, waiter) => pool.decide(message, patienceMicros, waiter?.connection),
       onError: (error) => log.error({ err: error }, 'unexpected error'),
     },
     closers,

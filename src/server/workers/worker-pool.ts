@@ -148,7 +148,7 @@ export class WorkerPool {
   }
 
   /** Decides by one of the workers that serve; in a drain none does, and one that has its store is asked. */
-  decide(message: Uint8Array, patienceMicros: number): Promise<Uint8Array | Refusal> {
+  decide(message: Uint8Array, patienceMicros: number, connection: unknown): Promise<Uint8Array | Refusal> {
     const started = this.#slots.filter(
       ({ worker, health }) => worker?.isConnected() === true && health !== undefined,
     );
@@ -156,7 +156,7 @@ export class WorkerPool {
     const able = serving.length > 0 ? serving : started.filter(({ health }) => health?.storeUp === true);
     // Any other knows at least why it cannot.
     const asked = (able.length > 0 ? able : started).flatMap(({ worker }) => worker ?? []);
-    return this.#decisions.ask(asked, message, patienceMicros);
+    return this.#decisions.ask(asked, message, patienceMicros, connection);
   }
 
   /** Lets every worker drain and end; after `patienceMs` and a margin they are killed. */

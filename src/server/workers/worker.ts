@@ -6,6 +6,7 @@ import { openSlice } from '../../config/slices.js';
 import { YoungGarbage } from '../../config/young-garbage.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import { systemClock } from '../../limiter/clock.js';
+import { ANYBODY } from '../../service/costly-requests.js';
 import { Refusal } from '../../service/should-rate-limit.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
 import { Closers } from '../closers.js';
@@ -151,9 +152,14 @@ class Worker {
     yield sent({ kind: 'metrics_end', id });
   }
 
-  async decide({ id, message, patienceMicros }: Extract<ToWorker, { kind: 'decide' }>): Promise<void> {
+  async decide({
+    id,
+    message,
+    patienceMicros,
+    connection,
+  }: Extract<ToWorker, { kind: 'decide' }>): Promise<void> {
     this.#deciding++;
-    const decided = await this.#service.decide(message, patienceMicros);
+    const decided = await this.#service.decide(message, patienceMicros, { ...ANYBODY, connection });
     const result =
       decided instanceof Refusal
         ? { refused: decided.kind, message: decided.message }

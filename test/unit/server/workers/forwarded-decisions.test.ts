@@ -25,7 +25,19 @@ describe('decisions that workers make for the primary process', () => {
       decisions.answered({ kind: 'decided', id, result: { response: Buffer.from(String(id)) } });
     }
     expect((await Promise.all(asked)).map(String)).toEqual([...ids].sort().map(String));
-    expect(workers[0]?.asked[0]).toMatchObject({ message, patienceMicros: 5000 });
+    expect(workers[0]?.asked[0]).toMatchObject({ message, patienceMicros: 5000, connection: 0 });
+  });
+
+  test('say which came by one connection', () => {
+    const decisions = new ForwardedDecisions({ longestMs: 60_000 });
+    const worker = new Worker();
+    const [one, other] = [{}, {}];
+    const asked = [one, other, one, undefined].map((connection) =>
+      decisions.ask([worker], message, 5000, connection),
+    );
+    expect(worker.asked.map(({ connection }) => connection)).toEqual([1, 2, 1, 0]);
+    decisions.lost(worker);
+    return Promise.all(asked);
   });
 
   test('come back as refusals', async () => {
