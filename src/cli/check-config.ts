@@ -1,4 +1,4 @@
-import { formatProblem } from '../config/config-problem.js';
+import { countProblems, formatProblem } from '../config/config-problem.js';
 import { type LoadedPolicies, loadPolicies } from '../config/load-policies.js';
 import type { DomainPolicy } from '../config/policy.js';
 import { readArguments } from './arguments.js';
@@ -27,7 +27,8 @@ export async function runCheckConfig(args: readonly string[], io: Io): Promise<n
   for (const error of errors) io.err(`${formatProblem(error)}\n`);
   if (errors.length > 0) {
     for (const line of stateLines(loaded)) io.err(`${line}\n`);
-    io.err(`${errors.length} ${errors.length === 1 ? 'error' : 'errors'}\n`);
+    const count = countProblems(errors);
+    io.err(`${count} ${count === 1 ? 'error' : 'errors'}\n`);
     return EXIT.FAILED;
   }
   const domains = goodDomains(loaded).join(', ') || 'no domains';

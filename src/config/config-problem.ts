@@ -10,6 +10,13 @@ export interface ConfigProblem {
   readonly path: string;
   /** A sentence that says what is wrong and what to do. Never holds a secret. */
   readonly message: string;
+  /** How many problems it stands for; 1 when absent. */
+  readonly count?: number;
+}
+
+/** How many problems a list is about, those that are only counted included. */
+export function countProblems(problems: readonly ConfigProblem[]): number {
+  return problems.reduce((sum, { count = 1 }) => sum + count, 0);
 }
 
 /** One line for people: `policy.yaml:7:5: descriptors[0].key: the key is empty; …`. */
@@ -74,8 +81,9 @@ export function boundProblems(
   const kept = problems.length <= MAX_PROBLEMS ? problems : problems.slice(0, MAX_PROBLEMS);
   const last = kept.at(-1);
   if (last === undefined || total <= kept.length) return kept;
-  const message = `and ${total - kept.length} more ${what}, which are not listed`;
-  return [...kept, { file: last.file, ...WHOLE_FILE, path: '', message }];
+  const count = total - kept.length;
+  const message = `and ${count} more ${what}, which are not listed`;
+  return [...kept, { file: last.file, ...WHOLE_FILE, path: '', message, count }];
 }
 
 /** A place in a file, both 1-based; 0, 0 is the file as a whole. */

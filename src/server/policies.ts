@@ -1,4 +1,4 @@
-import { type ConfigProblem, formatProblem } from '../config/config-problem.js';
+import { type ConfigProblem, countProblems, formatProblem } from '../config/config-problem.js';
 import { FilePolicyProvider, type ReloadOutcome, type ReloadReason } from '../config/file-policy-provider.js';
 import { isRefusedAtStart, type LoadedPolicies } from '../config/load-policies.js';
 import type { DomainStatus } from '../config/policy.js';
@@ -48,7 +48,7 @@ function logOutcome(log: Logger, outcome: ReloadOutcome): void {
   const domains = [...outcome.policySet.domains.keys()];
   if (outcome.kind === 'failed') {
     log.error(
-      { reason, policy, errors: outcome.errors.length, domains },
+      { reason, policy, errors: countProblems(outcome.errors), domains },
       'the policy on disk is bad; what is good of it is in force, the rest stays as it was',
     );
   } else if (outcome.kind === 'loaded') {
@@ -115,9 +115,10 @@ async function firstLoad(loader: PolicyLoader, stopping: AbortSignal): Promise<L
 }
 
 function startError({ errors }: LoadedPolicies): StartError {
+  const count = countProblems(errors);
   return new StartError([
     ...errors.map(formatProblem),
-    `the policy is bad (${errors.length} ${errors.length === 1 ? 'error' : 'errors'}); ` +
+    `the policy is bad (${count} ${count === 1 ? 'error' : 'errors'}); ` +
       'mend it, or see weir check-config --help',
   ]);
 }

@@ -1,4 +1,4 @@
-import { type ConfigProblem, formatProblem, WHOLE_FILE } from '../config/config-problem.js';
+import { type ConfigProblem, countProblems, formatProblem, WHOLE_FILE } from '../config/config-problem.js';
 import type { LoadedPolicies } from '../config/load-policies.js';
 import type { DomainStatus, PolicySet } from '../config/policy.js';
 import { newSecrets, shareSecrets } from '../config/secret-keys.js';
@@ -187,7 +187,7 @@ class XdsPolicies implements Policies {
       inForce.has(one.domain) ? [] : [{ ...one, state: 'absent' as const }],
     );
     this.#domains = [...kept, ...absent].sort((a, b) => (a.domain < b.domain ? -1 : 1));
-    this.#logRejected(version, errors.length);
+    this.#logRejected(version, countProblems(errors));
   }
 
   #logRejected(version: string, errors: number): void {
@@ -215,7 +215,7 @@ class XdsPolicies implements Policies {
 /** For the management server's log: what its people must mend. */
 function rejection(errors: readonly ConfigProblem[]): string {
   const lines = errors.slice(0, MAX_SHOWN).map(formatProblem);
-  const more = errors.length - lines.length;
+  const more = countProblems(errors) - lines.length;
   return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n');
 }
 

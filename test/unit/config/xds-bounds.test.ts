@@ -1,6 +1,11 @@
 /* What an update may hold, and what looking at it costs the thread that decides. */
 import { describe, expect, test } from '@jest/globals';
-import { formatProblem, MAX_PROBLEMS, ProblemList } from '../../../src/config/config-problem.js';
+import {
+  countProblems,
+  formatProblem,
+  MAX_PROBLEMS,
+  ProblemList,
+} from '../../../src/config/config-problem.js';
 import { loadDocuments } from '../../../src/config/load-policies.js';
 import { atOnce } from '../../../src/config/turns.js';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../../src/config/xds/discovery.js';
@@ -139,5 +144,6 @@ describe('problems', () => {
     const { errors } = loadDocuments(documents);
     expect(errors).toHaveLength(MAX_PROBLEMS + 1);
     expect(formatProblem(errors.at(-1)!)).toBe('r999: and 500 more errors, which are not listed');
+    expect(countProblems(errors)).toBe(MAX_PROBLEMS + 500);
   });
 });
