@@ -9,6 +9,9 @@ const GOOD_MS = 1000;
 /** A collector that takes nothing for so long is left and called again. */
 const STALLED_MS = 30_000;
 
+/** So many characters, or a line more, are put together and sent at once: after an absence of the collector as many as may wait would take 20 ms. */
+const PIECE_CHARACTERS = 128 * 1024;
+
 export interface StatsdTcpOptions {
   readonly host: string;
   readonly port: number;
@@ -23,8 +26,16 @@ export class StatsdTcp implements StatsSink {
   dropped = 0;
   readonly #options: StatsdTcpOptions;
   readonly #suffix: string;
+  /** Not to be sent before the next flush, and how many characters they have. */
   #lines: string[] = [];
-  /** Characters in `#lines` and on their way. */
+  #characters = 0;
+  /** Lines that may be sent, a piece after the other. */
+  #pieces: (readonly string[])[] = [];
+  /** How many of `#pieces` a flush has released. */
+  #released = 0;
+  /** A piece is on its way: the next one goes when the system has taken it. */
+  #sending = false;
+  /** Characters in `#lines`, in `#pieces` and on their way. */
   #waiting = 0;
   #socket: Socket | undefined;
   #connected = false;
@@ -55,15 +66,9 @@ export class StatsdTcp implements StatsSink {
   }
 
   flush(): void {
-    if (!this.#connected || this.#lines.length === 0) return;
-    const lines = this.#lines.length;
-    const text = this.#lines.join('');
-    this.#lines = [];
-    this.#socket?.write(text, (error) => {
-      this.#waiting -= text.length;
-      if (error) this.dropped += lines;
-      if (this.#waiting === 0) this.#onIdle?.();
-    });
+    this.#endPiece();
+    this.#released = this.#pieces.length;
+    this.#send();
   }
 
   async close(): Promise<void> {
@@ -99,6 +104,35 @@ export class StatsdTcp implements StatsSink {
     }
     this.#lines.push(line);
     this.#waiting += line.length;
+    this.#characters += line.length;
+    if (this.#characters >= PIECE_CHARACTERS) this.#endPiece();
+  }
+
+  #endPiece(): void {
+    if (this.#lines.length === 0) return;
+    this.#pieces.push(this.#lines);
+    this.#lines = [];
+    this.#characters = 0;
+  }
+
+  /** Sends the next piece. One at a time: those that wait in the socket would be encoded all at once. */
+  #send(): void {
+    const socket = this.#socket;
+    if (!this.#connected || socket?.writable !== true) return;
+    if (this.#sending || this.#released === 0) return;
+    const piece = this.#pieces.shift() as readonly string[];
+    this.#released--;
+    this.#sending = true;
+    const text = piece.join('');
+    socket.write(text, (error) => {
+      this.#waiting -= text.length;
+      if (error) this.dropped += piece.length;
+      if (this.#waiting === 0) this.#onIdle?.();
+      if (this.#socket !== socket) return;
+      this.#sending = false;
+      // What the system takes at once is told before the event loop turns.
+      setImmediate(() => this.#send());
+    });
   }
 
   #connect(): void {
@@ -132,6 +166,7 @@ export class StatsdTcp implements StatsSink {
   #onLost(reason: string): void {
     clearTimeout(this.#trial);
     this.#connected = false;
+    this.#sending = false;
     this.#socket = undefined;
     this.#onIdle?.();
     if (this.#closed) return;
