@@ -1,15 +1,21 @@
 import {
+  addressText,
   type CidrBlock,
-  enclosingBlock,
   MAX_BLOCK_LENGTH,
   networkOf,
   parseBlock,
   readAddress,
   wordsOf,
 } from './cidr.js';
+import { EXCEEDED, foundAtLast, type MatchWork, unboundedWork } from './match-work.js';
 
 /** Nothing holds the addresses of an interval. */
 const NONE = -1;
+
+/** Steps (MatchWork) that it takes to read a network, and to look for one block that could hold it. */
+const NETWORK_STEPS = 600;
+const PREFIX_STEPS = 120;
+const WORD_BITS = 32;
 
 /** The address that is being looked for. */
 const words = new Uint32Array(4);
@@ -23,8 +29,8 @@ export class CidrTable<Owner> {
   /** Blocks by their canonical texts. */
   private readonly ownerOf = new Map<string, number>();
   private intervals: CidrIntervals | undefined;
-  /** Lengths of prefixes that blocks have, in no order. */
-  private readonly prefixes = { 4: new Set<number>(), 6: new Set<number>() };
+  /** Lengths of prefixes that blocks have, the longest first. */
+  private readonly prefixes: Readonly<Record<4 | 6, number[]>> = { 4: [], 6: [] };
 
   /** The owner of this very block, given by its canonical text. */
   holderOf(block: string): Owner | undefined {
@@ -36,9 +42,16 @@ export class CidrTable<Owner> {
     const index = this.owners.push(owner) - 1;
     for (const block of blocks) {
       this.ownerOf.set(block, index);
-      this.prefixes[block.includes(':') ? 6 : 4].add(Number(block.slice(block.indexOf('/') + 1)));
+      this.addPrefix(block.includes(':') ? 6 : 4, Number(block.slice(block.indexOf('/') + 1)));
     }
     this.intervals = undefined;
+  }
+
+  private addPrefix(family: 4 | 6, prefix: number): void {
+    const prefixes = this.prefixes[family];
+    if (prefixes.includes(prefix)) return;
+    prefixes.push(prefix);
+    prefixes.sort((one, other) => other - one);
   }
 
   /** What the blocks make of all addresses: plain data, for a table with the same blocks and owners in the same order. */
@@ -59,26 +72,47 @@ export class CidrTable<Owner> {
     this.intervals = intervals;
   }
 
-  /** Undefined for what is neither an address nor a network, and for those that no block holds as a whole. */
-  find(value: string): Owner | undefined {
+  /**
+   * Undefined for what is neither an address nor a network, and for those that no block holds as a whole. {@link EXCEEDED} when `work` does not last
+   * for a network.
+   */
+  find(value: string, work: MatchWork = unboundedWork()): Owner | undefined | typeof EXCEEDED {
     if (value.length > MAX_BLOCK_LENGTH) return undefined;
     const family = readAddress(value, words);
-    if (family === 0) return this.findNetwork(value);
+    if (family === 0) return this.findNetwork(value, work);
     const { ipv4, ipv6 } = this.intervals ?? this.prepared();
     const found = family === 4 ? findIpv4(ipv4, words[0] as number) : findIpv6(ipv6);
     return found === NONE ? undefined : this.owners[found];
   }
 
   /** Intervals know addresses only: of a network, each block that could hold it is looked for, at most 129. */
-  private findNetwork(value: string): Owner | undefined {
+  private findNetwork(value: string, work: MatchWork): Owner | undefined | typeof EXCEEDED {
+    // Most that is no address is no network, either.
+    if (value.indexOf('/') <= 0) return undefined;
+    if (!work.spend(NETWORK_STEPS)) return EXCEEDED;
     const network = networkOf(value);
     if (network === undefined) return undefined;
-    const prefixes = [...this.prefixes[network.family]].filter((prefix) => prefix <= network.prefix);
-    for (const prefix of prefixes.sort((a, b) => b - a)) {
-      const owner = this.ownerOf.get(enclosingBlock(network, prefix));
+    const { family } = network;
+    const prefixes = this.prefixes[family];
+    if (!work.spend(PREFIX_STEPS * prefixes.length)) return EXCEEDED;
+    const masked = wordsOf(family, network.first);
+    for (let i = 0; i < prefixes.length; i++) {
+      const prefix = prefixes[i] as number;
+      if (prefix > network.prefix) continue;
+      clearBehind(masked, prefix);
+      const owner = this.ownerOf.get(`${addressText(family, masked)}/${prefix}`);
       if (owner !== undefined) return this.owners[owner];
     }
     return undefined;
+  }
+}
+
+/** Clears the bits behind a prefix. Those that belong to no address of the family are 0 anyway. */
+function clearBehind(address: Uint32Array, prefix: number): void {
+  for (let i = 0; i < address.length; i++) {
+    const bits = prefix - i * WORD_BITS;
+    if (bits >= WORD_BITS) continue;
+    address[i] = bits <= 0 ? 0 : (address[i] as number) & -(2 ** (WORD_BITS - bits));
   }
 }
 
@@ -86,7 +120,7 @@ export class CidrTable<Owner> {
 export function longestBlock(blocks: readonly string[], address: string): string | undefined {
   const table = new CidrTable<string>();
   for (const block of blocks) table.add([block], block);
-  return table.find(address);
+  return foundAtLast(table.find(address));
 }
 
 interface OwnedBlock extends CidrBlock {

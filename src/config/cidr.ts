@@ -219,12 +219,6 @@ export function networkOf(text: string): CidrBlock | undefined {
   return typeof block === 'string' ? undefined : block;
 }
 
-/** Canonical text of the block with a shorter prefix, or the same, that holds a block. */
-export function enclosingBlock({ family, first }: CidrBlock, prefix: number): string {
-  const hostBits = BigInt((family === 4 ? 32 : 128) - prefix);
-  return blockOf(family, (first >> hostBits) << hostBits, prefix).text;
-}
-
 /** Puts blocks of IPv4-mapped addresses where their addresses are looked for. */
 function blockOf(raw: 4 | 6, first: bigint, prefix: number): CidrBlock {
   const isMapped = raw === 6 && prefix >= 96 && first >> 32n === BigInt(MAPPED_WORD);

@@ -50,7 +50,7 @@ export class Level {
       if (exact !== undefined) return exact;
     }
     if (this.blocks !== undefined) {
-      const held = this.blocks.find(value);
+      const held = this.blocks.find(value, work);
       if (held !== undefined) return held;
     }
     if (this.patterns !== undefined) {

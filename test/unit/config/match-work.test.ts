@@ -133,6 +133,22 @@ test('what is longer than any address is no address', () => {
   expect(table.find('1.2.3.4/32')).toBe('all');
 });
 
+test('a network costs a look for each length of a prefix, an address nothing to speak of', () => {
+  const table = new CidrTable<string>();
+  const prefixes = Array.from({ length: 128 }, (_, i) => i + 1);
+  table.add(
+    prefixes.map((prefix) => `8000::/${prefix}`),
+    'all',
+  );
+  const ofAddress = costOf((work) => table.find('4000::1', work));
+  const ofNetwork = costOf((work) => table.find('4000::1/128', work));
+  expect(ofAddress).toBeLessThan(100);
+  // Each takes half a microsecond, and a thousand descriptors may name a thousand networks.
+  expect(ofNetwork).toBeGreaterThan(128 * 100);
+  expect(table.find('4000::1/128', new MatchWork(10_000))).toBe(EXCEEDED);
+  expect(table.find('8000::/127', new MatchWork(100_000))).toBe('all');
+});
+
 test('what patterns are made into comes over in parts, and finds the same', () => {
   const lines = times(
     2000,
