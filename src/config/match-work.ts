@@ -13,6 +13,8 @@ export class MatchWork {
   left: number;
   /** Of the steps taken those that are nobody's fault: what they made is there for later values, too, or they follow from the length of a request alone. */
   invested = 0;
+  /** Of those the steps whose work stays: asked the same again, nobody takes them again. Never falls. */
+  lasting = 0;
   /** What a search has found so far that ran out of steps, and goes on from here when the same is asked for with more. */
   readonly searches: Search[] = [];
 
@@ -39,6 +41,13 @@ export class MatchWork {
     this.left -= steps;
     this.invested += steps;
     return true;
+  }
+
+  /** Takes `steps`, however many, of work that is done already and never again; nobody is denied for them. */
+  investForGood(steps: number): void {
+    this.left -= steps;
+    this.invested += steps;
+    this.lasting += steps;
   }
 
   /** The search of `value` in `list`, if one has begun. */

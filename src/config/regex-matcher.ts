@@ -112,7 +112,7 @@ export class RegexList<Owner> {
       const one = this.sets[i] as PatternSet;
       const fresh = one.set === undefined;
       const set = compiled(one);
-      if (fresh) work.invest(one.instructions * COMPILE_STEPS);
+      if (fresh) work.investForGood(one.instructions * COMPILE_STEPS);
       const first = set.first(value, work, reading);
       if (first === EXCEEDED) {
         this.note(value, work, search, i, reading);

@@ -151,8 +151,8 @@ export class RegexSet {
       if (next === null) throw new Error('no room for two states of an automaton');
     }
     const steps = STATE_STEPS + table + INSTRUCTION_STEPS * (state.nfaStates.length + next.nfaStates.length);
-    work.left -= steps;
-    if (!this.dropped) work.invested += steps;
+    if (this.dropped) work.left -= steps;
+    else work.investForGood(steps);
     return next;
   }
 }

@@ -127,9 +127,9 @@ class Budget {
     work.invested = 0;
   }
 
-  /** Rises as searches go on, and with what is invested. */
+  /** Rises as searches go on, and with what is made that stays. What is invested in a name is gone when the same is tried anew. */
   progress(): number {
-    let sum = this.work.invested;
+    let sum = this.work.lasting;
     for (const { progress } of this.work.searches) sum += 1 + progress;
     return sum;
   }

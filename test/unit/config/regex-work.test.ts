@@ -3,9 +3,16 @@ import { describe, expect, test } from '@jest/globals';
 import { EXCEEDED, MatchWork, unboundedWork } from '../../../src/config/match-work.js';
 import { patternSize, RegexList } from '../../../src/config/regex-matcher.js';
 
-function listOf(patterns: readonly string[]): RegexList<string> {
+function coldListOf(patterns: readonly string[]): RegexList<string> {
   const list = new RegexList<string>();
   for (const one of patterns) list.add([one], [patternSize(one) as number], one);
+  return list;
+}
+
+/** Compiled, as a load leaves it. */
+function listOf(patterns: readonly string[]): RegexList<string> {
+  const list = coldListOf(patterns);
+  for (let set = 0; set < list.setCount; set++) list.compile(set);
   return list;
 }
 
@@ -103,4 +110,16 @@ describe('steps', () => {
     expect(taken).toBeGreaterThan(100_000);
     expect(charged).toBeLessThan(10_000);
   });
+});
+
+test('compiling counts, however large the set', () => {
+  const list = coldListOf(Array.from({ length: 4 }, (_, i) => `${'a'.repeat(240)}${i}`));
+  expect(list.setCount).toBe(1);
+  const work = new MatchWork(1e9);
+  expect(list.find('b', work)).toBeUndefined();
+  // Some 1,000 instructions: beyond what is left of a stretch, so that the next set has the next one.
+  expect(1e9 - work.left).toBeGreaterThan(300_000);
+  const again = new MatchWork(1e9);
+  expect(list.find('b', again)).toBeUndefined();
+  expect(1e9 - again.left).toBeLessThan(1000);
 });

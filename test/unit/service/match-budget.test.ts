@@ -112,6 +112,24 @@ describe('a value that takes too much work', () => {
     expect((await decide(monitored, [{ ...value, limit }])).overallCode).toBe(CODE.OK);
   });
 
+  test('with a limit override whose name takes too much, beside a node whose name does not, ends at once', async () => {
+    let turnsTaken = 0;
+    const turns = new TurnQueue({
+      monotonicMicros: () => 0,
+      nextTurn: (callback) => {
+        turnsTaken++;
+        setImmediate(callback);
+      },
+    });
+    const decider = new Decider(policyOf(''), { turns });
+    const long = descriptor([`tenant=${'x'.repeat(599_100)}`], { limit: { requestsPerUnit: 10, unit: 2 } });
+    const caller = { ...ANYBODY, cancelled: () => turnsTaken > 20 };
+    const request = { domain: 'd', descriptors: [long], hitsAddend: 0 };
+    const decided = await decider.service.decide(request, 0, Number.POSITIVE_INFINITY, caller);
+    expect(decided).toMatchObject({ overallCode: CODE.OVER_LIMIT });
+    expect(turnsTaken).toBeLessThan(5);
+  });
+
   test('passes under SHADOW_MODE, with a status that says so', async () => {
     const decider = await spent(policyOf(''), { answers: { shadowMode: true } });
     const response = await decide(decider, [value]);
