@@ -19,6 +19,10 @@ export function* statsText(families: Iterable<Family>): ViewSteps<string, void> 
   const found: Sample[] = [];
   for (const family of families) {
     for (const sample of family.samples()) {
+      if (sample === '') {
+        yield '';
+        continue;
+      }
       found.push(sample);
       if (found.length % PORTION === 0) yield '';
     }

@@ -1,6 +1,9 @@
 import type { BoundedCounters } from './bounded-counters.js';
 import { escapeLabel, type Family, type Sample } from './family.js';
 
+/** So many series that show nothing are looked at in one go. */
+const SLICE = 64;
+
 export interface CountedFamilyOptions {
   readonly name: string;
   readonly help: string;
@@ -20,13 +23,15 @@ export function countedFamily(options: CountedFamilyOptions): Family {
     help,
     type: 'counter',
     aggregator: 'sum',
-    *samples(): Generator<Sample> {
+    *samples(): Generator<Sample | ''> {
+      let looked = 0;
       for (const [one, other, values] of counts.entries()) {
         let series = `${name}{${first}="${escapeLabel(one)}"`;
         if (second !== undefined) series += `,${second}="${escapeLabel(other)}"`;
         for (const [labels, value] of numbers(values)) {
           yield [labels === '' ? `${series}}` : `${series},${labels}}`, value];
         }
+        if (++looked % SLICE === 0) yield '';
       }
     },
   };

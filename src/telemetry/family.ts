@@ -15,8 +15,11 @@ export interface FamilyHead {
 
 /** A metric that is read a sample at a time: nobody has to wait until all of it is put together. */
 export interface Family extends FamilyHead {
-  /** Numbers are those of the moment when each sample is taken; of one histogram all are taken at once. */
-  samples(): Iterable<Sample>;
+  /**
+   * Numbers are those of the moment when each sample is taken; of one histogram all are taken at once. '' is a pause, where many series were looked at
+   * that show nothing.
+   */
+  samples(): Iterable<Sample | ''>;
 }
 
 type Labels = Readonly<Record<string, string | number>>;
@@ -58,7 +61,9 @@ export function* familiesText(families: Iterable<Family>): Generator<string> {
     const between = first ? '' : '\n\n';
     first = false;
     yield `${between}# HELP ${name} ${escapeText(family.help)}\n# TYPE ${name} ${family.type}`;
-    for (const [series, value] of family.samples()) yield `\n${series} ${valueText(value)}`;
+    for (const sample of family.samples()) {
+      yield sample === '' ? '' : `\n${sample[0]} ${valueText(sample[1])}`;
+    }
   }
   yield '\n';
 }

@@ -92,6 +92,10 @@ function* sumOf(processes: readonly (readonly Family[])[]): ReadSteps<readonly S
         families.set(one.name, family);
       }
       for (const sample of one.samples()) {
+        if (sample === '') {
+          yield '';
+          continue;
+        }
         family.add(sample);
         if (++added % SLICE === 0) yield '';
       }

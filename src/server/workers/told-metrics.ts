@@ -18,6 +18,10 @@ export function* tellFamilies(
     const head = { name, help, type, aggregator };
     let samples: Sample[] = [];
     for (const sample of family.samples()) {
+      if (sample === '') {
+        yield '';
+        continue;
+      }
       samples.push(sample);
       if (samples.length < PORTION) continue;
       yield send({ kind: 'metrics_part', of, family: head, samples });

@@ -7,6 +7,9 @@ import { counted, StatSeries } from './stat-series.js';
 
 const RULES = 'ratelimit.service.rate_limit.';
 
+/** So many series are looked at in one go. */
+const SLICE = 64;
+
 /** Longest name that callers may choose; a longer one counts as `other`. */
 const MAX_CALLER_NAME = 512;
 
@@ -155,9 +158,11 @@ export class ReferenceStats {
     return changed;
   }
 
-  /** Every counter that counted. */
-  *counters(): Generator<readonly [name: string, value: number]> {
+  /** Every counter that counted; '' is a pause, as series may have counted nothing: hits of 0 are a mere look. */
+  *counters(): Generator<readonly [name: string, value: number] | ''> {
+    let looked = 0;
     for (const series of this.series()) {
+      if (++looked % SLICE === 0) yield '';
       for (let at = 0; at < series.values.length; at++) {
         const value = series.values[at] as number;
         if (value !== 0) yield [series.nameAt(at), value];

@@ -134,3 +134,27 @@ test('a series that comes while the text is made does not end it, nor stand in i
   expect(new Set(lines).size).toBe(lines.length);
   for (const name of ['a', 'b']) expect(text).toContain(`c{one="${name}",other="x"} 0\n`);
 });
+
+test('many series that show nothing are looked at with pauses between', () => {
+  const counts = new BoundedCounters(new SeriesLimit(1000), 1);
+  for (let name = 0; name < 1000; name++) counts.series('a', String(name));
+  let looked = 0;
+  const family = countedFamily({
+    name: 'c',
+    help: 'h',
+    labels: ['one', 'other'],
+    counts,
+    numbers: () => {
+      looked++;
+      return [];
+    },
+  });
+  let most = 0;
+  let before = 0;
+  for (const _ of familiesText([family])) {
+    most = Math.max(most, looked - before);
+    before = looked;
+  }
+  expect(looked).toBe(1000);
+  expect(most).toBeLessThanOrEqual(64);
+});
