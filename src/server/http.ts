@@ -185,7 +185,11 @@ class Sender {
   #sendPages(text: TextPages): void {
     const response = this.#response;
     const release = this.#held.hold(text, () => this.#request.socket.destroy());
-    response.once('close', release);
+    const done = text.keep?.();
+    response.once('close', () => {
+      release();
+      done?.();
+    });
     let sent = 0;
     const send = (): void => {
       while (sent < text.pages.length) {

@@ -1,3 +1,4 @@
+import { PageMemory } from './page-memory.js';
 import type { ViewSlices, ViewSteps } from './view-slices.js';
 
 /** Characters of a page: encoding one takes some ten microseconds. */
@@ -8,6 +9,11 @@ export interface TextPages {
   readonly pages: readonly Buffer[];
   /** Of all pages. */
   readonly bytes: number;
+  /**
+   * Who is not done with the text in the turn of the event loop in which it is had keeps it, and calls back once it is: then its memory is used again for
+   * a later text.
+   */
+  keep?(): () => void;
 }
 
 /** A view that is made anew when it is asked for: once at a time, whoever asks meanwhile. */
@@ -16,6 +22,7 @@ export class TextView {
   renderings = 0;
   readonly #slices: ViewSlices;
   readonly #pieces: () => ViewSteps<string, void>;
+  readonly #memory = new PageMemory();
   #running: Promise<TextPages> | undefined;
   /** The one that follows it, which all those share who asked while it ran. */
   #next: Promise<TextPages> | undefined;
@@ -50,7 +57,7 @@ export class TextView {
     let bytes = 0;
     let text = '';
     const endPage = (): void => {
-      const page = Buffer.from(text);
+      const page = this.#memory.encode(text);
       text = '';
       bytes += page.length;
       pages.push(page);
@@ -60,6 +67,6 @@ export class TextView {
       if (text.length >= PAGE_CHARACTERS) endPage();
     });
     if (text !== '') endPage();
-    return { pages, bytes };
+    return { pages, bytes, keep: this.#memory.lend(pages) };
   }
 }

@@ -8,7 +8,8 @@ import {
   text,
 } from '../../../src/server/http.js';
 import { HeldTexts } from '../../../src/server/views/held-texts.js';
-import type { TextPages } from '../../../src/server/views/text-view.js';
+import { type TextPages, TextView } from '../../../src/server/views/text-view.js';
+import { ViewSlices } from '../../../src/server/views/view-slices.js';
 import { waitFor } from '../../support/wait-for.js';
 
 const listeners: HttpListener[] = [];
@@ -147,6 +148,41 @@ describe('connections', () => {
     probe.socket.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
     await waitFor('the answer of the probe', async () => answers(probe.got()) === 1 || undefined);
     expect(held.filter(({ closed }) => closed())).toHaveLength(1);
+  });
+
+  test('get a text of one making each, whoever reads slowly or goes away meanwhile', async () => {
+    let version = 0;
+    const view = new TextView(new ViewSlices(), function* () {
+      const letter = String.fromCharCode(97 + (version++ % 26));
+      for (let piece = 0; piece < 2000; piece++) yield letter.repeat(1000);
+    });
+    const long: HttpEndpoint = {
+      path: '/long',
+      help: 'is long',
+      answer: async () => ({ status: 200, contentType: 'text/plain', body: await view.text() }),
+    };
+    const { port } = await listen([long]);
+    const ask = async (): Promise<Awaited<ReturnType<typeof open>>> => {
+      const asked = await open(port);
+      asked.socket.write('GET /long HTTP/1.1\r\nHost: h\r\n\r\n');
+      return asked;
+    };
+    const body = (got: string): string => got.slice(got.indexOf('\r\n\r\n') + 4);
+    const slow = await ask();
+    slow.socket.pause();
+    await waitFor('the first text', async () => version > 0 || undefined);
+    for (let round = 0; round < 20; round++) {
+      const gone = await ask();
+      const reader = await ask();
+      if (round % 2 === 0) gone.socket.destroy();
+      await waitFor('the whole text', async () => body(reader.got()).length === 2_000_000 || undefined);
+      expect(new Set(body(reader.got())).size).toBe(1);
+      reader.socket.destroy();
+      gone.socket.destroy();
+    }
+    slow.socket.resume();
+    await waitFor('the slow text', async () => body(slow.got()).length === 2_000_000 || undefined);
+    expect(new Set(body(slow.got()))).toEqual(new Set('a'));
   });
 
   test('that read too slowly are cut before all texts together are too long', async () => {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { jsonText, LazyList, LazyObject } from '../../../../src/config/json-text.js';
 import { HeldTexts } from '../../../../src/server/views/held-texts.js';
 import { sortedByName } from '../../../../src/server/views/sorted-text.js';
-import { TextView } from '../../../../src/server/views/text-view.js';
+import { type TextPages, TextView } from '../../../../src/server/views/text-view.js';
 import { ViewSlices } from '../../../../src/server/views/view-slices.js';
 import { textOf } from '../../../support/text-of.js';
 
@@ -94,6 +94,28 @@ describe('a text view', () => {
     expect(Math.max(...pages.map((page) => page.length))).toBeLessThanOrEqual(64 * 1024);
     expect(Buffer.concat([...pages]).toString()).toBe(text);
     expect(bytes).toBe(Buffer.byteLength(text));
+  });
+
+  test('uses the memory of a text again once nobody reads it', async () => {
+    let version = 'a';
+    const view = new TextView(new ViewSlices(), () => letters(version.repeat(100_000)));
+    const memory = ({ pages }: TextPages) => new Set(pages.map(({ buffer }) => buffer));
+    const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+    const first = await view.text();
+    const done = first.keep?.();
+    await nextTurn();
+    version = 'b';
+    const second = await view.text();
+    expect([...memory(second)].some((buffer) => memory(first).has(buffer))).toBe(false);
+    expect(Buffer.concat([...first.pages]).toString()).toBe('a'.repeat(100_000));
+    await nextTurn();
+    done?.();
+    done?.();
+    version = 'c';
+    const third = await view.text();
+    const known = new Set([...memory(first), ...memory(second)]);
+    expect([...memory(third)].every((buffer) => known.has(buffer))).toBe(true);
+    expect(Buffer.concat([...third.pages]).toString()).toBe('c'.repeat(100_000));
   });
 
   test('that breaks breaks for those who asked, not for those who ask next', async () => {
