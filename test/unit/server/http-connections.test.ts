@@ -156,7 +156,7 @@ describe('connections', () => {
     let version = 0;
     const view = new TextView(new ViewSlices(), function* () {
       const letter = String.fromCharCode(97 + (version++ % 26));
-      for (let piece = 0; piece < LONG / 8000; piece++) yield letter.repeat(8000);
+      for (let piece = 0; piece < LONG / 1000; piece++) yield letter.repeat(1000);
     });
     const long: HttpEndpoint = {
       path: '/long',
