@@ -97,7 +97,8 @@ describe('weir check-config', () => {
     writeFileSync(join(folder, 'many.yaml'), `domain: d\ndescriptors:\n${nodes.join('\n')}\n`);
     const { code, stderr } = await weir('check-config', 'many.yaml');
     expect(code).toBe(1);
-    expect(stderr.match(/fortnight/g)).toHaveLength(3000);
+    expect(stderr.match(/fortnight/g)).toHaveLength(1000);
+    expect(stderr).toMatch(/2000 more errors/);
     expect(stderr).toMatch(/3000 errors\n$/);
   });
 
