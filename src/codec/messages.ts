@@ -107,7 +107,7 @@ export interface ServiceCodec {
   decodeRequest(bytes: Uint8Array): RateLimitRequest;
   /**
    * {@link decodeRequest} in steps of at most about a millisecond, for messages over {@link LARGE_MESSAGE_BYTES}. `bytes` must stay as they are
-   * until it ends. The reference codec only checks in steps of its own, and then decodes in one piece, as protobufjs knows no other way.
+   * until it ends. The reference codec does it by the codec written by hand, as protobufjs knows no steps.
    */
   decodeSteps(bytes: Uint8Array): Generator<void, RateLimitRequest>;
   /**

@@ -1,4 +1,5 @@
 import type { MessageTypeDefinition } from '@grpc/proto-loader';
+import { RequestDecoder } from './decode-request.js';
 import { domainOf } from './domain-of.js';
 import {
   type Code,
@@ -94,18 +95,14 @@ export function createReferenceCodec({ maxDescriptors = MAX_ENTRIES }: CodecOpti
     const fault = faultOf(bytes, requestShape, bounds);
     if (fault !== undefined) throw new DecodeError(fault === 'malformed' ? NO_REQUEST : fault);
   };
-  const decode = (bytes: Uint8Array): RateLimitRequest =>
-    fromLoadedRequest(deserialize(request, bytes, NO_REQUEST) as LoadedRequest);
+  const large = new RequestDecoder({ maxDescriptors });
   return {
     decodeRequest(bytes) {
       check(bytes);
-      return decode(bytes);
+      return fromLoadedRequest(deserialize(request, bytes, NO_REQUEST) as LoadedRequest);
     },
-    *decodeSteps(bytes) {
-      check(bytes);
-      yield;
-      return decode(bytes);
-    },
+    // protobufjs decodes a text of 4 MB that is no UTF-8 in 15 ms at a stretch, and knows no steps.
+    decodeSteps: (bytes) => large.steps(bytes),
     domainOf: (bytes) => domainOf(bytes, bounds.fields.most),
     encodeResponse: (message) => response.serialize(toLoadedResponse(message)),
     encodeRequest: (message) => request.serialize(toLoadedRequest(message)),

@@ -171,7 +171,7 @@ export const LISTEN_SETTINGS = {
     name: 'RLS_CODEC',
     type: 'codec',
     default: 'fast',
-    help: 'Who reads requests and writes answers: `fast`, the codec written for them, or `reference`, @grpc/proto-loader.',
+    help: 'Who reads requests and writes answers: `fast`, the codec written for them, or `reference`, @grpc/proto-loader, but for requests over 16 KiB.',
   },
   workers: {
     name: 'WORKERS',
