@@ -138,9 +138,9 @@ export const BOUNDS: readonly BoundGroup[] = [
         beyond: 'a digest (SHA-256) stands for it',
       },
       {
-        what: 'what dynamic metadata repeat of a request',
-        bound: `${size(MAX_REPEATED)} of characters`,
-        beyond: 'further descriptors are counted in `descriptorsLeftOut`',
+        what: 'what dynamic metadata repeat of a request; `metadata` of rules in it',
+        bound: `${size(MAX_REPEATED)} of characters each`,
+        beyond: 'what is left out is counted in `descriptorsLeftOut`, `metadataLeftOut`',
       },
       {
         what: 'a line of the decision log',
