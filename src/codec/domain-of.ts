@@ -7,6 +7,12 @@ const DESCRIPTORS = 0x12;
 const HITS_ADDEND = 0x18;
 const LAST = 3;
 
+/* Tags of RateLimitDescriptor. */
+const ENTRIES = 0x0a;
+const LIMIT = 0x12;
+/** Fields that are looked at for an override: it takes some 20 microseconds. */
+const MAX_LOOKS = 1000;
+
 /**
  * The domain of an encoded RateLimitRequest, its descriptors left unread. Undefined when the outermost message is malformed or has more than
  * `maxFields` fields, and for a domain over {@link LARGE_MESSAGE_BYTES}.
@@ -36,4 +42,39 @@ export function domainOf(bytes: Uint8Array, maxFields: number): string | undefin
   }
   if (length > LARGE_MESSAGE_BYTES) return undefined;
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, length).toString();
+}
+
+/**
+ * Whether a descriptor of an encoded RateLimitRequest may hold a limit override, its entries left unread. True, too, for what is malformed, and where
+ * the first thousand fields do not tell.
+ */
+export function mayOverride(bytes: Uint8Array): boolean {
+  const reader = new WireReader(NO_REQUEST, MAX_LOOKS);
+  reader.reset(bytes);
+  const end = bytes.length;
+  try {
+    while (reader.position < end) {
+      const tag = reader.tag(end);
+      if (tag === DESCRIPTORS) {
+        if (holdsLimit(reader, reader.lengthEnd(end))) return true;
+      } else if (tag === DOMAIN) reader.position = reader.lengthEnd(end);
+      else if (tag === HITS_ADDEND) reader.varint(end);
+      else reader.skipUnknown(tag, LAST, end);
+    }
+  } catch (error) {
+    if (error instanceof DecodeError) return true;
+    throw error;
+  }
+  return false;
+}
+
+/** Reads a descriptor up to its limit override, or to its end. */
+function holdsLimit(reader: WireReader, end: number): boolean {
+  while (reader.position < end) {
+    const tag = reader.tag(end);
+    if (tag === LIMIT) return true;
+    if (tag === ENTRIES) reader.position = reader.lengthEnd(end);
+    else reader.skipUnknown(tag, 0, end);
+  }
+  return false;
 }

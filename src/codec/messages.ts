@@ -115,6 +115,11 @@ export interface ServiceCodec {
    * a domain over {@link LARGE_MESSAGE_BYTES}.
    */
   domainOf(bytes: Uint8Array): string | undefined;
+  /**
+   * Whether a descriptor of a request may hold a limit override, without a look into its entries. True, too, for what is malformed, and where the first
+   * thousand fields do not tell.
+   */
+  mayOverride(bytes: Uint8Array): boolean;
   /** The bytes returned stay as they are: no later call writes to them, so an answer may wait until it is sent. */
   encodeResponse(response: RateLimitResponse): Uint8Array;
 }

@@ -1,6 +1,6 @@
 import type { MessageTypeDefinition } from '@grpc/proto-loader';
 import { RequestDecoder } from './decode-request.js';
-import { domainOf } from './domain-of.js';
+import { domainOf, mayOverride } from './domain-of.js';
 import {
   type Code,
   type Codec,
@@ -104,6 +104,7 @@ export function createReferenceCodec({ maxDescriptors = MAX_ENTRIES }: CodecOpti
     // protobufjs decodes a text of 4 MB that is no UTF-8 in 15 ms at a stretch, and knows no steps.
     decodeSteps: (bytes) => large.steps(bytes),
     domainOf: (bytes) => domainOf(bytes, bounds.fields.most),
+    mayOverride,
     encodeResponse: (message) => response.serialize(toLoadedResponse(message)),
     encodeRequest: (message) => request.serialize(toLoadedRequest(message)),
     decodeResponse: (bytes) =>

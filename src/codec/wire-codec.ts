@@ -1,5 +1,5 @@
 import { RequestDecoder } from './decode-request.js';
-import { domainOf } from './domain-of.js';
+import { domainOf, mayOverride } from './domain-of.js';
 import { ResponseEncoder } from './encode-response.js';
 import { type CodecOptions, MAX_ENTRIES, maxFields, type ServiceCodec } from './messages.js';
 
@@ -12,6 +12,7 @@ export function createWireCodec(options?: CodecOptions): ServiceCodec {
     decodeRequest: (bytes) => decoder.decode(bytes),
     decodeSteps: (bytes) => decoder.steps(bytes),
     domainOf: (bytes) => domainOf(bytes, fields),
+    mayOverride,
     encodeResponse: (response) => encoder.encode(response),
   };
 }

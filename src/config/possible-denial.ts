@@ -18,10 +18,19 @@ function isCertain({ activeAtMicros, percent }: Denier): boolean {
 export class PossibleDenial {
   /** The higher the share, the later it holds: only what is not outdone. */
   private readonly deniers: readonly Denier[];
+  /** When the first of all rules becomes active, whatever it denies. */
+  private readonly activeAtMicros: number;
 
   /** Reads `rules` up to the first that is in force for good. */
   constructor(rules: Iterable<Rule>) {
-    this.deniers = notOutdone(rules);
+    const { deniers, activeAtMicros } = notOutdone(rules);
+    this.deniers = deniers;
+    this.activeAtMicros = activeAtMicros;
+  }
+
+  /** Whether a limit override in the place of one of the rules may deny a request: all it needs of them is their phase. */
+  overrideMayDeny(wallMicros: number): boolean {
+    return wallMicros >= this.activeAtMicros;
   }
 
   /** `percent` draws the number that `enforce_percent` is held against; asked only where it matters. */
@@ -34,12 +43,17 @@ export class PossibleDenial {
   }
 }
 
-function notOutdone(rules: Iterable<Rule>): readonly Denier[] {
+function notOutdone(rules: Iterable<Rule>): {
+  readonly deniers: readonly Denier[];
+  readonly activeAtMicros: number;
+} {
   const soonest = new Map<number, number>();
+  let activeAtMicros = Number.POSITIVE_INFINITY;
   for (const rule of rules) {
+    activeAtMicros = Math.min(activeAtMicros, rule.phase.activeAtMicros);
     if (rule.candidate || rule.shadowMode || rule.rate === undefined || rule.enforcePercent === 0) continue;
     const denier = { activeAtMicros: rule.phase.activeAtMicros, percent: rule.enforcePercent };
-    if (isCertain(denier)) return [denier];
+    if (isCertain(denier)) return { deniers: [denier], activeAtMicros };
     const known = soonest.get(denier.percent) ?? Number.POSITIVE_INFINITY;
     soonest.set(denier.percent, Math.min(known, denier.activeAtMicros));
   }
@@ -48,5 +62,5 @@ function notOutdone(rules: Iterable<Rule>): readonly Denier[] {
     const last = kept.at(-1);
     if (last === undefined || activeAtMicros < last.activeAtMicros) kept.push({ activeAtMicros, percent });
   }
-  return kept;
+  return { deniers: kept, activeAtMicros };
 }

@@ -67,6 +67,11 @@ export function waiterOf(caller: Caller, nowMicros: number, bytes: number): Wait
   };
 }
 
+/** Whether a descriptor of a request has a limit override. */
+export function hasOverride({ descriptors }: RateLimitRequest): boolean {
+  return descriptors.some(({ limit }) => limit !== undefined);
+}
+
 /** A large message that waits: what is known of it at any time. */
 export class LargeMessage {
   request: RateLimitRequest | undefined;
@@ -87,6 +92,12 @@ export class LargeMessage {
     this.request = request;
     this.message = undefined;
     return request;
+  }
+
+  /** Whether it may hold a limit override, as far as that is known without decoding it. */
+  mayOverride(): boolean {
+    if (this.request !== undefined) return hasOverride(this.request);
+    return this.message === undefined || this.codec.mayOverride(this.message);
   }
 
   /** Undefined when it cannot be read. */

@@ -1,6 +1,6 @@
 import { type Descriptor, type RateLimitRequest, tooManyLimits } from '../codec/messages.js';
 import { MatchWork } from '../config/match-work.js';
-import type { DomainPolicy, Exceeded } from '../config/policy.js';
+import type { DomainPolicy, Exceeded, Match } from '../config/policy.js';
 import { phaseAt } from '../limiter/rule.js';
 import type { AnswerOptions } from './answer-options.js';
 import { BadRequest } from './bad-descriptor.js';
@@ -68,7 +68,7 @@ export class Planning {
           continue;
         }
         const exceeded = match.exceeded ?? ofOverride(asked.policy, descriptor);
-        if (mayDeny(asked, descriptor, exceeded, match.phase)) {
+        if (mayDeny(asked, descriptor, match, exceeded)) {
           return new Throttled(decisions.length, exceeded.key);
         }
         this.exceededKey ??= exceeded.key;
@@ -140,15 +140,17 @@ function ofOverride(policy: DomainPolicy, descriptor: Descriptor): Exceeded {
   return { key: descriptor.entries[0]?.key ?? '', denial: policy.denial };
 }
 
-/** Whether a rule in force could have matched; a limit override is one. */
-function mayDeny(
-  asked: Asked,
-  descriptor: Descriptor,
-  { denial }: Exceeded,
-  phase: DomainPolicy['phase'],
-): boolean {
-  const { wallMicros } = asked;
-  if (descriptor.limit !== undefined) return phaseAt(phase, wallMicros) === 'active';
+/**
+ * Whether a rule in force could have matched; a limit override is one. Its phase is that of the node where the descriptor ends, or of the domain if
+ * that is none: as long as nobody knows which, each counts that it could be.
+ */
+function mayDeny(asked: Asked, descriptor: Descriptor, match: Match, { denial }: Exceeded): boolean {
+  const { policy, wallMicros } = asked;
+  if (descriptor.limit !== undefined) {
+    if (phaseAt(match.phase, wallMicros) === 'active') return true;
+    if (match.exceeded === undefined) return false;
+    return phaseAt(policy.phase, wallMicros) === 'active' || denial.overrideMayDeny(wallMicros);
+  }
   return denial.mayDeny(wallMicros, () => asked.percent());
 }
 

@@ -15,7 +15,15 @@ import { phaseAt } from '../limiter/rule.js';
 import { answer, answerWithoutLimits } from './answer.js';
 import { type AnswerOptions, PLAIN_ANSWERS } from './answer-options.js';
 import { BadRequest, findBadDescriptor } from './bad-descriptor.js';
-import { ANYBODY, bytesOf, type Caller, LargeMessage, stepsFor, waiterOf } from './costly-requests.js';
+import {
+  ANYBODY,
+  bytesOf,
+  type Caller,
+  hasOverride,
+  LargeMessage,
+  stepsFor,
+  waiterOf,
+} from './costly-requests.js';
 import type { DecisionObserver } from './decision-observer.js';
 import { denialOf } from './denial.js';
 import { isLargeAnswer, tellInTurns } from './large-answer.js';
@@ -218,7 +226,9 @@ export class ShouldRateLimit {
       planning.steps(stepsFor(patience.deadlineMicros - nowMicros)),
       waiterOf(caller, nowMicros, bytesOf(request)),
     );
-    if (typeof planned === 'string') return this.#notDone(planned, request.domain, request);
+    if (typeof planned === 'string') {
+      return this.#notDone(planned, request.domain, () => hasOverride(request), request);
+    }
     return this.#takePlanned({ request, policy, planning, planned }, caller, startMicros, patience);
   }
 
@@ -227,7 +237,9 @@ export class ShouldRateLimit {
     const startMicros = clock.monotonicMicros();
     // Read here: what is known of the caller may change with the first turn.
     const patience: Patience = { deadlineMicros: caller.deadlineMicros };
-    if (!this.#turns.hasRoomFor(message.length)) return this.#notDone('full', codec.domainOf(message));
+    if (!this.#turns.hasRoomFor(message.length)) {
+      return this.#notDone('full', codec.domainOf(message), () => codec.mayOverride(message));
+    }
     const large = new LargeMessage(message, codec);
     const steps = this.#prepare(large, startMicros, stepsFor(patience.deadlineMicros - startMicros));
     let prepared: Prepared | NotDone;
@@ -236,7 +248,9 @@ export class ShouldRateLimit {
     } catch (error) {
       return refusalOf(error);
     }
-    if (typeof prepared === 'string') return this.#notDone(prepared, large.domain(), large.request);
+    if (typeof prepared === 'string') {
+      return this.#notDone(prepared, large.domain(), () => large.mayOverride(), large.request);
+    }
     if ('planned' in prepared) return this.#takePlanned(prepared, caller, startMicros, patience);
     return prepared;
   }
@@ -277,7 +291,12 @@ export class ShouldRateLimit {
   }
 
   /** The answer to a request that nobody looked at, or not to the end; `request` is there once it is decoded. */
-  #notDone(why: NotDone, domain: string | undefined, request?: RateLimitRequest): Decided {
+  #notDone(
+    why: NotDone,
+    domain: string | undefined,
+    mayOverride: () => boolean,
+    request?: RateLimitRequest,
+  ): Decided {
     if (why === 'cancelled') return CALLER_GONE;
     const { policies, clock, observer } = this.#options;
     if (domain === undefined) return this.#refuse(UNREADABLE);
@@ -290,7 +309,7 @@ export class ShouldRateLimit {
       return passingAnswer(request);
     }
     const wallMicros = clock.wallMicros();
-    if (!this.#mayDeny(policy, request, wallMicros)) {
+    if (!this.#mayDeny(policy, mayOverride, wallMicros)) {
       observer.givenUp(domain, why, false);
       return passingAnswer(request);
     }
@@ -301,10 +320,10 @@ export class ShouldRateLimit {
   }
 
   /** Whether a rule of the domain, or a limit override, may deny the request. */
-  #mayDeny(policy: DomainPolicy, request: RateLimitRequest | undefined, wallMicros: number): boolean {
-    if (policy.denial.mayDeny(wallMicros, () => this.#random() * 100)) return true;
-    if (phaseAt(policy.phase, wallMicros) !== 'active') return false;
-    return request?.descriptors.some(({ limit }) => limit !== undefined) === true;
+  #mayDeny({ denial, phase }: DomainPolicy, mayOverride: () => boolean, wallMicros: number): boolean {
+    if (denial.mayDeny(wallMicros, () => this.#random() * 100)) return true;
+    if (phaseAt(phase, wallMicros) !== 'active' && !denial.overrideMayDeny(wallMicros)) return false;
+    return mayOverride();
   }
 
   #take(

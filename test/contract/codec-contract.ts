@@ -397,6 +397,25 @@ export function runCodecContract({
         },
       );
 
+      test.each([
+        ['0a 01 61', false],
+        ['0a 01 61 12 05 0a 03 0a 01 12', false],
+        // An unknown field, hits_addend and is_negative_hits.
+        ['12 0a 7a 01 12 1a 02 08 01 20 01 0a 00 0a 01 61', 'malformed'],
+        ['12 08 7a 01 12 1a 02 08 01 20', 'malformed'],
+        ['12 09 7a 01 12 1a 02 08 01 20 01 0a 01 61', false],
+        ['12 02 0a 00 12 02 12 00', true],
+        ['12 07 0a 00 12 03 08 01 10', true],
+        ['18 01 12 02 12', 'malformed'],
+      ])('a limit override in %s: %s', (bytes, expected) => {
+        expect(codec.mayOverride(hex(bytes))).toBe(expected !== false);
+      });
+
+      test('a limit override is not looked for behind a thousand fields', () => {
+        expect(codec.mayOverride(times(1000, EMPTY_DESCRIPTOR))).toBe(false);
+        expect(codec.mayOverride(times(1001, EMPTY_DESCRIPTOR))).toBe(true);
+      });
+
       test('of more fields than are allowed, or of a length that no domain has, is undefined', () => {
         const bounded = newCodec({ maxDescriptors: 7 });
         expect(bounded.domainOf(times(maxFields(7), EMPTY_DESCRIPTOR))).toBe('');

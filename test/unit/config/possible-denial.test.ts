@@ -50,6 +50,15 @@ test('what is in force later, and for a share only, is asked for at each time', 
   expect(at1('2026-05-15T00:00:00Z')).toEqual([true, true, true, false]);
 });
 
+test('an override may deny in the place of any rule that is active, whatever that rule denies', () => {
+  const mayDeny = (...nodes: readonly string[]) => new PossibleDenial(rulesOf(...nodes)).overrideMayDeny(0);
+  expect(mayDeny(RATE)).toBe(true);
+  expect(mayDeny(`${RATE}, shadow_mode: true`)).toBe(true);
+  expect(mayDeny(`${RATE}, phase: monitoring`, 'rate_limit: { unlimited: true }')).toBe(true);
+  expect(mayDeny(`${RATE}, phase: monitoring`, `${RATE}, phase: grace_period`)).toBe(false);
+  expect(mayDeny()).toBe(false);
+});
+
 test('below a level, nodes of the depth asked for count that are not of an exact value', () => {
   const policy = policyOf(`domain: d
 descriptors:

@@ -112,6 +112,18 @@ describe('a value that takes too much work', () => {
     expect((await decide(monitored, [{ ...value, limit }])).overallCode).toBe(CODE.OK);
   });
 
+  test('with a limit override is over the limit where it could be in force', async () => {
+    const limit = { requestsPerUnit: 10, unit: 2 };
+    // The node that the value may lead to is in force, whatever the domain is; and where it leads to none, the domain's phase counts.
+    for (const [domain, node] of [
+      ['monitoring', 'active'],
+      ['active', 'monitoring'],
+    ] as const) {
+      const decider = await spent(policyOf(`phase: ${node}`, `phase: ${domain}`));
+      expect((await decide(decider, [{ ...value, limit }])).overallCode).toBe(CODE.OVER_LIMIT);
+    }
+  });
+
   test('with a limit override whose name takes too much, beside a node whose name does not, ends at once', async () => {
     let turnsTaken = 0;
     const turns = new TurnQueue({
@@ -292,6 +304,25 @@ describe('a large message', () => {
     expect(await ask(policyOf(''), 'other')).toEqual([CODE.OK, 0, ['unknown other']]);
     expect(await ask(policyOf(''), '')).toEqual(['bad_request', ['failed for service']]);
     expect(await ask(policyOf(''), undefined)).toEqual(['bad_request', ['failed for service']]);
+  });
+
+  test('that finds no room, and may have a limit override, is over the limit where one could be in force', async () => {
+    const turns = new TurnQueue({ monotonicMicros: () => 0, maxPieces: 0 });
+    const override = { requestsPerUnit: 10, unit: 2 };
+    const ask = async (more: string, limit: typeof override | undefined) => {
+      const decider = new Decider(policyOf('shadow_mode: true', more).split('  - key: tenant')[0] as string, {
+        turns,
+      });
+      const { descriptors } = large('d', 200);
+      const last = descriptor(['tenant=last'], { limit });
+      const request = { domain: 'd', descriptors: [...descriptors, last], hitsAddend: 0 };
+      const answer = await decider.service.handle(decider.codec.encodeRequest(request));
+      if (answer instanceof Refusal) throw new Error(answer.message);
+      return decider.codec.decodeResponse(answer).overallCode;
+    };
+    expect(await ask('', override)).toBe(CODE.OVER_LIMIT);
+    expect(await ask('', undefined)).toBe(CODE.OK);
+    expect(await ask('phase: monitoring', override)).toBe(CODE.OK);
   });
 
   test('that is none is refused', async () => {
