@@ -248,10 +248,12 @@ function applyReplaces(decisions: readonly Decision[]): void {
 
 /**
  * Whether a decision counts as a quota that always passes, as in the reference: then no quota denies the request. So does a quota
- * in shadow mode, and under QUOTA_MODE a descriptor without a limit.
+ * in shadow mode, and under QUOTA_MODE a descriptor without a limit; of one that took too much work to match nobody knows that.
  */
-export function isPassingQuota({ takes, unlimited }: Decision, quotaMode: boolean): boolean {
-  return takes.length === 0 ? quotaMode && !unlimited : takes.every(({ quota, shadow }) => quota && shadow);
+export function isPassingQuota({ match, takes, unlimited }: Decision, quotaMode: boolean): boolean {
+  return takes.length === 0
+    ? quotaMode && !unlimited && match.exceeded === undefined
+    : takes.every(({ quota, shadow }) => quota && shadow);
 }
 
 /**

@@ -112,6 +112,16 @@ describe('a value that takes too much work', () => {
     expect((await decide(monitored, [{ ...value, limit }])).overallCode).toBe(CODE.OK);
   });
 
+  test('is no quota that lets others pass, under QUOTA_MODE', async () => {
+    const answers = { quotaMode: true };
+    const policy = policyOf('').replace(/rate_limit: \{ name: matched.*/, 'rate_limit: { unlimited: true }');
+    const decider = await spent(policy, { answers });
+    const tenant = descriptor(['tenant=a'], { hitsAddend: 200 });
+    // What matches nothing is one.
+    expect((await decide(decider, [tenant, descriptor(['path=x'])])).overallCode).toBe(CODE.OK);
+    expect((await decide(decider, [tenant, value])).overallCode).toBe(CODE.OVER_LIMIT);
+  });
+
   test('with a limit override is over the limit where it could be in force', async () => {
     const limit = { requestsPerUnit: 10, unit: 2 };
     // The node that the value may lead to is in force, whatever the domain is; and where it leads to none, the domain's phase counts.
