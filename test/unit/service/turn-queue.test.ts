@@ -5,6 +5,7 @@ import {
   type TurnQueueOptions,
   type Waiter,
 } from '../../../src/service/turn-queue.js';
+import { seededRandom } from '../../support/seeded-random.js';
 
 /** A queue whose turns, and time, come when told. */
 class Turns {
@@ -203,3 +204,55 @@ describe('a full queue', () => {
     expect(turns.queue.hasRoomFor(1000)).toBe(true);
   });
 });
+
+test.each([1, 2, 3])(
+  'leaves nothing behind after a mixed flood, and ends each piece once: seed %d',
+  async (seed) => {
+    const random = seededRandom(seed);
+    const maxBytes = 60_000;
+    const turns = new Turns({ maxPieces: 150, maxBytes });
+    const connections = Array.from({ length: 60 }, () => ({}));
+    const ends = new Map<string, number>();
+    let open = 0;
+    function* work(steps: number, throws: boolean): Generator<void, string> {
+      open++;
+      try {
+        for (let i = 1; i < steps; i++) yield;
+        if (throws) throw new Error('a piece that throws');
+        return 'done';
+      } finally {
+        open--;
+      }
+    }
+    const pieces: Promise<void>[] = [];
+    let asked = 0;
+    while (asked < 2000) {
+      for (let i = 0; i < 10; i++) {
+        asked++;
+        let isGone = false;
+        const goesAt = random() < 0.3 ? turns.micros + 50 * random() : Number.POSITIVE_INFINITY;
+        const run = turns.queue.run(work(1 + Math.floor(6 * random()), random() < 0.1), {
+          connection: connections[Math.floor(random() ** 2 * connections.length)],
+          cancelled: () => {
+            isGone ||= turns.micros >= goesAt;
+            return isGone;
+          },
+          giveUpMicros: random() < 0.5 ? turns.micros + 200 * random() : Number.POSITIVE_INFINITY,
+          bytes: Math.floor(1000 * random()),
+        });
+        const note = (end: string): void => void ends.set(end, (ends.get(end) ?? 0) + 1);
+        pieces.push(run.then(note, () => note('thrown')));
+      }
+      for (let i = 0; i < 3; i++) {
+        turns.micros += 5;
+        await turns.turn();
+      }
+    }
+    await turns.all();
+    await Promise.all(pieces);
+    expect([...ends.keys()].sort()).toEqual(['cancelled', 'done', 'full', 'late', 'thrown']);
+    expect([...ends.values()].reduce((sum, count) => sum + count, 0)).toBe(asked);
+    expect([turns.queue.size, open]).toEqual([0, 0]);
+    expect([turns.queue.hasRoomFor(maxBytes), turns.queue.hasRoomFor(maxBytes + 1)]).toEqual([true, false]);
+  },
+);
