@@ -28,6 +28,7 @@ import { MAX_CONNECTIONS, REQUEST_TIMEOUT_MS } from './http.js';
 import { UNREAD_MS } from './http-connections.js';
 import { SETTINGS } from './settings-table.js';
 import { MAX_HELD_BYTES } from './views/held-texts.js';
+import { KEPT_MS } from './views/page-memory.js';
 import { SLICE_MS } from './views/view-slices.js';
 
 /** One thing that is bounded. */
@@ -244,7 +245,7 @@ export const BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'texts of views that are being sent',
-        bound: `${size(MAX_HELD_BYTES)}, a single one may be longer`,
+        bound: `${size(MAX_HELD_BYTES)}, a single one may be longer; the memory of one text of each view is kept for the next one, ${time(KEPT_MS)} at most`,
         beyond: 'those who read the oldest are cut off',
       },
       {

@@ -1,7 +1,7 @@
 /** Bytes of a piece of memory: a page of a view's text, which ends with the line that makes it 16 KiB long. A longer one has memory of its own, once. */
 const PIECE_BYTES = 18 * 1024;
 /** Memory that no text has needed for so long is given back. */
-const KEPT_MS = 120_000;
+export const KEPT_MS = 120_000;
 
 /**
  * Memory for the pages of one view's texts, which is used again once nobody reads a text any more. Memory outside of V8's heap that each text takes anew makes V8
