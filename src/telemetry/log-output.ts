@@ -159,9 +159,18 @@ function sleepMs(ms: number): void {
 export function standardOutput(): (bytes: Uint8Array) => number {
   const own = openAnew();
   if (own !== undefined) return (bytes) => writeSync(own, bytes);
-  // Node.js sees to it that writes to a pipe or socket do not wait, once it has made its stream of it.
-  void process.stdout;
-  return (bytes) => writeSync(1, bytes);
+  // A socket, as under systemd, cannot be opened anew. Node.js sees to it that writes to one do not wait, once it has made its stream of it; but a process that
+  // ends, or is started, makes them wait again for all who share it, so that is said before each write.
+  const stdout = process.stdout as typeof process.stdout & { readonly _handle?: StreamHandle | null };
+  return (bytes) => {
+    stdout._handle?.setBlocking?.(false);
+    return writeSync(1, bytes);
+  };
+}
+
+/** What Node.js has below a stream; files have none. */
+interface StreamHandle {
+  setBlocking?(blocking: boolean): number;
 }
 
 /** Undefined for files, whose writes do not wait for anybody, and where it is not allowed. */

@@ -270,3 +270,22 @@ describe('a start with several workers', () => {
     await server.stop();
   });
 });
+
+test('an output that nobody reads, a socket that the processes share, holds nobody up, the end of one of them included', async () => {
+  const server = await startWeir({
+    policy: policy(10),
+    env: { REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: '2', LOG_LEVEL: 'debug' },
+    readsOutput: false,
+  });
+  const client = new RlsClient(server.grpcPort);
+  try {
+    // More lines than the socket holds.
+    for (let round = 0; round < 40; round++) {
+      const calls = Array.from({ length: 50 }, () => client.ask('d', [descriptor([`k=${'x'.repeat(200)}`])]));
+      for (const { response } of await Promise.all(calls)) expect(response).toBeDefined();
+    }
+  } finally {
+    client.close();
+  }
+  expect(await server.stop()).toEqual({ code: 0, signal: null });
+});
