@@ -6,7 +6,7 @@ import type { ConnectionCounts } from '../storage/redis/redis-connection.js';
 import type { RedisStoreOptions } from '../storage/redis/redis-store-options.js';
 import { SplitStore } from '../storage/split-store.js';
 import type { Logger } from '../telemetry/logger.js';
-import type { DenyCacheStats, MemoryStats } from '../telemetry/metrics.js';
+import type { DenyCacheStats, MemoryStats } from '../telemetry/metrics-options.js';
 import { followPools, giveUpAfter, openPool, type RedisPool } from './redis-pool.js';
 import { mainRedis, perSecondRedis } from './redis-settings.js';
 import type { Settings } from './settings-table.js';

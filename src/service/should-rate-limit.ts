@@ -34,6 +34,7 @@ import { StepsAtOnce } from './steps-at-once.js';
 import { decideWithoutStore } from './store-failure.js';
 import { passingAnswer, throttledAnswer } from './throttled-answer.js';
 import { type NotDone, TurnQueue } from './turn-queue.js';
+import { wayBackMicros } from './way-back.js';
 
 /** Why a request got no decision. Texts are safe for the caller; where the reference has one, it is that one. */
 export class Refusal {
@@ -79,18 +80,6 @@ export interface ShouldRateLimitOptions {
 }
 
 const NO_OUTCOMES: readonly TakeOutcome[] = [];
-
-/** The share of a caller's patience that is left for the way back: an answer at the deadline itself comes too late. */
-const WAY_BACK_SHARE = 0.1;
-const WAY_BACK_MAX_MICROS = 50_000;
-/** Timers fire a millisecond or two late, and Envoy's default patience is only 20 ms. */
-const WAY_BACK_LEAST_MICROS = 5000;
-const WAY_BACK_LEAST_SHARE = 0.4;
-
-function wayBackMicros(patienceMicros: number): number {
-  const least = Math.min(WAY_BACK_LEAST_MICROS, patienceMicros * WAY_BACK_LEAST_SHARE);
-  return Math.min(Math.max(patienceMicros * WAY_BACK_SHARE, least), WAY_BACK_MAX_MICROS);
-}
 
 type Decided = RateLimitResponse | Refusal;
 type Patience = Pick<Caller, 'deadlineMicros'>;
@@ -237,7 +226,7 @@ export class ShouldRateLimit {
     const startMicros = clock.monotonicMicros();
     // Read here: what is known of the caller may change with the first turn.
     const patience: Patience = { deadlineMicros: caller.deadlineMicros };
-    if (!this.#turns.hasRoomFor(message.length)) {
+    if (!this.#turns.hasRoomFor(message.length, caller.connection)) {
       return this.#notDone('full', codec.domainOf(message), () => codec.mayOverride(message));
     }
     const large = new LargeMessage(message, codec);

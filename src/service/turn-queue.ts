@@ -80,16 +80,22 @@ class Piece implements GivenUp {
 /** The pieces of one connection, first to last. */
 class Line {
   first: Piece | undefined;
+  pieces = 0;
+  bytes = 0;
   #last: Piece | undefined;
 
   push(piece: Piece): void {
+    this.pieces++;
+    this.bytes += piece.waiter.bytes ?? 0;
     piece.before = this.#last;
     if (this.#last === undefined) this.first = piece;
     else this.#last.next = piece;
     this.#last = piece;
   }
 
-  remove({ before, next }: Piece): void {
+  remove({ before, next, waiter }: Piece): void {
+    this.pieces--;
+    this.bytes -= waiter.bytes ?? 0;
     if (before === undefined) this.first = next;
     else before.next = next;
     if (next === undefined) this.#last = before;
@@ -130,9 +136,16 @@ export class TurnQueue {
     return this.#pieces;
   }
 
-  /** Whether another piece of so many bytes may wait. */
-  hasRoomFor(bytes: number): boolean {
-    return this.#pieces < this.#maxPieces && this.#bytes + bytes <= this.#maxBytes;
+  /**
+   * Whether another piece of so many bytes may wait. A connection holds no more than is left free, so that one takes half of the room at most, two
+   * a third each, and there is always some for a connection that has nothing waiting (Choudhury and Hahne, Dynamic Queue Length Thresholds, 1998).
+   */
+  hasRoomFor(bytes: number, connection: unknown): boolean {
+    const line = this.#lines.get(connection);
+    const held = line?.bytes ?? 0;
+    return (
+      (line?.pieces ?? 0) < this.#maxPieces - this.#pieces && held + bytes <= this.#maxBytes - this.#bytes
+    );
   }
 
   /**
@@ -140,7 +153,7 @@ export class TurnQueue {
    * given up is ended by `return()`.
    */
   run<Result>(steps: Generator<void, Result>, waiter: Waiter): Promise<Result | NotDone> {
-    if (!this.hasRoomFor(waiter.bytes ?? 0)) return Promise.resolve('full');
+    if (!this.hasRoomFor(waiter.bytes ?? 0, waiter.connection)) return Promise.resolve('full');
     return new Promise<Result | NotDone>((resolve, reject) => {
       this.#add(new Piece(steps, waiter, (result) => resolve(result as Result), reject));
       this.#schedule();

@@ -6,6 +6,7 @@ import { type CountedFamilyOptions, countedFamily } from './counted-family.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { seriesText } from './family.js';
 import { FamilyRegistry } from './family-registry.js';
+import type { DenyCacheStats, MemoryStats, MetricsOptions } from './metrics-options.js';
 import { ReferenceStats } from './reference/reference-stats.js';
 
 /** Buckets of `weir_store_duration_seconds`: a local Redis answers below a millisecond, REDIS_TIMEOUT is two seconds. */
@@ -29,36 +30,6 @@ function keysLabel(entries: readonly Entry[]): string {
     label += i === 0 ? key : `,${key}`;
   }
   return label.length > MAX_LABEL_LENGTH ? 'other' : label;
-}
-
-/** Numbers of the bucket store in memory, read when metrics are scraped. */
-export interface MemoryStats {
-  readonly size: number;
-  readonly bytes: number;
-  readonly evictions: number;
-}
-
-/** Numbers of the deny cache in front of Redis, read when metrics are scraped. */
-export interface DenyCacheStats {
-  /** Requests answered from it. */
-  readonly answers: number;
-  /** Denials kept now. */
-  readonly entries: number;
-}
-
-export interface MetricsOptions {
-  /** Most series by rule, and as many again by names that callers choose; the rest counts under `other`. */
-  readonly maxSeries: number;
-  /** weir's version. */
-  readonly version: string;
-  /** The memory in use for buckets, the local fallback included. */
-  readonly memoryStats: () => MemoryStats;
-  /** Absent where no requests are decided. */
-  readonly denyCacheStats?: () => DenyCacheStats;
-  /** NEAR_LIMIT_RATIO; 0.8 when absent. */
-  readonly nearLimitRatio?: number;
-  /** Whether windows count the hits of denied requests; they do when absent. */
-  readonly deniedHitsCount?: boolean;
 }
 
 const OK = 0;

@@ -196,13 +196,28 @@ describe('a full queue', () => {
     const turns = new Turns({ maxBytes: 1000 });
     void turns.run('a', 1, { bytes: 600 });
     const late = turns.run('b', 1, { bytes: 400, giveUpMicros: 10 });
-    expect(turns.queue.hasRoomFor(1)).toBe(false);
+    expect(turns.queue.hasRoomFor(1, 'c')).toBe(false);
     expect(await turns.run('c', 1, { bytes: 1 })).toBe('full');
     turns.micros = 10;
     await turns.turn();
     expect(await late).toBe('late');
-    expect(turns.queue.hasRoomFor(1000)).toBe(true);
+    expect(turns.queue.hasRoomFor(1000, 'c')).toBe(true);
   });
+});
+
+test('connections that ask for all they can leave room for one that asks for little', async () => {
+  const turns = new Turns({ maxPieces: 100, maxBytes: 10_000 });
+  const flood = async (name: string, bytes: number): Promise<number> => {
+    for (let taken = 0; ; taken++) {
+      const end = await Promise.race([turns.run(name, 1, { bytes }), Promise.resolve('waits')]);
+      if (end === 'full') return taken;
+    }
+  };
+  expect([await flood('a', 1), await flood('b', 1)]).toEqual([50, 25]);
+  expect(turns.queue.hasRoomFor(1, 'c')).toBe(true);
+  await turns.all();
+  expect([await flood('a', 1000), await flood('b', 1000)]).toEqual([5, 2]);
+  expect(turns.queue.hasRoomFor(1000, 'c')).toBe(true);
 });
 
 test.each([1, 2, 3])(
@@ -253,6 +268,6 @@ test.each([1, 2, 3])(
     expect([...ends.keys()].sort()).toEqual(['cancelled', 'done', 'full', 'late', 'thrown']);
     expect([...ends.values()].reduce((sum, count) => sum + count, 0)).toBe(asked);
     expect([turns.queue.size, open]).toEqual([0, 0]);
-    expect([turns.queue.hasRoomFor(maxBytes), turns.queue.hasRoomFor(maxBytes + 1)]).toEqual([true, false]);
+    expect([maxBytes, maxBytes + 1].map((bytes) => turns.queue.hasRoomFor(bytes, {}))).toEqual([true, false]);
   },
 );
