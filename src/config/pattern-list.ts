@@ -9,6 +9,8 @@ const FEW = 8;
 const FEW_CHARACTERS = 512;
 /** Steps for each pattern that is tried by itself. */
 const TRY_STEPS = 6;
+/** Units of two texts that are compared in a step. */
+const UNITS_IN_A_STEP = 8;
 
 /** A pattern, by its place in the file, and the numbers of what stands between its stars. */
 interface Tried {
@@ -147,7 +149,9 @@ export class PatternList<Owner> {
 
   private tryOne(wildcard: Wildcard, value: string, work: MatchWork): boolean | typeof EXCEEDED {
     if (!wildcard.mayMatch(value)) return false;
-    if (!work.spend(wildcard.middle.length * (value.length + TRY_STEPS))) return EXCEEDED;
+    const { middle, slowUnits } = wildcard;
+    if (!work.spend(middle.length * (value.length + TRY_STEPS))) return EXCEEDED;
+    if (slowUnits > 0 && !work.spend((value.length * slowUnits) / UNITS_IN_A_STEP)) return EXCEEDED;
     return wildcard.matches(value);
   }
 }

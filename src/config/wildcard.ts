@@ -1,3 +1,6 @@
+/** Of longer texts V8's search (Boyer and Moore) knows the last units only: it may compare all of one at each place of a value (kBMMaxShift). */
+const QUICKLY_FOUND_UNITS = 250;
+
 /** A value pattern: `*` stands for any characters, none included. Everything else stands for itself. */
 export class Wildcard {
   readonly pattern: string;
@@ -5,6 +8,8 @@ export class Wildcard {
   readonly suffix: string;
   /** What must come between prefix and suffix, in this order. */
   readonly middle: readonly string[];
+  /** Units of what must come between that may be compared at each place of a value. */
+  readonly slowUnits: number;
   private readonly fixedLength: number;
 
   /** `pattern` holds at least one `*`. */
@@ -14,6 +19,10 @@ export class Wildcard {
     this.prefix = parts[0] as string;
     this.suffix = parts.at(-1) as string;
     this.middle = parts.slice(1, -1).filter((part) => part !== '');
+    this.slowUnits = this.middle.reduce(
+      (sum, { length }) => (length > QUICKLY_FOUND_UNITS ? sum + length : sum),
+      0,
+    );
     this.fixedLength = parts.reduce((sum, part) => sum + part.length, 0);
   }
 

@@ -133,6 +133,17 @@ test('what is longer than any address is no address', () => {
   expect(table.find('1.2.3.4/32')).toBe('all');
 });
 
+test('a long text between stars costs what it may take to look for it', () => {
+  const list = new PatternList<string>();
+  const text = `${'a'.repeat(400)}b${'a'.repeat(400)}`;
+  list.add(new Wildcard(`*${text}*z*`), 'long');
+  const value = `${'a'.repeat(LONG)}b${'a'.repeat(400)}z`;
+  // Some 25 ms, as all of the text is compared at nearly every place.
+  expect(costOf((work) => list.find(value, work))).toBeGreaterThan(LONG * 50);
+  expect(list.find(value, unboundedWork())).toBe('long');
+  expect(list.find(value, new MatchWork(BUDGET))).toBe(EXCEEDED);
+});
+
 test('a network costs a look for each length of a prefix, an address nothing to speak of', () => {
   const table = new CidrTable<string>();
   const prefixes = Array.from({ length: 128 }, (_, i) => i + 1);
