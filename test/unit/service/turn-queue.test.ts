@@ -216,7 +216,7 @@ test('connections that ask for all they can leave room for one that asks for lit
   expect([await flood('a', 1), await flood('b', 1)]).toEqual([50, 25]);
   expect(turns.queue.hasRoomFor(1, 'c')).toBe(true);
   await turns.all();
-  expect([await flood('a', 1000), await flood('b', 1000)]).toEqual([5, 2]);
+  expect([await flood('a', 1000), await flood('b', 1000)]).toEqual([5, 3]);
   expect(turns.queue.hasRoomFor(1000, 'c')).toBe(true);
 });
 
