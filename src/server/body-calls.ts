@@ -24,15 +24,19 @@ export class BodyCalls {
     this.#limits = limits;
   }
 
-  /** The body of `request`, which counts as running until `response` is sent or lost. */
-  async read(request: IncomingMessage, response: ServerResponse, maxBytes: number): Promise<Buffer | NoBody> {
+  /** The body of `request` in the pieces in which it came; it counts as running until `response` is sent or lost. */
+  async read(
+    request: IncomingMessage,
+    response: ServerResponse,
+    maxBytes: number,
+  ): Promise<readonly Buffer[] | NoBody> {
     if (this.#draining) return 'draining';
     if (this.#running >= this.#limits.maxCalls) return 'busy';
     // Node.js knows the length of the body, or that it comes in chunks.
     const length = Number(request.headers['content-length'] ?? 0);
     if (length > maxBytes) return 'too large';
     this.#running++;
-    const chunks: Buffer[] = [];
+    let chunks: Buffer[] = [];
     let size = 0;
     response.once('close', () => {
       this.#running--;
@@ -53,11 +57,11 @@ export class BodyCalls {
       };
       const stop = (reason: NoBody): void => {
         request.off('data', onData);
-        chunks.length = 0;
+        chunks = [];
         resolve(reason);
       };
       request.on('data', onData);
-      request.once('end', () => resolve(Buffer.concat(chunks)));
+      request.once('end', () => resolve(chunks));
       request.once('error', () => stop('gone'));
       request.once('close', () => stop('gone'));
     });

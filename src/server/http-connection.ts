@@ -1,16 +1,19 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
+import { FULL_READ_BYTES, type HttpReads, type Reader } from './http-reads.js';
 
 /** Bytes that the parser is handed at once where requests may begin: they hold a few dozen of the shortest. */
 const PIECE_BYTES = 1024;
+/** What may wait to be written before writers are told to wait, in bytes: a few pages of a view. */
+const WRITTEN_AHEAD_BYTES = 128 * 1024;
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
 
 /**
  * A connection as Node's HTTP parser sees it: with one request at a time. Node parses all that it has read, and 64 KB hold 2,600 requests, which takes
  * tens of milliseconds and some ten megabytes. Here what follows a request stays bytes, and is not read on, until the request is answered.
  */
-export class HttpConnection extends Duplex {
+export class HttpConnection extends Duplex implements Reader {
   readonly #socket: Socket;
   /** Read, and not parsed yet. */
   #rest: Buffer | undefined;
@@ -26,15 +29,23 @@ export class HttpConnection extends Duplex {
   /** Answers requests that were parsed while another one is answered: a piece may hold several. */
   readonly #waiting: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
+  /** Whether its socket waits to be read on; see {@link HttpReads}. */
+  #isHeld = false;
+  readonly #reads: HttpReads;
   readonly #onBusy: (busy: boolean) => void;
 
   /** `onBusy` is told when the first request in a row begins, and when none is left to answer. */
-  constructor(socket: Socket, onBusy: (busy: boolean) => void) {
-    super({ allowHalfOpen: true });
+  constructor(socket: Socket, reads: HttpReads, onBusy: (busy: boolean) => void) {
+    super({ allowHalfOpen: true, writableHighWaterMark: WRITTEN_AHEAD_BYTES });
     this.#socket = socket;
+    this.#reads = reads;
     this.#onBusy = onBusy;
     socket.on('data', (data) => {
       this.#rest = this.#rest === undefined ? data : Buffer.concat([this.#rest, data]);
+      if (data.length >= FULL_READ_BYTES) {
+        this.#isHeld = true;
+        this.#reads.wait(this);
+      }
       this.#feed();
     });
     socket.on('end', () => {
@@ -82,6 +93,11 @@ export class HttpConnection extends Duplex {
     this.end(() => this.destroy());
   }
 
+  readOn(): void {
+    this.#isHeld = false;
+    this.#feed();
+  }
+
   override _read(): void {
     this.#isWanted = true;
     this.#feed();
@@ -112,6 +128,7 @@ export class HttpConnection extends Duplex {
     clearTimeout(this.#timer);
     this.#rest = undefined;
     this.#waiting.length = 0;
+    this.#reads.forget(this);
     this.#socket.destroy();
     done(error);
   }
@@ -132,7 +149,7 @@ export class HttpConnection extends Duplex {
       this.#rest = end < rest.length ? rest.subarray(end) : undefined;
       this.#isWanted = this.push(end < rest.length ? rest.subarray(0, end) : rest);
     }
-    if (this.#rest !== undefined) this.#socket.pause();
+    if (this.#rest !== undefined || this.#isHeld) this.#socket.pause();
     else if (!this.#hasEnded) this.#socket.resume();
     else if (!this.#toldEnd) {
       this.#toldEnd = true;

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { HttpConnection } from './http-connection.js';
+import { HttpReads } from './http-reads.js';
 
 /** An answer that is not read on for so long is given up, with its connection. */
 export const UNREAD_MS = 30_000;
@@ -14,6 +15,7 @@ export class HttpConnections {
   /** Those without a request, and those with one, each in the order in which they became it. */
   readonly #idle = new Set<HttpConnection>();
   readonly #busy = new Set<HttpConnection>();
+  readonly #reads = new HttpReads();
 
   constructor(most: number) {
     this.#most = most;
@@ -21,7 +23,7 @@ export class HttpConnections {
 
   /** The connection of a socket that was accepted. */
   accept(socket: Socket): HttpConnection {
-    const connection = new HttpConnection(socket, (busy) => this.#moved(connection, busy));
+    const connection = new HttpConnection(socket, this.#reads, (busy) => this.#moved(connection, busy));
     socket.setTimeout(UNREAD_MS, () => {
       // Node.js says so when nothing came, nothing began to be sent, and nothing of it was taken.
       if (socket.writableLength > 0) connection.destroy();

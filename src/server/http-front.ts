@@ -65,9 +65,11 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
     variables: string,
     http: Pick<HttpOptions, 'endpoints' | 'notFound'>,
   ): Promise<HttpListener> => {
-    const listener = await listenHttp(host, port, { ...http, heldTexts, onError }).catch((error: unknown) => {
-      throw listenError(what, formatHostPort(host, port), variables, error);
-    });
+    const listener = await listenHttp(host, port, { ...http, heldTexts, slices, onError }).catch(
+      (error: unknown) => {
+        throw listenError(what, formatHostPort(host, port), variables, error);
+      },
+    );
     closers.add(() => listener.close());
     return listener;
   };
@@ -80,7 +82,7 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
     notFound: (path) => debugNotFound(path, forDebug),
   });
   const metrics = new TextView(slices, () => options.metrics());
-  const prometheus = await listenPrometheus(settings, metrics, heldTexts, onError, closers);
+  const prometheus = await listenPrometheus(settings, metrics, { heldTexts, slices }, onError, closers);
   const forJson = jsonEndpoint({
     codec: createJsonCodec(fileDescriptors([loadReflectionDefinition()]), settings.maxDescriptors),
     decide: options.decide,

@@ -10,6 +10,7 @@ import { BodyCalls, type BodyLimits, type NoBody } from './body-calls.js';
 import { connectionOf, HttpConnections } from './http-connections.js';
 import { HeldTexts } from './views/held-texts.js';
 import type { TextPages } from './views/text-view.js';
+import { ViewSlices, type ViewSteps } from './views/view-slices.js';
 
 /** What an endpoint answers. */
 export interface HttpAnswer {
@@ -24,8 +25,8 @@ export interface HttpAnswer {
 export interface HttpCall {
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
-  /** Empty unless the endpoint reads bodies. */
-  readonly body: Buffer;
+  /** In the pieces in which it came; none unless the endpoint reads bodies. */
+  readonly body: readonly Buffer[];
   /** What the call came on: long work for one connection waits for other such work for it. */
   readonly connection: object;
   /** True once nobody waits for the answer any more. */
@@ -60,6 +61,8 @@ export interface HttpOptions {
   readonly maxConnections?: number;
   /** The texts that are being sent, of all ports of the process. */
   readonly heldTexts?: HeldTexts;
+  /** Where long answers are sent in slices, with the views of the process. */
+  readonly slices?: ViewSlices;
   readonly onError: (error: unknown) => void;
 }
 
@@ -71,7 +74,7 @@ export const MAX_CONNECTIONS = 1000;
 /** Why a request failed, for people. */
 const REASON_HEADER = 'x-weir-reason';
 const MAX_REASON_LENGTH = 500;
-const NO_BODY = Buffer.alloc(0);
+const NO_BODY: readonly Buffer[] = [];
 /** The answer to a request whose body is not read to its end. */
 const CLOSE = { connection: 'close' };
 
@@ -159,11 +162,13 @@ class Sender {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #held: HeldTexts;
+  readonly #slices: ViewSlices;
 
-  constructor(request: IncomingMessage, response: ServerResponse, held: HeldTexts) {
+  constructor(request: IncomingMessage, response: ServerResponse, held: HeldTexts, slices: ViewSlices) {
     this.#request = request;
     this.#response = response;
     this.#held = held;
+    this.#slices = slices;
   }
 
   send(answer: HttpAnswer): void {
@@ -190,17 +195,30 @@ class Sender {
       release();
       done?.();
     });
-    let sent = 0;
-    const send = (): void => {
-      while (sent < text.pages.length) {
-        if (response.write(text.pages[sent++])) continue;
-        response.once('drain', send);
-        return;
-      }
-      response.end();
-    };
-    send();
+    void this.#slices.run(sending(response, text.pages));
   }
+}
+
+/** Sends pages as they are taken, and ends the answer. */
+function* sending(response: ServerResponse, pages: readonly Buffer[]): ViewSteps<never, void> {
+  for (const page of pages) {
+    if (response.destroyed) return;
+    yield response.write(page) ? '' : drained(response);
+  }
+  response.end();
+}
+
+/** Resolves when more can be written, or never will be. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      response.off('drain', end);
+      response.off('close', end);
+      resolve();
+    };
+    response.on('drain', end);
+    response.on('close', end);
+  });
 }
 
 /**
@@ -210,12 +228,13 @@ class Sender {
 export function listenHttp(host: string, port: number, options: HttpOptions): Promise<HttpListener> {
   const httpPort = new HttpPort(options);
   const held = options.heldTexts ?? new HeldTexts();
+  const slices = options.slices ?? new ViewSlices();
   const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: CHECK_MS };
   const server = createServer(timeouts, (request, response) => {
     const connection = connectionOf(request);
     response.once('close', () => connection.answered());
     connection.began(request, () => {
-      const sender = new Sender(request, response, held);
+      const sender = new Sender(request, response, held, slices);
       void httpPort.answer(request, response).then((answer) => sender.send(answer));
     });
   });

@@ -34,6 +34,29 @@ const NOT_DONE: Readonly<Record<NotDone, string>> = {
   full: 'too many long requests wait',
 };
 
+/** Bytes that are copied in a step. */
+const COPIED_BYTES = 256 * 1024;
+
+function lengthOf(pieces: readonly Buffer[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
+}
+
+/** The whole of a body. */
+function* joined(pieces: readonly Buffer[], bytes: number): Generator<void, Buffer> {
+  const [only] = pieces;
+  if (only !== undefined && pieces.length === 1) return only;
+  const whole = Buffer.allocUnsafe(bytes);
+  let at = 0;
+  let pauseAt = COPIED_BYTES;
+  for (const piece of pieces) {
+    at += piece.copy(whole, at);
+    if (at < pauseAt) continue;
+    pauseAt = at + COPIED_BYTES;
+    yield;
+  }
+  return whole;
+}
+
 function patienceOf(header: string | readonly string[] | undefined): number {
   return typeof header === 'string' ? timeoutMicros(header) : Number.POSITIVE_INFINITY;
 }
@@ -46,14 +69,17 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
   const { codec, decide, maxBodyBytes, turns } = options;
   /** What `steps` come to; when they take long, in turns with all that takes long. */
   const run = <Result>(
-    bytes: Uint8Array,
+    bytes: number,
     steps: Generator<void, Result>,
     { connection, gone }: HttpCall,
     giveUpMicros: number,
   ): Result | Promise<Result | NotDone> =>
-    bytes.length <= SHORT_BYTES
+    bytes <= SHORT_BYTES
       ? atOnce(steps)
-      : turns.run(steps, { connection, cancelled: gone, giveUpMicros, bytes: bytes.length });
+      : turns.run(steps, { connection, cancelled: gone, giveUpMicros, bytes });
+  function* wireOf(pieces: readonly Buffer[], bytes: number): Generator<void, Uint8Array> {
+    return yield* codec.requestToWire(yield* joined(pieces, bytes));
+  }
   return {
     path: '/json',
     help: 'decides a RateLimitRequest: POST, protobuf JSON both ways',
@@ -63,9 +89,10 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
       if (Number.isNaN(patience))
         return failed(400, 'grpc-timeout must be at most 8 digits and one of H M S m u n');
       const deadlineMicros = options.monotonicMicros() + patience;
+      const bytes = lengthOf(call.body);
       let message: Uint8Array | NotDone;
       try {
-        message = await run(call.body, codec.requestToWire(call.body), call, deadlineMicros);
+        message = await run(bytes, wireOf(call.body, bytes), call, deadlineMicros);
       } catch (error) {
         if (error instanceof DecodeError) return failed(400, error.message);
         throw error;
@@ -78,7 +105,12 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
         return failed(503, decided.message);
       }
       // What is decided is told, even when it is late: it was counted.
-      const answer = await run(decided, codec.responseFromWire(decided), call, Number.POSITIVE_INFINITY);
+      const answer = await run(
+        decided.length,
+        codec.responseFromWire(decided),
+        call,
+        Number.POSITIVE_INFINITY,
+      );
       if (typeof answer === 'string') return failed(503, NOT_DONE[answer]);
       return {
         status: answer.overLimit ? 429 : 200,

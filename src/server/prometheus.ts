@@ -10,11 +10,10 @@ import type { Metrics } from '../telemetry/metrics.js';
 import { extraTags } from '../telemetry/statsd/stats-sink.js';
 import type { Closers } from './closers.js';
 import { metricsEndpoint } from './endpoints.js';
-import { listenHttp } from './http.js';
+import { type HttpOptions, listenHttp } from './http.js';
 import { readMappingFile } from './mapping-file.js';
 import type { Settings } from './settings-table.js';
 import { listenError, StartError } from './start-error.js';
-import type { HeldTexts } from './views/held-texts.js';
 import type { TextView } from './views/text-view.js';
 
 /** Whether the reference's metrics are served. */
@@ -83,7 +82,7 @@ export function parseListenAddress(address: string): { host: string; port: numbe
 export async function listenPrometheus(
   settings: Settings,
   metrics: TextView,
-  heldTexts: HeldTexts,
+  sending: Pick<HttpOptions, 'heldTexts' | 'slices'>,
   onError: (error: unknown) => void,
   closers: Closers,
 ): Promise<string | undefined> {
@@ -101,9 +100,11 @@ export async function listenPrometheus(
   }
   const { host, port } = address;
   const endpoints = [metricsEndpoint(path, metrics)];
-  const listener = await listenHttp(host, port, { endpoints, heldTexts, onError }).catch((error: unknown) => {
-    throw listenError('metrics', prometheusAddr, 'PROMETHEUS_ADDR', error);
-  });
+  const listener = await listenHttp(host, port, { endpoints, ...sending, onError }).catch(
+    (error: unknown) => {
+      throw listenError('metrics', prometheusAddr, 'PROMETHEUS_ADDR', error);
+    },
+  );
   closers.add(() => listener.close());
   return formatHostPort(host === '' ? '*' : host, listener.port);
 }

@@ -63,7 +63,7 @@ describe('requests that follow each other at once', () => {
         async answer({ body, query }) {
           most = Math.max(most, ++running);
           await new Promise(setImmediate);
-          bodies.push(`${query.get('n')}:${body.length}`);
+          bodies.push(`${query.get('n')}:${Buffer.concat(body).length}`);
           running--;
           return text(200, 'done\n');
         },
