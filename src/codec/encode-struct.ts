@@ -1,18 +1,20 @@
+import {
+  LIST_VALUES,
+  MAP_KEY,
+  MAP_VALUE,
+  STRUCT_FIELDS,
+  VALUE_BOOL,
+  VALUE_LIST,
+  VALUE_NULL,
+  VALUE_NUMBER,
+  VALUE_STRING,
+  VALUE_STRUCT,
+} from './struct-tags.js';
 import { MAX_BYTES_PER_UNIT, type WireWriter } from './wire-writer.js';
 
 /*
  * google.protobuf.Struct, Value and ListValue (google/protobuf/struct.proto), from the last member to the first, as the writer does.
  */
-const STRUCT_FIELDS = 0x0a;
-const MAP_KEY = 0x0a;
-const MAP_VALUE = 0x12;
-const VALUE_NULL = 0x08;
-const VALUE_NUMBER = 0x11;
-const VALUE_STRING = 0x1a;
-const VALUE_BOOL = 0x20;
-const VALUE_STRUCT = 0x2a;
-const VALUE_LIST = 0x32;
-const LIST_VALUES = 0x0a;
 
 /** What a member or an item takes at most beside its texts: its tags and lengths, and a double. */
 const MAX_MEMBER_BYTES = 40;

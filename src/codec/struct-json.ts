@@ -1,17 +1,17 @@
+import {
+  LIST_VALUES,
+  MAP_KEY,
+  MAP_VALUE,
+  STRUCT_FIELDS,
+  VALUE_BOOL,
+  VALUE_LIST,
+  VALUE_NULL,
+  VALUE_NUMBER,
+  VALUE_STRING,
+  VALUE_STRUCT,
+} from './struct-tags.js';
 import { cutBefore } from './text-steps.js';
 import type { WireReader } from './wire-reader.js';
-
-/* Tags of google.protobuf.Struct, Value and ListValue: field number * 8 + wire type. */
-const STRUCT_FIELDS = 0x0a;
-const MAP_KEY = 0x0a;
-const MAP_VALUE = 0x12;
-const VALUE_NULL = 0x08;
-const VALUE_NUMBER = 0x11;
-const VALUE_STRING = 0x1a;
-const VALUE_BOOL = 0x20;
-const VALUE_STRUCT = 0x2a;
-const VALUE_LIST = 0x32;
-const LIST_VALUES = 0x0a;
 
 /** What is written in one step, in bytes of the wire, of some 10 ns each. */
 const STEP_BYTES = 32 * 1024;
