@@ -103,6 +103,8 @@ describe.each([new RedisBench('redis-server'), new RedisBench('redis-server-old'
       ['half a value', 't1:1700000000000000:0'],
       ['a negative time', 't1:-5:0:1'],
       ['a q of 0', 't1:1800000000000000:0:0'],
+      ['two levels with a q of 0', 'l1:1800000000000000:0:0:1800000000000001:60000000'],
+      ['half of two levels', 'l1:1800000000000000:0:1:1800000000000001'],
     ])('treats %s as absent', async (_, value) => {
       const store = await bench.open();
       await bench.redis.set(a, value);
@@ -126,6 +128,34 @@ describe.each([new RedisBench('redis-server'), new RedisBench('redis-server-old'
       ]);
     });
 
+    test('what is missing beyond the depth of a smaller limit, for the server that still has the larger one', async () => {
+      const store = await bench.open();
+      const now = bench.clock.wallMicros();
+      // Full after an hour, and after a minute: a changed unit reaches one server after the other.
+      const hour = tokenBucketRate(10, 10, UNIT_MICROS.hour);
+      const minute = tokenBucketRate(10, 10, UNIT_MICROS.minute);
+      const take = async (rate: typeof hour, hits = 1) =>
+        (await takeFrom(store, takeItem('a', rate, { hits })))[0] as { limited: boolean; remaining: number };
+      expect(await take(hour, 10)).toMatchObject({ limited: false, remaining: 0 });
+      expect(await take(minute)).toMatchObject({ limited: true, remaining: 0 });
+      expect(await bench.redis.get(a)).toBe(
+        `l1:${now + UNIT_MICROS.minute}:0:1:${now + UNIT_MICROS.hour}:${UNIT_MICROS.minute}`,
+      );
+      expect(await take(hour)).toMatchObject({ limited: true, remaining: 0 });
+      // The smaller one fills in its own time.
+      bench.clock.advance(UNIT_MICROS.minute);
+      expect(await take(minute, 10)).toMatchObject({ limited: false, remaining: 0 });
+      expect(await take(hour)).toMatchObject({ limited: true, remaining: 0 });
+      bench.clock.advance(5 * UNIT_MICROS.minute);
+      expect(await take(hour)).toMatchObject({ limited: false, remaining: 0 });
+      // What the larger one takes is missing for both: six minutes are more than the smaller one holds.
+      expect(await take(minute, 0)).toMatchObject({ limited: true, remaining: 0 });
+      // Once the deeper level has filled, one is enough.
+      bench.clock.advance(UNIT_MICROS.hour);
+      expect(await take(minute)).toMatchObject({ limited: false, remaining: 9 });
+      expect(await bench.redis.get(a)).toBe(`t1:${bench.clock.wallMicros() + 6 * SECOND}:0:1`);
+    });
+
     /** What somebody wrote by hand, or a broken machine did: numbers that are none of weir's. */
     const BEYOND = [
       '9007199254740992',
@@ -142,6 +172,11 @@ describe.each([new RedisBench('redis-server'), new RedisBench('redis-server-old'
         `t1:1700000000000000:${n}:3`,
         `t1:${n}:${n}:${n}`,
         `t1:5:0:${n}`,
+        `l1:${n}:0:1:1700000000000001:60000000`,
+        `l1:1700000000000000:${n}:3:1700000000000001:60000000`,
+        `l1:1700000000000000:0:${n}:1700000000000001:60000000`,
+        `l1:1700000000000000:0:1:${n}:60000000`,
+        `l1:1700000000000000:0:1:1700000000000001:${n}`,
       ]),
       't1:1700000000000000:3:3',
       't1:1700000000000000:1:1',

@@ -16,6 +16,8 @@ export interface TakeVector {
   readonly items: readonly TakeItem[];
   readonly outcomes: readonly Told[];
   readonly after: Readonly<Record<string, string>>;
+  /** What Redis stores instead, where it keeps a second level for servers with another limit. */
+  readonly afterInRedis?: Readonly<Record<string, string>>;
 }
 
 const NOW = 1_700_000_000_000_000;
@@ -116,6 +118,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     items: [takeItem('a', HUNDRED)],
     outcomes: [over(0, 100_000, 100)],
     after: { a: 't1:1700000010000000:0:1' },
+    afterInRedis: { a: 'l1:1700000010000000:0:1:1800000000000000:10000000' },
   },
   {
     name: 'a carry of another limit, rounded against the caller',

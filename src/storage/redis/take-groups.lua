@@ -17,6 +17,7 @@ local function readTokens(k, ask)
   local w, c, outside = inBounds(nowUnit[k], nowWhole[k], nowPart[k], ask)
   nowUnit[k], nowWhole[k], nowPart[k] = ask.unit, w, c
   if outside and not dirty[k] then
+    keepAbove(k, whole[k], part[k], ask)
     unit[k], whole[k], part[k], changed[k] = ask.unit, w, c, true
     moved = true
   end
@@ -198,6 +199,10 @@ for k in pairs(changed) do
   local u, w, c = unit[k], whole[k], part[k]
   if u < 0 and c ~= 0 then
     store(k, (c < 0 and 'd' or 'w') .. format(WINDOW, w, math.abs(c), -u), w - u, storedEnds[k])
+  elseif u > 0 and beneath[k] and w > now then
+    store(k, format(TWO_LEVELS, math.max(0, w - beneath[k]), c, u, w, upTo[k]), w, storedEnds[k])
+  elseif u > 0 and above[k] and above[k] > w then
+    store(k, format(TWO_LEVELS, w, c, u, above[k], upTo[k]), above[k], storedEnds[k])
   elseif u > 0 and (w > now or c > 0) then
     store(k, u == 1 and format(WHOLE_TOKENS, w) or format(TOKENS, w, c, u), w, storedEnds[k])
   elseif values[k] then

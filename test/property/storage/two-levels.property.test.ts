@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { BucketStore, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import { type TokenBucketRate, tokenBucketRate, UNIT_MICROS } from '../../../src/limiter/rate.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { takeItem } from '../../support/take-items.js';
+import { RedisBench, takeFrom } from '../../support/test-stores.js';
+
+/*
+ * Two servers on one Redis whose policies differ in how deep a token bucket is: a changed burst, unit or debt reaches one after the other. The smaller
+ * bucket cuts off what is missing beyond its depth; the larger one must not find room for that.
+ */
+
+// Starting a Redis may take its time on a busy machine.
+jest.setTimeout(60_000);
+
+const { second, minute, hour } = UNIT_MICROS;
+/** By time to fill, the smallest first; all count in whole microseconds. */
+const WHOLE = [
+  tokenBucketRate(10, 10, second),
+  tokenBucketRate(5, 1, second),
+  tokenBucketRate(10, 10, minute),
+  tokenBucketRate(10, 10, minute, 5),
+  tokenBucketRate(13, 10, minute),
+  tokenBucketRate(10, 10, hour),
+];
+/** Some count in parts of a microsecond, each in its own. */
+const ANY = [
+  ...WHOLE,
+  tokenBucketRate(3, 3, second),
+  tokenBucketRate(7, 7, minute),
+  tokenBucketRate(100, 7, minute),
+];
+/** Buckets so far. */
+let run = 0;
+
+/** Two different depths, the smaller one first. */
+function pairOf(
+  rates: readonly TokenBucketRate[],
+): fc.Arbitrary<readonly [TokenBucketRate, TokenBucketRate]> {
+  return fc
+    .tuple(fc.constantFrom(...rates), fc.constantFrom(...rates))
+    .filter(([one, other]) => one.debtWhole < other.debtWhole);
+}
+
+const step = fc.record({
+  /** In thousandths of the time that the smaller bucket takes to fill. */
+  wait: fc.oneof({ arbitrary: fc.constant(0), weight: 3 }, fc.integer({ min: 0, max: 1_200 })),
+  hits: fc.oneof({ arbitrary: fc.constant(1), weight: 5 }, fc.integer({ min: 0, max: 14 })),
+  refund: fc.oneof({ arbitrary: fc.constant(false), weight: 9 }, fc.constant(true)),
+  larger: fc.boolean(),
+});
+const steps = fc.array(step, { minLength: 5, maxLength: 60 });
+
+describe('two servers that disagree about the depth of a bucket', () => {
+  const bench = new RedisBench('redis-server');
+  let servers: readonly [BucketStore, BucketStore];
+  beforeAll(async () => {
+    await bench.start();
+    servers = [await bench.open(), await bench.open()];
+  });
+  afterAll(() => bench.stop());
+
+  async function ask(
+    larger: boolean,
+    key: string,
+    rate: TokenBucketRate,
+    hits: number,
+    refund = false,
+  ): Promise<TakeOutcome> {
+    const [outcome] = await takeFrom(servers[larger ? 1 : 0], takeItem(key, rate, { hits, refund }));
+    return outcome as TakeOutcome;
+  }
+
+  test('admit at most the sum of both limits, and of what both refill', async () => {
+    await fc.assert(
+      fc.asyncProperty(pairOf(ANY), steps, async ([small, large], calls) => {
+        const key = `sum${run++}`;
+        let elapsed = 0;
+        const passed = [0, 0];
+        const returned = [0, 0];
+        for (const { wait, hits, refund, larger } of calls) {
+          const pause = Math.floor((wait * small.fillWhole) / 1_000);
+          bench.clock.advance(pause);
+          elapsed += pause;
+          const at = larger ? 1 : 0;
+          const rate = larger ? large : small;
+          // A charge always passes: it is of what happened already.
+          const count = rate.maxDebt > 0 && hits > 1 ? 1 : hits;
+          const outcome = await ask(larger, key, rate, count, refund);
+          if (refund) returned[at] = (returned[at] as number) + count;
+          else if (!outcome.limited) passed[at] = (passed[at] as number) + count;
+        }
+        // A refund fills the bucket by its own rate's price, for both.
+        const given =
+          ((returned[0] as number) * small.p) / small.q + ((returned[1] as number) * large.p) / large.q;
+        [small, large].forEach((rate, i) => {
+          const most = rate.maxTokens + ((elapsed + given) * rate.q) / rate.p;
+          expect(passed[i]).toBeLessThanOrEqual(most);
+        });
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test.each([true, false])(
+    'do not disturb each other by calls that take nothing (of the smaller one: %s)',
+    async (smallLooks) => {
+      await fc.assert(
+        fc.asyncProperty(pairOf(WHOLE), steps, async ([small, large], calls) => {
+          const key = `look${run++}`;
+          const alone = new MemoryStore({ clock: bench.clock });
+          const rate = smallLooks ? large : small;
+          const other = smallLooks ? small : large;
+          for (const { wait, hits, refund, larger } of calls) {
+            bench.clock.advance(Math.floor((wait * small.fillWhole) / 1_000));
+            if (larger) {
+              await ask(!smallLooks, key, other, 0);
+              // More than it ever holds: denied.
+              if (other.maxDebt === 0)
+                expect(await ask(!smallLooks, key, other, 1_000)).toMatchObject({ limited: true });
+            } else {
+              const [expected] = alone.take([takeItem(key, rate, { hits, refund })]);
+              expect(await ask(smallLooks, key, rate, hits, refund)).toEqual(expected);
+            }
+          }
+        }),
+        { numRuns: 200 },
+      );
+    },
+  );
+
+  test('leave one that fills in its own time, whatever the other has taken', async () => {
+    await fc.assert(
+      fc.asyncProperty(pairOf(ANY), steps, async ([small, large], calls) => {
+        const key = `fill${run++}`;
+        for (const { wait, hits, refund, larger } of calls) {
+          bench.clock.advance(Math.floor((wait * small.fillWhole) / 1_000));
+          await ask(larger, key, larger ? large : small, hits, refund);
+        }
+        // From the look on, which is the first of a policy that all servers have now.
+        await ask(false, key, small, 0);
+        bench.clock.advance(small.debtWhole + 1);
+        expect(await ask(false, key, small, 0)).toMatchObject({ limited: false, remaining: small.maxTokens });
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
