@@ -92,6 +92,27 @@ describe('two servers on one Redis', () => {
     expect(tooMany).toEqual([]);
   });
 
+  test('that disagree about how long a token bucket takes to fill, too', async () => {
+    const redis = await redisServer();
+    const env = { REDIS_URL: `127.0.0.1:${redis.port}` };
+    const depths = ['year', 'month', 'day'].map(
+      (unit) => `unit: ${unit}, requests_per_unit: 10, algorithm: token_bucket`,
+    );
+    depths.push(`${depths[0]}, burst: 3`, `${depths[0]}, burst: 13`, `${depths[0]}, allow_debt: true`);
+    const pairs = depths.flatMap((one, i) => depths.map((other, j) => ({ key: `k${i}x${j}`, one, other })));
+    const policyOf = (side: 'one' | 'other'): string =>
+      `domain: d\ndescriptors:\n${pairs.map((pair) => `  - { key: ${pair.key}, rate_limit: { ${pair[side]} } }\n`).join('')}`;
+    const clients = [(await weir(policyOf('one'), env))[0], (await weir(policyOf('other'), env))[0]];
+    const most = (limit: string): number => Number(/burst: (\d+)/.exec(limit)?.[1] ?? 10);
+    for (const { key, one, other } of pairs) {
+      const sum = one === other ? most(one) : most(one) + most(other);
+      for (const passed of [await byTurns(clients, key), await atOnce(clients, key)]) {
+        const fits = passed <= sum && passed >= Math.min(most(one), most(other));
+        expect([one, other, passed, fits]).toEqual([one, other, passed, true]);
+      }
+    }
+  });
+
   test('that disagree about the algorithm of limit overrides, too', async () => {
     const redis = await redisServer();
     const env = { REDIS_URL: `127.0.0.1:${redis.port}` };
