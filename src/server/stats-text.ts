@@ -1,6 +1,6 @@
-import type { Family, Sample } from '../telemetry/family.js';
+import type { Family } from '../telemetry/family.js';
 import type { ReferenceStats } from '../telemetry/reference/reference-stats.js';
-import { sortedByName } from './views/sorted-text.js';
+import { orderOf } from './views/sorted-text.js';
 import type { ViewSteps } from './views/view-slices.js';
 
 /** Statistics are taken in such portions between pauses. */
@@ -16,22 +16,25 @@ export function statFamilies(stats: ReferenceStats): readonly Family[] {
 
 /** What `/stats` shows: lines of `name: value`, sorted by name, numbers of one name added up. */
 export function* statsText(families: Iterable<Family>): ViewSteps<string, void> {
-  const found: Sample[] = [];
+  const names: string[] = [];
+  const values: number[] = [];
   for (const family of families) {
     for (const sample of family.samples()) {
       if (sample === '') {
         yield '';
         continue;
       }
-      found.push(sample);
-      if (found.length % PORTION === 0) yield '';
+      names.push(sample[0]);
+      values.push(sample[1]);
+      if (names.length % PORTION === 0) yield '';
     }
   }
-  const sorted = yield* sortedByName(found);
-  for (let at = 0; at < sorted.length; ) {
-    const [name] = sorted[at] as Sample;
+  const order = yield* orderOf(names);
+  for (let at = 0; at < order.length; ) {
+    const name = names[order[at] as number] as string;
     let sum = 0;
-    for (; at < sorted.length && (sorted[at] as Sample)[0] === name; at++) sum += (sorted[at] as Sample)[1];
+    for (; at < order.length && names[order[at] as number] === name; at++)
+      sum += values[order[at] as number] as number;
     yield `${name}: ${sum}\n`;
   }
 }

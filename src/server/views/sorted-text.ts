@@ -1,42 +1,57 @@
 /** So many are sorted, or merged, in one go. */
 const RUN = 128;
 
-/** Sorts by code units as Array.prototype.sort does, in slices, in place of `items`. '' is a pause. */
-export function* sortedByName<Item extends readonly [name: string, ...unknown[]]>(
-  items: readonly Item[],
-): Generator<'', readonly Item[]> {
-  let from: Item[] = [];
-  for (let start = 0; start < items.length; start += RUN) {
-    const run = items.slice(start, start + RUN).sort(([one], [other]) => (one < other ? -1 : +(one > other)));
-    for (const item of run) from.push(item);
+/**
+ * The places of `names` in the order of their code units, which is that of Array.prototype.sort; equal names stay in theirs. '' is a pause. Places
+ * and not names are moved: nothing but the names is left for the garbage collector.
+ */
+export function* orderOf(names: readonly string[]): Generator<'', Uint32Array> {
+  const { length } = names;
+  const compare = (one: number, other: number): number => {
+    const first = names[one] as string;
+    const second = names[other] as string;
+    return first < second ? -1 : +(first > second);
+  };
+  let from = new Uint32Array(length);
+  for (let start = 0; start < length; start += RUN) {
+    const stop = Math.min(start + RUN, length);
+    for (let at = start; at < stop; at++) from[at] = at;
+    from.subarray(start, stop).sort(compare);
     yield '';
   }
-  let to = new Array<Item>(0);
-  for (let width = RUN; width < items.length; width *= 2) {
-    for (let start = 0; start < items.length; start += 2 * width) {
-      yield* merge(from, start, Math.min(start + width, items.length), start + 2 * width, to);
+  let to = new Uint32Array(length);
+  for (let width = RUN; width < length; width *= 2) {
+    for (let start = 0; start < length; start += 2 * width) {
+      yield* merge(
+        names,
+        from,
+        start,
+        Math.min(start + width, length),
+        Math.min(start + 2 * width, length),
+        to,
+      );
     }
-    const merged = to;
-    to = [];
-    from = merged;
+    [from, to] = [to, from];
   }
   return from;
 }
 
-/** Appends what stands in `from` from `start` to `middle` and from there to `end`, each part sorted, to `to`. */
-function* merge<Item extends readonly [name: string, ...unknown[]]>(
-  from: readonly Item[],
+/** Merges what stands in `from` from `start` to `middle` and from there to `end`, each part sorted, into the same places of `to`. */
+function* merge(
+  names: readonly string[],
+  from: Uint32Array,
   start: number,
   middle: number,
   end: number,
-  to: Item[],
+  to: Uint32Array,
 ): Generator<'', void> {
   let left = start;
   let right = middle;
-  const stop = Math.min(end, from.length);
-  while (left < middle || right < stop) {
-    const takesLeft = right >= stop || (left < middle && (from[left] as Item)[0] <= (from[right] as Item)[0]);
-    to.push((takesLeft ? from[left++] : from[right++]) as Item);
-    if (to.length % RUN === 0) yield '';
+  for (let at = start; at < end; at++) {
+    const takesLeft =
+      right >= end ||
+      (left < middle && (names[from[left] as number] as string) <= (names[from[right] as number] as string));
+    to[at] = (takesLeft ? from[left++] : from[right++]) as number;
+    if (at % RUN === 0) yield '';
   }
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { jsonText, LazyList, LazyObject } from '../../../../src/config/json-text.js';
 import { HeldTexts } from '../../../../src/server/views/held-texts.js';
-import { sortedByName } from '../../../../src/server/views/sorted-text.js';
+import { orderOf } from '../../../../src/server/views/sorted-text.js';
 import { type TextPages, TextView } from '../../../../src/server/views/text-view.js';
 import { ViewSlices } from '../../../../src/server/views/view-slices.js';
 import { textOf } from '../../../support/text-of.js';
@@ -163,11 +163,12 @@ test('sorting in slices is sorting', () => {
   const name = fc.oneof(fc.string({ unit: 'binary', maxLength: 4 }), fc.constantFrom('a.', 'a.b.', 'a.b'));
   fc.assert(
     fc.property(fc.array(name, { minLength: 0, maxLength: 1500, size: 'max' }), (names) => {
-      const items = names.map((one, at) => [one, at] as const);
-      const steps = sortedByName(items);
+      const steps = orderOf(names);
       let step = steps.next();
       while (step.done !== true) step = steps.next();
-      expect(step.value.map(([one]) => one)).toEqual([...names].sort());
+      const order = [...step.value];
+      expect(order.map((at) => names[at])).toEqual([...names].sort());
+      expect(order.toSorted((one, other) => one - other)).toEqual(names.map((_, at) => at));
     }),
     { numRuns: 30 },
   );
