@@ -29,8 +29,11 @@ export interface OwnedConnection {
   closeGracefully(): void;
   /** GOAWAY with `errorCode` and `debug` text, then the end, whatever runs. */
   terminate(errorCode: number, debug: string): void;
-  /** The socket is gone: streams are reset, nothing is sent any more. */
-  lost(): void;
+  /**
+   * The socket is gone: nothing is sent any more, and streams are reset, `most` of them at most, all when it is absent. As long as some are
+   * {@link openStreams open} it has to be called again.
+   */
+  lost(most?: number): void;
 }
 
 /** What a connection tells its owner. */

@@ -167,12 +167,13 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     this.streams.resetAll(errorCode);
   }
 
-  lost(): void {
-    if (this.ended) return;
-    this.ended = true;
-    this.reader.stop();
-    this.requests.release();
-    this.streams.resetAll(ERROR_CODE.CANCEL);
+  lost(most?: number): void {
+    if (!this.ended) {
+      this.ended = true;
+      this.reader.stop();
+      this.requests.release();
+    }
+    this.streams.resetAll(ERROR_CODE.CANCEL, most);
     this.output.clear();
   }
 

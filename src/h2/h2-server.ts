@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { BufferBudget } from './buffer-budget.js';
 import type { H2Limits } from './limits.js';
 import type { ListenAddress } from './listen.js';
+import { LostConnections } from './lost-connections.js';
 import { ReadTurns } from './read-turns.js';
 import type { RequestHandler } from './request-handler.js';
 import { ServedConnection, type Surroundings } from './served-connection.js';
@@ -66,6 +67,7 @@ export class H2Server {
     this.#surroundings = {
       turns: new ReadTurns(options.nowMs),
       budget: new BufferBudget(options.maxBufferedBytes ?? DEFAULT_MAX_BUFFERED_BYTES),
+      lost: new LostConnections(),
     };
     this.#sockets = new SocketServer({
       tls: options.tls,

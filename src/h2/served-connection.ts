@@ -4,6 +4,7 @@ import { H2Connection } from './connection.js';
 import type { ConnectionEvents, OwnedConnection } from './connection-owner.js';
 import { ERROR_CODE } from './error-code.js';
 import type { H2ServerOptions } from './h2-server.js';
+import type { LostConnection, LostConnections } from './lost-connections.js';
 import { type ReadTurns, Seat } from './read-turns.js';
 import type { RequestHandler } from './request-handler.js';
 import { SocketSink } from './socket-sink.js';
@@ -12,18 +13,20 @@ import { SocketSink } from './socket-sink.js';
 export interface Surroundings {
   readonly turns: ReadTurns;
   readonly budget: BufferBudget;
+  readonly lost: LostConnections;
 }
 
 /**
  * A connection of a server together with its socket and the times at which something is due. What the engine or its handler throws, which
  * would be a mistake of ours, costs this connection only.
  */
-export class ServedConnection implements ConnectionEvents, Holder {
+export class ServedConnection implements ConnectionEvents, Holder, LostConnection {
   readonly #socket: Socket;
   readonly #peer: string;
   readonly #options: H2ServerOptions;
   readonly #turns: ReadTurns;
   readonly #budget: BufferBudget;
+  readonly #lost: LostConnections;
   readonly #seat = new Seat(() => this.#readOn());
   readonly #holding: Holding = new Holding(this);
   readonly #onOutput: (connection: ServedConnection) => void;
@@ -52,7 +55,7 @@ export class ServedConnection implements ConnectionEvents, Holder {
     maxAgeMs: number,
     handler: RequestHandler,
     options: H2ServerOptions,
-    { turns, budget }: Surroundings,
+    { turns, budget, lost }: Surroundings,
     onOutput: (connection: ServedConnection) => void,
   ) {
     this.#socket = socket;
@@ -61,6 +64,7 @@ export class ServedConnection implements ConnectionEvents, Holder {
     this.#options = options;
     this.#turns = turns;
     this.#budget = budget;
+    this.#lost = lost;
     this.#onOutput = onOutput;
     const { limits, nowMs } = options;
     this.#acceptedMs = nowMs();
@@ -105,6 +109,20 @@ export class ServedConnection implements ConnectionEvents, Holder {
   closeGracefully(): void {
     try {
       this.#connection.closeGracefully();
+    } catch (error) {
+      this.#onMistake(error);
+    }
+  }
+
+  /** Streams that are open. */
+  get openStreams(): number {
+    return this.#connection.openStreams;
+  }
+
+  /** Its socket is gone; see {@link LostConnections}. */
+  lost(most: number): void {
+    try {
+      this.#connection.lost(most);
     } catch (error) {
       this.#onMistake(error);
     }
@@ -231,11 +249,7 @@ export class ServedConnection implements ConnectionEvents, Holder {
   #lose(): void {
     this.#drop();
     this.#turns.remove(this.#seat);
-    try {
-      this.#connection.lost();
-    } catch (error) {
-      this.#onMistake(error);
-    }
+    this.#lost.add(this);
     this.#budget.set(this.#holding, 0);
   }
 

@@ -262,10 +262,12 @@ export class Streams implements StreamOperations, ResponseEvents {
     return undefined;
   }
 
-  /** The connection is over: tells the handler of every stream. */
-  resetAll(errorCode: number): void {
-    for (const stream of [...this.open.values()]) {
-      if (stream.over) continue;
+  /** The connection is over: tells the handler of every stream, or of `most` of them, the oldest. */
+  resetAll(errorCode: number, most: number = Number.POSITIVE_INFINITY): void {
+    let left = most;
+    // A stream that goes meanwhile is not in the table any more, and none is added.
+    for (const stream of this.open.values()) {
+      if (left-- <= 0) return;
       this.close(stream);
       this.handler.onReset(stream, errorCode);
     }

@@ -24,6 +24,10 @@ export class FakeTimerSource implements TimerSource {
     this.#timers.delete(timer as number);
   }
 
+  nextTurn(callback: () => void): void {
+    this.set(callback, 0);
+  }
+
   advance(ms: number): void {
     const untilMs = this.#nowMs + ms;
     for (;;) {

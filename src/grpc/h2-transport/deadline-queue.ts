@@ -14,20 +14,27 @@ export interface TimerSource {
   nowMs(): number;
   set(callback: () => void, delayMs: number): unknown;
   clear(timer: unknown): void;
+  /** Calls back once what waits in the event loop has had its turn. */
+  nextTurn(callback: () => void): void;
 }
 
 export const SYSTEM_TIMERS: TimerSource = {
   nowMs: () => performance.now(),
   set: (callback, delayMs) => setTimeout(callback, delayMs).unref(),
   clear: (timer) => clearTimeout(timer as NodeJS.Timeout),
+  nextTurn: (callback) => setImmediate(callback),
 };
+
+/** Entries that expire in one turn of the event loop: an answer to each takes less than a millisecond for all of them. */
+const EXPIRED_IN_A_TURN = 100;
 
 /** Longest delay of a Node timer. Milliseconds. */
 const MAX_DELAY_MS = 2_147_483_647;
 
 /**
  * The deadlines of all calls of a server, with one timer for the soonest: a binary heap whose entries know their place. Deadlines mostly come
- * in rising order and go before they are due, and then an entry costs no more than a few array accesses.
+ * in rising order and go before they are due, and then an entry costs no more than a few array accesses. Of many that are due at once, some
+ * expire in each turn of the event loop: callers choose their deadlines, and may choose the same one for all the calls they can have open.
  */
 export class DeadlineQueue {
   readonly #timers: TimerSource;
@@ -67,7 +74,14 @@ export class DeadlineQueue {
     this.#timerMs = Number.POSITIVE_INFINITY;
     const now = this.#timers.nowMs();
     let first = this.#heap[0];
-    while (first !== undefined && first.expiresMs <= now) {
+    for (let count = 0; first !== undefined && first.expiresMs <= now; count++) {
+      if (count === EXPIRED_IN_A_TURN) {
+        // What expired may have added entries. Those need no timer until then, as this looks for them.
+        if (this.#timerMs !== Number.POSITIVE_INFINITY) this.#timers.clear(this.#timer);
+        this.#timerMs = Number.NEGATIVE_INFINITY;
+        this.#timers.nextTurn(this.#run);
+        return;
+      }
       this.remove(first);
       first.expire();
       first = this.#heap[0];

@@ -46,6 +46,32 @@ describe('DeadlineQueue', () => {
     );
   });
 
+  test('lets many that are due at once expire in several turns of the event loop', () => {
+    const timers = new FakeTimerSource();
+    const queue = new DeadlineQueue(timers);
+    const expired: number[] = [];
+    const turns: (() => void)[] = [];
+    timers.nextTurn = (callback) => turns.push(callback);
+    for (let index = 0; index < 1000; index++) {
+      queue.add({ expiresMs: 0, queueIndex: -1, expire: () => expired.push(index) }, 10);
+    }
+    timers.advance(11);
+    expect(expired.length).toBeGreaterThan(0);
+    for (let before = 0; turns.length > 0; before = expired.length) {
+      expect(expired.length - before).toBeLessThanOrEqual(100);
+      expect(turns).toHaveLength(1);
+      // A soonest entry of all that comes in between is not forgotten, and needs no timer.
+      if (before === 0) queue.add({ expiresMs: 0, queueIndex: -1, expire: () => expired.push(-1) }, 1);
+      expect(timers.waiting).toBe(0);
+      turns.shift()?.();
+    }
+    expect(expired).toHaveLength(1000);
+    timers.advance(1);
+    expect(expired).toHaveLength(1001);
+    expect(queue.size).toBe(0);
+    expect(timers.waiting).toBe(0);
+  });
+
   test('never runs an entry early', () => {
     const timers = new FakeTimerSource();
     const queue = new DeadlineQueue(timers);
