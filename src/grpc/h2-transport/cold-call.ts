@@ -232,7 +232,8 @@ export class ColdCall implements CallState, Expiring {
         continue;
       }
       this.#inflating = true;
-      this.#context.inflater.inflate(this.#head.encoding, next.bytes, this, (message) => {
+      const compressed = { message: next.bytes };
+      this.#context.inflater.inflate(this.#head.encoding, compressed, this, (message) => {
         this.#inflating = false;
         if (message instanceof GrpcError) this.#fail(message);
         else this.#hand(message);

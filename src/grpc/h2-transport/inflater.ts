@@ -20,9 +20,14 @@ export interface Waiting {
   cancelled(): boolean;
 }
 
+/** Where a compressed message stands, so that what waits to be inflated is gone as soon as its owner drops it. */
+export interface Compressed {
+  readonly message: Buffer;
+}
+
 interface Job {
   readonly waiting: Waiting;
-  readonly compressed: Buffer;
+  readonly compressed: Compressed;
   readonly done: Inflated;
 }
 
@@ -40,11 +45,24 @@ export class Inflater {
     this.#options = options;
   }
 
-  /** Other encodings than gzip know no compressed messages. `compressed` must not change until `done` is called, which may be at once, and is not when `waiting` was cancelled before. */
-  inflate(encoding: string, compressed: Buffer, waiting: Waiting, done: Inflated): void {
+  /** Messages that are being inflated beside the event loop, or wait for it. */
+  get size(): number {
+    let size = this.#running;
+    for (const jobs of this.#waiting.values()) size += jobs.length;
+    return size;
+  }
+
+  /**
+   * Other encodings than gzip know no compressed messages. `compressed` must not change until `done` is called, which may be at once, or `waiting` is
+   * cancelled: then it is not called, and the message not looked at.
+   */
+  inflate(encoding: string, compressed: Compressed, waiting: Waiting, done: Inflated): void {
     if (encoding !== 'gzip') {
       done(new GrpcError(STATUS.INTERNAL, 'Received a compressed message without grpc-encoding'));
-    } else if (!isShort(compressed) || !this.#inflateNow(compressed, done)) {
+      return;
+    }
+    const { message } = compressed;
+    if (!isShort(message) || !this.#inflateNow(message, done)) {
       this.#wait({ compressed, waiting, done });
       this.#next();
     }
@@ -89,8 +107,9 @@ export class Inflater {
 
   #run({ compressed, waiting, done }: Job): void {
     this.#running++;
-    const limit = inflationLimit(this.#options, compressed.length);
-    gunzip(compressed, { maxOutputLength: Math.max(1, limit) }, (error, message) => {
+    const { message: bytes } = compressed;
+    const limit = inflationLimit(this.#options, bytes.length);
+    gunzip(bytes, { maxOutputLength: Math.max(1, limit) }, (error, message) => {
       this.#running--;
       if (!waiting.cancelled()) done(error === null ? message : failure(error, limit));
       this.#next();

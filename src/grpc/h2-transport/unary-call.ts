@@ -133,7 +133,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
       return;
     }
     // What waits to be inflated still counts as half received.
-    context.inflater.inflate(encoding, reader.message, this, (inflated) => {
+    context.inflater.inflate(encoding, reader, this, (inflated) => {
       reader.drop();
       if (inflated instanceof GrpcError) {
         this.#fail(inflated);

@@ -1,7 +1,10 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import { GrpcError } from '../../../../src/grpc/grpc-server.js';
 import { Inflater } from '../../../../src/grpc/h2-transport/inflater.js';
+import { MessageReader, ReceiveBudget } from '../../../../src/grpc/h2-transport/message-reader.js';
 
 const LIMIT = 1_000_000;
 const LIMITS = { maxReceiveMessageBytes: LIMIT, maxInflatedBytes: LIMIT };
@@ -13,7 +16,7 @@ function inflate(
   encoding = 'gzip',
   inflater = new Inflater(LIMITS),
 ): Promise<Buffer | GrpcError> {
-  return new Promise((resolve) => inflater.inflate(encoding, compressed, STAYS, resolve));
+  return new Promise((resolve) => inflater.inflate(encoding, { message: compressed }, STAYS, resolve));
 }
 
 /** Bytes that gzip cannot make smaller. */
@@ -41,7 +44,9 @@ describe('Inflater', () => {
 
   test('answers short messages before it returns', () => {
     const answers: unknown[] = [];
-    new Inflater(LIMITS).inflate('gzip', gzipSync('short'), STAYS, (message) => answers.push(message));
+    new Inflater(LIMITS).inflate('gzip', { message: gzipSync('short') }, STAYS, (message) =>
+      answers.push(message),
+    );
     expect(answers).toEqual([Buffer.from('short')]);
   });
 
@@ -69,7 +74,7 @@ describe('Inflater', () => {
   test('drops what nobody waits for any more', async () => {
     const inflater = new Inflater(LIMITS);
     const told: unknown[] = [];
-    const compressed = gzipSync(noise(20_000));
+    const compressed = { message: gzipSync(noise(20_000)) };
     let gone = false;
     for (let i = 0; i < 10; i++) {
       const leaver = { connection: CONNECTION, cancelled: () => gone };
@@ -78,6 +83,32 @@ describe('Inflater', () => {
     gone = true;
     expect(await inflate(gzipSync(noise(10_000)), 'gzip', inflater)).toHaveLength(10_000);
     expect(told).toEqual([]);
+  });
+
+  test('keeps nothing of a message whose owner has dropped it, however many are before it', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const inflater = new Inflater(LIMITS);
+    let isGone = false;
+    const seen: WeakRef<Buffer>[] = [];
+    const before = Array.from({ length: 10 }, () => inflate(gzipSync(noise(90_000)), 'gzip', inflater));
+    const leave = (): void => {
+      const reader = new MessageReader(LIMIT, new ReceiveBudget(LIMIT));
+      const whole = gzipSync(noise(20_000));
+      const prefix = Buffer.of(1, 0, 0, 0, 0);
+      prefix.writeUInt32BE(whole.length, 1);
+      const framed = Buffer.concat([prefix, whole]);
+      reader.read(framed, 0, framed.length);
+      seen.push(new WeakRef(reader.message));
+      inflater.inflate('gzip', reader, { connection: CONNECTION, cancelled: () => isGone }, () => {});
+      isGone = true;
+      reader.drop();
+    };
+    leave();
+    await new Promise((resolve) => setImmediate(resolve));
+    collect();
+    expect(seen.map((message) => message.deref())).toEqual([undefined]);
+    await Promise.all(before);
   });
 
   test('gets through many long messages', async () => {
