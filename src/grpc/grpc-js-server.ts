@@ -143,6 +143,10 @@ export class GrpcJsServer implements GrpcServer {
     return this.#drained;
   }
 
+  load(): undefined {
+    return undefined;
+  }
+
   async close(): Promise<void> {
     const closed = this.#stopListening();
     this.#sockets.cut();

@@ -109,6 +109,23 @@ export interface GrpcServerOptions {
   onBadConnection(message: string): void;
 }
 
+/** What a server holds for its callers, and still has to do for them. */
+export interface GrpcLoad {
+  readonly connections: number;
+  /** Held for all connections together; see {@link GrpcServerOptions.maxBufferedBytes}. */
+  readonly bufferedBytes: number;
+  /** Connections whose bytes wait to be read. */
+  readonly reads: number;
+  /** Unary calls whose handler has not answered yet. */
+  readonly answers: number;
+  /** Calls with a time at which they end. */
+  readonly deadlines: number;
+  /** Messages that are, or wait to be, inflated beside the event loop. */
+  readonly inflating: number;
+  /** Connections that are gone, and some of whose calls are not ended yet. */
+  readonly lost: number;
+}
+
 /** A gRPC server on one transport. Register everything before `listen`. */
 export interface GrpcServer {
   /** Registers the hot path: `path` is `/package.Service/Method`. */
@@ -131,6 +148,8 @@ export interface GrpcServer {
    * after `graceMs`, when the rest is cut off.
    */
   drain(graceMs: number): Promise<void>;
+  /** How it stands at this moment; undefined where the transport does not know. */
+  load(): GrpcLoad | undefined;
   /** Cuts every connection and stops listening. */
   close(): Promise<void>;
 }

@@ -106,6 +106,22 @@ export class H2Server {
     this.#sockets.cut();
   }
 
+  /** What it holds and what waits, at this moment: bytes for all connections, connections to be read, and lost ones with streams to be told. */
+  load(): {
+    readonly connections: number;
+    readonly bufferedBytes: number;
+    readonly reads: number;
+    readonly lost: number;
+  } {
+    const { budget, turns, lost } = this.#surroundings;
+    return {
+      connections: this.#connections.size,
+      bufferedBytes: budget.bytes,
+      reads: turns.waiting,
+      lost: lost.waiting,
+    };
+  }
+
   /** Resolves when no socket is left. */
   empty(): Promise<void> {
     return this.#sockets.empty();

@@ -28,6 +28,7 @@ import type { Closers } from './closers.js';
 import { decisionObserver } from './decision-observer.js';
 import { createGrpcServer } from './grpc-transport.js';
 import type { Decide } from './json-endpoint.js';
+import { exposeLoad } from './load-gauges.js';
 import { tooFewFiles } from './open-files.js';
 import { exposeReference } from './prometheus.js';
 import { Serving, type ServingConditions } from './serving.js';
@@ -269,6 +270,10 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   health.addTo(timedService(grpc, metrics.reference, clock));
   exposeReference(settings, metrics, log);
   openStatsSinks({ settings, metrics, log, slices: options.slices }, closers);
+  exposeLoad(metrics.registry, () => ({
+    grpc: grpc.load(),
+    costly: { requests: turns.size, bytes: turns.bytes, connections: turns.connections },
+  }));
   addReflection(grpc, loadReflectionDefinition());
 
   return {

@@ -136,6 +136,16 @@ export class TurnQueue {
     return this.#pieces;
   }
 
+  /** The memory that waits with them, in bytes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Connections that have a piece that waits or has begun. */
+  get connections(): number {
+    return this.#lines.size;
+  }
+
   /**
    * Whether another piece of so many bytes may wait. A connection holds no more than is left free, so that one takes half of the room at most, two
    * a third each, and there is always some for a connection that has nothing waiting (Choudhury and Hahne, Dynamic Queue Length Thresholds, 1998).

@@ -17,6 +17,7 @@ import {
   SETTINGS_ACK,
   settings,
   TYPE,
+  windowUpdate,
   words,
 } from '../support/h2-peer.js';
 import { Received, SteadyCaller, TestServer } from '../support/h2-server.js';
@@ -396,3 +397,25 @@ function headersBlock(): Buffer {
 function answered(received: Received): number {
   return new Set(received.frames.filter(({ streamId }) => streamId > 0).map(({ streamId }) => streamId)).size;
 }
+
+describe('peers that go', () => {
+  test('what a peer has asked for, and does not read, counts on after it has closed its side', async () => {
+    await start({ ...limits({ maxOutputBytes: 2 ** 30 }), maxBufferedBytes: 2 ** 30 });
+    const held = (): number => server.server.load().bufferedBytes;
+    const socket = server.socket();
+    socket.pause();
+    const calls = [...ids(400).map((id) => call(id, '/large')), call(801, '/hold')];
+    const window = 2 ** 31 - 1;
+    const greeting = [PREFACE, settings([4, window]), SETTINGS_ACK, windowUpdate(0, window - 65_535)];
+    socket.write(Buffer.concat([...greeting, ...calls]));
+    // More than the system takes.
+    await waitFor('all calls to be there, and much to be held', () => {
+      return server.handler.held.length === 1 && held() > 8_000_000;
+    });
+    socket.end();
+    await waitFor('the server to read that', () => server.handler.resets === 1);
+    expect(held()).toBeGreaterThan(8_000_000);
+    socket.destroy();
+    await waitFor('nothing to be held', () => held() < 100_000);
+  });
+});

@@ -4,6 +4,7 @@ import { DEFAULT_LIMITS, type H2Limits } from '../../h2/limits.js';
 import { HANDSHAKE_TIMEOUT_MS, LINGER_MS } from '../../h2/socket-server.js';
 import { ColdServices } from '../cold-service.js';
 import type {
+  GrpcLoad,
   GrpcServer,
   GrpcServerOptions,
   ListenAddress,
@@ -72,6 +73,16 @@ export class H2GrpcServer implements GrpcServer {
   drain(graceMs: number): Promise<void> {
     this.#drained ??= this.#drain(graceMs);
     return this.#drained;
+  }
+
+  load(): GrpcLoad {
+    const { running, deadlines, inflater } = this.#context;
+    return {
+      ...this.#server.load(),
+      answers: running,
+      deadlines: deadlines.size,
+      inflating: inflater.size,
+    };
   }
 
   async close(): Promise<void> {

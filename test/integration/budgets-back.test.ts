@@ -1,0 +1,246 @@
+import { connect, type Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
+import { descriptor, request } from '../stall/wire.js';
+import {
+  END_STREAM,
+  frame,
+  headers,
+  PREFACE,
+  rst,
+  SETTINGS_ACK,
+  settings,
+  TYPE,
+  words,
+} from '../support/h2-frames.js';
+import { httpRequest } from '../support/http-client.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - key: user
+    rate_limit: { unit: hour, requests_per_unit: 1000000 }
+`;
+const CONNECTIONS = 12;
+const STREAMS = 30;
+const SETTINGS_INITIAL_WINDOW_SIZE = 4;
+const WATCH_PATH = '/grpc.health.v1.Health/Watch';
+const REFLECTION_PATH = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+
+let weir: WeirServer;
+
+beforeAll(async () => {
+  weir = await startWeir({ policy: POLICY });
+});
+
+afterAll(() => weir.stop());
+
+type Gauges = Readonly<Record<string, number>>;
+
+/** The gauges of what is held and of what waits. */
+async function gauges(): Promise<Gauges> {
+  const { body } = await httpRequest(weir.httpPort, '/metrics');
+  const lines = [...body.matchAll(/^weir_((?:grpc|costly_requests)_\S+) (\S+)$/gm)];
+  return Object.fromEntries(lines.map(([, name, value]) => [name, Number(value)]));
+}
+
+const ALL_BACK: Gauges = {
+  costly_requests_waiting: 0,
+  costly_requests_waiting_bytes: 0,
+  costly_requests_waiting_connections: 0,
+  grpc_connections: 0,
+  grpc_buffered_bytes: 0,
+  'grpc_waiting{for="reads"}': 0,
+  'grpc_waiting{for="answers"}': 0,
+  'grpc_waiting{for="deadlines"}': 0,
+  'grpc_waiting{for="inflating"}': 0,
+  'grpc_waiting{for="lost"}': 0,
+};
+
+async function untilBack(expected: Gauges = ALL_BACK): Promise<void> {
+  let seen: Gauges = {};
+  await waitFor('every budget to be back', async () => {
+    seen = await gauges();
+    return JSON.stringify(sorted(seen)) === JSON.stringify(sorted(expected));
+  }).catch(() => expect(seen).toEqual(expected));
+}
+
+function sorted(of: Gauges): [string, number][] {
+  return Object.entries(of).sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
+/** Bytes that gzip cannot make smaller. */
+function noise(length: number): Buffer {
+  let state = 1;
+  return Buffer.from(
+    Array.from({ length }, () => {
+      state = (state * 48_271) % 2_147_483_647;
+      return state & 0xff;
+    }),
+  );
+}
+
+function framed(message: Uint8Array, flag = 0): Buffer {
+  const prefix = Buffer.of(flag, 0, 0, 0, 0);
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([prefix, message]);
+}
+
+const COSTLY = framed(request('d', ...Array.from({ length: 400 }, (_, at) => descriptor(['k', `v${at}`]))));
+/** Too long to be inflated at once, of more than the first frames of a window may carry. */
+const COMPRESSED = framed(gzipSync(noise(50_000)), 1);
+
+interface Phase {
+  readonly path?: string;
+  readonly fields?: readonly string[];
+  /** What follows the head; undefined: nothing, and the request goes on. */
+  readonly body?: Buffer;
+  readonly whole?: boolean;
+  /** One of the gauges that is to be seen above 0 before the end. */
+  readonly seen: string;
+}
+
+const PHASES: Readonly<Record<string, Phase>> = {
+  'nothing but heads': { seen: 'grpc_buffered_bytes' },
+  'half of a prefix': { body: Buffer.of(0, 0), seen: 'grpc_waiting{for="deadlines"}' },
+  'half of a message': { body: COSTLY.subarray(0, 3000), seen: 'grpc_waiting{for="deadlines"}' },
+  'half of a compressed message': {
+    fields: ['grpc-encoding: gzip'],
+    body: COMPRESSED.subarray(0, 9000),
+    seen: 'grpc_buffered_bytes',
+  },
+  'compressed messages that are inflated': {
+    fields: ['grpc-encoding: gzip'],
+    body: COMPRESSED,
+    whole: true,
+    seen: 'grpc_connections',
+  },
+  'requests that take long': { body: COSTLY, whole: true, seen: 'grpc_connections' },
+  'health that is watched': {
+    path: WATCH_PATH,
+    body: framed(Buffer.alloc(0)),
+    whole: true,
+    seen: 'grpc_buffered_bytes',
+  },
+  'half of a question to reflection': {
+    path: REFLECTION_PATH,
+    body: framed(Buffer.alloc(3000)).subarray(0, 2000),
+    seen: 'grpc_buffered_bytes',
+  },
+};
+
+function streams({ path = SHOULD_RATE_LIMIT_PATH, fields = [], body, whole }: Phase, more: string[]): Buffer {
+  const frames: Buffer[] = [];
+  for (let id = 1; id < 2 * STREAMS; id += 2) {
+    frames.push(
+      headers(
+        id,
+        0,
+        ':method: POST',
+        ':scheme: http',
+        `:path: ${path}`,
+        ':authority: weir',
+        'content-type: application/grpc',
+        'te: trailers',
+        ...fields,
+        ...more,
+      ),
+    );
+    for (let at = 0; body !== undefined && at < body.length; at += 16_384) {
+      const isLast = at + 16_384 >= body.length;
+      frames.push(
+        frame(TYPE.DATA, isLast && whole === true ? END_STREAM : 0, id, body.subarray(at, at + 16_384)),
+      );
+    }
+  }
+  return Buffer.concat(frames);
+}
+
+/** Connections of which nothing is read, each with all its streams sent. */
+function begin(phase: Phase, ...more: string[]): Socket[] {
+  const bytes = Buffer.concat([
+    PREFACE,
+    settings([SETTINGS_INITIAL_WINDOW_SIZE, 0]),
+    SETTINGS_ACK,
+    streams(phase, more),
+  ]);
+  return Array.from({ length: CONNECTIONS }, () => {
+    const socket = connect(weir.grpcPort, '127.0.0.1');
+    socket.on('error', () => {});
+    socket.pause();
+    socket.write(bytes);
+    return socket;
+  });
+}
+
+const resets = (): Buffer =>
+  Buffer.concat(Array.from({ length: STREAMS }, (_, index) => rst(1 + 2 * index, 8)));
+
+const ENDS: Readonly<Record<string, (socket: Socket) => void>> = {
+  'RST_STREAM, and then the end': (socket) => socket.end(resets()),
+  'the end of its side': (socket) => socket.end(),
+  'a reset of the connection': (socket) => socket.resetAndDestroy(),
+  'GOAWAY, and then the end': (socket) => socket.end(frame(TYPE.GOAWAY, 0, 0, words(0, 0))),
+  'a breach of the protocol': (socket) => socket.end(frame(TYPE.PING, 0, 0, Buffer.alloc(3))),
+};
+
+describe.each(Object.entries(PHASES))('after a flood of %s', (_name, phase) => {
+  test.each(Object.entries(ENDS))('and %s all budgets are back at zero', async (_end, end) => {
+    const sockets = begin(phase);
+    await waitFor(`${phase.seen} above zero`, async () => ((await gauges())[phase.seen] ?? 0) > 0);
+    for (const socket of sockets) {
+      end(socket);
+      socket.resume();
+    }
+    await untilBack();
+  });
+
+  test('and RST_STREAM all but the connections is back at zero', async () => {
+    const sockets = begin(phase);
+    await waitFor('all connections', async () => (await gauges())['grpc_connections'] === CONNECTIONS);
+    for (const socket of sockets) {
+      socket.write(resets());
+      socket.resume();
+    }
+    await untilBack({ ...ALL_BACK, grpc_connections: CONNECTIONS });
+    for (const socket of sockets) socket.destroy();
+    await untilBack();
+  });
+});
+
+test('at their deadline half-received calls leave nothing behind but their connections', async () => {
+  const half = PHASES['half of a message'] as Phase;
+  const sockets = begin(half, 'grpc-timeout: 600m');
+  await waitFor('deadlines', async () => ((await gauges())['grpc_waiting{for="deadlines"}'] ?? 0) > 0);
+  for (const socket of sockets) socket.resume();
+  await untilBack({ ...ALL_BACK, grpc_connections: CONNECTIONS });
+  for (const socket of sockets) socket.destroy();
+  await untilBack();
+});
+
+test('bodies of /json that are cut off leave room for others', async () => {
+  // More calls than may be open at once, and more bytes than may be held.
+  for (let round = 0; round < 12; round++) {
+    const sockets = Array.from({ length: 100 }, () => {
+      const socket = connect(weir.httpPort, '127.0.0.1');
+      socket.on('error', () => {});
+      socket.write('POST /json HTTP/1.1\r\nhost: weir\r\ncontent-length: 1000000\r\n\r\n');
+      socket.write(Buffer.alloc(20_000, ' '));
+      return socket;
+    });
+    await Promise.all(
+      sockets.map((socket) => waitFor('the bytes to leave', () => socket.writableLength === 0 || undefined)),
+    );
+    for (const socket of sockets) socket.resetAndDestroy();
+  }
+  const body = JSON.stringify({ domain: 'd', descriptors: [{ entries: [{ key: 'user', value: 'u' }] }] });
+  // The last of them may be about to go.
+  await waitFor(
+    'a decision',
+    async () =>
+      (await httpRequest(weir.httpPort, '/json', { method: 'POST', body })).status === 200 || undefined,
+  );
+});
