@@ -100,7 +100,7 @@ export class CompiledPolicy implements DomainPolicy {
   }
 
   get denial(): PossibleDenial {
-    this.ofAllRules ??= new PossibleDenial(this.rules);
+    this.ofAllRules ??= new PossibleDenial(() => this.root.nodesBelow(Number.POSITIVE_INFINITY));
     return this.ofAllRules;
   }
 
@@ -189,7 +189,7 @@ export class CompiledPolicy implements DomainPolicy {
     }
     if (steps > 0 && !work.invest(steps)) {
       const { key } = entries[entering[0] as number] as Entry;
-      return this.exceeded(entries, node, key, new PossibleDenial(node.rules));
+      return this.exceeded(entries, node, key, new PossibleDenial(() => [node]));
     }
     const { keys, tagLength, statNames } = this.names.nameOf(node, entries);
     return new PolicyMatch(node.rules, keys, tagLength, node, entries, statNames, undefined);

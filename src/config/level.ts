@@ -1,4 +1,3 @@
-import type { Rule } from '../limiter/rule.js';
 import { type CidrIntervals, CidrTable } from './cidr-table.js';
 import type { MatchMemo } from './match-memo.js';
 import { EXCEEDED, type MatchWork } from './match-work.js';
@@ -81,15 +80,15 @@ export class Level {
     const place = depth > MAX_DEPTH ? ANY_DEPTH : depth;
     let known = this.denials.get(place);
     if (known === undefined) {
-      known = new PossibleDenial(this.rulesBelow(place));
+      known = new PossibleDenial(() => this.nodesBelow(place));
       this.denials.set(place, known);
     }
     return known;
   }
 
-  private *rulesBelow(depth: number): Generator<Rule> {
+  private *nodesBelow(depth: number): Generator<PolicyNode> {
     for (const node of this.nodes) {
-      if (this.exact.get(node.value) !== node) yield* node.rulesBelow(depth);
+      if (this.exact.get(node.value) !== node) yield* node.nodesBelow(depth);
     }
   }
 

@@ -89,7 +89,7 @@ function standIn(domain: string, secretKeys: ReadonlySet<string>): DomainPolicy 
     overrideAlgorithm: 'fixed_window',
     secretKeys,
     rules: [],
-    denial: new PossibleDenial([]),
+    denial: new PossibleDenial(() => []),
     match() {
       throw new Error(`the policy of ${domain} is in another thread`);
     },

@@ -124,11 +124,11 @@ export class PolicyNode {
     return this.levels.get(key)?.find(value, work);
   }
 
-  /** The rules of the nodes that lie `depth` below this one, 0 for its own; Infinity: all of them. */
-  *rulesBelow(depth: number): Generator<Rule> {
-    if (depth === 0 || depth === Number.POSITIVE_INFINITY) yield* this.rules;
+  /** The nodes that lie `depth` below this one, 0 for itself; Infinity: all of them, with itself. */
+  *nodesBelow(depth: number): Generator<PolicyNode> {
+    if (depth === 0 || depth === Number.POSITIVE_INFINITY) yield this;
     if (depth === 0) return;
-    for (const node of this.children()) yield* node.rulesBelow(depth - 1);
+    for (const node of this.children()) yield* node.nodesBelow(depth - 1);
   }
 
   /** Adds a node below; returns the one that is there already with this key and value, block or pattern, and adds nothing then. */

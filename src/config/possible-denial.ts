@@ -1,9 +1,15 @@
-import type { Rule } from '../limiter/rule.js';
+import type { PhaseSchedule, Rule } from '../limiter/rule.js';
 
 /** A rule in force from `activeAtMicros` on, for `percent` of all requests. */
 interface Denier {
   readonly activeAtMicros: number;
   readonly percent: number;
+}
+
+/** A node of a policy that a request may have met. */
+export interface PossibleNode {
+  readonly phase: PhaseSchedule;
+  readonly rules: readonly Rule[];
 }
 
 /** In force for every request, always: no other rule adds anything to it. */
@@ -18,18 +24,19 @@ function isCertain({ activeAtMicros, percent }: Denier): boolean {
 export class PossibleDenial {
   /** The higher the share, the later it holds: only what is not outdone. */
   private readonly deniers: readonly Denier[];
-  /** When the first of all rules becomes active, whatever it denies. */
-  private readonly activeAtMicros: number;
+  private readonly nodes: () => Iterable<PossibleNode>;
+  /** When the first of {@link nodes} becomes active; undefined until somebody asks. */
+  private activeAtMicros: number | undefined;
 
-  /** Reads `rules` up to the first that is in force for good. */
-  constructor(rules: Iterable<Rule>) {
-    const { deniers, activeAtMicros } = notOutdone(rules);
-    this.deniers = deniers;
-    this.activeAtMicros = activeAtMicros;
+  /** Reads the rules of `nodes` up to the first that is in force for good, and the phases of all, which need not have rules, when they are asked for. */
+  constructor(nodes: () => Iterable<PossibleNode>) {
+    this.deniers = notOutdone(rulesOf(nodes()));
+    this.nodes = nodes;
   }
 
-  /** Whether a limit override in the place of one of the rules may deny a request: all it needs of them is their phase. */
+  /** Whether a limit override at one of the nodes may deny a request: all it needs of a node is its phase. */
   overrideMayDeny(wallMicros: number): boolean {
+    this.activeAtMicros ??= soonestActive(this.nodes());
     return wallMicros >= this.activeAtMicros;
   }
 
@@ -43,17 +50,25 @@ export class PossibleDenial {
   }
 }
 
-function notOutdone(rules: Iterable<Rule>): {
-  readonly deniers: readonly Denier[];
-  readonly activeAtMicros: number;
-} {
+function* rulesOf(nodes: Iterable<PossibleNode>): Generator<Rule> {
+  for (const { rules } of nodes) yield* rules;
+}
+
+function soonestActive(nodes: Iterable<PossibleNode>): number {
+  let soonest = Number.POSITIVE_INFINITY;
+  for (const { phase } of nodes) {
+    soonest = Math.min(soonest, phase.activeAtMicros);
+    if (soonest === Number.NEGATIVE_INFINITY) break;
+  }
+  return soonest;
+}
+
+function notOutdone(rules: Iterable<Rule>): readonly Denier[] {
   const soonest = new Map<number, number>();
-  let activeAtMicros = Number.POSITIVE_INFINITY;
   for (const rule of rules) {
-    activeAtMicros = Math.min(activeAtMicros, rule.phase.activeAtMicros);
     if (rule.candidate || rule.shadowMode || rule.rate === undefined || rule.enforcePercent === 0) continue;
     const denier = { activeAtMicros: rule.phase.activeAtMicros, percent: rule.enforcePercent };
-    if (isCertain(denier)) return { deniers: [denier], activeAtMicros };
+    if (isCertain(denier)) return [denier];
     const known = soonest.get(denier.percent) ?? Number.POSITIVE_INFINITY;
     soonest.set(denier.percent, Math.min(known, denier.activeAtMicros));
   }
@@ -62,5 +77,5 @@ function notOutdone(rules: Iterable<Rule>): {
     const last = kept.at(-1);
     if (last === undefined || activeAtMicros < last.activeAtMicros) kept.push({ activeAtMicros, percent });
   }
-  return { deniers: kept, activeAtMicros };
+  return kept;
 }

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { CompiledPolicy } from '../../../src/config/compiled-policy.js';
 import { foundAtLast, unboundedWork } from '../../../src/config/match-work.js';
 import { PossibleDenial } from '../../../src/config/possible-denial.js';
-import type { Rule } from '../../../src/limiter/rule.js';
+import { fixedPhase, type Rule } from '../../../src/limiter/rule.js';
 import { policyOf } from '../../support/policies.js';
 
 const RATE = 'rate_limit: { unit: hour, requests_per_unit: 1 }';
@@ -13,8 +13,8 @@ function rulesOf(...nodes: readonly string[]): readonly Rule[] {
   ).rules;
 }
 
-function mayDeny(rules: Iterable<Rule>, drawn = 0, wallMicros = 0): boolean {
-  return new PossibleDenial(rules).mayDeny(wallMicros, () => drawn);
+function mayDeny(rules: readonly Rule[], drawn = 0, wallMicros = 0): boolean {
+  return new PossibleDenial(() => [{ rules, phase: fixedPhase('active') }]).mayDeny(wallMicros, () => drawn);
 }
 
 test.each([
@@ -50,13 +50,20 @@ test('what is in force later, and for a share only, is asked for at each time', 
   expect(at1('2026-05-15T00:00:00Z')).toEqual([true, true, true, false]);
 });
 
-test('an override may deny in the place of any rule that is active, whatever that rule denies', () => {
-  const mayDeny = (...nodes: readonly string[]) => new PossibleDenial(rulesOf(...nodes)).overrideMayDeny(0);
-  expect(mayDeny(RATE)).toBe(true);
-  expect(mayDeny(`${RATE}, shadow_mode: true`)).toBe(true);
-  expect(mayDeny(`${RATE}, phase: monitoring`, 'rate_limit: { unlimited: true }')).toBe(true);
-  expect(mayDeny(`${RATE}, phase: monitoring`, `${RATE}, phase: grace_period`)).toBe(false);
-  expect(mayDeny()).toBe(false);
+test('an override may deny at any node that is active, whatever the rules there deny, or if there are none', () => {
+  const mayDeny = (...nodes: readonly string[]) =>
+    policyOf(
+      `domain: d\nphase: monitoring\ndescriptors:\n${nodes.map((node, i) => `  - { key: k${i}, ${node} }\n`).join('')}`,
+    ).denial.overrideMayDeny(0);
+  expect(mayDeny(`${RATE}, phase: active`)).toBe(true);
+  expect(mayDeny(`${RATE}, phase: active, shadow_mode: true`)).toBe(true);
+  expect(mayDeny(RATE, 'rate_limit: { unlimited: true }, phase: active')).toBe(true);
+  expect(mayDeny(RATE, `${RATE}, phase: grace_period`)).toBe(false);
+  expect(mayDeny(RATE, 'phase: active')).toBe(true);
+  expect(mayDeny(RATE, 'phase: { active: 1970-01-01T00:00:01Z }')).toBe(false);
+  // An override takes the phase of the node, not of one of its rules.
+  expect(mayDeny('rate_limits: [{ unit: hour, requests_per_unit: 1, phase: active }]')).toBe(false);
+  expect(mayDeny('phase: grace_period')).toBe(false);
 });
 
 test('below a level, nodes of the depth asked for count that are not of an exact value', () => {

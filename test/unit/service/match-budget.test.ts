@@ -319,10 +319,10 @@ describe('a large message', () => {
   test('that finds no room, and may have a limit override, is over the limit where one could be in force', async () => {
     const turns = new TurnQueue({ monotonicMicros: () => 0, maxPieces: 0 });
     const override = { requestsPerUnit: 10, unit: 2 };
-    const ask = async (more: string, limit: typeof override | undefined) => {
-      const decider = new Decider(policyOf('shadow_mode: true', more).split('  - key: tenant')[0] as string, {
-        turns,
-      });
+    const shadow = (more: string) =>
+      policyOf('shadow_mode: true', more).split('  - key: tenant')[0] as string;
+    const ask = async (policy: string, limit: typeof override | undefined) => {
+      const decider = new Decider(policy, { turns });
       const { descriptors } = large('d', 200);
       const last = descriptor(['tenant=last'], { limit });
       const request = { domain: 'd', descriptors: [...descriptors, last], hitsAddend: 0 };
@@ -330,9 +330,15 @@ describe('a large message', () => {
       if (answer instanceof Refusal) throw new Error(answer.message);
       return decider.codec.decodeResponse(answer).overallCode;
     };
-    expect(await ask('', override)).toBe(CODE.OVER_LIMIT);
-    expect(await ask('', undefined)).toBe(CODE.OK);
-    expect(await ask('phase: monitoring', override)).toBe(CODE.OK);
+    expect(await ask(shadow(''), override)).toBe(CODE.OVER_LIMIT);
+    expect(await ask(shadow(''), undefined)).toBe(CODE.OK);
+    expect(await ask(shadow('phase: monitoring'), override)).toBe(CODE.OK);
+    // An override may end at a node without rules, which has a phase of its own.
+    const node = (phase: string) =>
+      `domain: d\nphase: monitoring\ndescriptors:\n  - { key: tenant, phase: ${phase} }\n`;
+    expect(await ask(node('active'), override)).toBe(CODE.OVER_LIMIT);
+    expect(await ask(node('grace_period'), override)).toBe(CODE.OK);
+    expect(await ask(node('active'), undefined)).toBe(CODE.OK);
   });
 
   test('that is none is refused', async () => {
