@@ -47,6 +47,8 @@ export const DEFAULT_MAX_BUFFERED_BYTES = 33_554_432;
 const SWEEPS_PER_SPAN = 8;
 const LONGEST_SWEEP_MS = 1000;
 const SHORTEST_SWEEP_MS = 10;
+/** Connections that are ended in one turn of the event loop because something is due: about a millisecond's work. */
+const ENDED_IN_A_TURN = 30;
 
 /** An HTTP/2 server on TCP or a Unix domain socket, in clear text or TLS. What requests mean is the {@link RequestHandler}'s. */
 export class H2Server {
@@ -58,6 +60,7 @@ export class H2Server {
   #withOutput: ServedConnection[] = [];
   readonly #surroundings: Surroundings;
   #sweeping: NodeJS.Timeout | undefined;
+  #isSweeping = false;
   #closing = false;
 
   /** Throws TlsMaterialError when certificates cannot be used. */
@@ -162,8 +165,21 @@ export class H2Server {
   };
 
   #sweep(): void {
+    if (this.#isSweeping) return;
+    this.#isSweeping = true;
+    this.#sweepOn(this.#connections.values());
+  }
+
+  /** Peers that came together may be due together. */
+  #sweepOn(connections: Iterator<ServedConnection>): void {
     const nowMs = this.#options.nowMs();
-    for (const connection of this.#connections) connection.sweep(nowMs);
+    let ended = 0;
+    for (let next = connections.next(); next.done !== true; next = connections.next()) {
+      if (!next.value.sweep(nowMs) || ++ended < ENDED_IN_A_TURN) continue;
+      setImmediate(() => this.#sweepOn(connections));
+      return;
+    }
+    this.#isSweeping = false;
   }
 }
 

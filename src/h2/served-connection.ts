@@ -21,7 +21,6 @@ export interface Surroundings {
  * would be a mistake of ours, costs this connection only.
  */
 export class ServedConnection implements ConnectionEvents, Holder, LostConnection {
-  readonly #socket: Socket;
   readonly #peer: string;
   readonly #options: H2ServerOptions;
   readonly #turns: ReadTurns;
@@ -58,7 +57,6 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
     { turns, budget, lost }: Surroundings,
     onOutput: (connection: ServedConnection) => void,
   ) {
-    this.#socket = socket;
     this.#peer = peer;
     this.#maxAgeMs = maxAgeMs;
     this.#options = options;
@@ -140,14 +138,15 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
     this.#settle();
   }
 
-  /** Does what is due: ends connections that are silent, too slow to begin, or too old. */
-  sweep(nowMs: number): void {
-    if (this.#sink.ended) return;
+  /** Does what is due: ends connections that are silent, too slow to begin, or too old. Returns whether it has ended this one. */
+  sweep(nowMs: number): boolean {
+    if (this.#sink.ended) return false;
     try {
       this.#doWhatIsDue(nowMs);
     } catch (error) {
       this.#onMistake(error);
     }
+    return this.#sink.ended;
   }
 
   onOutput(): void {
@@ -291,7 +290,7 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
       this.#pingedMs = nowMs;
       this.#connection.ping();
     } else if (nowMs - this.#pingedMs >= keepAliveTimeoutMs) {
-      this.#socket.destroy();
+      this.#sink.destroy();
     }
   }
 }

@@ -91,6 +91,27 @@ describe('slow beginnings', () => {
     await server.untilComplaint(/did not begin HTTP\/2 within 1000 ms/);
   });
 
+  test('many that say nothing are cut a few in a turn of the event loop', async () => {
+    let turn = 0;
+    const cutInTurn = new Map<number, number>();
+    await start({
+      handshakeTimeoutMs: 2000,
+      onBadConnection: () => cutInTurn.set(turn, (cutInTurn.get(turn) ?? 0) + 1),
+    });
+    const silent = Array.from({ length: 300 }, () => new Received(server.socket()));
+    let isOver = false;
+    const count = (): void => {
+      turn++;
+      if (!isOver) setImmediate(count);
+    };
+    count();
+    await Promise.all(silent.map(({ closed }) => closed));
+    isOver = true;
+    expect([...cutInTurn.values()].reduce((sum, one) => sum + one, 0)).toBe(300);
+    // One turn of the counter may see the ends of two of the server's.
+    expect(Math.max(...cutInTurn.values())).toBeLessThanOrEqual(60);
+  });
+
   test('one that sends its preface a byte at a time is cut all the same', async () => {
     await start({ handshakeTimeoutMs: 1000 });
     const socket = server.socket();
