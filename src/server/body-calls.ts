@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { BodyPieces } from './body-pieces.js';
 
 /** Why a request has no body to answer. */
 export type NoBody = 'draining' | 'busy' | 'too large' | 'gone';
@@ -24,7 +25,7 @@ export class BodyCalls {
     this.#limits = limits;
   }
 
-  /** The body of `request` in the pieces in which it came; it counts as running until `response` is sent or lost. */
+  /** The body of `request` in pieces; it counts as running until `response` is sent or lost. */
   async read(
     request: IncomingMessage,
     response: ServerResponse,
@@ -36,7 +37,7 @@ export class BodyCalls {
     const length = Number(request.headers['content-length'] ?? 0);
     if (length > maxBytes) return 'too large';
     this.#running++;
-    let chunks: Buffer[] = [];
+    let pieces = new BodyPieces();
     let size = 0;
     response.once('close', () => {
       this.#running--;
@@ -52,16 +53,16 @@ export class BodyCalls {
         else {
           size += chunk.length;
           this.#heldBytes = held;
-          chunks.push(chunk);
+          pieces.add(chunk);
         }
       };
       const stop = (reason: NoBody): void => {
         request.off('data', onData);
-        chunks = [];
+        pieces = new BodyPieces();
         resolve(reason);
       };
       request.on('data', onData);
-      request.once('end', () => resolve(chunks));
+      request.once('end', () => resolve(pieces.end()));
       request.once('error', () => stop('gone'));
       request.once('close', () => stop('gone'));
     });

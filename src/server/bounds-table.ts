@@ -26,6 +26,7 @@ import { BODY_LIMITS } from './body-calls.js';
 import { MAX_CHARACTERS } from './decision-observer.js';
 import { MAX_CONNECTIONS, REQUEST_TIMEOUT_MS } from './http.js';
 import { UNREAD_MS } from './http-connections.js';
+import { READING_MS } from './http-reads.js';
 import { SETTINGS } from './settings-table.js';
 import { MAX_HELD_BYTES } from './views/held-texts.js';
 import { KEPT_MS } from './views/page-memory.js';
@@ -234,9 +235,19 @@ export const BOUNDS: readonly BoundGroup[] = [
         beyond: `the others wait; 408; ${ENDED}`,
       },
       {
+        what: 'reading from the connections of an HTTP port, with the answers to short requests',
+        bound: `${time(READING_MS)} in a turn of the event loop`,
+        beyond: 'the rest waits, its socket unread',
+      },
+      {
         what: 'bodies of `/json`',
         bound: `${size(BODY_LIMITS.maxHeldBytes)}, a single one may be longer; ${count(BODY_LIMITS.maxCalls)} calls`,
         beyond: '503',
+      },
+      {
+        what: 'waiting of a body of `/json` over 4 KiB until it is read, in the queue of turns',
+        bound: '`grpc-timeout`; as long as it takes without one, if the queue has room',
+        beyond: '503, as nobody knows its domain yet; once it is read it is a request like any other',
       },
       {
         what: 'a view (`/metrics`, `/stats`, `/rlconfig`, `/healthcheck?detail`), statsd and dogstatsd',

@@ -42,10 +42,7 @@ export class HttpConnection extends Duplex implements Reader {
     this.#onBusy = onBusy;
     socket.on('data', (data) => {
       this.#rest = this.#rest === undefined ? data : Buffer.concat([this.#rest, data]);
-      if (data.length >= FULL_READ_BYTES) {
-        this.#isHeld = true;
-        this.#reads.wait(this);
-      }
+      if (data.length >= FULL_READ_BYTES) this.#hold();
       this.#feed();
     });
     socket.on('end', () => {
@@ -70,6 +67,11 @@ export class HttpConnection extends Duplex implements Reader {
   answered(): void {
     this.#current = undefined;
     this.#bodyLeft = undefined;
+    if (this.writableEnded) {
+      // It was the last answer. Node.js gives no later request a socket, so that its answer would never come to an end.
+      this.#waiting.length = 0;
+      return;
+    }
     const next = this.#waiting.shift();
     if (next !== undefined) next();
     else this.#onBusy(false);
@@ -141,9 +143,20 @@ export class HttpConnection extends Duplex implements Reader {
     answer();
   }
 
+  #hold(): void {
+    this.#isHeld = true;
+    this.#reads.wait(this);
+  }
+
   /** Hands the parser what it may have. */
   #feed(): void {
+    // What follows the last request is read, so that its end is seen, and not looked at.
+    if (this.writableEnded) this.#rest = undefined;
     while (this.#rest !== undefined && this.#isWanted && (this.#current?.complete ?? false) === false) {
+      if (!this.#reads.hasTime()) {
+        this.#hold();
+        break;
+      }
       const rest = this.#rest;
       const end = this.#pieceOf(rest);
       this.#rest = end < rest.length ? rest.subarray(end) : undefined;

@@ -5,16 +5,36 @@ export interface Reader {
 
 /** What Node.js reads of a socket at once: when it is all of that, more is there. Bytes. */
 export const FULL_READ_BYTES = 64 * 1024;
-/** So many connections that send a lot are read on in one turn of the event loop. */
+/** So many connections that wait are read on in one turn of the event loop. */
 const READ_IN_A_TURN = 8;
+/** What parsers and those who answer short requests may take of a turn, together, in milliseconds. */
+export const READING_MS = 1;
 
 /**
- * Shares the event loop among connections that send long bodies: left alone, Node.js reads up to 2 MiB of each socket before the next one has its turn. Here
- * a socket that gave all that is read at once waits for a later turn, behind those that wait already.
+ * Shares the event loop among the connections of an HTTP port. Left alone, Node.js reads up to 2 MiB of each socket before the next one has its turn, and short requests
+ * that follow each other are answered one after the other, without an end. Here a socket that gave all that is read at once, or that brings something when the
+ * turn's time is over, waits for a later turn, behind those that wait already.
  */
 export class HttpReads {
   readonly #waiting = new Set<Reader>();
+  readonly #now: () => number;
   #isScheduled = false;
+  /** When this turn's time is over; undefined before anybody asked in it. */
+  #until: number | undefined;
+
+  /** `now` tells monotonic milliseconds; performance.now when absent. */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  /** Whether a parser may have another piece in this turn of the event loop. */
+  hasTime(): boolean {
+    const now = this.#now();
+    if (this.#until !== undefined) return now < this.#until;
+    this.#until = now + READING_MS;
+    this.#schedule();
+    return true;
+  }
 
   /** `reader` is to be read on, in a turn to come; its socket is not read until then. */
   wait(reader: Reader): void {
@@ -28,17 +48,19 @@ export class HttpReads {
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#waiting.size === 0) return;
+    if (this.#isScheduled) return;
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
+      this.#until = undefined;
       let count = 0;
+      // Readers that come back while this runs stand behind those that wait.
       for (const reader of this.#waiting) {
-        if (++count > READ_IN_A_TURN) break;
+        if (count++ === READ_IN_A_TURN || !this.hasTime()) break;
         this.#waiting.delete(reader);
         reader.readOn();
       }
-      this.#schedule();
+      if (this.#waiting.size > 0) this.#schedule();
     });
   }
 }

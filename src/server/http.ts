@@ -25,7 +25,7 @@ export interface HttpAnswer {
 export interface HttpCall {
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
-  /** In the pieces in which it came; none unless the endpoint reads bodies. */
+  /** In pieces, of which few are short; none unless the endpoint reads bodies. */
   readonly body: readonly Buffer[];
   /** What the call came on: long work for one connection waits for other such work for it. */
   readonly connection: object;
@@ -103,6 +103,8 @@ export function failed(
   const shown = reason.replaceAll(/[^\x20-\x7e]+/g, '?').slice(0, MAX_REASON_LENGTH);
   return text(status, `${STATUS_TEXTS[status]}\n`, { ...headers, [REASON_HEADER]: shown });
 }
+
+const UNKNOWN_EXPECTATION = text(417, 'the only expectation that is met is 100-continue\n');
 
 /** One HTTP port: finds the endpoint of a request and runs it. */
 class HttpPort {
@@ -230,13 +232,24 @@ export function listenHttp(host: string, port: number, options: HttpOptions): Pr
   const held = options.heldTexts ?? new HeldTexts();
   const slices = options.slices ?? new ViewSlices();
   const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: CHECK_MS };
-  const server = createServer(timeouts, (request, response) => {
+  const serve = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    answer: () => HttpAnswer | Promise<HttpAnswer>,
+  ): void => {
     const connection = connectionOf(request);
     response.once('close', () => connection.answered());
     connection.began(request, () => {
       const sender = new Sender(request, response, held, slices);
-      void httpPort.answer(request, response).then((answer) => sender.send(answer));
+      void Promise.resolve(answer()).then((given) => sender.send(given));
     });
+  };
+  const server = createServer(timeouts, (request, response) => {
+    serve(request, response, () => httpPort.answer(request, response));
+  });
+  // Node.js would answer those at once, however many there are.
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    serve(request, response, () => UNKNOWN_EXPECTATION);
   });
   followConnections(server, new HttpConnections(options.maxConnections ?? MAX_CONNECTIONS));
   return new Promise((resolve, reject) => {

@@ -114,6 +114,60 @@ describe('requests that follow each other at once', () => {
     await waitFor('the last answer', async () => answers(got()) === 3 || undefined);
   });
 
+  test.each([
+    ['of a short answer', ''],
+    ['with an expectation that nobody knows', 'Expect: x\r\n'],
+  ])('%s let others have their turn', async (_, header) => {
+    const { port } = await listen([{ path: '/', help: 'answers', answer: () => text(200, 'x') }]);
+    const { socket, got } = await open(port);
+    const COUNT = 5000;
+    const end = 'Connection: close\r\n\r\n';
+    // Answers that were written in one turn of the event loop come in one; this test shares it with the server.
+    let most = 0;
+    let before = 0;
+    const look = (): void => {
+      const count = socket.bytesRead;
+      most = Math.max(most, count - before);
+      before = count;
+      if (!socket.destroyed) setImmediate(look);
+    };
+    setImmediate(look);
+    socket.write(
+      `${`GET / HTTP/1.1\r\nHost: h\r\n${header}\r\n`.repeat(COUNT - 1)}GET / HTTP/1.1\r\nHost: h\r\n${end}`,
+    );
+    await waitFor('every answer', async () => got().split('HTTP/1.1 ').length - 1 === COUNT || undefined);
+    expect(most).toBeLessThan(socket.bytesRead / 10);
+  });
+
+  test('the last one are not answered, and nothing waits for them', async () => {
+    let asked = 0;
+    const { port, drain } = await listen([
+      {
+        path: '/post',
+        help: 'counts',
+        maxBodyBytes: 10,
+        answer() {
+          asked++;
+          return text(200, 'x');
+        },
+      },
+    ]);
+    const { socket, got, closed } = await open(port);
+    const head = 'POST /post HTTP/1.1\r\nHost: h\r\n';
+    const tooLong = `${head}Transfer-Encoding: chunked\r\n\r\nb\r\n01234567890\r\n0\r\n\r\n`;
+    socket.write(`${tooLong}${head}Content-Length: 2\r\n\r\n{}`);
+    await waitFor('the end', async () => closed() || undefined);
+    expect(got()).toMatch(/^HTTP\/1\.1 413 /);
+    expect(got().split('HTTP/1.1 ')).toHaveLength(2);
+    // Would last as long as it may if a call still counted as running.
+    let drained = false;
+    void drain(5000).then(() => {
+      drained = true;
+    });
+    await new Promise(setImmediate);
+    expect({ asked, drained }).toEqual({ asked: 0, drained: true });
+  });
+
   test('of a body that nobody reads', async () => {
     const { port } = await listen([{ path: '/', help: 'answers', answer: () => text(200, 'x') }]);
     const { socket, got } = await open(port);

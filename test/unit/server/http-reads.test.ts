@@ -17,3 +17,29 @@ test('a few of those that send a lot are read on in a turn, in the order in whic
   await turn();
   expect(log.slice(8)).toEqual([9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 0]);
 });
+
+test('what parsers take of a turn is bounded, for all of them together', async () => {
+  let now = 0;
+  const reads = new HttpReads(() => now);
+  expect(reads.hasTime()).toBe(true);
+  now = 0.9;
+  expect(reads.hasTime()).toBe(true);
+  now = 1;
+  expect(reads.hasTime()).toBe(false);
+  const log: number[] = [];
+  const readers: Reader[] = Array.from({ length: 4 }, (_, n) => ({
+    readOn(): void {
+      log.push(n);
+      now += 0.6;
+    },
+  }));
+  for (const reader of readers) reads.wait(reader);
+  await turn();
+  expect(log).toEqual([0, 1]);
+  // The turn is over, but others read in the same turn of the event loop.
+  expect(reads.hasTime()).toBe(false);
+  await turn();
+  expect(log).toEqual([0, 1, 2, 3]);
+  await turn();
+  expect(reads.hasTime()).toBe(true);
+});
