@@ -1,4 +1,4 @@
-import type { JsonCodec } from '../codec/json-codec.js';
+import type { JsonCodec, JsonResponse } from '../codec/json-codec.js';
 import { DecodeError } from '../codec/messages.js';
 import { atOnce } from '../config/turns.js';
 import { timeoutMicros } from '../grpc/timeout-header.js';
@@ -80,6 +80,15 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
   function* wireOf(pieces: readonly Buffer[], bytes: number): Generator<void, Uint8Array> {
     return yield* codec.requestToWire(yield* joined(pieces, bytes));
   }
+  /** What is decided is told, even when it is late, and at once where no more may wait: it was counted. */
+  const tell = async (decided: Uint8Array, { connection }: HttpCall): Promise<JsonResponse> => {
+    const steps = codec.responseFromWire(decided);
+    if (decided.length <= SHORT_BYTES) return atOnce(steps);
+    const giveUpMicros = Number.POSITIVE_INFINITY;
+    const told = await turns.run(steps, { connection, cancelled: () => false, giveUpMicros });
+    // Nothing was begun.
+    return typeof told === 'string' ? atOnce(steps) : told;
+  };
   return {
     path: '/json',
     help: 'decides a RateLimitRequest: POST, protobuf JSON both ways',
@@ -104,14 +113,7 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
         if (decided.kind === 'bad_request') return failed(400, decided.message);
         return failed(503, decided.message);
       }
-      // What is decided is told, even when it is late: it was counted.
-      const answer = await run(
-        decided.length,
-        codec.responseFromWire(decided),
-        call,
-        Number.POSITIVE_INFINITY,
-      );
-      if (typeof answer === 'string') return failed(503, NOT_DONE[answer]);
+      const answer = await tell(decided, call);
       return {
         status: answer.overLimit ? 429 : 200,
         contentType: 'application/json',

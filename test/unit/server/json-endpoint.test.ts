@@ -1,0 +1,31 @@
+import { expect, test } from '@jest/globals';
+import type { JsonCodec } from '../../../src/codec/json-codec.js';
+import { jsonEndpoint } from '../../../src/server/json-endpoint.js';
+import { TurnQueue } from '../../../src/service/turn-queue.js';
+
+test('a decision is told even while no more may wait for turns, as it was counted', async () => {
+  const codec: JsonCodec = {
+    *requestToWire() {
+      yield;
+      return new Uint8Array(1);
+    },
+    *responseFromWire() {
+      yield;
+      return { text: '{"overallCode":"OVER_LIMIT"}', overLimit: true };
+    },
+  };
+  const monotonicMicros = (): number => 0;
+  const { answer } = jsonEndpoint({
+    codec,
+    // Longer than what is told at once.
+    decide: () => new Uint8Array(100_000),
+    maxBodyBytes: 1000,
+    turns: new TurnQueue({ monotonicMicros, maxPieces: 0 }),
+    monotonicMicros,
+  });
+  const call = { query: new URLSearchParams(), headers: {}, connection: {}, gone: () => false };
+  expect(await answer({ ...call, body: [Buffer.from('{}')] })).toMatchObject({
+    status: 429,
+    body: '{"overallCode":"OVER_LIMIT"}',
+  });
+});
