@@ -19,6 +19,8 @@ import { fixedStatName } from './stat-name.js';
 
 const NO_RULES: readonly Rule[] = [];
 const NO_NAMES: readonly string[] = [];
+/** So many are named anew in a step: a digest of each one's value takes some 20 microseconds. */
+const NODES_OF_A_STEP = 16;
 
 /** One shape for every answer, so that the hot path stays monomorphic. */
 class PolicyMatch implements Match {
@@ -113,9 +115,9 @@ export class CompiledPolicy implements DomainPolicy {
   /**
    * Makes the values of exactly these entry keys secrets, beside credentials: they enter names as digests, and are redacted where they are shown, in the
    * values of the policy itself, too. Requests under way may meet either names. Walks the tree if one of its own keys becomes a secret, or is one no more:
-   * a load does that before it hands the policy over (settle-domains.ts).
+   * a load does that before it hands the policy over (settle-domains.ts). Where decisions go on meanwhile it is done in steps, one such walk at a time.
    */
-  takeSecrets(secretKeys: ReadonlySet<string>): void {
+  *takeSecrets(secretKeys: ReadonlySet<string>): Generator<void, void> {
     const before = this.secretKeys;
     const changed = [
       ...[...before].filter((key) => !secretKeys.has(key)),
@@ -124,22 +126,38 @@ export class CompiledPolicy implements DomainPolicy {
     if (changed.length === 0) return;
     this.secretKeys = secretKeys;
     this.names = new BucketNames(this.domain, secretKeys);
-    if (changed.some((key) => this.keys.has(key))) this.renameTree();
+    if (!changed.some((key) => this.keys.has(key))) return;
+    yield* this.renameTree();
+    // What was named during the walk may be remembered by its old name.
+    this.names = new BucketNames(this.domain, secretKeys);
   }
 
-  private renameTree(): void {
-    const { secretKeys } = this;
+  private *renameTree(): Generator<void, void> {
     const renamed = new Map<Rule, Rule>();
-    const visit = (node: PolicyNode, above: string, renames: boolean): void => {
-      const isSecret = isSecretKey(node.key, secretKeys);
+    yield* this.renameBelow(this.root, '', false, renamed);
+    this.rules = this.rules.map((rule) => renamed.get(rule) ?? rule);
+  }
+
+  private *renameBelow(
+    parent: PolicyNode,
+    above: string,
+    renames: boolean,
+    renamed: Map<Rule, Rule>,
+  ): Generator<void, void> {
+    let left = NODES_OF_A_STEP;
+    for (const node of parent.children()) {
+      const isSecret = isSecretKey(node.key, this.secretKeys);
       const differs = renames || isSecret !== node.isSecret;
       if (differs) node.takeSecret(isSecret);
       const path = above === '' ? node.label : `${above}/${node.label}`;
       if (differs) this.rename(node, path, renamed);
-      for (const child of node.children()) visit(child, path, differs);
-    };
-    for (const node of this.root.children()) visit(node, '', false);
-    this.rules = this.rules.map((rule) => renamed.get(rule) ?? rule);
+      yield* this.renameBelow(node, path, differs, renamed);
+      if (--left > 0) continue;
+      left = NODES_OF_A_STEP;
+      yield;
+    }
+    // However few they are, as there may be many such parents.
+    if (left < NODES_OF_A_STEP) yield;
   }
 
   private rename(node: PolicyNode, path: string, renamed: Map<Rule, Rule>): void {

@@ -4,7 +4,7 @@ import type { DomainStatus, PolicySet } from './policy.js';
 import type { PolicyLoader } from './policy-loader.js';
 import { type PolicyPlace, pathOfPlace } from './policy-paths.js';
 import { PolicyWatcher } from './policy-watcher.js';
-import { type NewSecret, newSecrets, shareSecrets } from './secret-keys.js';
+import { type NewSecret, newSecrets, shareSecrets, shareSecretsInTurns } from './secret-keys.js';
 
 /** Why a reload was tried: a file system event, the slow poll, or someone asked (`start`, `signal`, …). */
 export type ReloadReason = 'change' | 'poll' | 'start' | 'signal';
@@ -185,7 +185,10 @@ export class FilePolicyProvider {
     const sameFiles = before.files.join('\n') === loaded.files.join('\n');
     // With other files the comparison starts afresh: at worst the next poll loads once more and finds nothing new.
     this.fingerprint = sameFiles && tried ? fingerprint : '';
-    const outcome = this.settle(reason, loaded);
+    const isNew = loaded.policySet.version !== before.policySet.version;
+    const secrets = isNew ? newSecrets(before.policySet, loaded.policySet) : [];
+    if (isNew) await shareSecretsInTurns(loaded.policySet);
+    const outcome = this.settle(reason, loaded, isNew, secrets);
     if (!sameFiles) await this.arm();
     return outcome;
   }
@@ -199,13 +202,15 @@ export class FilePolicyProvider {
     return { ...this.loaded, errors, warnings: [] };
   }
 
-  private settle(reason: ReloadReason, loaded: LoadedPolicies): ReloadOutcome {
+  private settle(
+    reason: ReloadReason,
+    loaded: LoadedPolicies,
+    isNew: boolean,
+    secrets: readonly NewSecret[],
+  ): ReloadOutcome {
     const before = this.loaded;
     const failureBefore = this.failure;
-    const isNew = loaded.policySet.version !== before.policySet.version;
     this.failure = failureOf(loaded);
-    const secrets = isNew ? newSecrets(before.policySet, loaded.policySet) : [];
-    if (isNew) shareSecrets(loaded.policySet);
     // The set stays the very object when it says the same, so that nobody takes it for another.
     this.loaded = isNew ? loaded : { ...loaded, policySet: before.policySet };
     const kind = this.failure !== '' ? 'failed' : isNew ? 'loaded' : 'unchanged';

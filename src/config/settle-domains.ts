@@ -6,6 +6,7 @@ import type { Algorithm, DomainPolicy, DomainStatus, PolicySet } from './policy.
 import { type OpenedSource, type PolicySource, placeName, unreadable } from './policy-source.js';
 import type { ReadFile } from './read-derive.js';
 import { allSecretKeys, ownSecretKeys } from './secret-keys.js';
+import { atOnce } from './turns.js';
 
 /** How policies are loaded. */
 export interface LoadOptions {
@@ -102,7 +103,7 @@ export function settleDomains(
       const digest = digestOf([...one.digests, ...secretsOfOthers(policy, secrets)]);
       // What did not change stays the same object, with all that it remembers of earlier requests.
       const same = before?.file === policy.file && previous.memory.digests.get(domain) === digest;
-      if (!same) policy.takeSecrets(secrets);
+      if (!same) atOnce(policy.takeSecrets(secrets));
       domains.set(domain, same ? before : policy);
       digests.set(domain, digest);
     } else if (before !== undefined) {

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import type { PolicySet } from '../../config/policy.js';
 import { PolicyBuilder, type PolicyItem } from '../../config/policy-transfer.js';
-import { shareSecrets } from '../../config/secret-keys.js';
+import { shareSecretsInTurns } from '../../config/secret-keys.js';
 import { openSlice } from '../../config/slices.js';
 import { YoungGarbage } from '../../config/young-garbage.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
@@ -27,6 +27,8 @@ class ReceivedPolicies implements PolicySource {
   #next: PolicyBuilder | undefined;
   readonly #garbage = new YoungGarbage();
   readonly #listeners: (() => void)[] = [];
+  /** Names the trees of domains whose files are bad by the secrets of the others. */
+  #sharing = Promise.resolve();
 
   constructor(initial: SlicedPolicies | undefined) {
     if (initial === undefined) return;
@@ -55,8 +57,10 @@ class ReceivedPolicies implements PolicySource {
 
   end(version: string): void {
     if (this.#next === undefined) return;
-    this.#current = this.#next.finish(version);
-    shareSecrets(this.#current);
+    const policySet = this.#next.finish(version);
+    this.#current = policySet;
+    // Whatever the next set brings comes after it.
+    this.#sharing = this.#sharing.then(() => shareSecretsInTurns(policySet));
     this.#next = undefined;
     for (const listener of this.#listeners) listener();
   }
