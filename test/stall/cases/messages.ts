@@ -98,4 +98,28 @@ export const JSON_CASES: readonly StallCase[] = [
         .join(',')}]}`,
     ),
   },
+  {
+    name: '/json, 256 KB in chunks of a byte',
+    attack: () => ({
+      kind: 'http',
+      port: 'http',
+      request: Buffer.from(
+        `POST /json HTTP/1.1\r\nhost: weir\r\ntransfer-encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(43_000)}0\r\n\r\n`,
+      ),
+      pipelined: 1,
+    }),
+  },
+  {
+    name: '/healthcheck, 1,800 pipelined',
+    attack: () => ({ kind: 'http', port: 'http', request: http('GET', '/healthcheck'), pipelined: 1800 }),
+  },
+  {
+    name: 'an Expect that nobody knows, 1,200 pipelined',
+    attack: () => ({
+      kind: 'http',
+      port: 'http',
+      request: Buffer.from('GET /healthcheck HTTP/1.1\r\nhost: weir\r\nexpect: x\r\n\r\n'),
+      pipelined: 1200,
+    }),
+  },
 ];
