@@ -48,13 +48,16 @@ export interface TakeOutcome {
   readonly cached: boolean;
 }
 
+/** `full`: the caller's own requests of many items have taken the room for such; the others are about the store. */
+export type StorageFailure = 'timeout' | 'disconnected' | 'overloaded' | 'breaker_open' | 'rejected' | 'full';
+
 /** Why a store could not decide. Expected, so stores return it; the message goes to the log, never to the wire. */
 export class StorageError extends Error {
   override readonly name = 'StorageError';
   /** Short and bounded, fit for a metric label. */
-  readonly reason: 'timeout' | 'disconnected' | 'overloaded' | 'breaker_open' | 'rejected';
+  readonly reason: StorageFailure;
 
-  constructor(reason: StorageError['reason'], message: string, options?: ErrorOptions) {
+  constructor(reason: StorageFailure, message: string, options?: ErrorOptions) {
     super(message, options);
     this.reason = reason;
   }
@@ -77,9 +80,14 @@ export type TakeResult = readonly TakeOutcome[] | StorageError;
 export interface BucketStore {
   /**
    * Decides `items`, at least one. Synchronous stores return the result itself; a remote store returns a promise that never
-   * rejects and is settled by `deadlineMicros` (monotonic clock).
+   * rejects and is settled by `deadlineMicros` (monotonic clock). `connection` stands for what the request came by: where requests have to wait for
+   * each other, connections take turns.
    */
-  take(items: readonly TakeItem[], deadlineMicros: number): TakeResult | Promise<TakeResult>;
+  take(
+    items: readonly TakeItem[],
+    deadlineMicros: number,
+    connection?: unknown,
+  ): TakeResult | Promise<TakeResult>;
   /** Stops timers and connections. Running takes are settled first. */
   close(): Promise<void>;
 }

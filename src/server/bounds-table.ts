@@ -20,7 +20,8 @@ import { MAX_REPEATED } from '../service/dynamic-metadata.js';
 import { MAX_LOGGED_ENTRIES } from '../service/observe.js';
 import { STRETCH_STEPS } from '../service/planning.js';
 import { MAX_BYTES, MAX_PIECES } from '../service/turn-queue.js';
-import { MAX_TAKES_PER_CALL } from '../storage/redis/redis-store.js';
+import { MAX_TAKES_PER_CALL, WIDE_ITEMS_IN_FLIGHT } from '../storage/redis/redis-store.js';
+import { NARROW_ITEMS } from '../storage/redis/wide-takes.js';
 import { MAX_WAITING_BYTES } from '../telemetry/log-output.js';
 import { BODY_LIMITS } from './body-calls.js';
 import { MAX_CHARACTERS } from './decision-observer.js';
@@ -284,6 +285,11 @@ export const BOUNDS: readonly BoundGroup[] = [
         what: 'takes that wait for Redis',
         bound: setting('REDIS_MAX_IN_FLIGHT'),
         beyond: '`on_store_failure` answers',
+      },
+      {
+        what: `takes of requests with more than ${NARROW_ITEMS}, which wait by themselves`,
+        bound: `as many again; one connection at most what is left free; ${WIDE_ITEMS_IN_FLIGHT}, or one request, are given to Redis at a time, by turns of the connections`,
+        beyond: THROTTLED,
       },
       {
         what: 'a reply of Redis',

@@ -216,7 +216,7 @@ export class ShouldRateLimit {
       waiterOf(caller, nowMicros, bytesOf(request)),
     );
     if (typeof planned === 'string') {
-      return this.#notDone(planned, request.domain, () => hasOverride(request), request);
+      return this.#givenUp(request, planned);
     }
     return this.#takePlanned({ request, policy, planning, planned }, caller, startMicros, patience);
   }
@@ -308,6 +308,10 @@ export class ShouldRateLimit {
     return throttledAnswer(request, policy, -1, why, this.#answers, wallMicros);
   }
 
+  #givenUp(request: RateLimitRequest, why: NotDone): Decided {
+    return this.#notDone(why, request.domain, () => hasOverride(request), request);
+  }
+
   /** Whether a rule of the domain, or a limit override, may deny the request. */
   #mayDeny({ denial, phase }: DomainPolicy, mayOverride: () => boolean, wallMicros: number): boolean {
     if (denial.mayDeny(wallMicros, () => this.#random() * 100)) return true;
@@ -327,9 +331,8 @@ export class ShouldRateLimit {
     const { store, clock } = this.#options;
     if (planned instanceof BadRequest) return this.#refuse(new Refusal('bad_request', planned.message));
     const takes = takesOf(planned);
-    if (takes.length === 0)
-      return this.#finish(request, policy, planned, takes, NO_OUTCOMES, caller, startMicros, wallMicros);
-    const result = store.take(takes, storeDeadlineMicros);
+    const result =
+      takes.length === 0 ? NO_OUTCOMES : store.take(takes, storeDeadlineMicros, caller.connection);
     if (result instanceof Promise) {
       return result.then((late) =>
         this.#finish(request, policy, planned, takes, late, caller, startMicros, clock.wallMicros()),
@@ -364,6 +367,7 @@ export class ShouldRateLimit {
   ): Decided | Promise<Decided> {
     const { observer, local } = this.#options;
     if (result instanceof StorageError) {
+      if (result.reason === 'full') return this.#givenUp(request, 'full');
       observer.storeError(result.reason);
       if (!decideWithoutStore(decisions, local, observer)) {
         observer.failed('redis');

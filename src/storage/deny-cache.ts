@@ -103,13 +103,17 @@ export class DenyCache implements BucketStore {
     };
   }
 
-  take(items: readonly TakeItem[], deadlineMicros: number): TakeResult | Promise<TakeResult> {
+  take(
+    items: readonly TakeItem[],
+    deadlineMicros: number,
+    connection?: unknown,
+  ): TakeResult | Promise<TakeResult> {
     const askedMicros = this.monotonicMicros();
     const known = this.answer(items, askedMicros);
     if (known !== undefined) return known;
     this.dropRefunded(items);
     const { refunds } = this;
-    const result = this.store.take(items, deadlineMicros);
+    const result = this.store.take(items, deadlineMicros, connection);
     if (result instanceof Promise) {
       return result.then((late) => {
         this.learn(items, late, askedMicros, refunds);

@@ -56,13 +56,18 @@ export class SplitStore implements BucketStore {
     this.options = options;
   }
 
-  take(items: readonly TakeItem[], deadlineMicros: number): TakeResult | Promise<TakeResult> {
+  take(
+    items: readonly TakeItem[],
+    deadlineMicros: number,
+    connection?: unknown,
+  ): TakeResult | Promise<TakeResult> {
     const { perSecond, main } = this.options;
     const first = isPerSecond(items[0] as TakeItem);
     for (let i = 1; i < items.length; i++) {
-      if (isPerSecond(items[i] as TakeItem) !== first) return this.takeFromBoth(items, deadlineMicros);
+      if (isPerSecond(items[i] as TakeItem) !== first)
+        return this.takeFromBoth(items, deadlineMicros, connection);
     }
-    return (first ? perSecond : main).take(items, deadlineMicros);
+    return (first ? perSecond : main).take(items, deadlineMicros, connection);
   }
 
   /** Closes both. */
@@ -70,7 +75,11 @@ export class SplitStore implements BucketStore {
     await Promise.all([this.options.perSecond.close(), this.options.main.close()]);
   }
 
-  private async takeFromBoth(items: readonly TakeItem[], deadlineMicros: number): Promise<TakeResult> {
+  private async takeFromBoth(
+    items: readonly TakeItem[],
+    deadlineMicros: number,
+    connection: unknown,
+  ): Promise<TakeResult> {
     const { perSecond, main, countDeniedHits = true, timeoutMicros, monotonicMicros } = this.options;
     const deadline = Math.min(deadlineMicros, monotonicMicros() + timeoutMicros);
     const seconds = items.filter(isPerSecond);
@@ -80,13 +89,13 @@ export class SplitStore implements BucketStore {
     const early = countDeniedHits
       ? seconds.map((item) => (item.refund && !isCandidate(item) ? { ...item, hits: 0 } : item))
       : [...seconds, neverFits(seconds[0] as TakeItem)];
-    const found = await perSecond.take(early, deadline);
+    const found = await perSecond.take(early, deadline, connection);
     if (found instanceof StorageError) return found;
     const verdict = verdictOf(seconds, found, others);
 
     const asked = verdict.quotaLeft ? others.map(observed) : [...others];
     if (verdict.denies) asked.push(neverFits(asked[0] as TakeItem));
-    const decided = await main.take(asked, deadline);
+    const decided = await main.take(asked, deadline, connection);
     if (decided instanceof StorageError) return decided;
     if (verdict.denies || denies(asked, decided)) return merged(items, found, decided);
 
@@ -96,7 +105,7 @@ export class SplitStore implements BucketStore {
       return merged(items, found, decided);
     }
     const quotaLeft = verdictOf(asked, decided, []).quotaLeft;
-    const counted = await perSecond.take(quotaLeft ? late.map(observed) : late, deadline);
+    const counted = await perSecond.take(quotaLeft ? late.map(observed) : late, deadline, connection);
     if (counted instanceof StorageError) return counted;
     let at = 0;
     const after = seconds.map((item, i) => (isLate(item) ? counted[at++] : found[i]) as TakeOutcome);

@@ -16,14 +16,19 @@ import {
   type RedisStoreCounters,
   type RedisStoreOptions,
 } from './redis-store-options.js';
+import { RedisTime } from './redis-time.js';
 import { SHORT_TEXT } from './reply-bound.js';
+import { ScriptCalls } from './script-calls.js';
 import { TakeBatch } from './take-batch.js';
-import { loadTakeScript, type Script } from './take-script.js';
+import { loadTakeScript } from './take-script.js';
+import { NARROW_ITEMS, NO_ROOM, WideTakes } from './wide-takes.js';
 
 /** What one item may take Redis on top of its patience: a request of thousands of descriptors is one call, and no sign of a hung Redis. */
 const SILENCE_MICROS_PER_ITEM = 50;
 /** Most takes of one call, unless a single request has more: Redis does nothing else meanwhile, 4 to 6 µs for a take. */
 export const MAX_TAKES_PER_CALL = 1000;
+/** Most items of wide requests that Redis is given before it has answered, unless a single request has more: 2 to 3 ms of its time. */
+export const WIDE_ITEMS_IN_FLIGHT = 512;
 /** Longest that closing waits for answers, milliseconds. */
 const CLOSE_WAIT_MS = 500;
 /** The probe's bucket fills in a second, so its key does not stay. */
@@ -35,21 +40,19 @@ const PROBE: TakeItem = {
   refund: false,
   enforcement: 'observe',
 };
-/** A clock of Redis that stepped back by no more than this is waited for; MAX_STEP in take.lua. */
-const MAX_STEP_MICROS = 1_000_000;
 /** Timers fire on whole milliseconds: waits are cut this much short, so that no answer is later than its deadline. */
 const TIMER_SLACK_MICROS = 1000;
 
 /**
- * Buckets in one Redis. All takes of one event-loop turn travel in one script call, several calls may be under way. A take
- * never rejects and never outlives its deadline; see the README, "When Redis is away".
+ * Buckets in one Redis. All takes of one event-loop turn travel in one script call, several calls may be under way; requests of many items take turns
+ * ({@link WideTakes}). A take never rejects and never outlives its deadline; see the README, "When Redis is away".
  */
 export class RedisStore implements BucketStore {
   readonly counters: RedisStoreCounters = {
     calls: 0,
     takes: 0,
     items: 0,
-    failures: { timeout: 0, disconnected: 0, overloaded: 0, breaker_open: 0, rejected: 0 },
+    failures: { timeout: 0, disconnected: 0, overloaded: 0, full: 0, breaker_open: 0, rejected: 0 },
   };
   /** Resolves once Redis was reached for the first time. */
   readonly reached: Promise<void>;
@@ -62,7 +65,7 @@ export class RedisStore implements BucketStore {
   private readonly keysPerCall: number;
   private readonly countDeniedHits: boolean;
   private readonly keys: RedisKeys;
-  private readonly script: Script;
+  private readonly calls: ScriptCalls;
   private readonly connection: RedisConnection;
   private readonly upListeners: (() => void)[] = [];
   private readonly downListeners: ((reason: string) => void)[] = [];
@@ -72,9 +75,10 @@ export class RedisStore implements BucketStore {
   /** Calls sent and not yet answered, whether or not anybody waits for them. */
   private readonly sent = new Set<TakeBatch>();
   private itemsInFlight = 0;
-  /** Latest time seen from this Redis, microseconds, and the clock of deadlines then. */
-  private seenMicros = 0;
-  private seenAtMicros = 0;
+  private readonly wide: WideTakes;
+  /** Those of {@link sent} that hold wide requests. */
+  private readonly wideSent = new Set<TakeBatch>();
+  private readonly time: RedisTime;
   /** When Redis last answered a call, on the clock of deadlines. */
   private answeredMicros = 0;
   private silenceTimer: NodeJS.Timeout | undefined;
@@ -88,11 +92,14 @@ export class RedisStore implements BucketStore {
     this.options = options;
     this.monotonicMicros = options.monotonicMicros ?? (() => systemClock.monotonicMicros());
     this.timeoutMicros = options.timeoutMicros ?? DEFAULT_TIMEOUT_MICROS;
+    const script = loadTakeScript();
+    this.time = new RedisTime(this.monotonicMicros);
+    this.calls = new ScriptCalls(script, this.time, options.clock);
     this.maxInFlight = options.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT;
+    this.wide = new WideTakes(this.maxInFlight);
     this.keysPerCall = options.keysPerCall ?? DEFAULT_KEYS_PER_CALL;
     this.countDeniedHits = options.countDeniedHits ?? true;
     this.keys = new RedisKeys(options.keyPrefix ?? DEFAULT_KEY_PREFIX);
-    this.script = loadTakeScript();
     this.reached = new Promise((resolve) => {
       this.resolveReached = resolve;
     });
@@ -104,13 +111,14 @@ export class RedisStore implements BucketStore {
         startup: options.startup,
         breakerFailures: options.breakerFailures ?? DEFAULT_BREAKER_FAILURES,
         patienceMs: timerMs(this.timeoutMicros),
-        script: this.script.text,
+        script: script.text,
         probe: (send) => this.probe(send),
         log: options.log ?? (() => {}),
       },
       {
         up: () => this.onConnectionUp(),
         down: (reason) => {
+          this.sendWide();
           for (const listener of this.downListeners) listener(reason);
         },
         lost: () => this.onConnectionLost(),
@@ -130,7 +138,7 @@ export class RedisStore implements BucketStore {
 
   /** Items sent to Redis, or about to be, and not yet answered. */
   get inFlight(): number {
-    return this.itemsInFlight;
+    return this.itemsInFlight + this.wide.items;
   }
 
   /** Connections made and closed so far. */
@@ -148,19 +156,29 @@ export class RedisStore implements BucketStore {
     this.downListeners.push(listener);
   }
 
-  take(items: readonly TakeItem[], deadlineMicros: number): TakeResult | Promise<TakeResult> {
+  take(
+    items: readonly TakeItem[],
+    deadlineMicros: number,
+    connection?: unknown,
+  ): TakeResult | Promise<TakeResult> {
     if (this.closing) return this.refuse('disconnected', 'the store is closed');
     if (!this.connection.up) {
       return this.refuse(this.connection.downReason, `Redis ${this.options.address.redactedAddress} is away`);
     }
-    if (this.itemsInFlight > 0 && this.itemsInFlight + items.length > this.maxInFlight) {
-      return this.refuse('overloaded', `more than ${this.maxInFlight} items are waiting for Redis`);
-    }
     const now = this.monotonicMicros();
     if (deadlineMicros <= now) return this.refuse('timeout', 'the deadline has passed');
     const deadline = Math.min(deadlineMicros, now + this.timeoutMicros);
-    this.itemsInFlight += items.length;
-    const promise = this.batchFor(items.length).add(items, deadline);
+    let promise: Promise<TakeResult>;
+    if (items.length > NARROW_ITEMS) {
+      if (!this.wide.hasRoomFor(items.length, connection)) return this.refuse('full', NO_ROOM);
+      promise = this.wide.add(items, deadline, connection);
+    } else {
+      if (this.itemsInFlight > 0 && this.itemsInFlight + items.length > this.maxInFlight) {
+        return this.refuse('overloaded', `more than ${this.maxInFlight} items are waiting for Redis`);
+      }
+      this.itemsInFlight += items.length;
+      promise = this.batchFor(items.length).add(items, deadline);
+    }
     this.armTimer(deadline, now);
     if (!this.flushScheduled) {
       this.flushScheduled = true;
@@ -172,7 +190,7 @@ export class RedisStore implements BucketStore {
   /** Waits a little for what is under way; what Redis has not answered then ends as `disconnected`. */
   async close(): Promise<void> {
     this.closing = true;
-    if (this.sent.size + this.waiting.length > 0) {
+    if (!this.isIdle) {
       let timer: NodeJS.Timeout | undefined;
       await new Promise<void>((resolve) => {
         this.whenIdle = resolve;
@@ -180,8 +198,9 @@ export class RedisStore implements BucketStore {
       });
       clearTimeout(timer);
     }
-    for (const batch of [...this.sent, ...this.waiting])
-      this.fail(batch, 'disconnected', 'the store is closed');
+    const closed = new StorageError('disconnected', 'the store is closed');
+    this.counters.failures.disconnected += this.wide.expire(Infinity, closed);
+    for (const batch of [...this.sent, ...this.waiting]) this.fail(batch, closed.reason, closed.message);
     this.connection.close();
     clearTimeout(this.timer);
     clearTimeout(this.silenceTimer);
@@ -202,9 +221,13 @@ export class RedisStore implements BucketStore {
     ) {
       return last;
     }
-    const batch = new TakeBatch(this.keys, this.countDeniedHits, this.redisMicros);
+    const batch = this.newBatch();
     this.waiting.push(batch);
     return batch;
+  }
+
+  private newBatch(): TakeBatch {
+    return new TakeBatch(this.keys, this.countDeniedHits, this.time.aboutMicros);
   }
 
   private flush(): void {
@@ -215,6 +238,32 @@ export class RedisStore implements BucketStore {
       if (!batch.hasPending) this.retire(batch);
       else if (this.connection.up) this.send(batch);
       else this.fail(batch, this.connection.downReason, 'Redis went away');
+    }
+    this.sendWide();
+  }
+
+  /** Sends wide requests behind what was sent just now, as long as Redis has little of them to do. */
+  private sendWide(): void {
+    const { wide } = this;
+    if (!this.connection.up) {
+      const reason = this.connection.downReason;
+      this.counters.failures[reason] += wide.expire(Infinity, new StorageError(reason, 'Redis went away'));
+      return;
+    }
+    let inFlight = 0;
+    for (const { itemCount } of this.wideSent) inFlight += itemCount;
+    for (let take = wide.peek(); take !== undefined; take = wide.peek()) {
+      if (inFlight > 0 && inFlight + take.items.length > WIDE_ITEMS_IN_FLIGHT) return;
+      const batch = this.newBatch();
+      do {
+        wide.shift();
+        void batch.add(take.items, take.deadlineMicros).then(take.resolve);
+        take = wide.peek();
+      } while (take !== undefined && batch.load + take.items.length <= this.keysPerCall);
+      inFlight += batch.itemCount;
+      this.itemsInFlight += batch.itemCount;
+      this.wideSent.add(batch);
+      this.send(batch);
     }
   }
 
@@ -227,44 +276,22 @@ export class RedisStore implements BucketStore {
     this.sent.add(batch);
     this.watchSilence(this.timeoutMicros);
     const wanted = (): boolean => batch.hasPending && this.sent.has(batch);
-    this.run(batch, (name, args, bound) => this.connection.send(name, args, bound), wanted).then(
-      (reply) => this.onReply(batch, reply),
-      (error: Error) => this.onError(batch, error),
-    );
-  }
-
-  /** Runs the script on a batch. `wanted` says whether a second try is worth it. */
-  private async run(batch: TakeBatch, send: SendCommand, wanted: () => boolean): Promise<unknown> {
-    const reply = await this.runOnce(batch, send, wanted);
-    const time = batch.timeAlone(reply);
-    if (time === undefined || !wanted()) return reply;
-    // Nothing was done: this Redis's clock stepped, or this process was suspended, and the windows of a calendar were sent for another time.
-    this.noteTime(time);
-    return this.runOnce(batch, send, wanted);
-  }
-
-  private async runOnce(batch: TakeBatch, send: SendCommand, wanted: () => boolean): Promise<unknown> {
-    const args = batch.command(this.options.clock?.(), this.seenMicros);
-    const bound = { integers: batch.replyLength, textBytes: 0 };
-    args.unshift(this.script.sha1);
-    try {
-      return await send('evalsha', args, bound);
-    } catch (error) {
-      if (!(error as Error).message.startsWith('NOSCRIPT') || !wanted()) throw error;
-      // Nothing was done: Redis restarted or forgot its scripts. EVAL teaches it again.
-      args[0] = this.script.text;
-      return send('eval', args, bound);
-    }
+    this.calls
+      .run(batch, (name, args, bound) => this.connection.send(name, args, bound), wanted)
+      .then(
+        (reply) => this.onReply(batch, reply),
+        (error: Error) => this.onError(batch, error),
+      );
   }
 
   /** Takes a token of a bucket that nobody uses: all that calls need must work. */
   private async probe(send: SendCommand): Promise<void> {
     // A Redis that wants a password first breaks off at a long command, without saying so; at a short one it does.
     await send('set', [this.keys.of(PROBE), '1', 'PX', '1000'], SHORT_TEXT);
-    const batch = new TakeBatch(this.keys, this.countDeniedHits, this.redisMicros);
+    const batch = this.newBatch();
     void batch.add([PROBE], Infinity);
-    batch.succeed(await this.run(batch, send, () => true));
-    this.noteTime(batch.nowMicros);
+    batch.succeed(await this.calls.run(batch, send, () => true));
+    this.time.note(batch.nowMicros);
   }
 
   private onReply(batch: TakeBatch, reply: unknown): void {
@@ -272,7 +299,7 @@ export class RedisStore implements BucketStore {
     this.answeredMicros = this.monotonicMicros();
     try {
       batch.succeed(reply);
-      this.noteTime(batch.nowMicros);
+      this.time.note(batch.nowMicros);
       this.connection.noteSuccess();
     } catch (error) {
       this.onError(batch, error as Error);
@@ -281,23 +308,6 @@ export class RedisStore implements BucketStore {
     this.observe(batch, undefined);
     this.retire(batch);
   }
-
-  /**
-   * Keeps the latest time seen, also when an earlier call answers with an earlier one; a larger step back is how that Redis's time
-   * goes from now on, as in take.lua.
-   */
-  private noteTime(nowMicros: number): void {
-    if (nowMicros >= this.seenMicros || this.seenMicros - nowMicros > MAX_STEP_MICROS) {
-      this.seenMicros = nowMicros;
-      this.seenAtMicros = this.monotonicMicros();
-    }
-  }
-
-  /** What the clock of this Redis shows, about. */
-  private readonly redisMicros = (): number => {
-    if (this.seenMicros === 0) return systemClock.wallMicros();
-    return this.seenMicros + this.monotonicMicros() - this.seenAtMicros;
-  };
 
   private onError(batch: TakeBatch, error: Error): void {
     if (!this.sent.has(batch)) return;
@@ -318,7 +328,12 @@ export class RedisStore implements BucketStore {
   private retire(batch: TakeBatch): void {
     this.sent.delete(batch);
     this.itemsInFlight -= batch.itemCount;
-    if (this.sent.size + this.waiting.length === 0) this.whenIdle?.();
+    if (this.wideSent.delete(batch)) this.sendWide();
+    if (this.isIdle) this.whenIdle?.();
+  }
+
+  private get isIdle(): boolean {
+    return this.sent.size + this.waiting.length + this.wide.items === 0;
   }
 
   private observe(batch: TakeBatch, failure: StorageError['reason'] | undefined): void {
@@ -358,6 +373,9 @@ export class RedisStore implements BucketStore {
       if (batch.soonestDeadline <= due) this.counters.failures.timeout += batch.expire(due, error);
       soonest = Math.min(soonest, batch.soonestDeadline);
     }
+    const { wide } = this;
+    if (wide.soonestDeadline <= due) this.counters.failures.timeout += wide.expire(due, error);
+    soonest = Math.min(soonest, wide.soonestDeadline);
     if (soonest < Infinity) this.armTimer(soonest, now);
   }
 

@@ -1,0 +1,78 @@
+/* Requests of many limits make Redis work for long: they wait for each other, and nobody else for them. */
+import { afterEach, expect, jest, test } from '@jest/globals';
+import { CODE } from '../../src/codec/messages.js';
+import { descriptor } from '../support/decider.js';
+import { startRedis } from '../support/redis-server.js';
+import { RlsClient, type RlsReply } from '../support/rls-client.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWeir } from '../support/weir.js';
+
+// Starting servers may take its time on a busy machine.
+jest.setTimeout(60_000);
+
+const POLICY = `domain: d
+on_store_failure: allow
+descriptors:
+  - { key: many, rate_limit: { unit: year, requests_per_unit: 1000000 } }
+  - { key: few, rate_limit: { unit: year, requests_per_unit: 5 } }
+`;
+const WIDTH = 200;
+const FLOOD = 60;
+/** 2,000 limits may wait, one connection has half of that, and Redis is given 512. */
+const MOST_WAITING = 8;
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+function codes(replies: readonly RlsReply[]): (number | undefined)[] {
+  return replies.map(({ response }) => response?.overallCode);
+}
+
+function countOf(all: readonly unknown[], one: unknown): number {
+  return all.filter((other) => other === one).length;
+}
+
+test('a flood of requests of many limits takes no room from others, and none of its own passes unlimited', async () => {
+  const redis = await startRedis();
+  closers.push(() => redis.stop());
+  const server = await startWeir({
+    policy: POLICY,
+    env: { REDIS_URL: `127.0.0.1:${redis.port}`, REDIS_TIMEOUT: '30s', REDIS_MAX_IN_FLIGHT: '2000' },
+  });
+  closers.push(() => server.stop());
+  const clients = Array.from({ length: 3 }, () => new RlsClient(server.grpcPort));
+  for (const client of clients) closers.push(() => client.close());
+  const [greedy, modest, narrow] = clients as [RlsClient, RlsClient, RlsClient];
+  const wide = (name: string) => Array.from({ length: WIDTH }, (_, i) => descriptor([`many=${name}${i}`]));
+  const one = (client: RlsClient): Promise<RlsReply> => client.ask('d', [descriptor(['few=x'])]);
+  expect(codes([await one(narrow), await one(modest), await one(greedy)])).toEqual([
+    CODE.OK,
+    CODE.OK,
+    CODE.OK,
+  ]);
+
+  // What is asked now waits until Redis goes on.
+  redis.pause();
+  const flood = Array.from({ length: FLOOD }, (_, n) => greedy.ask('d', wide(`g${n}`)));
+  // Answered at once: there was no room.
+  const early: RlsReply[] = [];
+  for (const reply of flood) void reply.then((given) => early.push(given));
+  await waitFor('the answers for which there is no room', () => early.length >= FLOOD - MOST_WAITING);
+  const beside = modest.ask('d', wide('m'));
+  const calls = Array.from({ length: 30 }, () => one(narrow));
+  redis.resume();
+
+  // Two of five were left; none is let through because there was no room for the question.
+  expect(countOf(codes(await Promise.all(calls)), CODE.OK)).toBe(2);
+  expect(codes([await beside])).toEqual([CODE.OK]);
+  const given = codes(await Promise.all(flood));
+  const passed = countOf(given, CODE.OK);
+  expect(passed + countOf(given, CODE.OVER_LIMIT)).toBe(FLOOD);
+  // Half of the room, and what Redis had been given already.
+  expect(passed).toBeGreaterThanOrEqual(5);
+  expect(passed).toBeLessThanOrEqual(MOST_WAITING);
+  const metrics = await (await fetch(`http://127.0.0.1:${server.httpPort}/metrics`)).text();
+  expect(metrics).not.toMatch(/weir_store_errors_total\{[^}]*\} [1-9]/);
+});
