@@ -24,6 +24,11 @@ export {
 
 /** Largest file read, in bytes: four times what a Kubernetes ConfigMap or Secret can hold; about a second of parsing. */
 export const MAX_FILE_BYTES = 4 * 1024 * 1024;
+/**
+ * Most brackets, commas, colons, dashes and line ends of a file that plain-yaml.ts leaves to the parser of all YAML, which takes about 500 bytes for each: 4 MiB of
+ * them took 2 GB.
+ */
+export const MAX_MARKS = 500_000;
 /** Most values that aliases and merge keys of one file may add: stops documents that expand without end. */
 export const MAX_ALIAS_VALUES = 100_000;
 /** Deepest nesting of mappings and lists; real policies have less than twenty. */
@@ -66,6 +71,11 @@ export function readAnyYaml(
   options: { readonly secret?: boolean },
   showKey: ShowKey,
 ): YamlValue | undefined {
+  if (countMarks(text) > MAX_MARKS) {
+    const found = `the file has more than ${MAX_MARKS} brackets, commas, colons, dashes and line ends`;
+    problems.error(WHOLE_FILE, '', `${found}; split it into several files`);
+    return undefined;
+  }
   const lines = new LineCounter();
   // The failsafe schema reads every scalar as text; unique keys are checked here, in linear time.
   const document = parseDocument(text, {
@@ -106,6 +116,15 @@ export function readAnyYaml(
   }
   return value;
 }
+
+/** What ends one thing in YAML and begins the next, quoted or not. */
+function countMarks(text: string): number {
+  let count = 0;
+  for (let i = 0; i < text.length; i++) if (MARKS.has(text.charCodeAt(i))) count++;
+  return count;
+}
+
+const MARKS: ReadonlySet<number> = new Set([...'[]{},:-?\n\r'].map((mark) => mark.charCodeAt(0)));
 
 /** Bytes to text; reports what can be no YAML text. */
 function decodeText(bytes: Uint8Array, problems: ProblemList): string | undefined {

@@ -4,7 +4,7 @@ import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../config/bucket-key.js';
 import { MAX_PROBLEMS } from '../config/config-problem.js';
 import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../config/xds/envelope.js';
 import { MAX_FIELDS } from '../config/xds/load-update.js';
-import { MAX_FILE_BYTES } from '../config/yaml-document.js';
+import { MAX_FILE_BYTES, MAX_MARKS } from '../config/yaml-document.js';
 import { MAX_INFLATION } from '../grpc/grpc-server.js';
 import { DEFAULT_RECEIVE_TIMEOUT_MS, MAX_COLD_CALLS } from '../grpc/h2-transport/call-context.js';
 import { DEFAULT_LIMITS } from '../h2/limits.js';
@@ -310,6 +310,11 @@ export const BOUNDS: readonly BoundGroup[] = [
         what: 'a policy file; errors listed of a load',
         bound: `${size(MAX_FILE_BYTES)}; ${count(MAX_PROBLEMS)}`,
         beyond: 'the file is refused; the rest is counted',
+      },
+      {
+        what: 'brackets, commas, colons, dashes and line ends of a policy file with anchors, tags, escapes or texts of several lines',
+        bound: count(MAX_MARKS),
+        beyond: 'the file is refused',
       },
     ],
   },

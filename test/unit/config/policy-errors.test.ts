@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../src/config/config-problem.js';
 import { NEVER_EMPTY, NODE_KEYS, ROOT_KEYS } from '../../../src/config/policy-keys.js';
-import { MAX_ALIAS_VALUES, MAX_FILE_BYTES } from '../../../src/config/yaml-document.js';
+import { MAX_ALIAS_VALUES, MAX_FILE_BYTES, MAX_MARKS } from '../../../src/config/yaml-document.js';
 import { parse } from '../../support/policies.js';
 
 function errorsOf(text: string, files: Readonly<Record<string, string>> = {}): string[] {
@@ -34,6 +34,11 @@ describe('the file', () => {
     [
       `#${' '.repeat(MAX_FILE_BYTES)}`,
       'policy.yaml: the file has 4194305 bytes, the most is 4194304; split it into several files',
+    ],
+    [
+      // An anchor is for the parser of all YAML.
+      `domain: &d [${'a,'.repeat(MAX_MARKS)}]`,
+      'policy.yaml: the file has more than 500000 brackets, commas, colons, dashes and line ends; split it into several files',
     ],
     ['['.repeat(100_000), 'policy.yaml: the file nests more than 200 levels; flatten it'],
     ["domain: '\n", "policy.yaml:2:1: this is not valid YAML: Missing closing 'quote"],
