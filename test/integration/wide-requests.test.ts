@@ -18,8 +18,8 @@ descriptors:
 `;
 const WIDTH = 200;
 const FLOOD = 60;
-/** 2,000 limits may wait, one connection has half of that, and Redis is given 512. */
-const MOST_WAITING = 8;
+/** 2,000 limits may wait, one connection has half of that, and Redis is given 1,000. */
+const MOST_WAITING = 11;
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {

@@ -27,8 +27,8 @@ import { NARROW_ITEMS, NO_ROOM, WideTakes } from './wide-takes.js';
 const SILENCE_MICROS_PER_ITEM = 50;
 /** Most takes of one call, unless a single request has more: Redis does nothing else meanwhile, 4 to 6 µs for a take. */
 export const MAX_TAKES_PER_CALL = 1000;
-/** Most items of wide requests that Redis is given before it has answered, unless a single request has more: 2 to 3 ms of its time. */
-export const WIDE_ITEMS_IN_FLIGHT = 512;
+/** Most items of wide requests that Redis is given before it has answered, unless a single request has more: some 5 ms of its time. */
+export const WIDE_ITEMS_IN_FLIGHT = 1000;
 /** Longest that closing waits for answers, milliseconds. */
 const CLOSE_WAIT_MS = 500;
 /** The probe's bucket fills in a second, so its key does not stay. */
