@@ -9,6 +9,7 @@ import {
   windowRate,
 } from '../../src/limiter/rate.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
+import { NARROW_ITEMS } from '../../src/storage/redis/wide-takes.js';
 import { AWKWARD_RATES, arbitraryHits, arbitraryRate, arbitrarySpan } from '../support/arbitrary-takes.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { takeItem } from '../support/take-items.js';
@@ -147,7 +148,12 @@ const turn = fc.record({
   ),
   // Requests of one turn travel in one call.
   requests: fc.oneof(
-    fc.array(fc.array(arbitraryItem(), { minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 4 }),
+    fc.array(fc.array(arbitraryItem(), { minLength: 1, maxLength: NARROW_ITEMS }), {
+      minLength: 1,
+      maxLength: 4,
+    }),
+    // Wide ones let others go first.
+    fc.array(arbitraryItem(), { minLength: NARROW_ITEMS + 1, maxLength: 24 }).map((items) => [items]),
     crowd,
   ),
 });
