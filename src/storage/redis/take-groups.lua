@@ -1,4 +1,4 @@
--- Second part of the script; take.lua is the first, whose header says what it does.
+-- Third part of the script; take.lua is the first, whose header says what it does.
 
 -- Groups: `count` equal requests of these items, of one or more. Items apply in order on the running state; what a denied request did is taken
 -- back. The caller, who knows the same arithmetic, tells each one's outcome from the states found.
@@ -197,12 +197,12 @@ end
 
 for k in pairs(changed) do
   local u, w, c = unit[k], whole[k], part[k]
+  local levels, ends
+  if u > 0 and above[k] then levels, ends = levelsOf(k, u, w, c) end
   if u < 0 and c ~= 0 then
     store(k, (c < 0 and 'd' or 'w') .. format(WINDOW, w, math.abs(c), -u), w - u, storedEnds[k])
-  elseif u > 0 and beneath[k] and w > now then
-    store(k, format(TWO_LEVELS, math.max(0, w - beneath[k]), c, u, w, upTo[k]), w, storedEnds[k])
-  elseif u > 0 and above[k] and above[k] > w then
-    store(k, format(TWO_LEVELS, w, c, u, above[k], upTo[k]), above[k], storedEnds[k])
+  elseif levels then
+    store(k, levels, ends, storedEnds[k])
   elseif u > 0 and (w > now or c > 0) then
     store(k, u == 1 and format(WHOLE_TOKENS, w) or format(TOKENS, w, c, u), w, storedEnds[k])
   elseif values[k] then

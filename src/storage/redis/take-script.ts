@@ -19,7 +19,7 @@ export interface Script {
 }
 
 /** The script's parts: one text to Redis. */
-const PARTS = ['src/storage/redis/take.lua', 'src/storage/redis/take-groups.lua'];
+const PARTS = ['take.lua', 'take-levels.lua', 'take-groups.lua'].map((name) => `src/storage/redis/${name}`);
 
 /** Loads the script; the header of its first part documents keys, arguments and reply. Throws when the build is incomplete. */
 export function loadTakeScript(): Script {

@@ -1,4 +1,5 @@
--- Decides a batch of requests on token buckets and windows. First part of the script: arguments, states, runs; groups follow in take-groups.lua.
+-- Decides a batch of requests on token buckets and windows. First part of the script: arguments, states, runs; levels
+-- follow in take-levels.lua, groups in take-groups.lua.
 --
 -- Why a script: reading the clock, reading the buckets, deciding and writing must be one step, or two servers that share
 -- this Redis would both hand out the last token. A request is decided whole or not at all, for the same reason.
@@ -36,7 +37,8 @@
 --         The state found of a run is the microseconds until a token bucket is full, followed by its carry if q > 1; the count of a window.
 --
 -- Value   t1:<time at which the bucket is full>:<carry>:<q>   w1:<start of the window>:<count>:<its length>
---         l1:<the same>:<carry>:<q>:<when the deeper level is full>:<depth in microseconds>   a bucket with two levels, see keepAbove
+--         l1:<the same>:<carry>:<q>, then once or more :<when the next deeper level is full>:<depth in microseconds up to which the one before holds>
+--         a bucket with levels, see keepAbove
 --         d1:<start of the next window>:<hits owed>:<its length>   a window in debt, which is a negative count here
 --         Anything else under a key is treated as absent, so that two versions can share one Redis.
 --         A key expires when its bucket is full or its window has ended, never sooner, at most half a second later (a minute later
@@ -58,7 +60,9 @@ local ZEROS = 48 * (64 * 64 + 64 + 1)
 -- '%d' takes half the time of '%.0f', but holds 2^53 only where C's long has 64 bits.
 local D = format('%d', MAX_COUNT) == '9007199254740991' and '%d' or '%.0f'
 local TOKENS, WHOLE_TOKENS = 't1:' .. D .. ':' .. D .. ':' .. D, 't1:' .. D .. ':0:1'
-local TWO_LEVELS = 'l1:' .. D .. ':' .. D .. ':' .. D .. ':' .. D .. ':' .. D
+local FIRST_LEVEL, NEXT_LEVEL = 'l1:' .. D .. ':' .. D .. ':' .. D, ':' .. D .. ':' .. D
+-- Levels that a bucket has at most.
+local MAX_LEVELS = 8
 local WINDOW = '1:' .. D .. ':' .. D .. ':' .. D
 
 local raw
@@ -84,9 +88,10 @@ end
 local unit, whole, part, changed = {}, {}, {}, {}
 -- When what is stored ends, as a key expires.
 local storedEnds = {}
--- Of a bucket with two levels: the deeper one where `whole` is the other; how much deeper `whole` is where it is the deeper one; and the depth up to
--- which the other one holds. See keepAbove.
-local above, beneath, upTo = {}, {}, {}
+-- Of a bucket with levels: the depth up to which the one in `whole` holds, nil for any; the deeper ones, the next first, as when they are full and up
+-- to which depth they hold, nil for any; and those before, the deepest first, as how much earlier than `whole` they are full and up to which
+-- depth they hold. See keepAbove.
+local upTo, above, beneath = {}, {}, {}
 
 -- The window of a calendar that holds now, and the end of the next one. Returns whether it was sent.
 local function pickWindow(ask, at)
@@ -147,36 +152,8 @@ local function store(k, value, ends, stored)
   end
 end
 
--- Two servers may disagree for a while about how deep a bucket is: a changed limit reaches one after the other. What is missing beyond the depth of the
--- one is cut off by it, or its callers would wait for a time that their limit does not know; were that all, the other one would find room again
--- at each call. So the value keeps both levels: what holds for asks up to the depth that cut, and what it was, which holds for those
--- of a larger depth. The takes of these move both. The deeper one lasts until its time has come, or the other one is as deep. Numbers are rounded
--- against the caller. A time that nobody could have stored is not kept.
-local function keepAbove(k, w, c, ask)
-  if c > 0 then w = w + 1 end
-  if above[k] and above[k] > w then w = above[k] end
-  if w >= MAX_COUNT then w = nil end
-  above[k], upTo[k], beneath[k] = w, ask.debt, nil
-end
-
--- Reads a bucket with two levels. Returns whether the value is one.
-local function loadLevels(k, value, ask)
-  local w, c, q, deep, depth = match(value, '^l1:(%d+):(%d+):(%d+):(%d+):(%d+)$')
-  w, c, q, deep, depth = tonumber(w), tonumber(c), tonumber(q), tonumber(deep), tonumber(depth)
-  if not q or q == 0 then return false end
-  if w > MAX_COUNT or c >= q or q > MAX_COUNT or deep > MAX_COUNT or depth > MAX_COUNT then
-    w, c, q, deep = MAX_COUNT, 0, 1, 0
-  end
-  unit[k], whole[k], part[k], storedEnds[k] = q, w, c, math.max(w, deep)
-  if deep <= w or deep <= now then return true end
-  upTo[k] = depth
-  if ask.unit > 0 and ask.debt > depth then
-    whole[k], beneath[k] = deep, deep - math.max(w, now)
-  else
-    above[k] = c > 0 and deep + 1 or deep
-  end
-  return true
-end
+-- Of buckets with levels; they stand in take-levels.lua.
+local keepAbove, loadLevels, levelsOf
 
 -- Reads what is stored. A number beyond 2^53-1, or a carry of a whole microsecond, was not written by weir, but something was: a bucket is then
 -- empty, and the window of the ask used up, where absent would be full. No number that goes on to the reply is larger, either.

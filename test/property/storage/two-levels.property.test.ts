@@ -130,6 +130,24 @@ describe('two servers that disagree about the depth of a bucket', () => {
     },
   );
 
+  test('do not keep each other empty for what a third one took long ago', async () => {
+    const key = `third${run++}`;
+    const tenSeconds = tokenBucketRate(10, 1, second);
+    const tenAMinute = tokenBucketRate(10, 10, minute);
+    await ask(true, key, tokenBucketRate(10, 10, hour), 10);
+    const passed = [0, 0];
+    const rates = [tenSeconds, tenAMinute];
+    for (let call = 0; call < 200; call++) {
+      bench.clock.advance(5 * second);
+      for (const [i, rate] of rates.entries()) {
+        if (!(await ask(i === 1, key, rate, 1)).limited) passed[i] = (passed[i] as number) + 1;
+      }
+    }
+    // In 1,000 seconds, of which the bucket of an hour is empty for all.
+    for (const count of passed) expect(count).toBeGreaterThan(50);
+    expect(await ask(true, key, tokenBucketRate(10, 10, hour), 10)).toMatchObject({ limited: true });
+  });
+
   test('leave one that fills in its own time, whatever the other has taken', async () => {
     await fc.assert(
       fc.asyncProperty(pairOf(ANY), steps, async ([small, large], calls) => {
