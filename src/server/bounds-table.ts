@@ -289,7 +289,8 @@ export const BOUNDS: readonly BoundGroup[] = [
       {
         what: `takes of requests with more than ${NARROW_ITEMS}, which wait by themselves`,
         bound: `as many again; one connection at most what is left free; ${WIDE_ITEMS_IN_FLIGHT}, or one request, are given to Redis at a time, by turns of the connections`,
-        beyond: THROTTLED,
+        beyond:
+          'OVER_LIMIT if a rule that the request meets may deny, else as if nothing matched; so for one whose time is over while Redis serves others',
       },
       {
         what: 'a reply of Redis',

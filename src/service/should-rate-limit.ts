@@ -1,7 +1,5 @@
 import {
-  DecodeError,
   LARGE_MESSAGE_BYTES,
-  NO_REQUEST,
   type RateLimitRequest,
   type RateLimitResponse,
   type ServiceCodec,
@@ -30,31 +28,21 @@ import { isLargeAnswer, tellInTurns } from './large-answer.js';
 import { Observation } from './observe.js';
 import { Asked, type Decision, type PlannedTake, takesOf } from './plan.js';
 import { type Planned, Planning, plan, stepsTaken, Throttled } from './planning.js';
+import {
+  CALLER_GONE,
+  NO_CONFIGURATION,
+  NO_DESCRIPTORS,
+  NO_DOMAIN,
+  Refusal,
+  refusalOf,
+  STORE_UNAVAILABLE,
+  UNREADABLE,
+} from './refusal.js';
 import { StepsAtOnce } from './steps-at-once.js';
 import { decideWithoutStore } from './store-failure.js';
 import { passingAnswer, throttledAnswer } from './throttled-answer.js';
 import { type NotDone, TurnQueue } from './turn-queue.js';
 import { wayBackMicros } from './way-back.js';
-
-/** Why a request got no decision. Texts are safe for the caller; where the reference has one, it is that one. */
-export class Refusal {
-  readonly kind: 'bad_request' | 'unavailable';
-  readonly message: string;
-
-  constructor(kind: Refusal['kind'], message: string) {
-    this.kind = kind;
-    this.message = message;
-  }
-}
-
-/** The reference's texts: people search their logs for them. */
-const NO_DOMAIN = new Refusal('bad_request', 'rate limit domain must not be empty');
-const NO_DESCRIPTORS = new Refusal('bad_request', 'rate limit descriptor list must not be empty');
-const NO_CONFIGURATION = new Refusal('unavailable', 'no rate limit configuration loaded');
-/** Nobody reads it. */
-const CALLER_GONE = new Refusal('unavailable', 'the caller has gone');
-const UNREADABLE = new Refusal('bad_request', NO_REQUEST);
-const STORE_UNAVAILABLE = new Refusal('unavailable', 'rate limit store unavailable');
 
 export interface ShouldRateLimitOptions {
   readonly codec: ServiceCodec;
@@ -297,15 +285,22 @@ export class ShouldRateLimit {
       observer.unknownDomain(domain, request?.descriptors.length ?? 1);
       return passingAnswer(request);
     }
-    const wallMicros = clock.wallMicros();
-    if (!this.#mayDeny(policy, mayOverride, wallMicros)) {
-      observer.givenUp(domain, why, false);
-      return passingAnswer(request);
-    }
+    return this.#undecided(request, policy, why, this.#mayDeny(policy, mayOverride, clock.wallMicros()));
+  }
+
+  /** The answer to a request that nobody decided: denied if something in force might have. */
+  #undecided(
+    request: RateLimitRequest | undefined,
+    policy: DomainPolicy,
+    why: 'late' | 'full',
+    mayDeny: boolean,
+  ): RateLimitResponse {
+    const { clock, observer } = this.#options;
     const { shadowMode } = this.#answers;
-    observer.givenUp(domain, why, !shadowMode);
+    observer.givenUp(policy.domain, why, mayDeny && !shadowMode);
+    if (!mayDeny) return passingAnswer(request);
     if (shadowMode) observer.globalShadow();
-    return throttledAnswer(request, policy, -1, why, this.#answers, wallMicros);
+    return throttledAnswer(request, policy, -1, why, this.#answers, clock.wallMicros());
   }
 
   #givenUp(request: RateLimitRequest, why: NotDone): Decided {
@@ -367,7 +362,11 @@ export class ShouldRateLimit {
   ): Decided | Promise<Decided> {
     const { observer, local } = this.#options;
     if (result instanceof StorageError) {
-      if (result.reason === 'full') return this.#givenUp(request, 'full');
+      if (result.reason === 'full') {
+        // It is known which rules it met, and how they weigh.
+        const mayDeny = takes.some(({ enforcement }) => enforcement === 'enforce' || enforcement === 'quota');
+        return this.#undecided(request, policy, 'full', mayDeny);
+      }
       observer.storeError(result.reason);
       if (!decideWithoutStore(decisions, local, observer)) {
         observer.failed('redis');
@@ -389,12 +388,6 @@ export class ShouldRateLimit {
     observation.answered(policy, decisions, response, startMicros);
     return response;
   }
-}
-
-/** What a caller is told of a message that does not decode. */
-function refusalOf(error: unknown): Refusal {
-  if (error instanceof DecodeError) return new Refusal('bad_request', error.message);
-  throw error;
 }
 
 function isPolicy(found: DomainPolicy | Decided): found is DomainPolicy {

@@ -1,5 +1,5 @@
 import { MAX_TIMER_MS } from '../../limiter/clock.js';
-import { Refusal } from '../../service/should-rate-limit.js';
+import { Refusal } from '../../service/refusal.js';
 import type { DecidedByWorker, ToWorker } from './messages.js';
 
 export interface ForwardingLimits {

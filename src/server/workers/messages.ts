@@ -1,5 +1,5 @@
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
-import type { Refusal } from '../../service/should-rate-limit.js';
+import type { Refusal } from '../../service/refusal.js';
 import type { FamilyHead, Sample } from '../../telemetry/family.js';
 import type { Settings } from '../settings-table.js';
 

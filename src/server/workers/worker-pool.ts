@@ -1,5 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
-import type { Refusal } from '../../service/should-rate-limit.js';
+import type { Refusal } from '../../service/refusal.js';
 import type { Family } from '../../telemetry/family.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
 import type { Logger } from '../../telemetry/logger.js';

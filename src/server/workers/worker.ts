@@ -7,7 +7,7 @@ import { YoungGarbage } from '../../config/young-garbage.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import { systemClock } from '../../limiter/clock.js';
 import { ANYBODY } from '../../service/costly-requests.js';
-import { Refusal } from '../../service/should-rate-limit.js';
+import { Refusal } from '../../service/refusal.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
 import { Closers } from '../closers.js';
 import { type GrpcService, openGrpcService, type PolicySource, type TlsSource } from '../grpc-service.js';

@@ -19,12 +19,11 @@ import {
 import { RedisTime } from './redis-time.js';
 import { SHORT_TEXT } from './reply-bound.js';
 import { ScriptCalls } from './script-calls.js';
+import { SilenceWatch } from './silence-watch.js';
 import { TakeBatch } from './take-batch.js';
 import { loadTakeScript } from './take-script.js';
 import { NARROW_ITEMS, NO_ROOM, WideTakes } from './wide-takes.js';
 
-/** What one item may take Redis on top of its patience: a request of thousands of descriptors is one call, and no sign of a hung Redis. */
-const SILENCE_MICROS_PER_ITEM = 50;
 /** Most takes of one call, unless a single request has more: Redis does nothing else meanwhile, 4 to 6 µs for a take. */
 export const MAX_TAKES_PER_CALL = 1000;
 /** Most items of wide requests that Redis is given before it has answered, unless a single request has more: some 5 ms of its time. */
@@ -79,9 +78,7 @@ export class RedisStore implements BucketStore {
   /** Those of {@link sent} that hold wide requests. */
   private readonly wideSent = new Set<TakeBatch>();
   private readonly time: RedisTime;
-  /** When Redis last answered a call, on the clock of deadlines. */
-  private answeredMicros = 0;
-  private silenceTimer: NodeJS.Timeout | undefined;
+  private readonly silence: SilenceWatch;
   private timer: NodeJS.Timeout | undefined;
   private whenIdle: (() => void) | undefined;
   private timerAtMicros = Infinity;
@@ -102,6 +99,12 @@ export class RedisStore implements BucketStore {
     this.keys = new RedisKeys(options.keyPrefix ?? DEFAULT_KEY_PREFIX);
     this.reached = new Promise((resolve) => {
       this.resolveReached = resolve;
+    });
+    this.silence = new SilenceWatch({
+      patienceMicros: this.timeoutMicros,
+      monotonicMicros: this.monotonicMicros,
+      oldest: () => (this.connection.up ? this.sent.values().next().value : undefined),
+      onSilence: (micros) => this.connection.noteSilence(micros),
     });
     this.connection = new RedisConnection(
       {
@@ -171,7 +174,7 @@ export class RedisStore implements BucketStore {
     let promise: Promise<TakeResult>;
     if (items.length > NARROW_ITEMS) {
       if (!this.wide.hasRoomFor(items.length, connection)) return this.refuse('full', NO_ROOM);
-      promise = this.wide.add(items, deadline, connection);
+      promise = this.wide.add(items, deadline, connection, now);
     } else {
       if (this.itemsInFlight > 0 && this.itemsInFlight + items.length > this.maxInFlight) {
         return this.refuse('overloaded', `more than ${this.maxInFlight} items are waiting for Redis`);
@@ -199,16 +202,21 @@ export class RedisStore implements BucketStore {
       clearTimeout(timer);
     }
     const closed = new StorageError('disconnected', 'the store is closed');
-    this.counters.failures.disconnected += this.wide.expire(Infinity, closed);
+    this.wide.expire(Infinity, () => this.failed(closed));
     for (const batch of [...this.sent, ...this.waiting]) this.fail(batch, closed.reason, closed.message);
     this.connection.close();
     clearTimeout(this.timer);
-    clearTimeout(this.silenceTimer);
+    this.silence.stop();
   }
 
   private refuse(reason: StorageError['reason'], message: string): StorageError {
-    this.counters.failures[reason]++;
-    return new StorageError(reason, message);
+    return this.failed(new StorageError(reason, message));
+  }
+
+  /** Counts an error that one take gets. */
+  private failed(error: StorageError): StorageError {
+    this.counters.failures[error.reason]++;
+    return error;
   }
 
   /** The call that the next request goes into. */
@@ -247,7 +255,8 @@ export class RedisStore implements BucketStore {
     const { wide } = this;
     if (!this.connection.up) {
       const reason = this.connection.downReason;
-      this.counters.failures[reason] += wide.expire(Infinity, new StorageError(reason, 'Redis went away'));
+      const away = new StorageError(reason, 'Redis went away');
+      wide.expire(Infinity, () => this.failed(away));
       return;
     }
     let inFlight = 0;
@@ -274,7 +283,7 @@ export class RedisStore implements BucketStore {
     counters.items += batch.itemCount;
     batch.sentMicros = this.monotonicMicros();
     this.sent.add(batch);
-    this.watchSilence(this.timeoutMicros);
+    this.silence.begin();
     const wanted = (): boolean => batch.hasPending && this.sent.has(batch);
     this.calls
       .run(batch, (name, args, bound) => this.connection.send(name, args, bound), wanted)
@@ -296,7 +305,7 @@ export class RedisStore implements BucketStore {
 
   private onReply(batch: TakeBatch, reply: unknown): void {
     if (!this.sent.has(batch)) return;
-    this.answeredMicros = this.monotonicMicros();
+    this.silence.answered();
     try {
       batch.succeed(reply);
       this.time.note(batch.nowMicros);
@@ -313,7 +322,7 @@ export class RedisStore implements BucketStore {
     if (!this.sent.has(batch)) return;
     // Redis's own errors begin with a code in capitals; the rest are about the connection.
     const reason = /^[A-Z]{2,}\b|script answered/.test(error.message) ? 'rejected' : 'disconnected';
-    if (reason === 'rejected') this.answeredMicros = this.monotonicMicros();
+    if (reason === 'rejected') this.silence.answered();
     this.fail(batch, reason, error.message);
     this.connection.noteFailure(error.message);
   }
@@ -374,30 +383,14 @@ export class RedisStore implements BucketStore {
       soonest = Math.min(soonest, batch.soonestDeadline);
     }
     const { wide } = this;
-    if (wide.soonestDeadline <= due) this.counters.failures.timeout += wide.expire(due, error);
+    // Redis has answered others meanwhile: what it waited for was its turn, and an error would be a way round the limit.
+    const noTurn = new StorageError('full', NO_ROOM);
+    if (wide.soonestDeadline <= due) {
+      wide.expire(due, ({ sinceMicros }) =>
+        this.failed(this.silence.answeredMicros > sinceMicros ? noTurn : error),
+      );
+    }
     soonest = Math.min(soonest, wide.soonestDeadline);
     if (soonest < Infinity) this.armTimer(soonest, now);
-  }
-
-  /**
-   * Looks in `micros` whether Redis answers at all. One timer while calls are under way. Redis counts as hung when something was asked
-   * REDIS_TIMEOUT ago and nothing at all was answered since: deadlines of callers say nothing about Redis, they may be shorter than the way to it.
-   */
-  private watchSilence(micros: number): void {
-    this.silenceTimer ??= setTimeout(
-      // A busy process sees its timers before the answers that have come meanwhile.
-      () => setImmediate(() => this.checkSilence()),
-      Math.ceil(timerMs(micros)),
-    );
-  }
-
-  private checkSilence(): void {
-    this.silenceTimer = undefined;
-    const [oldest] = this.sent;
-    if (oldest === undefined || !this.connection.up) return;
-    const quiet = this.monotonicMicros() - Math.max(oldest.sentMicros, this.answeredMicros);
-    const patience = this.timeoutMicros + oldest.itemCount * SILENCE_MICROS_PER_ITEM;
-    if (quiet >= patience) this.connection.noteSilence(quiet);
-    else this.watchSilence(patience - quiet);
   }
 }

@@ -12,11 +12,16 @@ export interface WideTake {
   readonly items: readonly TakeItem[];
   /** On the clock of deadlines, microseconds. */
   readonly deadlineMicros: number;
+  /** Since when it waits, on the same clock. */
+  readonly sinceMicros: number;
   resolve(result: TakeResult): void;
 }
 
 /** What waits of one connection, the oldest first. */
 interface Line {
+  readonly connection: unknown;
+  /** The one whose turn follows. */
+  next: Line | undefined;
   takes: WideTake[];
   items: number;
   /** Items that it may send. */
@@ -32,8 +37,10 @@ export class WideTakes {
   /** Of those that wait, Infinity when none does; it may be one that is gone. */
   soonestDeadline = Number.POSITIVE_INFINITY;
   readonly #maxItems: number;
-  /** By connection, in the order of their turns. */
   readonly #lines = new Map<unknown, Line>();
+  /** In the order of their turns. A Map, whose first entry is found behind all that were deleted, would take longer the more lines there are. */
+  #first: Line | undefined;
+  #last: Line | undefined;
   #items = 0;
 
   /** `maxItems`: most items that wait; a connection with nothing waiting may have one request more, up to twice as many in all. */
@@ -55,53 +62,72 @@ export class WideTakes {
   }
 
   /** Adds a request; see {@link hasRoomFor}. The promise is settled once it is sent and answered, or by {@link expire}. */
-  add(items: readonly TakeItem[], deadlineMicros: number, connection: unknown): Promise<TakeResult> {
+  add(
+    items: readonly TakeItem[],
+    deadlineMicros: number,
+    connection: unknown,
+    sinceMicros: number,
+  ): Promise<TakeResult> {
     let line = this.#lines.get(connection);
     if (line === undefined) {
-      line = { takes: [], items: 0, credit: 0 };
+      line = { connection, next: undefined, takes: [], items: 0, credit: 0 };
       this.#lines.set(connection, line);
+      this.#append(line);
     }
     const { takes } = line;
     line.items += items.length;
     this.#items += items.length;
     this.soonestDeadline = Math.min(this.soonestDeadline, deadlineMicros);
     return new Promise((resolve) => {
-      takes.push({ items, deadlineMicros, resolve });
+      takes.push({ items, deadlineMicros, sinceMicros, resolve });
     });
   }
 
   /** The request whose turn it is. */
   peek(): WideTake | undefined {
     for (;;) {
-      const [next] = this.#lines;
-      if (next === undefined) return undefined;
-      const [connection, line] = next;
+      const line = this.#first;
+      if (line === undefined) return undefined;
       const head = line.takes[0] as WideTake;
       if (head.items.length <= line.credit) return head;
       line.credit += QUANTUM_ITEMS;
-      this.#lines.delete(connection);
-      this.#lines.set(connection, line);
+      if (line.next === undefined) continue;
+      this.#first = line.next;
+      this.#append(line);
     }
   }
 
   /** Removes the request that {@link peek} gave: it is sent. */
   shift(): void {
-    const [next] = this.#lines;
-    const [connection, line] = next as [unknown, Line];
+    const line = this.#first as Line;
     const count = (line.takes.shift() as WideTake).items.length;
     line.items -= count;
     line.credit -= count;
     this.#items -= count;
-    if (line.takes.length === 0) this.#lines.delete(connection);
+    if (line.takes.length > 0) return;
+    this.#lines.delete(line.connection);
+    this.#first = line.next;
+    if (this.#first === undefined) this.#last = undefined;
   }
 
-  /** Gives `error` to those whose deadline is at `nowMicros` or before. Returns how many. */
-  expire(nowMicros: number, error: StorageError): number {
+  #append(line: Line): void {
+    line.next = undefined;
+    if (this.#last === undefined) this.#first = line;
+    else this.#last.next = line;
+    this.#last = line;
+  }
+
+  /** Gives the error that `errorOf` finds to those whose deadline is at `nowMicros` or before. Returns how many. */
+  expire(nowMicros: number, errorOf: (take: WideTake) => StorageError): number {
     let expired = 0;
     this.soonestDeadline = Number.POSITIVE_INFINITY;
-    for (const [connection, line] of this.#lines) {
+    let line = this.#first;
+    this.#first = undefined;
+    this.#last = undefined;
+    while (line !== undefined) {
+      const { next, connection, takes } = line;
       const kept: WideTake[] = [];
-      for (const take of line.takes) {
+      for (const take of takes) {
         if (take.deadlineMicros > nowMicros) {
           kept.push(take);
           this.soonestDeadline = Math.min(this.soonestDeadline, take.deadlineMicros);
@@ -110,10 +136,12 @@ export class WideTakes {
         expired++;
         line.items -= take.items.length;
         this.#items -= take.items.length;
-        take.resolve(error);
+        take.resolve(errorOf(take));
       }
       line.takes = kept;
       if (kept.length === 0) this.#lines.delete(connection);
+      else this.#append(line);
+      line = next;
     }
     return expired;
   }

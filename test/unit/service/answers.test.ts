@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE, LIMIT_UNIT } from '../../../src/codec/messages.js';
-import { Refusal } from '../../../src/service/should-rate-limit.js';
+import { Refusal } from '../../../src/service/refusal.js';
 import { Decider, descriptor, headers } from '../../support/decider.js';
 
 const SECOND = 1_000_000;

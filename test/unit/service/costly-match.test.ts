@@ -1,7 +1,7 @@
 /* A request whose values make regular expressions work long, beside others. */
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
-import { Refusal } from '../../../src/service/should-rate-limit.js';
+import { Refusal } from '../../../src/service/refusal.js';
 import { Decider, descriptor } from '../../support/decider.js';
 
 const PATTERNS = Array.from({ length: 100 }, (_, i) => `        - '.*/res${i}/[a-z]+'`).join('\n');

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import { ANYBODY } from '../../../src/service/costly-requests.js';
-import { Refusal } from '../../../src/service/should-rate-limit.js';
+import { Refusal } from '../../../src/service/refusal.js';
 import { TurnQueue } from '../../../src/service/turn-queue.js';
 import { Decider, descriptor } from '../../support/decider.js';
 

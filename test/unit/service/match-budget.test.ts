@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor, type RateLimitResponse } from '../../../src/codec/messages.js';
 import { ANYBODY } from '../../../src/service/costly-requests.js';
-import { Refusal } from '../../../src/service/should-rate-limit.js';
+import { Refusal } from '../../../src/service/refusal.js';
 import { TurnQueue } from '../../../src/service/turn-queue.js';
 import { Decider, type DeciderOptions, descriptor, headers } from '../../support/decider.js';
 

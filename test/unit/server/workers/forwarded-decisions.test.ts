@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { ForwardedDecisions } from '../../../../src/server/workers/forwarded-decisions.js';
 import type { ToWorker } from '../../../../src/server/workers/messages.js';
-import { Refusal } from '../../../../src/service/should-rate-limit.js';
+import { Refusal } from '../../../../src/service/refusal.js';
 
 /** Keeps what it is asked. */
 class Worker {

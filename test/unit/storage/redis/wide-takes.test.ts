@@ -20,15 +20,15 @@ function sent(wide: WideTakes, count = Number.POSITIVE_INFINITY): string[] {
 describe('requests of many items', () => {
   test('of one connection go in the order in which they came', () => {
     const wide = new WideTakes(1000);
-    for (const name of ['a', 'b', 'c']) void wide.add(itemsOf(name, 100), 1, 'connection');
+    for (const name of ['a', 'b', 'c']) void wide.add(itemsOf(name, 100), 1, 'connection', 0);
     expect(sent(wide)).toEqual(['a0', 'b0', 'c0']);
     expect([wide.items, wide.peek()]).toEqual([0, undefined]);
   });
 
   test('of several connections take turns by items, not by requests', () => {
     const wide = new WideTakes(100_000);
-    for (const name of ['a', 'b', 'c', 'd']) void wide.add(itemsOf(name, 1000), 1, 'greedy');
-    for (const name of ['v', 'w', 'x', 'y', 'z']) void wide.add(itemsOf(name, 60), 1, 'modest');
+    for (const name of ['a', 'b', 'c', 'd']) void wide.add(itemsOf(name, 1000), 1, 'greedy', 0);
+    for (const name of ['v', 'w', 'x', 'y', 'z']) void wide.add(itemsOf(name, 60), 1, 'modest', 0);
     // Each turn is worth 64 items: the modest one has all of its 300 sent before the first 1,000 are paid for.
     expect(sent(wide)).toEqual(['v0', 'w0', 'x0', 'y0', 'z0', 'a0', 'b0', 'c0', 'd0']);
   });
@@ -38,7 +38,7 @@ describe('requests of many items', () => {
     const fill = (connection: string): number => {
       let count = 0;
       while (wide.hasRoomFor(50, connection)) {
-        void wide.add(itemsOf('x', 50), 1, connection);
+        void wide.add(itemsOf('x', 50), 1, connection, 0);
         count++;
       }
       return count * 50;
@@ -46,7 +46,7 @@ describe('requests of many items', () => {
     expect([fill('one'), fill('two'), fill('three')]).toEqual([500, 250, 150]);
     for (let more = 0; more < 1000; more++) {
       const connection = `late ${more}`;
-      if (wide.hasRoomFor(50, connection)) void wide.add(itemsOf('x', 50), 1, connection);
+      if (wide.hasRoomFor(50, connection)) void wide.add(itemsOf('x', 50), 1, connection, 0);
     }
     expect(wide.items).toBe(2000);
     // However many there are, one that is alone may be as large as it is.
@@ -55,14 +55,16 @@ describe('requests of many items', () => {
 
   test('end when their time is over, and leave the others', async () => {
     const wide = new WideTakes(1000);
-    const results = [10, 30, 20].map((deadline) => wide.add(itemsOf(`d${deadline}`, 10), deadline, deadline));
+    const results = [10, 30, 20].map((deadline) =>
+      wide.add(itemsOf(`d${deadline}`, 10), deadline, deadline, 0),
+    );
     expect(wide.soonestDeadline).toBe(10);
     const error = new StorageError('timeout', 'late');
-    expect(wide.expire(20, error)).toBe(2);
+    expect(wide.expire(20, () => error)).toBe(2);
     expect([wide.items, wide.soonestDeadline]).toEqual([10, 30]);
     expect(await Promise.all([results[0], results[2]] as Promise<TakeResult>[])).toEqual([error, error]);
     expect(sent(wide)).toEqual(['d300']);
-    expect(wide.expire(100, error)).toBe(0);
+    expect(wide.expire(100, () => error)).toBe(0);
     expect(wide.soonestDeadline).toBe(Number.POSITIVE_INFINITY);
   });
 });
