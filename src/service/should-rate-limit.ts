@@ -204,7 +204,7 @@ export class ShouldRateLimit {
       waiterOf(caller, nowMicros, bytesOf(request)),
     );
     if (typeof planned === 'string') {
-      return this.#givenUp(request, planned);
+      return this.#notDone(planned, request.domain, () => hasOverride(request), request);
     }
     return this.#takePlanned({ request, policy, planning, planned }, caller, startMicros, patience);
   }
@@ -301,10 +301,6 @@ export class ShouldRateLimit {
     if (!mayDeny) return passingAnswer(request);
     if (shadowMode) observer.globalShadow();
     return throttledAnswer(request, policy, -1, why, this.#answers, clock.wallMicros());
-  }
-
-  #givenUp(request: RateLimitRequest, why: NotDone): Decided {
-    return this.#notDone(why, request.domain, () => hasOverride(request), request);
   }
 
   /** Whether a rule of the domain, or a limit override, may deny the request. */
