@@ -222,16 +222,15 @@ export class RedisStore implements BucketStore {
   /** The call that the next request goes into. */
   private batchFor(items: number): TakeBatch {
     const last = this.waiting.at(-1);
-    if (
-      last !== undefined &&
-      last.load + items <= this.keysPerCall &&
-      last.itemCount + items <= MAX_TAKES_PER_CALL
-    ) {
-      return last;
-    }
+    if (last !== undefined && this.hasRoomFor(last, items)) return last;
     const batch = this.newBatch();
     this.waiting.push(batch);
     return batch;
+  }
+
+  /** Whether a call may hold a request of so many items, too. */
+  private hasRoomFor(batch: TakeBatch, items: number): boolean {
+    return batch.load + items <= this.keysPerCall && batch.itemCount + items <= MAX_TAKES_PER_CALL;
   }
 
   private newBatch(): TakeBatch {
@@ -268,7 +267,7 @@ export class RedisStore implements BucketStore {
         wide.shift();
         void batch.add(take.items, take.deadlineMicros).then(take.resolve);
         take = wide.peek();
-      } while (take !== undefined && batch.load + take.items.length <= this.keysPerCall);
+      } while (take !== undefined && this.hasRoomFor(batch, take.items.length));
       inFlight += batch.itemCount;
       this.itemsInFlight += batch.itemCount;
       this.wideSent.add(batch);
