@@ -13,8 +13,6 @@ export interface FrameConsumer {
 }
 
 const FIRST_HELD_BYTES = 512;
-/** Room that is kept for the next frame that is cut. */
-const KEPT_BYTES = 2048;
 const NOTHING = Buffer.alloc(0);
 
 /**
@@ -109,8 +107,8 @@ export class FrameReader {
     if (this.heldLength < size) return -1;
     this.heldLength = 0;
     const frame = this.held;
-    // Idle connections, of which there may be many, hold nothing large.
-    if (frame.length > KEPT_BYTES) this.held = NOTHING;
+    // Idle connections, of which there may be many, hold nothing; a frame is cut once in a chunk at most.
+    this.held = NOTHING;
     if (
       !this.consumer.onFrame(
         frame[3] as number,

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
 import { descriptor, request } from '../stall/wire.js';
 import {
@@ -31,12 +31,21 @@ const WATCH_PATH = '/grpc.health.v1.Health/Watch';
 const REFLECTION_PATH = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
 
 let weir: WeirServer;
+/** Those of the test at hand. */
+let sockets: Socket[] = [];
 
 beforeAll(async () => {
   weir = await startWeir({ policy: POLICY });
 });
 
 afterAll(() => weir.stop());
+
+// What one test leaves behind when it fails is not another's.
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  sockets = [];
+  await waitFor('the connections to be gone', async () => (await gauges())['grpc_connections'] === 0);
+});
 
 type Gauges = Readonly<Record<string, number>>;
 
@@ -159,15 +168,15 @@ function streams({ path = SHOULD_RATE_LIMIT_PATH, fields = [], body, whole }: Ph
   return Buffer.concat(frames);
 }
 
-/** Connections of which nothing is read, each with all its streams sent. */
-function begin(phase: Phase, ...more: string[]): Socket[] {
+/** Fills {@link sockets} with connections of which nothing is read, each with all its streams sent. */
+function begin(phase: Phase, ...more: string[]): void {
   const bytes = Buffer.concat([
     PREFACE,
     settings([SETTINGS_INITIAL_WINDOW_SIZE, 0]),
     SETTINGS_ACK,
     streams(phase, more),
   ]);
-  return Array.from({ length: CONNECTIONS }, () => {
+  sockets = Array.from({ length: CONNECTIONS }, () => {
     const socket = connect(weir.grpcPort, '127.0.0.1');
     socket.on('error', () => {});
     socket.pause();
@@ -189,7 +198,7 @@ const ENDS: Readonly<Record<string, (socket: Socket) => void>> = {
 
 describe.each(Object.entries(PHASES))('after a flood of %s', (_name, phase) => {
   test.each(Object.entries(ENDS))('and %s all budgets are back at zero', async (_end, end) => {
-    const sockets = begin(phase);
+    begin(phase);
     await waitFor(`${phase.seen} above zero`, async () => ((await gauges())[phase.seen] ?? 0) > 0);
     for (const socket of sockets) {
       end(socket);
@@ -199,7 +208,7 @@ describe.each(Object.entries(PHASES))('after a flood of %s', (_name, phase) => {
   });
 
   test('and RST_STREAM all but the connections is back at zero', async () => {
-    const sockets = begin(phase);
+    begin(phase);
     await waitFor('all connections', async () => (await gauges())['grpc_connections'] === CONNECTIONS);
     for (const socket of sockets) {
       socket.write(resets());
@@ -213,12 +222,34 @@ describe.each(Object.entries(PHASES))('after a flood of %s', (_name, phase) => {
 
 test('at their deadline half-received calls leave nothing behind but their connections', async () => {
   const half = PHASES['half of a message'] as Phase;
-  const sockets = begin(half, 'grpc-timeout: 600m');
+  begin(half, 'grpc-timeout: 600m');
   await waitFor('deadlines', async () => ((await gauges())['grpc_waiting{for="deadlines"}'] ?? 0) > 0);
   for (const socket of sockets) socket.resume();
   await untilBack({ ...ALL_BACK, grpc_connections: CONNECTIONS });
   for (const socket of sockets) socket.destroy();
   await untilBack();
+});
+
+test('frames that were cut anywhere leave nothing behind but their connections', async () => {
+  const bytes = Buffer.concat([
+    PREFACE,
+    settings(),
+    SETTINGS_ACK,
+    frame(TYPE.PING, 0, 0, Buffer.alloc(8)),
+    ...Array.from({ length: 20 }, () => frame(0xbe, 0, 0, Buffer.alloc(1000))),
+    frame(TYPE.PING, 0, 0, Buffer.alloc(8)),
+  ]);
+  sockets = [1, 8, 200, 600, 1000].map((left) => {
+    const socket = connect(weir.grpcPort, '127.0.0.1').setNoDelay(true);
+    socket.on('error', () => {});
+    socket.write(bytes.subarray(0, bytes.length - 17 - left));
+    return socket;
+  });
+  await waitFor('halves of frames', async () => ((await gauges())['grpc_buffered_bytes'] ?? 0) >= 5 * 512);
+  for (const [index, left] of [1, 8, 200, 600, 1000].entries()) {
+    sockets[index]?.resume().write(bytes.subarray(bytes.length - 17 - left));
+  }
+  await untilBack({ ...ALL_BACK, grpc_connections: 5 });
 });
 
 test('bodies of /json that are cut off leave room for others', async () => {
