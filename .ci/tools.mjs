@@ -214,11 +214,11 @@ const CATALOGUE = {
   },
   'xds-server': {
     what: 'an xDS management server on go-control-plane',
-    pin: 'test/support/xds-server',
+    pin: 'test/support/xds/xds-server',
     optional: 'the tests with an xDS management server',
     without: GO_126,
-    source: 'test/support/xds-server',
-    fetch: (folder) => goBuild(folder, 'test/support/xds-server', '.'),
+    source: 'test/support/xds/xds-server',
+    fetch: (folder) => goBuild(folder, 'test/support/xds/xds-server', '.'),
   },
   'python-grpc': {
     what: 'Python with grpcio',
@@ -305,7 +305,7 @@ export const TEST_TOOLS = [
   'node24',
 ];
 
-/** `WEIR_TEST_REDIS_SERVER` for `redis-server`: how tests are told a program's path (test/support/tools.ts). */
+/** `WEIR_TEST_REDIS_SERVER` for `redis-server`: how tests are told a program's path (test/support/process/tools.ts). */
 export function variableOf(name) {
   return `WEIR_TEST_${name.toUpperCase().replaceAll('-', '_')}`;
 }

@@ -2,9 +2,9 @@
  * `npm run demo`: the example of the Open API policy, live. Starts weir, a real Envoy and an upstream on loopback, fires requests, prints what
  * came back, stops everything.
  */
-import { type Burst, fireBurst } from '../../test/support/burst.js';
-import { type HttpAnswer, headersLike } from '../../test/support/http-client.js';
-import { type Stack, startStack } from '../../test/support/stack.js';
+import { type Burst, fireBurst } from '../../test/support/envoy/burst.js';
+import { type Stack, startStack } from '../../test/support/envoy/stack.js';
+import { type HttpAnswer, headersLike } from '../../test/support/process/http-client.js';
 
 const HELP = `Usage: npm run demo
 
@@ -95,7 +95,7 @@ async function main(): Promise<void> {
   console.log('Stopped.');
 }
 
-// Leaving through process.exit ends what was started (test/support/processes.ts).
+// Leaving through process.exit ends what was started (test/support/process/processes.ts).
 process.once('SIGINT', () => process.exit(130));
 process.once('SIGTERM', () => process.exit(143));
 main().catch((error: Error) => {

@@ -33,7 +33,7 @@ export const MAX_COUNT = Number.MAX_SAFE_INTEGER;
 /**
  * Decides one request by the rules of BucketStore: changes `buckets`, freshly loaded, and fills `steps`. `buckets` may be
  * longer than `items`; items of one key share one object. What is neither `dirty` nor
- * `repaired` afterwards need not be stored. src/storage/redis/take.lua with take-groups.lua is the same text in Lua; test/support/take-vectors.ts
+ * `repaired` afterwards need not be stored. src/storage/redis/take.lua with take-groups.lua is the same text in Lua; test/support/limiter/take-vectors.ts
  * and test/property/ hold the two together. Only what a smaller bucket cuts off is kept there for other servers (take-levels.lua).
  *
  * `tokenMicros` is the time of token buckets, `windowMicros` that of windows: Redis has one clock for both.

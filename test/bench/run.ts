@@ -1,5 +1,5 @@
-import { stopAllProcesses } from '../support/processes.js';
-import { optionalToolPath } from '../support/tools.js';
+import { stopAllProcesses } from '../support/process/processes.js';
+import { optionalToolPath } from '../support/process/tools.js';
 import { type BenchCase, CASES, isPlain } from './load/cases.js';
 import { measureCase, type Row } from './load/measure-case.js';
 import { textHeading, textRows } from './load/table.js';

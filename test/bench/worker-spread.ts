@@ -1,9 +1,9 @@
-import { descriptor } from '../support/decider.js';
-import { stopAllProcesses } from '../support/processes.js';
-import { startRedis } from '../support/redis-server.js';
-import { RlsClient } from '../support/rls-client.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir } from '../support/weir.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { stopAllProcesses } from '../support/process/processes.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startRedis } from '../support/redis/redis-server.js';
+import { startWeir } from '../support/weir/weir.js';
 
 /**
  * How evenly connections come to workers with each WORKER_SCHEDULING: opens 8 and 64 connections to 4 workers, as Envoys that connect once

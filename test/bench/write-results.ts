@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { repositoryRoot } from '../support/tools.js';
+import { repositoryRoot } from '../support/process/tools.js';
 import { byCase, chart } from './chart.js';
 import { growthChart } from './growth-chart.js';
 import type { Row } from './load/measure-case.js';

@@ -3,8 +3,8 @@ import { describe, expect, test } from '@jest/globals';
 import { runEngineCase } from '../fuzz/engine-case.js';
 import { runHpackCase } from '../fuzz/hpack-case.js';
 import { PAST_FAILURES } from '../fuzz/past-failures.js';
-import { runToEnd } from '../support/processes.js';
-import { repositoryRoot } from '../support/tools.js';
+import { runToEnd } from '../support/process/processes.js';
+import { repositoryRoot } from '../support/process/tools.js';
 
 const SECONDS = 20;
 /** For a machine that is busy. */

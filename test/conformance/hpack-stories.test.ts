@@ -12,11 +12,11 @@ import {
   HpackJsEncoder,
   newDecoder,
   type Pair,
-} from '../support/hpack.js';
-import { LARGEST_TABLE, makeStory, type Story, type StoryField } from '../support/hpack-stories.js';
-import { RecordingHttp2Server } from '../support/recording-http2-server.js';
-import { optionalToolPath } from '../support/tools.js';
-import { waitFor } from '../support/wait-for.js';
+} from '../support/h2/hpack.js';
+import { LARGEST_TABLE, makeStory, type Story, type StoryField } from '../support/h2/hpack-stories.js';
+import { RecordingHttp2Server } from '../support/h2/recording-http2-server.js';
+import { optionalToolPath } from '../support/process/tools.js';
+import { waitFor } from '../support/process/wait-for.js';
 
 const pairsOf = (fields: readonly StoryField[]): Pair[] => fields.map(({ name, value }) => [name, value]);
 

@@ -6,7 +6,7 @@ import { CLIENT_PREFACE, FLAG, FRAME_TYPE } from '../../src/h2/frame/frame-type.
 import { HeaderField } from '../../src/h2/hpack/header-field.js';
 import { DEFAULT_LIMITS } from '../../src/h2/limits.js';
 import type { RequestHandler, ServerStream } from '../../src/h2/request-handler.js';
-import { frame } from '../support/raw-http2.js';
+import { frame } from '../support/h2/raw-http2.js';
 
 const ROUNDS = 20_000;
 /** What the heap differs by on its own is less; 10 bytes kept of each stream are more. */

@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@j
 import type { BucketStore } from '../../src/limiter/bucket-store.js';
 import { tokenBucketRate, UNIT_MICROS, windowRate } from '../../src/limiter/rate.js';
 import { redisKey } from '../../src/storage/redis/redis-key.js';
-import { HUNDRED, takeItem } from '../support/take-items.js';
-import { RedisBench, takeFrom } from '../support/test-stores.js';
+import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
+import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
 
 // Starting a Redis may take its time on a busy machine.
 jest.setTimeout(60_000);

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { TakeItem, TakeOutcome } from '../../src/limiter/bucket-store.js';
 import { tokenBucketRate, UNIT_MICROS, windowRate } from '../../src/limiter/rate.js';
-import { HUNDRED, takeItem } from '../support/take-items.js';
-import { memoryBench, RedisBench, type TestBench, takeFrom } from '../support/test-stores.js';
+import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
+import { memoryBench, RedisBench, type TestBench, takeFrom } from '../support/limiter/test-stores.js';
 
 // Starting a Redis may take its time on a busy machine.
 jest.setTimeout(60_000);

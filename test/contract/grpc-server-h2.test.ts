@@ -9,9 +9,9 @@ import {
 } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { H2GrpcServer, h2Limits } from '../../src/grpc/h2-transport/h2-grpc-server.js';
-import { openStream, post, prefixed, streamEnd } from '../support/http2-client.js';
-import { callFrame, emptyMessageFrame, FRAME, frame } from '../support/raw-http2.js';
-import { waitFor } from '../support/wait-for.js';
+import { openStream, post, prefixed, streamEnd } from '../support/h2/http2-client.js';
+import { callFrame, emptyMessageFrame, FRAME, frame } from '../support/h2/raw-http2.js';
+import { waitFor } from '../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD } from './grpc-server/fixture.js';
 
 /** What the transport on our own engine promises beyond the contract of both. */

@@ -6,10 +6,10 @@ import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { parseRedisUrl } from '../../src/storage/redis/redis-address.js';
 import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import { SplitStore } from '../../src/storage/split-store.js';
-import { type RedisServer, startRedis } from '../support/redis-server.js';
-import { HUNDRED, takeItem } from '../support/take-items.js';
-import { RedisBench, takeFrom } from '../support/test-stores.js';
-import { waitFor } from '../support/wait-for.js';
+import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
+import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 
 // Starting a Redis may take its time on a busy machine.
 jest.setTimeout(60_000);

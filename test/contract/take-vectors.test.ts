@@ -3,9 +3,9 @@ import { decide, type Steps } from '../../src/limiter/decide.js';
 import { outcome } from '../../src/limiter/outcome.js';
 import { RunningBucket } from '../../src/limiter/running-bucket.js';
 import { redisKey } from '../../src/storage/redis/redis-key.js';
-import { HUNDRED, takeItem } from '../support/take-items.js';
-import { TAKE_VECTORS } from '../support/take-vectors.js';
-import { RedisBench, takeFrom } from '../support/test-stores.js';
+import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
+import { TAKE_VECTORS } from '../support/limiter/take-vectors.js';
+import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
 
 // Starting a Redis may take its time on a busy machine.
 jest.setTimeout(60_000);

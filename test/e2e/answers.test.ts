@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { type HttpAnswer, headerOf, httpRequest } from '../support/http-client.js';
-import { PATIENT, type Stack, type StackOptions, startStack } from '../support/stack.js';
-import { waitFor } from '../support/wait-for.js';
+import { PATIENT, type Stack, type StackOptions, startStack } from '../support/envoy/stack.js';
+import { type HttpAnswer, headerOf, httpRequest } from '../support/process/http-client.js';
+import { waitFor } from '../support/process/wait-for.js';
 
 const POLICY = `
 domain: open-api

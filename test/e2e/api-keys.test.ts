@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { withChanges } from '../support/envoy.js';
-import { headerOf, httpRequest } from '../support/http-client.js';
-import { SECURITIES, type Stack, startStack } from '../support/stack.js';
-import { repositoryRoot } from '../support/tools.js';
+import { withChanges } from '../support/envoy/envoy.js';
+import { SECURITIES, type Stack, startStack } from '../support/envoy/stack.js';
+import { headerOf, httpRequest } from '../support/process/http-client.js';
+import { repositoryRoot } from '../support/process/tools.js';
 
 const KEYS = { first: 'acme-key-1', second: 'acme-key-2', stranger: 'nobody-knows-this-one' };
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');

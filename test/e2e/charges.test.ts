@@ -6,12 +6,12 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
-import { descriptor } from '../support/decider.js';
-import { headerOf, httpRequest } from '../support/http-client.js';
-import { RlsClient } from '../support/rls-client.js';
-import { fromHeader, startRouteEnvoy } from '../support/route-envoy.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
+import { fromHeader, startRouteEnvoy } from '../support/envoy/route-envoy.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { headerOf, httpRequest } from '../support/process/http-client.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 const POLICY = `
 domain: llm

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { runToEnd } from '../support/processes.js';
-import { repositoryRoot } from '../support/tools.js';
+import { runToEnd } from '../support/process/processes.js';
+import { repositoryRoot } from '../support/process/tools.js';
 
 const DEMO = join(repositoryRoot, 'build/deploy/demo/demo.js');
 

@@ -1,13 +1,21 @@
 /* Envoy as Envoy Gateway configures it, in front of the service as Envoy Gateway runs it. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
-import { startEnvoyWith } from '../support/envoy.js';
-import { ALWAYS, DOMAIN, GatewayPod, NODE, PROMETHEUS, ROUTE, rules } from '../support/envoy-gateway.js';
-import { freePorts } from '../support/free-port.js';
-import { headersLike, httpRequest } from '../support/http-client.js';
-import { startRedis } from '../support/redis-server.js';
-import { optionalToolPath } from '../support/tools.js';
-import { waitFor } from '../support/wait-for.js';
+import { startEnvoyWith } from '../support/envoy/envoy.js';
+import {
+  ALWAYS,
+  DOMAIN,
+  GatewayPod,
+  NODE,
+  PROMETHEUS,
+  ROUTE,
+  rules,
+} from '../support/image/envoy-gateway.js';
+import { freePorts } from '../support/process/free-port.js';
+import { headersLike, httpRequest } from '../support/process/http-client.js';
+import { optionalToolPath } from '../support/process/tools.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startRedis } from '../support/redis/redis-server.js';
 
 const V3 = 'type.googleapis.com/envoy.extensions';
 

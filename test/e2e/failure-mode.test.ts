@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import { headersLike, httpRequest } from '../support/http-client.js';
-import { PATIENT, SECURITIES, startStack } from '../support/stack.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir } from '../support/weir.js';
+import { PATIENT, SECURITIES, startStack } from '../support/envoy/stack.js';
+import { headersLike, httpRequest } from '../support/process/http-client.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startWeir } from '../support/weir/weir.js';
 
 const CHATS = '/open/v5/user-chats';
 const headers = { 'x-tenant': 'acme' };

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { runToEnd } from '../support/processes.js';
-import { optionalToolPath, repositoryRoot } from '../support/tools.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
+import { runToEnd } from '../support/process/processes.js';
+import { optionalToolPath, repositoryRoot } from '../support/process/tools.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 const CALL = 'envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
 const grpcurl = optionalToolPath('grpcurl');

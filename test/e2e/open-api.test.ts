@@ -3,9 +3,9 @@
  * while tests run, so counts are held between bounds computed from when requests were sent and answered.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Burst, fireBurst } from '../support/burst.js';
-import { type HttpAnswer, headerOf, headersLike, httpRequest } from '../support/http-client.js';
-import { SECURITIES, type Stack, startStack } from '../support/stack.js';
+import { type Burst, fireBurst } from '../support/envoy/burst.js';
+import { SECURITIES, type Stack, startStack } from '../support/envoy/stack.js';
+import { type HttpAnswer, headerOf, headersLike, httpRequest } from '../support/process/http-client.js';
 
 const CHATS = '/open/v5/user-chats';
 const PER_SECOND = 10;

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { fireBurst } from '../support/burst.js';
-import { withChanges } from '../support/envoy.js';
-import { headerOf, headersLike } from '../support/http-client.js';
-import { SECURITIES, startStack } from '../support/stack.js';
-import { repositoryRoot } from '../support/tools.js';
+import { fireBurst } from '../support/envoy/burst.js';
+import { withChanges } from '../support/envoy/envoy.js';
+import { SECURITIES, startStack } from '../support/envoy/stack.js';
+import { headerOf, headersLike } from '../support/process/http-client.js';
+import { repositoryRoot } from '../support/process/tools.js';
 
 const POLICY = readFileSync(join(repositoryRoot, 'deploy/policies/open-api.yaml'), 'utf8');
 

@@ -5,9 +5,9 @@
 import type { Server } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
-import { headerOf, httpRequest } from '../support/http-client.js';
-import { fromHeader, startRouteEnvoy } from '../support/route-envoy.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
+import { fromHeader, startRouteEnvoy } from '../support/envoy/route-envoy.js';
+import { headerOf, httpRequest } from '../support/process/http-client.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 const POLICY = `
 domain: edge

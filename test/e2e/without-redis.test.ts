@@ -7,13 +7,13 @@ import type { Server } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
-import { httpRequest } from '../support/http-client.js';
-import { readmeSections } from '../support/readme-examples.js';
-import { type RedisServer, startRedis } from '../support/redis-server.js';
-import { fromHeader, startRouteEnvoy } from '../support/route-envoy.js';
-import { repositoryRoot } from '../support/tools.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
+import { fromHeader, startRouteEnvoy } from '../support/envoy/route-envoy.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { repositoryRoot } from '../support/process/tools.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { readmeSections } from '../support/readme/readme-examples.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 const policy = readmeSections(readFileSync(join(repositoryRoot, 'README.md'), 'utf8'))
   .flatMap(({ examples }) => examples)

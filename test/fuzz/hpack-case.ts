@@ -1,6 +1,6 @@
 import { HpackDecoder } from '../../src/h2/hpack/decoder.js';
 import type { HeaderList } from '../../src/h2/hpack/header-list.js';
-import { type Pair, pairsOf } from '../support/hpack.js';
+import { type Pair, pairsOf } from '../support/h2/hpack.js';
 import { HpackWriter } from './hpack-writer.js';
 import { mutate } from './mutate.js';
 import { Random } from './random.js';

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { STATIC_NAMES, STATIC_TABLE_LENGTH, STATIC_VALUES } from '../../src/h2/hpack/static-table.js';
-import type { Pair } from '../support/hpack.js';
+import type { Pair } from '../support/h2/hpack.js';
 import type { Random } from './random.js';
 
 /** Length in bits and code of each symbol, as the package hpack.js has them. */

@@ -5,9 +5,9 @@ import { AdsClient, REPEATED_REJECTION_MS, type Rejection } from '../../src/conf
 import { BackOff } from '../../src/config/xds/back-off.js';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../src/config/xds/discovery.js';
 import { MAX_RESOURCES } from '../../src/config/xds/envelope.js';
-import { type AdsPeer, AdsServer } from '../support/ads-server.js';
-import { FakeTimers } from '../support/fake-timers.js';
-import { waitFor } from '../support/wait-for.js';
+import { FakeTimers } from '../support/clock/fake-timers.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type AdsPeer, AdsServer } from '../support/xds/ads-server.js';
 
 const PAUSE_MS = 1234;
 const codec = createDiscoveryCodec();

@@ -5,7 +5,6 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { ERROR_CODE } from '../../src/h2/error-code.js';
 import type { H2ServerOptions } from '../../src/h2/h2-server.js';
 import { DEFAULT_LIMITS, type H2Limits } from '../../src/h2/limits.js';
-import { CertificateAuthority } from '../support/certificates.js';
 import {
   END_HEADERS,
   END_STREAM,
@@ -19,10 +18,11 @@ import {
   TYPE,
   windowUpdate,
   words,
-} from '../support/h2-peer.js';
-import { Received, SteadyCaller, TestServer } from '../support/h2-server.js';
-import { post } from '../support/http2-client.js';
-import { waitFor } from '../support/wait-for.js';
+} from '../support/h2/h2-peer.js';
+import { Received, SteadyCaller, TestServer } from '../support/h2/h2-server.js';
+import { post } from '../support/h2/http2-client.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { CertificateAuthority } from '../support/tls/certificates.js';
 
 /** Every attack runs beside a caller whose every call must be answered, before, during and after it. */
 let server: TestServer;

@@ -4,11 +4,11 @@ import { CODE, type Descriptor } from '../../src/codec/messages.js';
 import { createReferenceCodec } from '../../src/codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
-import { descriptor } from '../support/decider.js';
-import { openSession, openStream, streamEnd } from '../support/http2-client.js';
-import { type RedisServer, startRedis } from '../support/redis-server.js';
-import { RlsClient } from '../support/rls-client.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { openSession, openStream, streamEnd } from '../support/h2/http2-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 const POLICY = `
 domain: d

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { runToEnd } from '../support/processes.js';
-import { repositoryRoot } from '../support/tools.js';
-import { startWeir } from '../support/weir.js';
+import { runToEnd } from '../support/process/processes.js';
+import { repositoryRoot } from '../support/process/tools.js';
+import { startWeir } from '../support/weir/weir.js';
 
 const RUN = join(repositoryRoot, 'build/test/bench/run.js');
 

@@ -13,10 +13,10 @@ import {
   settings,
   TYPE,
   words,
-} from '../support/h2-frames.js';
-import { httpRequest } from '../support/http-client.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
+} from '../support/h2/h2-frames.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 const POLICY = `
 domain: d

@@ -4,8 +4,8 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { checkCommand } from '../../src/cli/check.js';
 import { CODE, type RateLimitResponse } from '../../src/codec/messages.js';
 import { GrpcError, STATUS } from '../../src/grpc/grpc-server.js';
-import { freePorts } from '../support/free-port.js';
-import { type Decide, type RlsServer, startRlsServer } from '../support/rls-server.js';
+import { type Decide, type RlsServer, startRlsServer } from '../support/grpc/rls-server.js';
+import { freePorts } from '../support/process/free-port.js';
 
 const ok: RateLimitResponse = {
   overallCode: CODE.OK,

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { SETTINGS } from '../../src/server/settings-table.js';
-import { runToEnd } from '../support/processes.js';
-import { repositoryRoot } from '../support/tools.js';
-import { startWeir, WEIR_MAIN } from '../support/weir.js';
+import { runToEnd } from '../support/process/processes.js';
+import { repositoryRoot } from '../support/process/tools.js';
+import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-cli-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

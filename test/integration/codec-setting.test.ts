@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { RlsClient } from '../support/rls-client.js';
-import { startWeir } from '../support/weir.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { startWeir } from '../support/weir/weir.js';
 
 const POLICY = `
 domain: d

@@ -18,7 +18,7 @@ import {
 } from '../../src/config/file-policy-provider.js';
 import { ThreadPolicyLoader } from '../../src/config/policy-loader.js';
 import type { PolicyPlace, RuntimeLayout } from '../../src/config/policy-paths.js';
-import { TempDir } from '../support/temp-dir.js';
+import { TempDir } from '../support/process/temp-dir.js';
 
 /** Real files, real events, real timers: each way of following files must notice each way of changing them. */
 const WAYS: readonly (readonly [string, FilePolicyProviderOptions])[] = [

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
-import { descriptor } from '../support/decider.js';
-import { httpRequest } from '../support/http-client.js';
-import { RlsClient, type RlsReply } from '../support/rls-client.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
+import { RlsClient, type RlsReply } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 const PATTERNS = Array.from({ length: 10 }, (_, i) => `      - '.*a.{400}b${i}'`).join('\n');
 const POLICY = `domain: d

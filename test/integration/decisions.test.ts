@@ -4,10 +4,10 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
-import { descriptor } from '../support/decider.js';
-import { type RedisServer, startRedis } from '../support/redis-server.js';
-import { RlsClient, type RlsReply } from '../support/rls-client.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
+import { RlsClient, type RlsReply } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 const PER_SECOND = 10;
 

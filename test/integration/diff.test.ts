@@ -1,8 +1,8 @@
 /* `weir diff` as it is run: arguments, exit codes, what goes where. */
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { runToEnd } from '../support/processes.js';
-import { TempDir } from '../support/temp-dir.js';
-import { WEIR_MAIN } from '../support/weir.js';
+import { runToEnd } from '../support/process/processes.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { WEIR_MAIN } from '../support/weir/weir.js';
 
 const folder = new TempDir();
 afterAll(() => folder.remove());

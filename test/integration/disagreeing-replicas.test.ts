@@ -2,11 +2,11 @@
 import { writeFileSync } from 'node:fs';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
-import { descriptor } from '../support/decider.js';
-import { type RedisServer, startRedis } from '../support/redis-server.js';
-import { RlsClient } from '../support/rls-client.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 // Starting several servers may take its time on a busy machine.
 jest.setTimeout(90_000);

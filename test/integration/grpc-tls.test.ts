@@ -1,12 +1,12 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { credentials } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { CertificateAuthority, type Issued } from '../support/certificates.js';
-import { RawClient } from '../support/grpc-client.js';
-import { runToEnd } from '../support/processes.js';
-import { TempDir } from '../support/temp-dir.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir.js';
+import { RawClient } from '../support/grpc/grpc-client.js';
+import { runToEnd } from '../support/process/processes.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { CertificateAuthority, type Issued } from '../support/tls/certificates.js';
+import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
 
 const HEALTH = '/grpc.health.v1.Health/Check';
 /** HealthCheckResponse{status: SERVING}. */

@@ -4,11 +4,19 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { H2ServerOptions } from '../../src/h2/h2-server.js';
 import { HeaderField } from '../../src/h2/hpack/header-field.js';
 import { DEFAULT_LIMITS } from '../../src/h2/limits.js';
-import { END_STREAM, headers, PREFACE, request, settings, TYPE, windowUpdate } from '../support/h2-peer.js';
-import { Received, TestServer } from '../support/h2-server.js';
-import { openStream, post, streamEnd } from '../support/http2-client.js';
-import { TempDir } from '../support/temp-dir.js';
-import { waitFor } from '../support/wait-for.js';
+import {
+  END_STREAM,
+  headers,
+  PREFACE,
+  request,
+  settings,
+  TYPE,
+  windowUpdate,
+} from '../support/h2/h2-peer.js';
+import { Received, TestServer } from '../support/h2/h2-server.js';
+import { openStream, post, streamEnd } from '../support/h2/http2-client.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { waitFor } from '../support/process/wait-for.js';
 
 let server: TestServer;
 afterEach(() => server.cleanUp());

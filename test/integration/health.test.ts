@@ -2,8 +2,8 @@ import { Client, type ClientReadableStream, credentials, type ServiceError } fro
 import type { MethodDefinition } from '@grpc/proto-loader';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { service } from 'grpc-health-check';
-import { type RlsServer, startRlsServer } from '../support/rls-server.js';
-import { waitFor } from '../support/wait-for.js';
+import { type RlsServer, startRlsServer } from '../support/grpc/rls-server.js';
+import { waitFor } from '../support/process/wait-for.js';
 
 type Method = MethodDefinition<object, { readonly status: string }>;
 const check = service['Check'] as unknown as Method;

@@ -1,11 +1,11 @@
 /* `/json`: ShouldRateLimit for callers without gRPC, from outside. */
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { freePorts } from '../support/free-port.js';
-import { type HttpAnswer, httpRequest } from '../support/http-client.js';
-import { type RedisServer, startRedis } from '../support/redis-server.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
+import { freePorts } from '../support/process/free-port.js';
+import { type HttpAnswer, httpRequest } from '../support/process/http-client.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 const POLICY = `
 domain: d

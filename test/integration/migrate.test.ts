@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { runToEnd } from '../support/processes.js';
-import { WEIR_MAIN } from '../support/weir.js';
+import { runToEnd } from '../support/process/processes.js';
+import { WEIR_MAIN } from '../support/weir/weir.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-migrate-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,11 +1,11 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
-import { freePorts } from '../support/free-port.js';
-import { RawClient } from '../support/grpc-client.js';
-import { httpRequest } from '../support/http-client.js';
-import { startProcess } from '../support/processes.js';
-import { waitFor } from '../support/wait-for.js';
-import { WEIR_MAIN } from '../support/weir.js';
+import { RawClient } from '../support/grpc/grpc-client.js';
+import { freePorts } from '../support/process/free-port.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { startProcess } from '../support/process/processes.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { WEIR_MAIN } from '../support/weir/weir.js';
 
 const HEALTH = '/grpc.health.v1.Health/Check';
 const FILES = 64;

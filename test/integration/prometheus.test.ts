@@ -4,16 +4,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { descriptor } from '../support/decider.js';
-import { freePorts } from '../support/free-port.js';
-import { RawClient } from '../support/grpc-client.js';
-import { httpRequest } from '../support/http-client.js';
-import { runToEnd } from '../support/processes.js';
-import { startRedis } from '../support/redis-server.js';
-import { RlsClient } from '../support/rls-client.js';
-import { optionalToolPath } from '../support/tools.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir.js';
+import { RawClient } from '../support/grpc/grpc-client.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { freePorts } from '../support/process/free-port.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { runToEnd } from '../support/process/processes.js';
+import { optionalToolPath } from '../support/process/tools.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startRedis } from '../support/redis/redis-server.js';
+import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
 
 const POLICY = `
 domain: d

@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { CertificateAuthority } from '../support/certificates.js';
-import { freePorts } from '../support/free-port.js';
-import { standInPrograms } from '../support/image-programs.js';
-import { runToEnd } from '../support/processes.js';
-import { startWeir } from '../support/weir.js';
+import { standInPrograms } from '../support/image/image-programs.js';
+import { freePorts } from '../support/process/free-port.js';
+import { runToEnd } from '../support/process/processes.js';
+import { CertificateAuthority } from '../support/tls/certificates.js';
+import { startWeir } from '../support/weir/weir.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-ratelimit-commands-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,13 +1,13 @@
 /*
- * README's examples (support/readme-examples.ts says what they look like) are run: a real server has the policy, and the real grpcurl must get
+ * README's examples (support/readme/readme-examples.ts says what they look like) are run: a real server has the policy, and the real grpcurl must get
  * the answer that stands there. `npm run docs:answers` writes the true answers.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { type ReadmeSection, readmeSections } from '../support/readme-examples.js';
-import { runSection, unusedExamples } from '../support/readme-runner.js';
-import { optionalToolPath, repositoryRoot } from '../support/tools.js';
+import { optionalToolPath, repositoryRoot } from '../support/process/tools.js';
+import { type ReadmeSection, readmeSections } from '../support/readme/readme-examples.js';
+import { runSection, unusedExamples } from '../support/readme/readme-runner.js';
 
 const sections = readmeSections(readFileSync(join(repositoryRoot, 'README.md'), 'utf8'));
 const beyond = sections.filter(

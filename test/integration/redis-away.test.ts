@@ -5,9 +5,9 @@ import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js
 import { parseRedisUrl } from '../../src/storage/redis/redis-address.js';
 import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
-import { type RedisServer, startRedis } from '../support/redis-server.js';
-import { HUNDRED, takeItem } from '../support/take-items.js';
-import { waitFor } from '../support/wait-for.js';
+import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 
 // Starting a Redis may take its time on a busy machine.
 jest.setTimeout(60_000);

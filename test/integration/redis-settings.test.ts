@@ -5,15 +5,15 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { CODE, LIMIT_UNIT } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
-import { CertificateAuthority } from '../support/certificates.js';
-import { descriptor } from '../support/decider.js';
-import { freePorts } from '../support/free-port.js';
-import { httpRequest } from '../support/http-client.js';
-import { runToEnd } from '../support/processes.js';
-import { type RedisServer, type StartRedisOptions, startRedis } from '../support/redis-server.js';
-import { RlsClient } from '../support/rls-client.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { freePorts } from '../support/process/free-port.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { runToEnd } from '../support/process/processes.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, type StartRedisOptions, startRedis } from '../support/redis/redis-server.js';
+import { CertificateAuthority } from '../support/tls/certificates.js';
+import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
 
 // Starting several servers may take its time on a busy machine.
 jest.setTimeout(90_000);

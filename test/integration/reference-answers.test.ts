@@ -8,11 +8,11 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { service } from 'grpc-health-check';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
-import { descriptor } from '../support/decider.js';
-import { httpRequest } from '../support/http-client.js';
-import { RlsClient } from '../support/rls-client.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 const POLICY = `
 domain: d

@@ -1,7 +1,7 @@
 /* Values of the reference's variables that deployments really have, on a real server. */
 import { connect } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
-import { startWeir, type WeirServer } from '../support/weir.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 let server: WeirServer | undefined;
 afterEach(async () => {

@@ -3,9 +3,9 @@ import { Client, credentials } from '@grpc/grpc-js';
 import { loadSync, type MessageTypeDefinition, type MethodDefinition } from '@grpc/proto-loader';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
-import { runToEnd } from '../support/processes.js';
-import { type RlsServer, startRlsServer } from '../support/rls-server.js';
-import { optionalToolPath } from '../support/tools.js';
+import { type RlsServer, startRlsServer } from '../support/grpc/rls-server.js';
+import { runToEnd } from '../support/process/processes.js';
+import { optionalToolPath } from '../support/process/tools.js';
 
 const SERVICE = 'envoy.service.ratelimit.v3.RateLimitService';
 const SERVICES = [

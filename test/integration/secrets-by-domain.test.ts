@@ -4,14 +4,14 @@ import { writeFileSync } from 'node:fs';
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { CODE } from '../../src/codec/messages.js';
-import { descriptor } from '../support/decider.js';
-import { httpRequest } from '../support/http-client.js';
-import { startRedis } from '../support/redis-server.js';
-import { RlsClient } from '../support/rls-client.js';
-import { startStatsdListener } from '../support/statsd-listener.js';
-import { TempDir } from '../support/temp-dir.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startRedis } from '../support/redis/redis-server.js';
+import { startStatsdListener } from '../support/statsd/statsd-listener.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 // Starting several servers may take its time on a busy machine.
 jest.setTimeout(90_000);

@@ -5,12 +5,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
-import { descriptor } from '../support/decider.js';
-import { httpRequest } from '../support/http-client.js';
-import { type RedisServer, startRedis } from '../support/redis-server.js';
-import { RlsClient, type RlsReply } from '../support/rls-client.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
+import { RlsClient, type RlsReply } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 const bucket = (key: string, policy: string) =>
   `  - { key: ${key}, rate_limit: { on_store_failure: ${policy}, token_bucket: { max_tokens: 1000000, fill_interval: 1m } } }`;

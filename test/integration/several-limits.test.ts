@@ -1,12 +1,12 @@
 /* Lists of limits, and candidates, over two real servers on one real Redis. */
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
-import { descriptor } from '../support/decider.js';
-import { httpRequest } from '../support/http-client.js';
-import { type RedisServer, startRedis } from '../support/redis-server.js';
-import { RlsClient } from '../support/rls-client.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 // Starting Redis and servers may take its time on a busy machine.
 jest.setTimeout(60_000);

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
-import { freePorts } from '../support/free-port.js';
-import { httpRequest } from '../support/http-client.js';
-import { startProcess } from '../support/processes.js';
-import { repositoryRoot } from '../support/tools.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir } from '../support/weir.js';
+import { freePorts } from '../support/process/free-port.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { startProcess } from '../support/process/processes.js';
+import { repositoryRoot } from '../support/process/tools.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startWeir } from '../support/weir/weir.js';
 
 test('npm start passes arguments and signals to the server', async () => {
   const [grpcPort = 0, httpPort = 0, debugPort = 0] = await freePorts(3);

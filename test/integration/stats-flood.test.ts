@@ -1,13 +1,13 @@
 /* Hundreds of thousands of distinct values and unknown domains: statistics of every kind stay bounded, and so does the memory of the process. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { descriptor } from '../support/decider.js';
-import { freePorts } from '../support/free-port.js';
-import { httpRequest } from '../support/http-client.js';
-import { RlsClient } from '../support/rls-client.js';
-import { collectTcp } from '../support/stats-collectors.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir } from '../support/weir.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { freePorts } from '../support/process/free-port.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { collectTcp } from '../support/statsd/stats-collectors.js';
+import { startWeir } from '../support/weir/weir.js';
 
 const POLICY = `
 domain: d

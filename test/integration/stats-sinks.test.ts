@@ -2,15 +2,15 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { StatsdTcp } from '../../src/telemetry/statsd/statsd-tcp.js';
-import { descriptor } from '../support/decider.js';
-import { freePorts } from '../support/free-port.js';
-import { httpRequest } from '../support/http-client.js';
-import { runToEnd } from '../support/processes.js';
-import { startRedis } from '../support/redis-server.js';
-import { RlsClient } from '../support/rls-client.js';
-import { collectTcp, collectUdp, type StatsCollector } from '../support/stats-collectors.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { freePorts } from '../support/process/free-port.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { runToEnd } from '../support/process/processes.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startRedis } from '../support/redis/redis-server.js';
+import { collectTcp, collectUdp, type StatsCollector } from '../support/statsd/stats-collectors.js';
+import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
 
 const POLICY = `
 domain: d

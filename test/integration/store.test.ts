@@ -5,10 +5,10 @@ import { windowRate } from '../../src/limiter/rate.js';
 import { readSettings } from '../../src/server/settings.js';
 import { openStore, type PoolStats, type Store } from '../../src/server/store.js';
 import { createLogger } from '../../src/telemetry/logger.js';
-import { type RedisServer, startRedis } from '../support/redis-server.js';
-import { HUNDRED, takeItem } from '../support/take-items.js';
-import { takeFrom } from '../support/test-stores.js';
-import { waitFor } from '../support/wait-for.js';
+import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
+import { takeFrom } from '../support/limiter/test-stores.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 
 // Starting a Redis may take its time on a busy machine.
 jest.setTimeout(60_000);

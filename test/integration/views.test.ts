@@ -2,12 +2,12 @@
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { expect, test } from '@jest/globals';
-import { descriptor } from '../support/decider.js';
-import { freePorts } from '../support/free-port.js';
-import { httpRequest } from '../support/http-client.js';
-import { RlsClient } from '../support/rls-client.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, WEIR_MAIN } from '../support/weir.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { freePorts } from '../support/process/free-port.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';
 
 const RULES = 10_000;
 const LAST = RULES - 1;

@@ -1,11 +1,11 @@
 /* Requests of many limits make Redis work for long: they wait for each other, and nobody else for them. */
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
-import { descriptor } from '../support/decider.js';
-import { startRedis } from '../support/redis-server.js';
-import { RlsClient, type RlsReply } from '../support/rls-client.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir } from '../support/weir.js';
+import { RlsClient, type RlsReply } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startRedis } from '../support/redis/redis-server.js';
+import { startWeir } from '../support/weir/weir.js';
 
 // Starting servers may take its time on a busy machine.
 jest.setTimeout(60_000);

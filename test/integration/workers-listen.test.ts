@@ -3,13 +3,13 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { credentials } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { CertificateAuthority } from '../support/certificates.js';
-import { RawClient } from '../support/grpc-client.js';
-import { runToEnd, startProcess } from '../support/processes.js';
-import { type RedisServer, startRedis } from '../support/redis-server.js';
-import { TempDir } from '../support/temp-dir.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir.js';
+import { RawClient } from '../support/grpc/grpc-client.js';
+import { runToEnd, startProcess } from '../support/process/processes.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { CertificateAuthority } from '../support/tls/certificates.js';
+import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
 
 const HEALTH = '/grpc.health.v1.Health/Check';
 /** HealthCheckResponse{status: SERVING}. */

@@ -3,14 +3,14 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
-import { descriptor } from '../support/decider.js';
-import { freePorts } from '../support/free-port.js';
-import { httpRequest } from '../support/http-client.js';
-import { runToEnd } from '../support/processes.js';
-import { type RedisServer, startRedis } from '../support/redis-server.js';
-import { RlsClient } from '../support/rls-client.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { freePorts } from '../support/process/free-port.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { runToEnd } from '../support/process/processes.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
 
 const policy = (tokens: number | string) =>
   `domain: d\ndescriptors: [{ key: k, rate_limit: { token_bucket: { max_tokens: ${tokens}, fill_interval: 1h } } }]\n`;

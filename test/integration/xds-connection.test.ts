@@ -6,15 +6,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { AdsStream } from '../../src/config/xds/ads-stream.js';
 import { createDiscoveryCodec } from '../../src/config/xds/discovery.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
-import { AdsServer } from '../support/ads-server.js';
-import { CertificateAuthority } from '../support/certificates.js';
-import { freePorts } from '../support/free-port.js';
-import { httpRequest } from '../support/http-client.js';
-import { startRedis } from '../support/redis-server.js';
-import { TempDir } from '../support/temp-dir.js';
-import { optionalToolPath } from '../support/tools.js';
-import { waitFor } from '../support/wait-for.js';
-import type { XdsServer } from '../support/xds-server.js';
+import { freePorts } from '../support/process/free-port.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { optionalToolPath } from '../support/process/tools.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startRedis } from '../support/redis/redis-server.js';
+import { CertificateAuthority } from '../support/tls/certificates.js';
 import {
   acknowledges,
   ask,
@@ -25,7 +23,9 @@ import {
   untilServing,
   windowConfig,
   XdsBench,
-} from '../support/xds-weir.js';
+} from '../support/weir/xds-weir.js';
+import { AdsServer } from '../support/xds/ads-server.js';
+import type { XdsServer } from '../support/xds/xds-server.js';
 
 const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip : describe;
 

@@ -7,7 +7,7 @@ import { formatProblem, MAX_PROBLEMS } from '../../src/config/config-problem.js'
 import { RATE_LIMIT_CONFIG_TYPE, type Resource } from '../../src/config/xds/discovery.js';
 import { MAX_FIELDS } from '../../src/config/xds/load-update.js';
 import { UpdateLoader } from '../../src/config/xds/update-loader.js';
-import { encodeConfig } from '../support/xds-server.js';
+import { encodeConfig } from '../support/xds/xds-server.js';
 
 const RESPONSE = loadSync('envoy/service/discovery/v3/discovery.proto', {
   includeDirs: [assetPath('proto')],

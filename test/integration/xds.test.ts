@@ -2,9 +2,8 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
-import { httpRequest } from '../support/http-client.js';
-import { optionalToolPath } from '../support/tools.js';
-import { encodeConfig } from '../support/xds-server.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { optionalToolPath } from '../support/process/tools.js';
 import {
   acknowledges,
   ask,
@@ -15,7 +14,8 @@ import {
   untilServing,
   windowConfig,
   XdsBench,
-} from '../support/xds-weir.js';
+} from '../support/weir/xds-weir.js';
+import { encodeConfig } from '../support/xds/xds-server.js';
 
 const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip : describe;
 

@@ -7,7 +7,7 @@ import { PathPattern } from '../../src/config/path-pattern.js';
 import { Wildcard } from '../../src/config/wildcard.js';
 import { WINDOW_UNITS } from '../../src/limiter/rate.js';
 import type { Entry } from '../../src/limiter/rule.js';
-import { parse, policyOf } from '../support/policies.js';
+import { parse, policyOf } from '../support/policy/policies.js';
 
 const RUNS = { numRuns: 500 };
 

@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import { diffPolicies } from '../../src/config/diff/diff-policies.js';
 import type { DomainPolicy } from '../../src/config/policy.js';
 import type { Entry, Rule } from '../../src/limiter/rule.js';
-import { parse } from '../support/policies.js';
+import { parse } from '../support/policy/policies.js';
 
 const NOW = 1_700_000_000_000_000;
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../support/policy-dir.js';
+import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../support/policy/policy-dir.js';
 
 const FILES = ['a.yaml', 'b.yaml', 'c.yaml'] as const;
 type FileName = (typeof FILES)[number];

@@ -13,9 +13,9 @@ import { CallContext } from '../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../src/grpc/h2-transport/call-router.js';
 import { ColdTarget } from '../../src/grpc/h2-transport/cold-target.js';
 import { UnaryTarget, WaitingStreams } from '../../src/grpc/h2-transport/unary-target.js';
-import { FakeServerStream, grpcRequestHead, newFakeConnection } from '../support/fake-server-stream.js';
-import { FakeTimerSource } from '../support/fake-timer-source.js';
-import { prefixed } from '../support/http2-client.js';
+import { FakeTimerSource } from '../support/clock/fake-timer-source.js';
+import { FakeServerStream, grpcRequestHead, newFakeConnection } from '../support/grpc/fake-server-stream.js';
+import { prefixed } from '../support/h2/http2-client.js';
 
 const gzipped = prefixed(gzipSync(Buffer.alloc(200_000)));
 gzipped[0] = 1;

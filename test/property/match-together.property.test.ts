@@ -6,8 +6,8 @@ import { PathPattern } from '../../src/config/path-pattern.js';
 import { PatternList } from '../../src/config/pattern-list.js';
 import { RuleIndex } from '../../src/config/rule-index.js';
 import { Wildcard } from '../../src/config/wildcard.js';
-import { definedPath } from '../support/defined-path.js';
-import { DefinedPathPattern } from '../support/defined-path-pattern.js';
+import { definedPath } from '../support/policy/defined-path.js';
+import { DefinedPathPattern } from '../support/policy/defined-path-pattern.js';
 
 /** Texts of few kinds of pieces, so that they often fit together. */
 const text = (pieces: readonly string[], maxLength = 8): fc.Arbitrary<string> =>

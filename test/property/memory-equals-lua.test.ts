@@ -10,10 +10,15 @@ import {
 } from '../../src/limiter/rate.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { NARROW_ITEMS } from '../../src/storage/redis/wide-takes.js';
-import { AWKWARD_RATES, arbitraryHits, arbitraryRate, arbitrarySpan } from '../support/arbitrary-takes.js';
-import { FakeClock } from '../support/fake-clock.js';
-import { takeItem } from '../support/take-items.js';
-import { RedisBench, takeFrom } from '../support/test-stores.js';
+import { FakeClock } from '../support/clock/fake-clock.js';
+import {
+  AWKWARD_RATES,
+  arbitraryHits,
+  arbitraryRate,
+  arbitrarySpan,
+} from '../support/limiter/arbitrary-takes.js';
+import { takeItem } from '../support/limiter/take-items.js';
+import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
 
 // Starting a Redis may take its time on a busy machine.
 jest.setTimeout(60_000);

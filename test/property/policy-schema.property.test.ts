@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { formatProblem } from '../../src/config/config-problem.js';
-import { parse } from '../support/policies.js';
-import { schemaErrors } from '../support/policy-schema.js';
+import { parse } from '../support/policy/policies.js';
+import { schemaErrors } from '../support/policy/policy-schema.js';
 
 /** Values that are good in some places and bad in others. */
 const scalar = fc.constantFrom<unknown>(

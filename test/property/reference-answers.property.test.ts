@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Descriptor } from '../../src/codec/messages.js';
-import { Decider, descriptor } from '../support/decider.js';
-import { type ModelRule, ReferenceModel } from '../support/reference-model.js';
+import { Decider, descriptor } from '../support/policy/decider.js';
+import { type ModelRule, ReferenceModel } from '../support/reference/reference-model.js';
 
 const RULES = 5;
 

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { CODE } from '../../src/codec/messages.js';
 import { type Rate, tokenBucketRate, UNIT_MICROS, windowRate } from '../../src/limiter/rate.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
-import { Decider, descriptor } from '../support/decider.js';
-import { takeItem } from '../support/take-items.js';
+import { takeItem } from '../support/limiter/take-items.js';
+import { Decider, descriptor } from '../support/policy/decider.js';
 
 const tokens = fc.record({
   kind: fc.constant('tokens' as const),

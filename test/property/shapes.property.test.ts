@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import fc from 'fast-check';
 import { shapePart } from '../../src/config/bucket-key.js';
 import { isCharge, type Rate, tokenBucketRate, UNIT_MICROS, windowRate } from '../../src/limiter/rate.js';
-import { takeItem } from '../support/take-items.js';
-import { memoryBench, RedisBench, type TestBench, takeFrom } from '../support/test-stores.js';
+import { takeItem } from '../support/limiter/take-items.js';
+import { memoryBench, RedisBench, type TestBench, takeFrom } from '../support/limiter/test-stores.js';
 
 /*
  * While a changed policy reaches one server after the other, they disagree about a rule. Whatever they say of its shape, together they admit at most what

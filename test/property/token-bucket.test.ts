@@ -3,10 +3,15 @@ import fc from 'fast-check';
 import type { TokenBucketRate } from '../../src/limiter/rate.js';
 import { tokenBucketRate, UNIT_MICROS } from '../../src/limiter/rate.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
-import { AWKWARD_RATES, arbitraryHits, arbitraryRate, arbitrarySpan } from '../support/arbitrary-takes.js';
-import { FakeClock } from '../support/fake-clock.js';
-import { takeItem } from '../support/take-items.js';
-import { TokenLevel } from '../support/token-level.js';
+import { FakeClock } from '../support/clock/fake-clock.js';
+import {
+  AWKWARD_RATES,
+  arbitraryHits,
+  arbitraryRate,
+  arbitrarySpan,
+} from '../support/limiter/arbitrary-takes.js';
+import { takeItem } from '../support/limiter/take-items.js';
+import { TokenLevel } from '../support/limiter/token-level.js';
 
 const step = (rate: TokenBucketRate) =>
   fc.record({ wait: arbitrarySpan(rate), hits: arbitraryHits(rate), refund: fc.boolean() });

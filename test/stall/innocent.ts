@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { repositoryRoot } from '../support/tools.js';
+import { repositoryRoot } from '../support/process/tools.js';
 
 export interface InnocentOrder {
   readonly port: number;

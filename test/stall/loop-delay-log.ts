@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { repositoryRoot } from '../support/tools.js';
+import { repositoryRoot } from '../support/process/tools.js';
 
 /** Longest that event loops were busy with one thing, in milliseconds. */
 export interface LoopDelay {

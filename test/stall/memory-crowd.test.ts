@@ -1,7 +1,7 @@
 /* What a thousand hostile connections may take together: weir stays within the memory of a small container, and answers others. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
-import { block, END_HEADERS, END_STREAM, frame, TYPE } from '../support/h2-frames.js';
+import { block, END_HEADERS, END_STREAM, frame, TYPE } from '../support/h2/h2-frames.js';
 import type { Attack } from './attack/attack.js';
 import { Attacker } from './attack/attacker.js';
 import { PATH_CASES, VALUE_CASES } from './cases/matchers.js';

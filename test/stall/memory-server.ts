@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { residentBytes } from '../bench/cpu.js';
-import { RlsClient } from '../support/rls-client.js';
-import { TempDir } from '../support/temp-dir.js';
-import { repositoryRoot } from '../support/tools.js';
-import { waitFor } from '../support/wait-for.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { repositoryRoot } from '../support/process/tools.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 import { MATCHER_FILES } from './cases/matchers.js';
 import { INNOCENT, innocentPolicy } from './policy-texts.js';
 

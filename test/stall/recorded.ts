@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { repositoryRoot } from '../support/tools.js';
+import { repositoryRoot } from '../support/process/tools.js';
 import type { Measurement } from './measure-case.js';
 
 const FILE = join(repositoryRoot, 'test/stall/recorded.json');

@@ -1,8 +1,8 @@
 /* `npm run stall`: every case for ten seconds, and the table. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { stopAllProcesses } from '../support/processes.js';
-import { repositoryRoot } from '../support/tools.js';
+import { stopAllProcesses } from '../support/process/processes.js';
+import { repositoryRoot } from '../support/process/tools.js';
 import { STALL_GROUPS } from './all-groups.js';
 import { GroupRun } from './group-run.js';
 import { readRecorded, recordName, recordOf, writeRecorded } from './recorded.js';

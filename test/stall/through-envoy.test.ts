@@ -5,10 +5,10 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { httpRequest } from '../support/http-client.js';
-import { fromHeader, startRouteEnvoy } from '../support/route-envoy.js';
-import { seededRandom } from '../support/seeded-random.js';
-import { startWeir, type WeirServer } from '../support/weir.js';
+import { fromHeader, startRouteEnvoy } from '../support/envoy/route-envoy.js';
+import { seededRandom } from '../support/limiter/seeded-random.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 import { Attacker } from './attack/attacker.js';
 import { costlyPatterns } from './policy-texts.js';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
-import { toolPath } from '../../support/tools.js';
+import { toolPath } from '../../support/process/tools.js';
 import { endedChildrenMicros } from '../cpu.js';
 import { type LoadResult, percentiles } from './load-result.js';
 

@@ -1,5 +1,5 @@
 import { type AddressInfo, createServer } from 'node:net';
-import { freePorts } from '../../support/free-port.js';
+import { freePorts } from '../../support/process/free-port.js';
 
 /** Settings with which a server sends its metrics to statsd each second, and maps them for Prometheus. What they are sent to reads and forgets. */
 export async function sinkSettings(stops: (() => Promise<unknown>)[]): Promise<NodeJS.ProcessEnv> {

@@ -14,7 +14,7 @@ import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
-import { policyOf } from '../../support/policies.js';
+import { policyOf } from '../../support/policy/policies.js';
 import { type MicroCase, runCases } from './measure.js';
 
 /** Never dry, and never full again: every decision finds its bucket and writes it. */

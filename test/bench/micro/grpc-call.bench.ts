@@ -8,8 +8,8 @@ import { CallRouter } from '../../../src/grpc/h2-transport/call-router.js';
 import { SYSTEM_TIMERS } from '../../../src/grpc/h2-transport/deadline-queue.js';
 import { UnaryTarget, WaitingStreams } from '../../../src/grpc/h2-transport/unary-target.js';
 import type { RequestHead, ServerConnection, ServerStream } from '../../../src/h2/request-handler.js';
-import { grpcRequestHead, newFakeConnection } from '../../support/fake-server-stream.js';
-import { prefixed } from '../../support/http2-client.js';
+import { grpcRequestHead, newFakeConnection } from '../../support/grpc/fake-server-stream.js';
+import { prefixed } from '../../support/h2/http2-client.js';
 import { type MicroCase, runCases } from './measure.js';
 
 const PATH = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';

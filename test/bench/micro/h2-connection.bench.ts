@@ -20,7 +20,7 @@ import {
   settings,
   TYPE,
   windowUpdate,
-} from '../../support/h2-frames.js';
+} from '../../support/h2/h2-frames.js';
 import { type MicroCase, runCases } from './measure.js';
 
 const REQUESTS = 64;

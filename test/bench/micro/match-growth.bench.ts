@@ -6,7 +6,7 @@ import { CompiledPolicy } from '../../../src/config/compiled-policy.js';
 import type { Level } from '../../../src/config/level.js';
 import { unboundedWork } from '../../../src/config/match-work.js';
 import type { DomainPolicy } from '../../../src/config/policy.js';
-import { policyOf } from '../../support/policies.js';
+import { policyOf } from '../../support/policy/policies.js';
 import { type Figure, type FiguresCase, QUICK, runCases } from './measure.js';
 
 const BYTES = [64, 256, 1024, 4096, 16_384, 61_440];

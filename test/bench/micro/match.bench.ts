@@ -1,7 +1,7 @@
 /*
  * The walk from entries to the rule and the name of its bucket. `node build/test/bench/micro/match.bench.js [part of a name …]`
  */
-import { entries, policyOf } from '../../support/policies.js';
+import { entries, policyOf } from '../../support/policy/policies.js';
 import { policyText } from '../load/policy.js';
 import { type MicroCase, runCases } from './measure.js';
 

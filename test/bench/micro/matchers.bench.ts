@@ -4,7 +4,7 @@
  */
 import { MatchWork } from '../../../src/config/match-work.js';
 import { patternSize, RegexList } from '../../../src/config/regex-matcher.js';
-import { entries, policyOf } from '../../support/policies.js';
+import { entries, policyOf } from '../../support/policy/policies.js';
 import { type Figure, type MicroCase, runCases } from './measure.js';
 
 const RULE = 'rate_limit: { unit: second, requests_per_unit: 10 }';

@@ -8,8 +8,8 @@ import { ThreadPolicyLoader } from '../../../src/config/policy-loader.js';
 import { cutSlices, openSlice } from '../../../src/config/slices.js';
 import { turn } from '../../../src/config/turns.js';
 import { YoungGarbage } from '../../../src/config/young-garbage.js';
-import { entries } from '../../support/policies.js';
-import { TempDir } from '../../support/temp-dir.js';
+import { entries } from '../../support/policy/policies.js';
+import { TempDir } from '../../support/process/temp-dir.js';
 import { type Figure, type FiguresCase, median, QUICK, runCases } from './measure.js';
 
 const TENANTS = 1000;

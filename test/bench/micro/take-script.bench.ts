@@ -2,8 +2,8 @@ import type { TakeItem } from '../../../src/limiter/bucket-store.js';
 import { type Rate, tokenBucketRate } from '../../../src/limiter/rate.js';
 import { parseRedisUrl } from '../../../src/storage/redis/redis-address.js';
 import { RedisStore } from '../../../src/storage/redis/redis-store.js';
-import { startRedis } from '../../support/redis-server.js';
-import { takeItem } from '../../support/take-items.js';
+import { takeItem } from '../../support/limiter/take-items.js';
+import { startRedis } from '../../support/redis/redis-server.js';
 import { cpuMicros } from '../cpu.js';
 import { FIGURE_HEADING, type Figure, formatFigure, median, QUICK } from './measure.js';
 

@@ -16,7 +16,7 @@ import { defaultMapping } from '../../../src/telemetry/mapping/default-mapping.j
 import { MappedMetrics } from '../../../src/telemetry/mapping/mapped-metrics.js';
 import { Mapper } from '../../../src/telemetry/mapping/mapper.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
-import { policyOf } from '../../support/policies.js';
+import { policyOf } from '../../support/policy/policies.js';
 import { type Figure, type FiguresCase, median, QUICK, runCases } from './measure.js';
 
 const RULES = 10_000;

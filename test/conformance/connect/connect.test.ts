@@ -5,9 +5,9 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { runToEnd } from '../../support/processes.js';
-import { optionalToolPath, repositoryRoot } from '../../support/tools.js';
-import { TRANSPORTS } from '../../support/transports.js';
+import { runToEnd } from '../../support/process/processes.js';
+import { optionalToolPath, repositoryRoot } from '../../support/process/tools.js';
+import { TRANSPORTS } from '../../support/weir/transports.js';
 
 const program = optionalToolPath('connectconformance');
 const SOURCES = join(repositoryRoot, 'test/conformance/connect');

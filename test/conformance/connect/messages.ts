@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { ServiceDefinition } from '@grpc/grpc-js';
 import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader';
-import { repositoryRoot } from '../../support/tools.js';
+import { repositoryRoot } from '../../support/process/tools.js';
 
 /** connectrpc.conformance.v1.Header; values of `…-bin` are base64. */
 export interface Header {

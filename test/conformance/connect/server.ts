@@ -3,7 +3,7 @@
  * stdout where it listens, and serves until SIGTERM.
  */
 import { createGrpcServer } from '../../../src/server/grpc-transport.js';
-import { TRANSPORTS } from '../../support/transports.js';
+import { TRANSPORTS } from '../../support/weir/transports.js';
 import { ConformanceMessages, readFramed } from './messages.js';
 import { conformanceService } from './service.js';
 

@@ -4,9 +4,9 @@
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type TlsFiles, tlsSettings, writeTlsFiles } from '../../support/tls-files.js';
-import { optionalToolPath, repositoryRoot } from '../../support/tools.js';
-import { startWeir, type WeirServer } from '../../support/weir.js';
+import { optionalToolPath, repositoryRoot } from '../../support/process/tools.js';
+import { type TlsFiles, tlsSettings, writeTlsFiles } from '../../support/tls/tls-files.js';
+import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 import { readKnownFailing } from '../known-failing.js';
 import { type H2specResult, h2specCases, runH2spec } from './h2spec.js';
 

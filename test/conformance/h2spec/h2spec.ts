@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runToEnd } from '../../support/processes.js';
-import { TempDir } from '../../support/temp-dir.js';
+import { runToEnd } from '../../support/process/processes.js';
+import { TempDir } from '../../support/process/temp-dir.js';
 
 /** One case as h2spec counts them: `http2/6.9.1/2`. */
 export interface H2specCase {

@@ -4,11 +4,11 @@
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { startProcess } from '../../support/processes.js';
-import { mutualTlsSettings, type TlsFiles, writeTlsFiles } from '../../support/tls-files.js';
-import { optionalToolPath, repositoryRoot } from '../../support/tools.js';
-import { TRANSPORTS } from '../../support/transports.js';
-import { startWeir } from '../../support/weir.js';
+import { startProcess } from '../../support/process/processes.js';
+import { optionalToolPath, repositoryRoot } from '../../support/process/tools.js';
+import { mutualTlsSettings, type TlsFiles, writeTlsFiles } from '../../support/tls/tls-files.js';
+import { TRANSPORTS } from '../../support/weir/transports.js';
+import { startWeir } from '../../support/weir/weir.js';
 import { GOOD_REPORT, INTEROP_POLICY, type InteropReport } from './interop-report.js';
 
 const SOURCES = join(repositoryRoot, 'test/conformance/interop');

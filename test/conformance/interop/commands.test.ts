@@ -6,12 +6,12 @@ import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
-import { httpRequest } from '../../support/http-client.js';
-import { runToEnd } from '../../support/processes.js';
-import { TempDir } from '../../support/temp-dir.js';
-import { optionalToolPath } from '../../support/tools.js';
-import { TRANSPORTS } from '../../support/transports.js';
-import { startWeir, type WeirServer } from '../../support/weir.js';
+import { httpRequest } from '../../support/process/http-client.js';
+import { runToEnd } from '../../support/process/processes.js';
+import { TempDir } from '../../support/process/temp-dir.js';
+import { optionalToolPath } from '../../support/process/tools.js';
+import { TRANSPORTS } from '../../support/weir/transports.js';
+import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 import { GOOD_REPORT, INTEROP_POLICY } from './interop-report.js';
 
 const CALL = SHOULD_RATE_LIMIT_PATH.slice(1);

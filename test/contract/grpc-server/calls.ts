@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { GrpcError, STATUS } from '../../../src/grpc/grpc-server.js';
-import { exchangeBytes, openStream, post, prefixed, streamEnd } from '../../support/http2-client.js';
-import { FRAME, frame } from '../../support/raw-http2.js';
-import { waitFor } from '../../support/wait-for.js';
+import { exchangeBytes, openStream, post, prefixed, streamEnd } from '../../support/h2/http2-client.js';
+import { FRAME, frame } from '../../support/h2/raw-http2.js';
+import { waitFor } from '../../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD, NOW_MICROS, type Transport } from './fixture.js';
 
 /** Unary calls, their errors, deadlines and ends, and bytes that are no gRPC call. */

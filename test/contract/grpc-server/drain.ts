@@ -4,9 +4,9 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { loadReflectionDefinition } from '../../../src/codec/rls-definition.js';
 import { Health } from '../../../src/grpc/health.js';
 import { addReflection } from '../../../src/grpc/reflection.js';
-import { openStream, post, prefixed, streamEnd } from '../../support/http2-client.js';
-import { callFrame, emptyMessageFrame, FRAME } from '../../support/raw-http2.js';
-import { waitFor } from '../../support/wait-for.js';
+import { openStream, post, prefixed, streamEnd } from '../../support/h2/http2-client.js';
+import { callFrame, emptyMessageFrame, FRAME } from '../../support/h2/raw-http2.js';
+import { waitFor } from '../../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD, type Transport } from './fixture.js';
 
 const WATCH = '/grpc.health.v1.Health/Watch';

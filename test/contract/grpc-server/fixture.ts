@@ -2,10 +2,10 @@ import type { ClientHttp2Session } from 'node:http2';
 import type { ChannelCredentials } from '@grpc/grpc-js';
 import { expect } from '@jest/globals';
 import type { CallInfo, GrpcServer, GrpcServerOptions } from '../../../src/grpc/grpc-server.js';
-import { RawClient } from '../../support/grpc-client.js';
-import { openSession } from '../../support/http2-client.js';
-import { RawHttp2Client } from '../../support/raw-http2.js';
-import { waitFor } from '../../support/wait-for.js';
+import { RawClient } from '../../support/grpc/grpc-client.js';
+import { openSession } from '../../support/h2/http2-client.js';
+import { RawHttp2Client } from '../../support/h2/raw-http2.js';
+import { waitFor } from '../../support/process/wait-for.js';
 
 /** An implementation of GrpcServer under test. */
 export interface Transport {

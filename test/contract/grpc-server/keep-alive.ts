@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { post, prefixed } from '../../support/http2-client.js';
-import { callFrame, emptyMessageFrame, FRAME } from '../../support/raw-http2.js';
-import { waitFor } from '../../support/wait-for.js';
+import { post, prefixed } from '../../support/h2/http2-client.js';
+import { callFrame, emptyMessageFrame, FRAME } from '../../support/h2/raw-http2.js';
+import { waitFor } from '../../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD, type Transport } from './fixture.js';
 
 /** PINGs to connections that are silent. */

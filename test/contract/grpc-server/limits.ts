@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http2';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { openStream, post, prefixed } from '../../support/http2-client.js';
-import { callFrame, emptyMessageFrame, FRAME } from '../../support/raw-http2.js';
-import { waitFor } from '../../support/wait-for.js';
+import { openStream, post, prefixed } from '../../support/h2/http2-client.js';
+import { callFrame, emptyMessageFrame, FRAME } from '../../support/h2/raw-http2.js';
+import { waitFor } from '../../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD, type Transport } from './fixture.js';
 
 /** Every limit of GrpcServerOptions, tripped; the server serves on after each. */

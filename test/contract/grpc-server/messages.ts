@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { GrpcError, STATUS } from '../../../src/grpc/grpc-server.js';
-import { openStream, post, prefixed, streamEnd } from '../../support/http2-client.js';
+import { openStream, post, prefixed, streamEnd } from '../../support/h2/http2-client.js';
 import { ECHO, Fixture, HOLD, type Transport } from './fixture.js';
 
 const LIMIT = 1_000_000;

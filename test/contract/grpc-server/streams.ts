@@ -11,8 +11,8 @@ import {
 } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { GrpcServer } from '../../../src/grpc/grpc-server.js';
-import { type Outcome, StreamClient } from '../../support/stream-client.js';
-import { waitFor } from '../../support/wait-for.js';
+import { type Outcome, StreamClient } from '../../support/grpc/stream-client.js';
+import { waitFor } from '../../support/process/wait-for.js';
 import { Fixture, type Transport } from './fixture.js';
 
 const same = (bytes: Buffer): Buffer => {

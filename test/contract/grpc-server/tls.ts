@@ -4,9 +4,9 @@ import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { credentials } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { GrpcServer, TlsMaterial } from '../../../src/grpc/grpc-server.js';
-import { CertificateAuthority, type Issued } from '../../support/certificates.js';
-import type { UnaryReply } from '../../support/grpc-client.js';
-import { waitFor } from '../../support/wait-for.js';
+import type { UnaryReply } from '../../support/grpc/grpc-client.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { CertificateAuthority, type Issued } from '../../support/tls/certificates.js';
 import { ECHO, Fixture, HOLD, type Transport } from './fixture.js';
 
 /** Preface and empty SETTINGS of a client (RFC 9113 section 3.4). */

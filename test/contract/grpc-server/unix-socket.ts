@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { TempDir } from '../../support/temp-dir.js';
-import { waitFor } from '../../support/wait-for.js';
+import { TempDir } from '../../support/process/temp-dir.js';
+import { waitFor } from '../../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD, type Transport } from './fixture.js';
 
 /** Unix domain sockets in the place of a port. */

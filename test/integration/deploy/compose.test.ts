@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import { repositoryRoot } from '../../support/tools.js';
+import { repositoryRoot } from '../../support/process/tools.js';
 
 const FOLDER = join(repositoryRoot, 'deploy');
 

@@ -6,13 +6,13 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statS
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { commandOf, environmentOf, parseDockerfile, type Stage } from '../../support/dockerfile.js';
-import { freePorts } from '../../support/free-port.js';
-import { httpRequest } from '../../support/http-client.js';
-import { imagePrograms, relocatePrograms } from '../../support/image-programs.js';
-import { runToEnd, startProcess } from '../../support/processes.js';
-import { optionalToolPath, repositoryRoot } from '../../support/tools.js';
-import { waitFor } from '../../support/wait-for.js';
+import { commandOf, environmentOf, parseDockerfile, type Stage } from '../../support/image/dockerfile.js';
+import { imagePrograms, relocatePrograms } from '../../support/image/image-programs.js';
+import { freePorts } from '../../support/process/free-port.js';
+import { httpRequest } from '../../support/process/http-client.js';
+import { runToEnd, startProcess } from '../../support/process/processes.js';
+import { optionalToolPath, repositoryRoot } from '../../support/process/tools.js';
+import { waitFor } from '../../support/process/wait-for.js';
 
 const STEP_TIMEOUT_MS = 240_000;
 const stages = parseDockerfile(readFileSync(join(repositoryRoot, 'deploy/Dockerfile'), 'utf8'));

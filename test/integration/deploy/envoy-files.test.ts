@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import { validateEnvoy, withChanges } from '../../support/envoy.js';
-import { repositoryRoot } from '../../support/tools.js';
+import { validateEnvoy, withChanges } from '../../support/envoy/envoy.js';
+import { repositoryRoot } from '../../support/process/tools.js';
 
 const read = (path: string) => readFileSync(join(repositoryRoot, path), 'utf8');
 

@@ -1,4 +1,4 @@
-/* The rate limit service as Envoy Gateway runs it: see test/support/envoy-gateway.ts. Only addresses and folders are others. */
+/* The rate limit service as Envoy Gateway runs it: see test/support/image/envoy-gateway.ts. Only addresses and folders are others. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { credentials } from '@grpc/grpc-js';
@@ -8,7 +8,7 @@ import { CODE, type RateLimitResponse } from '../../../src/codec/messages.js';
 import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import { readSettings } from '../../../src/server/settings.js';
-import { descriptor } from '../../support/decider.js';
+import { RawClient } from '../../support/grpc/grpc-client.js';
 import {
   ALWAYS,
   DOMAIN,
@@ -21,15 +21,15 @@ import {
   ROUTE,
   rules,
   TRACING,
-} from '../../support/envoy-gateway.js';
-import { freePorts } from '../../support/free-port.js';
-import { RawClient } from '../../support/grpc-client.js';
-import { httpRequest } from '../../support/http-client.js';
-import type { RatelimitServer } from '../../support/ratelimit.js';
-import { type RedisServer, startRedis } from '../../support/redis-server.js';
-import { optionalToolPath, repositoryRoot } from '../../support/tools.js';
-import { waitFor } from '../../support/wait-for.js';
-import type { XdsServer } from '../../support/xds-server.js';
+} from '../../support/image/envoy-gateway.js';
+import { descriptor } from '../../support/policy/decider.js';
+import { freePorts } from '../../support/process/free-port.js';
+import { httpRequest } from '../../support/process/http-client.js';
+import { optionalToolPath, repositoryRoot } from '../../support/process/tools.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
+import type { RatelimitServer } from '../../support/reference/ratelimit.js';
+import type { XdsServer } from '../../support/xds/xds-server.js';
 
 describe('the variables', () => {
   test('are taken, and mean the ports that Envoy Gateway expects', () => {

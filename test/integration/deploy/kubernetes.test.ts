@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
-import { withChanges } from '../../support/envoy.js';
-import { runToEnd } from '../../support/processes.js';
-import { repositoryRoot, toolPath } from '../../support/tools.js';
+import { withChanges } from '../../support/envoy/envoy.js';
+import { runToEnd } from '../../support/process/processes.js';
+import { repositoryRoot, toolPath } from '../../support/process/tools.js';
 
 const FOLDER = join(repositoryRoot, 'deploy/kubernetes');
 const OTHERS = ['../envoy-gateway/envoy-gateway.yaml', '../from-ratelimit/kubernetes.yaml'];

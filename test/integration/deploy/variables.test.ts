@@ -4,8 +4,8 @@ import { expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
 import { readSettings } from '../../../src/server/settings.js';
 import { SETTINGS } from '../../../src/server/settings-table.js';
-import { environmentOf, parseDockerfile } from '../../support/dockerfile.js';
-import { repositoryRoot } from '../../support/tools.js';
+import { environmentOf, parseDockerfile } from '../../support/image/dockerfile.js';
+import { repositoryRoot } from '../../support/process/tools.js';
 
 const read = (path: string) => readFileSync(join(repositoryRoot, path), 'utf8');
 

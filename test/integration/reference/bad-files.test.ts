@@ -4,10 +4,10 @@
  */
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { RawClient } from '../../support/grpc-client.js';
-import { type RedisServer, startRedis } from '../../support/redis-server.js';
-import { TempDir } from '../../support/temp-dir.js';
-import { waitFor } from '../../support/wait-for.js';
+import { RawClient } from '../../support/grpc/grpc-client.js';
+import { TempDir } from '../../support/process/temp-dir.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { call } from './calls.js';
 import { type Answer, type CallStep, NONE, ok } from './case.js';
 import { BAD_FILES, type BadFile } from './cases/bad-files.js';

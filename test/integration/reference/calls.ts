@@ -2,8 +2,8 @@ import type { Descriptor, DescriptorStatus } from '../../../src/codec/messages.j
 import { LIMIT_UNIT } from '../../../src/codec/messages.js';
 import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
-import type { RawClient } from '../../support/grpc-client.js';
-import { entries } from '../../support/policies.js';
+import type { RawClient } from '../../support/grpc/grpc-client.js';
+import { entries } from '../../support/policy/policies.js';
 import {
   type Answer,
   type Ask,

@@ -17,11 +17,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { RawClient } from '../../support/grpc-client.js';
-import { httpRequest } from '../../support/http-client.js';
-import { type RedisServer, startRedis } from '../../support/redis-server.js';
-import { type StatsdListener, startStatsdListener } from '../../support/statsd-listener.js';
-import { waitFor } from '../../support/wait-for.js';
+import { RawClient } from '../../support/grpc/grpc-client.js';
+import { httpRequest } from '../../support/process/http-client.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
+import { type StatsdListener, startStatsdListener } from '../../support/statsd/statsd-listener.js';
 import { type Comparison, call, checkHealth, request } from './calls.js';
 import {
   type Answer,

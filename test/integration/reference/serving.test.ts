@@ -1,9 +1,9 @@
 import { credentials } from '@grpc/grpc-js';
 import { afterAll, expect, test } from '@jest/globals';
-import { CertificateAuthority } from '../../support/certificates.js';
-import { RawClient } from '../../support/grpc-client.js';
-import { TempDir } from '../../support/temp-dir.js';
-import { waitFor } from '../../support/wait-for.js';
+import { RawClient } from '../../support/grpc/grpc-client.js';
+import { TempDir } from '../../support/process/temp-dir.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { CertificateAuthority } from '../../support/tls/certificates.js';
 import { ok, type ReferenceCase } from './case.js';
 import { BAD_REQUESTS, EMPTY_DIRECTORY, NO_CONFIGURATION, NOT_HEALTHY, REDIS_GONE } from './cases/errors.js';
 import { HTTP_CASES, JSON_CASES, JSON_EXTRAS } from './cases/http.js';

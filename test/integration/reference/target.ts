@@ -1,6 +1,6 @@
-import type { Exit } from '../../support/processes.js';
-import { startRatelimit } from '../../support/ratelimit.js';
-import { startWeir } from '../../support/weir.js';
+import type { Exit } from '../../support/process/processes.js';
+import { startRatelimit } from '../../support/reference/ratelimit.js';
+import { startWeir } from '../../support/weir/weir.js';
 
 /** Path of a `ratelimit` program of envoyproxy/ratelimit that the cases shall run against in the place of weir. */
 export const REFERENCE_PROGRAM: string | undefined = process.env['WEIR_TEST_REFERENCE'] || undefined;

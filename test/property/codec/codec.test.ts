@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { type Codec, DecodeError, type RateLimitRequest } from '../../../src/codec/messages.js';
 import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
-import { arbitraryRequest, arbitraryResponse } from '../../support/arbitrary-messages.js';
+import { arbitraryRequest, arbitraryResponse } from '../../support/codec/arbitrary-messages.js';
 
 const reference = createReferenceCodec();
 const codecs: readonly (readonly [name: string, codec: Codec])[] = [

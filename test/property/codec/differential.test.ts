@@ -5,9 +5,13 @@ import { createReferenceCodec, requestShape } from '../../../src/codec/reference
 import { isWellFormed } from '../../../src/codec/wire-check.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { atOnce } from '../../../src/config/turns.js';
-import { arbitraryRequest, arbitraryResponse } from '../../support/arbitrary-messages.js';
-import { arbitraryLargeWireRequest, arbitraryWireRequest, damaged } from '../../support/arbitrary-wire.js';
-import { protobufjsReadsOtherwise } from '../../support/protobufjs-differences.js';
+import { arbitraryRequest, arbitraryResponse } from '../../support/codec/arbitrary-messages.js';
+import {
+  arbitraryLargeWireRequest,
+  arbitraryWireRequest,
+  damaged,
+} from '../../support/codec/arbitrary-wire.js';
+import { protobufjsReadsOtherwise } from '../../support/codec/protobufjs-differences.js';
 
 const reference = createReferenceCodec();
 const wire = createWireCodec();

@@ -7,9 +7,9 @@ import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import { loadReflectionDefinition } from '../../../src/codec/rls-definition.js';
 import { atOnce } from '../../../src/config/turns.js';
 import { fileDescriptors } from '../../../src/grpc/file-descriptors.js';
-import { arbitraryResponse } from '../../support/arbitrary-messages.js';
-import { damaged } from '../../support/arbitrary-wire.js';
-import { protobufJson } from '../../support/protobuf-json.js';
+import { arbitraryResponse } from '../../support/codec/arbitrary-messages.js';
+import { damaged } from '../../support/codec/arbitrary-wire.js';
+import { protobufJson } from '../../support/codec/protobuf-json.js';
 
 const ours = createJsonCodec(fileDescriptors([loadReflectionDefinition()]), 1000);
 const theirs = protobufJson();

@@ -10,7 +10,7 @@ import {
   type HpackJsField,
   newDecoder,
   type Pair,
-} from '../../support/hpack.js';
+} from '../../support/h2/hpack.js';
 
 /** One character for each byte. */
 const latin1 = (maxLength: number) =>

@@ -11,7 +11,7 @@ import {
   rst,
   settings,
   windowUpdate,
-} from '../../support/h2-peer.js';
+} from '../../support/h2/h2-peer.js';
 
 const INITIAL_WINDOW_SIZE = 4;
 

@@ -10,10 +10,10 @@ import {
   windowStart,
 } from '../../../src/limiter/rate.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
-import { arbitraryHits, arbitraryRate, arbitrarySpan } from '../../support/arbitrary-takes.js';
-import { FakeClock } from '../../support/fake-clock.js';
-import { takeItem } from '../../support/take-items.js';
-import { TokenLevel } from '../../support/token-level.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
+import { arbitraryHits, arbitraryRate, arbitrarySpan } from '../../support/limiter/arbitrary-takes.js';
+import { takeItem } from '../../support/limiter/take-items.js';
+import { TokenLevel } from '../../support/limiter/token-level.js';
 
 // A busy machine may take its time; nothing here waits.
 jest.setTimeout(60_000);

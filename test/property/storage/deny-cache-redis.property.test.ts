@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { type Rate, tokenBucketRate, windowRate } from '../../../src/limiter/rate.js';
 import { DenyCache } from '../../../src/storage/deny-cache.js';
-import { arbitraryRate } from '../../support/arbitrary-takes.js';
-import { takeItem } from '../../support/take-items.js';
-import { RedisBench, takeFrom } from '../../support/test-stores.js';
+import { arbitraryRate } from '../../support/limiter/arbitrary-takes.js';
+import { takeItem } from '../../support/limiter/take-items.js';
+import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
 
 // Starting a Redis may take its time on a busy machine.
 jest.setTimeout(60_000);

@@ -4,8 +4,8 @@ import type { BucketStore, TakeItem, TakeOutcome, TakeResult } from '../../../sr
 import { windowRate } from '../../../src/limiter/rate.js';
 import { DenyCache } from '../../../src/storage/deny-cache.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
-import { FakeClock } from '../../support/fake-clock.js';
-import { takeItem } from '../../support/take-items.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
+import { takeItem } from '../../support/limiter/take-items.js';
 
 /** A store elsewhere: its clock shows another time, and its answers take `latency` there and back. */
 class Remote implements BucketStore {

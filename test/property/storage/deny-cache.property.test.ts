@@ -4,9 +4,9 @@ import type { BucketStore, TakeItem, TakeOutcome, TakeResult } from '../../../sr
 import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/rate.js';
 import { DenyCache } from '../../../src/storage/deny-cache.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
-import { arbitraryHits, arbitraryRate } from '../../support/arbitrary-takes.js';
-import { FakeClock } from '../../support/fake-clock.js';
-import { takeItem } from '../../support/take-items.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
+import { arbitraryHits, arbitraryRate } from '../../support/limiter/arbitrary-takes.js';
+import { takeItem } from '../../support/limiter/take-items.js';
 
 const MAX_AGE = 1_000_000;
 /** The last is a candidate's. */

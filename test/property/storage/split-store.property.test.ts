@@ -4,8 +4,8 @@ import type { TakeItem } from '../../../src/limiter/bucket-store.js';
 import { type Rate, tokenBucketRate, windowRate } from '../../../src/limiter/rate.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { SplitStore } from '../../../src/storage/split-store.js';
-import { FakeClock } from '../../support/fake-clock.js';
-import { takeItem } from '../../support/take-items.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
+import { takeItem } from '../../support/limiter/take-items.js';
 
 /** Few buckets with little room, so that every combination of what fits comes up. */
 const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [

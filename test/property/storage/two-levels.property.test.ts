@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import type { BucketStore, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { type TokenBucketRate, tokenBucketRate, UNIT_MICROS } from '../../../src/limiter/rate.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
-import { takeItem } from '../../support/take-items.js';
-import { RedisBench, takeFrom } from '../../support/test-stores.js';
+import { takeItem } from '../../support/limiter/take-items.js';
+import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
 
 /*
  * Two servers on one Redis whose policies differ in how deep a token bucket is: a changed burst, unit or debt reaches one after the other. The smaller

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { repositoryRoot } from '../../support/tools.js';
+import { repositoryRoot } from '../../support/process/tools.js';
 import type { AttackOrder, AttackResult } from './attack.js';
 
 type Said = 'stopped' | { readonly result: AttackResult };

@@ -1,4 +1,4 @@
-import { PREFACE, SETTINGS_ACK, settings } from '../../support/h2-frames.js';
+import { PREFACE, SETTINGS_ACK, settings } from '../../support/h2/h2-frames.js';
 import type { FrameAttack, Tally } from './attack.js';
 import { AttackSocket } from './attack-socket.js';
 import { H2Reader } from './h2-reader.js';

@@ -10,7 +10,7 @@ import {
   settings,
   TYPE,
   words,
-} from '../../support/h2-frames.js';
+} from '../../support/h2/h2-frames.js';
 import type { GrpcAttack, Tally } from './attack.js';
 import { AttackSocket } from './attack-socket.js';
 import { H2Reader } from './h2-reader.js';

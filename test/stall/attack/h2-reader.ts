@@ -1,5 +1,5 @@
 import { HpackDecoder } from '../../../src/h2/hpack/decoder.js';
-import { END_STREAM, TYPE } from '../../support/h2-frames.js';
+import { END_STREAM, TYPE } from '../../support/h2/h2-frames.js';
 
 const HEADER_BYTES = 9;
 

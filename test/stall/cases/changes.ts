@@ -1,6 +1,6 @@
 /* What changes beside the calls: reloads, updates of a management server, a log that nobody reads. */
 import { RATE_LIMIT_CONFIG_TYPE } from '../../../src/config/xds/discovery.js';
-import { encodeConfig } from '../../support/xds-server.js';
+import { encodeConfig } from '../../support/xds/xds-server.js';
 import type { Attack } from '../attack/attack.js';
 import { anyValuePolicy, INNOCENT, largePolicy } from '../policy-texts.js';
 import type { StallGroup } from '../stall-case.js';

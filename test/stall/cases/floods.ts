@@ -10,7 +10,7 @@ import {
   settings,
   TYPE,
   words,
-} from '../../support/h2-frames.js';
+} from '../../support/h2/h2-frames.js';
 import type { Attack, FrameAttack } from '../attack/attack.js';
 import type { StallCase } from '../stall-case.js';
 import { descriptor, MESSAGE_BYTES, request } from '../wire.js';

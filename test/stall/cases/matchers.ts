@@ -1,5 +1,5 @@
 /* Values as long as they may be, for every matcher. */
-import { seededRandom } from '../../support/seeded-random.js';
+import { seededRandom } from '../../support/limiter/seeded-random.js';
 import type { Attack } from '../attack/attack.js';
 import { anyValuePolicy, costlyPatterns, keysPolicy, pathPolicy, valuesPolicy } from '../policy-texts.js';
 import type { StallCase } from '../stall-case.js';

@@ -1,5 +1,5 @@
 /* Views of a server with 10,000 rules and as many series as it may keep. */
-import { RlsClient } from '../../support/rls-client.js';
+import { RlsClient } from '../../support/grpc/rls-client.js';
 import type { Attack } from '../attack/attack.js';
 import { largePolicy } from '../policy-texts.js';
 import type { StallCase, StallGroup } from '../stall-case.js';

@@ -4,7 +4,7 @@ import { assetPath } from '../../../src/assets.js';
 import { loadPolicies } from '../../../src/config/load-policies.js';
 import type { DomainPolicy } from '../../../src/config/policy.js';
 import { fixedPhase } from '../../../src/limiter/rule.js';
-import { entries } from '../../support/policies.js';
+import { entries } from '../../support/policy/policies.js';
 
 const loaded = loadPolicies([assetPath('deploy/policies/open-api.yaml')]);
 const policy = loaded.policySet.domains.get('open-api') as DomainPolicy;

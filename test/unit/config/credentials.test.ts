@@ -4,8 +4,8 @@ import { entriesKey } from '../../../src/config/bucket-key.js';
 import { dumpTree } from '../../../src/config/dump-tree.js';
 import { explain, renderExplanation } from '../../../src/config/explain.js';
 import { isCredential } from '../../../src/config/redact.js';
-import { entries, parse, policyOf } from '../../support/policies.js';
-import { textOf } from '../../support/text-of.js';
+import { textOf } from '../../support/codec/text-of.js';
+import { entries, parse, policyOf } from '../../support/policy/policies.js';
 
 const SECRET = 'SECRETKEY123';
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../src/config/config-problem.js';
-import { parse } from '../../support/policies.js';
+import { parse } from '../../support/policy/policies.js';
 
 const A = 'a'.repeat(64);
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { entries, parse, policyOf } from '../../support/policies.js';
+import { entries, parse, policyOf } from '../../support/policy/policies.js';
 
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
 const shown = (policy: ReturnType<typeof policyOf>, ...texts: string[]): string[] =>

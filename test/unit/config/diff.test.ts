@@ -3,7 +3,7 @@ import type { PolicyChange } from '../../../src/config/diff/change.js';
 import { diffPolicies } from '../../../src/config/diff/diff-policies.js';
 import { renderDiff } from '../../../src/config/diff/render-diff.js';
 import type { PolicySet } from '../../../src/config/policy.js';
-import { policyOf } from '../../support/policies.js';
+import { policyOf } from '../../support/policy/policies.js';
 
 /** 2026-01-01. */
 const NOW = Date.UTC(2026, 0, 1) * 1000;

@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../src/config/config-problem.js';
 import { isRefusedAtStart, loadPolicies } from '../../../src/config/load-policies.js';
-import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../../support/policy-dir.js';
+import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../../support/policy/policy-dir.js';
 
 let policies: PolicyDir;
 beforeEach(() => {

@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { dump } from '../../../src/config/dump.js';
 import { dumpJson } from '../../../src/config/dump-json.js';
 import type { DomainStatus, PolicySet } from '../../../src/config/policy.js';
-import { policyOf } from '../../support/policies.js';
-import { textOf } from '../../support/text-of.js';
+import { textOf } from '../../support/codec/text-of.js';
+import { policyOf } from '../../support/policy/policies.js';
 
 function setOf(...texts: string[]): PolicySet {
   const policies = texts.map((text) => policyOf(text));

@@ -5,8 +5,8 @@ import { dumpTree } from '../../../src/config/dump-tree.js';
 import { explain, renderExplanation } from '../../../src/config/explain.js';
 import type { PolicySet } from '../../../src/config/policy.js';
 import { redactEntries } from '../../../src/config/redact.js';
-import { entries, policyOf } from '../../support/policies.js';
-import { textOf } from '../../support/text-of.js';
+import { textOf } from '../../support/codec/text-of.js';
+import { entries, policyOf } from '../../support/policy/policies.js';
 
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
 const NOW = Date.parse('2024-05-10T00:00:00Z') * 1000;

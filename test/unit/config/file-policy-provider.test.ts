@@ -3,8 +3,8 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { FilePolicyProvider, type ReloadOutcome } from '../../../src/config/file-policy-provider.js';
 import { type LoadedPolicies, loadPolicies } from '../../../src/config/load-policies.js';
 import type { PolicyLoader } from '../../../src/config/policy-loader.js';
-import { FakeTimers } from '../../support/fake-timers.js';
-import { TempDir } from '../../support/temp-dir.js';
+import { FakeTimers } from '../../support/clock/fake-timers.js';
+import { TempDir } from '../../support/process/temp-dir.js';
 
 const POLL = 7000;
 let dir: TempDir;

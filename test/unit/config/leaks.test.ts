@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../src/config/config-problem.js';
 import { loadPolicies } from '../../../src/config/load-policies.js';
-import { parse } from '../../support/policies.js';
-import { TempDir } from '../../support/temp-dir.js';
+import { parse } from '../../support/policy/policies.js';
+import { TempDir } from '../../support/process/temp-dir.js';
 
 /** Stands where someone wrote an API key instead of its digest. */
 const RAW = 'RAWSECRET9';

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../src/config/config-problem.js';
 import { loadDocuments } from '../../../src/config/load-policies.js';
 import type { YamlValue } from '../../../src/config/yaml-document.js';
-import { statesOf } from '../../support/policy-dir.js';
+import { statesOf } from '../../support/policy/policy-dir.js';
 
 describe('documents from elsewhere', () => {
   const at = { line: 0, column: 0 };

@@ -3,8 +3,8 @@ import { mkdirSync, readdirSync, symlinkSync, truncateSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../src/config/config-problem.js';
 import { isRefusedAtStart, loadPolicies, NO_POLICIES } from '../../../src/config/load-policies.js';
-import { entries } from '../../support/policies.js';
-import { TempDir } from '../../support/temp-dir.js';
+import { entries } from '../../support/policy/policies.js';
+import { TempDir } from '../../support/process/temp-dir.js';
 
 let dir: TempDir;
 beforeEach(() => {

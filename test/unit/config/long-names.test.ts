@@ -12,9 +12,9 @@ import {
 } from '../../../src/config/bucket-key.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { redisKey } from '../../../src/storage/redis/redis-key.js';
-import { Decider, descriptor } from '../../support/decider.js';
-import { FakeClock } from '../../support/fake-clock.js';
-import { policyOf } from '../../support/policies.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
+import { Decider, descriptor } from '../../support/policy/decider.js';
+import { policyOf } from '../../support/policy/policies.js';
 
 /* However many entries a caller sends, the names of buckets stay short, and what they take in memory within its bound. */
 

@@ -13,7 +13,7 @@ import {
 } from '../../../src/config/policy-transfer.js';
 import { cutSlices, openSlice } from '../../../src/config/slices.js';
 import { Wildcard } from '../../../src/config/wildcard.js';
-import { entries, policyOf } from '../../support/policies.js';
+import { entries, policyOf } from '../../support/policy/policies.js';
 
 /** As long as Envoy's largest list of headers. */
 const LONG = 60 * 1024;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { fixedPhase, phaseAt } from '../../../src/limiter/rule.js';
-import { entries, policyOf } from '../../support/policies.js';
+import { entries, policyOf } from '../../support/policy/policies.js';
 
 const ANY = 'rate_limit: { unit: second, requests_per_unit: 1 }';
 

@@ -12,8 +12,8 @@ import {
   takesLong,
 } from '../../../src/config/policy-transfer.js';
 import { cutSlices, openSlice } from '../../../src/config/slices.js';
-import { entries, parse, policyOf } from '../../support/policies.js';
-import { textOf } from '../../support/text-of.js';
+import { textOf } from '../../support/codec/text-of.js';
+import { entries, parse, policyOf } from '../../support/policy/policies.js';
 
 const ANY = 'rate_limit: { unit: second, requests_per_unit: 1 }';
 

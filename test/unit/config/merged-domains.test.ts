@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { LoadedPolicies } from '../../../src/config/load-policies.js';
-import { entries } from '../../support/policies.js';
-import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../../support/policy-dir.js';
+import { entries } from '../../support/policy/policies.js';
+import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../../support/policy/policy-dir.js';
 
 let policies: PolicyDir;
 beforeEach(() => {

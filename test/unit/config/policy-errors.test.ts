@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../src/config/config-problem.js';
 import { NEVER_EMPTY, NODE_KEYS, ROOT_KEYS } from '../../../src/config/policy-keys.js';
 import { MAX_ALIAS_VALUES, MAX_FILE_BYTES, MAX_MARKS } from '../../../src/config/yaml-document.js';
-import { parse } from '../../support/policies.js';
+import { parse } from '../../support/policy/policies.js';
 
 function errorsOf(text: string, files: Readonly<Record<string, string>> = {}): string[] {
   const { policy, problems, tableFiles } = parse(text, files);

@@ -10,7 +10,7 @@ import {
   RATE_LIMIT_KEYS,
   ROOT_KEYS,
 } from '../../../src/config/policy-keys.js';
-import { repositoryRoot } from '../../support/tools.js';
+import { repositoryRoot } from '../../support/process/tools.js';
 
 const readme = readFileSync(join(repositoryRoot, 'README.md'), 'utf8');
 const chapter = readme.slice(readme.indexOf('\n## Policy files\n'), readme.indexOf('\n## Answers\n'));

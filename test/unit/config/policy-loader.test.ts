@@ -3,8 +3,8 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { dumpTree } from '../../../src/config/dump-tree.js';
 import { type LoadedPolicies, loadPolicies } from '../../../src/config/load-policies.js';
 import { ThreadPolicyLoader } from '../../../src/config/policy-loader.js';
-import { TempDir } from '../../support/temp-dir.js';
-import { textOf } from '../../support/text-of.js';
+import { textOf } from '../../support/codec/text-of.js';
+import { TempDir } from '../../support/process/temp-dir.js';
 
 let dir: TempDir;
 beforeEach(() => {

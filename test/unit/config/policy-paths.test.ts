@@ -5,7 +5,7 @@ import { type ConfigProblem, formatProblem } from '../../../src/config/config-pr
 import { loadPolicies } from '../../../src/config/load-policies.js';
 import { expandPaths, expandPathsInSteps, type RuntimeLayout } from '../../../src/config/policy-paths.js';
 import { WatchPlan } from '../../../src/config/watch-plan.js';
-import { TempDir } from '../../support/temp-dir.js';
+import { TempDir } from '../../support/process/temp-dir.js';
 
 let dir: TempDir;
 beforeEach(() => {

@@ -20,8 +20,8 @@ import {
   type SchemaPart,
   schema,
   schemaErrors,
-} from '../../support/policy-schema.js';
-import { repositoryRoot } from '../../support/tools.js';
+} from '../../support/policy/policy-schema.js';
+import { repositoryRoot } from '../../support/process/tools.js';
 
 const definition = (name: string): SchemaPart => resolved({ $ref: `#/definitions/${name}` });
 const keysOf = (part: SchemaPart): readonly string[] => Object.keys(part.properties ?? {});

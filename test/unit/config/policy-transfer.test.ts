@@ -6,8 +6,8 @@ import type { DomainPolicy, PolicySet } from '../../../src/config/policy.js';
 import { PolicyBuilder, type PolicyItem, policyItems } from '../../../src/config/policy-transfer.js';
 import { cutSlices, openSlice } from '../../../src/config/slices.js';
 import { type WindowRate, windowEnd, windowStart } from '../../../src/limiter/rate.js';
-import { entries, policyOf } from '../../support/policies.js';
-import { textOf } from '../../support/text-of.js';
+import { textOf } from '../../support/codec/text-of.js';
+import { entries, policyOf } from '../../support/policy/policies.js';
 
 /** Hands policies over, but for those that are known, which the receiver has in `inForce`. */
 function across(

@@ -3,7 +3,7 @@ import type { CompiledPolicy } from '../../../src/config/compiled-policy.js';
 import { foundAtLast, unboundedWork } from '../../../src/config/match-work.js';
 import { PossibleDenial } from '../../../src/config/possible-denial.js';
 import { fixedPhase, type Rule } from '../../../src/limiter/rule.js';
-import { policyOf } from '../../support/policies.js';
+import { policyOf } from '../../support/policy/policies.js';
 
 const RATE = 'rate_limit: { unit: hour, requests_per_unit: 1 }';
 

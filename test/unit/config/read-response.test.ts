@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../src/config/config-problem.js';
 import { describeRule } from '../../../src/config/describe.js';
 import { dumpTree } from '../../../src/config/dump-tree.js';
-import { parse, policyOf } from '../../support/policies.js';
-import { textOf } from '../../support/text-of.js';
+import { textOf } from '../../support/codec/text-of.js';
+import { parse, policyOf } from '../../support/policy/policies.js';
 
 const limit = (fields: string): string =>
   `domain: d\ndescriptors:\n- key: k\n  rate_limit: { unit: day, requests_per_unit: 1, ${fields} }\n`;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../src/config/config-problem.js';
-import { entries, parse, policyOf } from '../../support/policies.js';
+import { entries, parse, policyOf } from '../../support/policy/policies.js';
 
 const node = (fields: string): string => `domain: shop\ndescriptors:\n- { ${fields} }\n`;
 const limit = (fields: string): string => node(`key: user, rate_limit: { ${fields} }`);

@@ -1,8 +1,8 @@
 /* The JSON Schema, which editors go by, and the loader, which decides, agree about policy files. */
 import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../src/config/config-problem.js';
-import { parse } from '../../support/policies.js';
-import { schemaErrors } from '../../support/policy-schema.js';
+import { parse } from '../../support/policy/policies.js';
+import { schemaErrors } from '../../support/policy/policy-schema.js';
 
 const A = 'a'.repeat(64);
 const root = (fields: string): string => `domain: d\n${fields}\n`;

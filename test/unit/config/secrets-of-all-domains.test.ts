@@ -9,8 +9,8 @@ import { LoadBuilder, type LoadItem, loadItems, loadRequest } from '../../../src
 import type { PolicySet } from '../../../src/config/policy.js';
 import { newSecrets, sharedSecrets, shareSecrets } from '../../../src/config/secret-keys.js';
 import { cutSlices, openSlice } from '../../../src/config/slices.js';
-import { entries } from '../../support/policies.js';
-import { TempDir } from '../../support/temp-dir.js';
+import { entries } from '../../support/policy/policies.js';
+import { TempDir } from '../../support/process/temp-dir.js';
 
 /* What `derive` of one domain takes for an API key is a secret in all. */
 

@@ -8,9 +8,9 @@ import { loadPolicies } from '../../../src/config/load-policies.js';
 import type { DomainPolicy, PolicySet } from '../../../src/config/policy.js';
 import { PolicyBuilder, type PolicyItem, policyItems } from '../../../src/config/policy-transfer.js';
 import { cutSlices, openSlice } from '../../../src/config/slices.js';
-import { entries, parse, policyOf } from '../../support/policies.js';
-import { TempDir } from '../../support/temp-dir.js';
-import { textOf } from '../../support/text-of.js';
+import { textOf } from '../../support/codec/text-of.js';
+import { entries, parse, policyOf } from '../../support/policy/policies.js';
+import { TempDir } from '../../support/process/temp-dir.js';
 
 const POLICY = `
 domain: d

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { entries, policyOf } from '../../support/policies.js';
+import { entries, policyOf } from '../../support/policy/policies.js';
 
 const ANY = 'rate_limit: { unit: minute, requests_per_unit: 1 }';
 const KEY = 'an-api-key';

@@ -12,7 +12,7 @@ import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../../src/confi
 import { MAX_RESOURCES, readEnvelope } from '../../../src/config/xds/envelope.js';
 import { countFields } from '../../../src/config/xds/field-count.js';
 import { loadResponse, MAX_FIELDS } from '../../../src/config/xds/load-update.js';
-import { encodeConfig } from '../../support/xds-server.js';
+import { encodeConfig } from '../../support/xds/xds-server.js';
 
 const text = (field: number, value: string): Buffer =>
   Buffer.concat([Buffer.from([field * 8 + 2, value.length]), Buffer.from(value)]);

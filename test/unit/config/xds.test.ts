@@ -4,7 +4,7 @@ import { describeRate } from '../../../src/config/describe.js';
 import { BackOff, LEAST_PAUSE_MS } from '../../../src/config/xds/back-off.js';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../../src/config/xds/discovery.js';
 import { loadUpdate } from '../../../src/config/xds/load-update.js';
-import { encodeConfig } from '../../support/xds-server.js';
+import { encodeConfig } from '../../support/xds/xds-server.js';
 
 const codec = createDiscoveryCodec();
 

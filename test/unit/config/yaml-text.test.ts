@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../src/config/config-problem.js';
-import { entries, parse, policyOf } from '../../support/policies.js';
+import { entries, parse, policyOf } from '../../support/policy/policies.js';
 
 const RULE = 'rate_limit: { unit: second, requests_per_unit: 1 }';
 

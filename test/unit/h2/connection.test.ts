@@ -11,7 +11,7 @@ import {
   request,
   rst,
   settings,
-} from '../../support/h2-peer.js';
+} from '../../support/h2/h2-peer.js';
 
 describe('a connection', () => {
   protocolTest('begins with our SETTINGS, a larger window, and the acknowledgement of theirs', (peer) => {

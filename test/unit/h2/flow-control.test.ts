@@ -14,7 +14,7 @@ import {
   settings,
   TYPE,
   windowUpdate,
-} from '../../support/h2-peer.js';
+} from '../../support/h2/h2-peer.js';
 
 const INITIAL_WINDOW_SIZE = 4;
 

@@ -18,7 +18,7 @@ import {
   TYPE,
   windowUpdate,
   words,
-} from '../../support/h2-peer.js';
+} from '../../support/h2/h2-peer.js';
 
 /** A connection error (RFC 9113 section 5.4.1): GOAWAY, the end, and nothing of the frame has an effect. */
 function expectEnd(peer: H2Peer, code: string): void {

@@ -16,7 +16,7 @@ import {
   request,
   rst,
   TYPE,
-} from '../../support/h2-peer.js';
+} from '../../support/h2/h2-peer.js';
 
 const FIRST = ['GOAWAY 2147483647 NO_ERROR', 'PING weirlast'];
 const READ = ping('weirlast', ACK);

@@ -21,7 +21,7 @@ import {
   settings,
   TYPE,
   windowUpdate,
-} from '../../support/h2-peer.js';
+} from '../../support/h2/h2-peer.js';
 
 function times(count: number, make: (index: number) => Buffer): Buffer[] {
   return Array.from({ length: count }, (_none, index) => make(index));

@@ -5,7 +5,7 @@ import { MAX_WINDOW_BYTES, overflowsWindow, ReceiveWindow, sendable } from '../.
 import { FrameReader } from '../../../src/h2/frame-reader.js';
 import { OutputBuffer } from '../../../src/h2/output-buffer.js';
 import { WorkUnit } from '../../../src/h2/work-unit.js';
-import { frame } from '../../support/h2-peer.js';
+import { frame } from '../../support/h2/h2-peer.js';
 
 describe('flow control arithmetic', () => {
   test('a window may reach 2^31-1, not more', () => {

@@ -9,7 +9,7 @@ import {
   protocolTest,
   settings,
   TYPE,
-} from '../../support/h2-peer.js';
+} from '../../support/h2/h2-peer.js';
 
 const GOAWAY = 'GOAWAY 0 PROTOCOL_ERROR';
 

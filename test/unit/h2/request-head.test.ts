@@ -7,7 +7,7 @@ import {
   requestHead as headLike,
   MalformedHead,
 } from '../../../src/h2/request-head.js';
-import { END_STREAM, headers, protocolTest } from '../../support/h2-peer.js';
+import { END_STREAM, headers, protocolTest } from '../../support/h2/h2-peer.js';
 
 function requestHead(fields: HeaderList) {
   return headLike(fields, undefined);

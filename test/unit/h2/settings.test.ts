@@ -10,7 +10,7 @@ import {
   settings,
   TYPE,
   words,
-} from '../../support/h2-peer.js';
+} from '../../support/h2/h2-peer.js';
 
 describe('SETTINGS of the peer', () => {
   protocolTest('are acknowledged, unknown ones ignored', (peer) => {

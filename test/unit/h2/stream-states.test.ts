@@ -17,7 +17,7 @@ import {
   TYPE,
   windowUpdate,
   words,
-} from '../../support/h2-peer.js';
+} from '../../support/h2/h2-peer.js';
 
 const PONG = 'PING 01234567 ack';
 

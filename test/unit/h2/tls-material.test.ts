@@ -6,7 +6,7 @@ import {
   type TlsMaterial,
   TlsMaterialError,
 } from '../../../src/h2/tls-material.js';
-import { CertificateAuthority } from '../../support/certificates.js';
+import { CertificateAuthority } from '../../support/tls/certificates.js';
 
 const authority = new CertificateAuthority();
 const server = authority.issue('DNS:localhost');

@@ -10,7 +10,7 @@ import {
 import { HeldTexts } from '../../../src/server/views/held-texts.js';
 import { type TextPages, TextView } from '../../../src/server/views/text-view.js';
 import { ViewSlices } from '../../../src/server/views/view-slices.js';
-import { waitFor } from '../../support/wait-for.js';
+import { waitFor } from '../../support/process/wait-for.js';
 
 const listeners: HttpListener[] = [];
 const sockets: Socket[] = [];

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { StoreNeed, storeNeededFrom } from '../../../src/server/store-need.js';
-import { policyOf } from '../../support/policies.js';
+import { policyOf } from '../../support/policy/policies.js';
 
 /** The wall time at the start of a test. */
 const START = 1_700_000_000_000_000;

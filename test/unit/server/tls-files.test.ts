@@ -4,8 +4,8 @@ import { readSettings } from '../../../src/server/settings.js';
 import { StartError } from '../../../src/server/start-error.js';
 import { openTlsFiles, type TlsFiles } from '../../../src/server/tls-files.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
-import { CertificateAuthority } from '../../support/certificates.js';
-import { TempDir } from '../../support/temp-dir.js';
+import { TempDir } from '../../support/process/temp-dir.js';
+import { CertificateAuthority } from '../../support/tls/certificates.js';
 
 const authority = new CertificateAuthority();
 const { cert, key } = authority.issue('DNS:localhost');

@@ -1,6 +1,6 @@
 /* Headers, bodies and metadata where a node has several limits, a candidate, a calendar, debt or denials that are enforced in part. */
 import { describe, expect, test } from '@jest/globals';
-import { Decider, descriptor, headers } from '../../support/decider.js';
+import { Decider, descriptor, headers } from '../../support/policy/decider.js';
 
 const FILE =
   'domain: d\nresponse_headers: [ratelimit]\ndenied_response: problem+json\ndecision_metadata: true\n';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE, LIMIT_UNIT } from '../../../src/codec/messages.js';
 import { Refusal } from '../../../src/service/refusal.js';
-import { Decider, descriptor, headers } from '../../support/decider.js';
+import { Decider, descriptor, headers } from '../../support/policy/decider.js';
 
 const SECOND = 1_000_000;
 

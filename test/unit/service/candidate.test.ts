@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import { type BucketStore, StorageError, type TakeItem } from '../../../src/limiter/bucket-store.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
-import { Decider, type DeciderOptions, descriptor } from '../../support/decider.js';
-import { FakeClock } from '../../support/fake-clock.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
+import { Decider, type DeciderOptions, descriptor } from '../../support/policy/decider.js';
 
 const { OK, OVER_LIMIT } = CODE;
 

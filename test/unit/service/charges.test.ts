@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor } from '../../../src/codec/messages.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
-import { Decider, descriptor } from '../../support/decider.js';
-import { FakeClock } from '../../support/fake-clock.js';
-import { policyOf } from '../../support/policies.js';
-import { takeItem } from '../../support/take-items.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
+import { takeItem } from '../../support/limiter/take-items.js';
+import { Decider, descriptor } from '../../support/policy/decider.js';
+import { policyOf } from '../../support/policy/policies.js';
 
 /* allow_debt: what was used is charged afterwards, whatever is left. */
 

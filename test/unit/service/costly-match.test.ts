@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import { Refusal } from '../../../src/service/refusal.js';
-import { Decider, descriptor } from '../../support/decider.js';
+import { Decider, descriptor } from '../../support/policy/decider.js';
 
 const PATTERNS = Array.from({ length: 100 }, (_, i) => `        - '.*/res${i}/[a-z]+'`).join('\n');
 const POLICY = `domain: d

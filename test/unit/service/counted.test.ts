@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
-import { Decider, type DeciderOptions, descriptor } from '../../support/decider.js';
+import { Decider, type DeciderOptions, descriptor } from '../../support/policy/decider.js';
 
 const POLICY = `
 domain: d

@@ -3,7 +3,7 @@ import type { Descriptor } from '../../../src/codec/messages.js';
 import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import type { AnswerOptions } from '../../../src/service/answer-options.js';
-import { Decider, descriptor } from '../../support/decider.js';
+import { Decider, descriptor } from '../../support/policy/decider.js';
 
 const RULES = `
 descriptors:

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
-import { Decider, descriptor } from '../../support/decider.js';
+import { Decider, descriptor } from '../../support/policy/decider.js';
 
 const POLICY = `
 domain: d

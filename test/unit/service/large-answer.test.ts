@@ -3,7 +3,7 @@ import { CODE } from '../../../src/codec/messages.js';
 import { ANYBODY } from '../../../src/service/costly-requests.js';
 import { Refusal } from '../../../src/service/refusal.js';
 import { TurnQueue } from '../../../src/service/turn-queue.js';
-import { Decider, descriptor } from '../../support/decider.js';
+import { Decider, descriptor } from '../../support/policy/decider.js';
 
 const LIMIT = 'token_bucket: { max_tokens: 2, fill_interval: 1h }';
 const POLICY = `

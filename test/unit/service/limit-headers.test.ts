@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Descriptor } from '../../../src/codec/messages.js';
-import { Decider, descriptor } from '../../support/decider.js';
+import { Decider, descriptor } from '../../support/policy/decider.js';
 
 const POLICY = `
 domain: d

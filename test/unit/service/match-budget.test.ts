@@ -4,7 +4,7 @@ import { CODE, type Descriptor, type RateLimitResponse } from '../../../src/code
 import { ANYBODY } from '../../../src/service/costly-requests.js';
 import { Refusal } from '../../../src/service/refusal.js';
 import { TurnQueue } from '../../../src/service/turn-queue.js';
-import { Decider, type DeciderOptions, descriptor, headers } from '../../support/decider.js';
+import { Decider, type DeciderOptions, descriptor, headers } from '../../support/policy/decider.js';
 
 /** Every `a` of a value is one more place to count from: at each character a state of its own. */
 const COSTLY = '.*a.{400}b';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor, LIMIT_UNIT } from '../../../src/codec/messages.js';
-import { Decider, descriptor } from '../../support/decider.js';
+import { Decider, descriptor } from '../../support/policy/decider.js';
 
 /* Window rules, as envoyproxy/ratelimit answers them. */
 

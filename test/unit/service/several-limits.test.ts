@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
 import { Refusal } from '../../../src/service/refusal.js';
-import { Decider, type DeciderOptions, descriptor, headers } from '../../support/decider.js';
+import { Decider, type DeciderOptions, descriptor, headers } from '../../support/policy/decider.js';
 
 const { OK, OVER_LIMIT } = CODE;
 const SECOND = 1_000_000;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
-import { Decider, descriptor, headers } from '../../support/decider.js';
+import { Decider, descriptor, headers } from '../../support/policy/decider.js';
 
 const POLICY = `
 domain: d

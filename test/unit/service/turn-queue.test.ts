@@ -5,7 +5,7 @@ import {
   type TurnQueueOptions,
   type Waiter,
 } from '../../../src/service/turn-queue.js';
-import { seededRandom } from '../../support/seeded-random.js';
+import { seededRandom } from '../../support/limiter/seeded-random.js';
 
 /** A queue whose turns, and time, come when told. */
 class Turns {

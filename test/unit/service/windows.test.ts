@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor, LIMIT_UNIT } from '../../../src/codec/messages.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
-import { Decider, descriptor } from '../../support/decider.js';
-import { FakeClock } from '../../support/fake-clock.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
+import { Decider, descriptor } from '../../support/policy/decider.js';
 
 /* Windows other than one unit of the clock, and token buckets written as windows. */
 

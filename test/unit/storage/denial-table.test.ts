@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeAll, expect, test } from '@jest/globals';
 import { DenialTable } from '../../../src/storage/denial-table.js';
-import { entries, policyOf } from '../../support/policies.js';
+import { entries, policyOf } from '../../support/policy/policies.js';
 
 const BOUND = 8_000_000;
 const POLICY = policyOf(`

@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { TakeItem, TakeResult } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/rate.js';
 import { DenyCache, type DenyCacheOptions } from '../../../src/storage/deny-cache.js';
-import { FakeClock } from '../../support/fake-clock.js';
-import { SlowStore } from '../../support/slow-store.js';
-import { HUNDRED, takeItem } from '../../support/take-items.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
+import { SlowStore } from '../../support/limiter/slow-store.js';
+import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
 
 const SECOND = 1_000_000;
 

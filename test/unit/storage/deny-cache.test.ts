@@ -7,9 +7,9 @@ import {
 } from '../../../src/limiter/bucket-store.js';
 import { tokenBucketRate, windowRate } from '../../../src/limiter/rate.js';
 import { DenyCache } from '../../../src/storage/deny-cache.js';
-import { FakeClock } from '../../support/fake-clock.js';
-import { SlowStore } from '../../support/slow-store.js';
-import { HUNDRED, takeItem } from '../../support/take-items.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
+import { SlowStore } from '../../support/limiter/slow-store.js';
+import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
 
 const MS = 1000;
 const SECOND = 1000 * MS;

@@ -8,8 +8,8 @@ import {
 import { windowRate } from '../../../src/limiter/rate.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { SplitStore } from '../../../src/storage/split-store.js';
-import { FakeClock } from '../../support/fake-clock.js';
-import { HUNDRED, takeItem } from '../../support/take-items.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
+import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
 
 const PER_SECOND = windowRate('second', 2);
 const PER_MINUTE = windowRate('minute', 5);

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { runToEnd, startProcess, stopAllProcesses } from '../../support/processes.js';
-import { optionalToolPath, toolPath } from '../../support/tools.js';
+import { runToEnd, startProcess, stopAllProcesses } from '../../support/process/processes.js';
+import { optionalToolPath, toolPath } from '../../support/process/tools.js';
 
 const node = process.execPath;
 

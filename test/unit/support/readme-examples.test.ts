@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { readmeSections, withAnswers, withTimesOf } from '../../support/readme-examples.js';
-import { unusedExamples } from '../../support/readme-runner.js';
+import { readmeSections, withAnswers, withTimesOf } from '../../support/readme/readme-examples.js';
+import { unusedExamples } from '../../support/readme/readme-runner.js';
 
 const README = `# weir
 \`\`\`yaml

@@ -5,7 +5,7 @@ import { BoundedCounters, SeriesLimit } from '../../../src/telemetry/bounded-cou
 import { countedFamily } from '../../../src/telemetry/counted-family.js';
 import { familiesText } from '../../../src/telemetry/family.js';
 import { FamilyRegistry } from '../../../src/telemetry/family-registry.js';
-import { textOf } from '../../support/text-of.js';
+import { textOf } from '../../support/codec/text-of.js';
 
 const oddText = fc.oneof(
   fc.string({ unit: 'binary' }),

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { findInVariables, IMAGE_VARIABLES } from '../../../../src/cli/migrate/variable-findings.js';
 import { SETTINGS } from '../../../../src/server/settings-table.js';
-import { environmentOf, parseDockerfile } from '../../../support/dockerfile.js';
-import { repositoryRoot } from '../../../support/tools.js';
+import { environmentOf, parseDockerfile } from '../../../support/image/dockerfile.js';
+import { repositoryRoot } from '../../../support/process/tools.js';
 
 /** An installation in which nothing needs a decision. */
 const COMPLETE = {

@@ -12,9 +12,13 @@ import { CallContext } from '../../../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../../../src/grpc/h2-transport/call-router.js';
 import { UnaryTarget, WaitingStreams } from '../../../../src/grpc/h2-transport/unary-target.js';
 import type { RequestHead } from '../../../../src/h2/request-handler.js';
-import { FakeServerStream, grpcRequestHead, newFakeConnection } from '../../../support/fake-server-stream.js';
-import { FakeTimerSource } from '../../../support/fake-timer-source.js';
-import { prefixed } from '../../../support/http2-client.js';
+import { FakeTimerSource } from '../../../support/clock/fake-timer-source.js';
+import {
+  FakeServerStream,
+  grpcRequestHead,
+  newFakeConnection,
+} from '../../../support/grpc/fake-server-stream.js';
+import { prefixed } from '../../../support/h2/http2-client.js';
 
 const MIB = 1024 * 1024;
 const ECHO = '/t.T/Echo';

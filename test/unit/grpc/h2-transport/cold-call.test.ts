@@ -6,9 +6,13 @@ import { type GrpcServerOptions, STATUS } from '../../../../src/grpc/grpc-server
 import { CallContext } from '../../../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../../../src/grpc/h2-transport/call-router.js';
 import { ColdTarget } from '../../../../src/grpc/h2-transport/cold-target.js';
-import { FakeServerStream, grpcRequestHead, newFakeConnection } from '../../../support/fake-server-stream.js';
-import { FakeTimerSource } from '../../../support/fake-timer-source.js';
-import { prefixed } from '../../../support/http2-client.js';
+import { FakeTimerSource } from '../../../support/clock/fake-timer-source.js';
+import {
+  FakeServerStream,
+  grpcRequestHead,
+  newFakeConnection,
+} from '../../../support/grpc/fake-server-stream.js';
+import { prefixed } from '../../../support/h2/http2-client.js';
 
 const MIB = 1024 * 1024;
 const WATCH = '/t.T/Watch';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { DeadlineQueue, type Expiring } from '../../../../src/grpc/h2-transport/deadline-queue.js';
-import { FakeTimerSource } from '../../../support/fake-timer-source.js';
+import { FakeTimerSource } from '../../../support/clock/fake-timer-source.js';
 
 class Entry implements Expiring {
   expiresMs = 0;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { MessageReader, ReceiveBudget } from '../../../../src/grpc/h2-transport/message-reader.js';
-import { prefixed } from '../../../support/http2-client.js';
+import { prefixed } from '../../../support/h2/http2-client.js';
 
 const bytes = fc.uint8Array({ maxLength: 9000 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { HpackDecoder } from '../../../../src/h2/hpack/decoder.js';
 import type { HeaderList } from '../../../../src/h2/hpack/header-list.js';
-import { bytesOf, decodePairs, HpackJsEncoder, newDecoder, pairsOf } from '../../../support/hpack.js';
+import { bytesOf, decodePairs, HpackJsEncoder, newDecoder, pairsOf } from '../../../support/h2/hpack.js';
 
 function decode(decoder: HpackDecoder, hex: string): HeaderList | undefined {
   const bytes = bytesOf(hex);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { HpackEncoder } from '../../../../src/h2/hpack/encoder.js';
 import { HeaderField } from '../../../../src/h2/hpack/header-field.js';
-import { decodePairs, encode, newDecoder } from '../../../support/hpack.js';
+import { decodePairs, encode, newDecoder } from '../../../support/h2/hpack.js';
 
 const OK = new HeaderField(':status', '200');
 const CONTENT_TYPE = new HeaderField('content-type', 'application/grpc', true);

@@ -5,7 +5,7 @@ import { HeldTexts } from '../../../../src/server/views/held-texts.js';
 import { orderOf } from '../../../../src/server/views/sorted-text.js';
 import { type TextPages, TextView } from '../../../../src/server/views/text-view.js';
 import { ViewSlices } from '../../../../src/server/views/view-slices.js';
-import { textOf } from '../../../support/text-of.js';
+import { textOf } from '../../../support/codec/text-of.js';
 
 /** Slices whose clock goes on by `stepMs` whenever it is read, and which says in how many turns they were. */
 function countedSlices(stepMs: number) {

@@ -4,7 +4,7 @@ import { ViewSlices } from '../../../../src/server/views/view-slices.js';
 import { AddedMetrics } from '../../../../src/server/workers/added-metrics.js';
 import { type Family, familiesText } from '../../../../src/telemetry/family.js';
 import { FamilyRegistry } from '../../../../src/telemetry/family-registry.js';
-import { textOf } from '../../../support/text-of.js';
+import { textOf } from '../../../support/codec/text-of.js';
 
 const slices = new ViewSlices();
 

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { RunningBucket } from '../../../../src/limiter/running-bucket.js';
 import { BucketTable, bucketBytes } from '../../../../src/storage/memory/bucket-table.js';
-import { FakeClock } from '../../../support/fake-clock.js';
+import { FakeClock } from '../../../support/clock/fake-clock.js';
 
 const UNBOUNDED = { maxBuckets: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER };
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { tokenBucketRate, UNIT_MICROS, windowRate } from '../../../../src/limiter/rate.js';
 import { bucketBytes } from '../../../../src/storage/memory/bucket-table.js';
 import { MemoryStore, type MemoryStoreOptions } from '../../../../src/storage/memory/memory-store.js';
-import { FakeClock } from '../../../support/fake-clock.js';
-import { HUNDRED, takeItem } from '../../../support/take-items.js';
+import { FakeClock } from '../../../support/clock/fake-clock.js';
+import { HUNDRED, takeItem } from '../../../support/limiter/take-items.js';
 
 const SECOND = UNIT_MICROS.second;
 

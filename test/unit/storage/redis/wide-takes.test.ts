@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { StorageError, type TakeItem, type TakeResult } from '../../../../src/limiter/bucket-store.js';
 import { WideTakes } from '../../../../src/storage/redis/wide-takes.js';
-import { HUNDRED, takeItem } from '../../../support/take-items.js';
+import { HUNDRED, takeItem } from '../../../support/limiter/take-items.js';
 
 function itemsOf(name: string, count: number): TakeItem[] {
   return Array.from({ length: count }, (_, i) => takeItem(`${name}${i}`, HUNDRED));

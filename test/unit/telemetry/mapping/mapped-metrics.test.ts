@@ -12,7 +12,7 @@ import { MappedMetrics } from '../../../../src/telemetry/mapping/mapped-metrics.
 import { Mapper } from '../../../../src/telemetry/mapping/mapper.js';
 import type { Mapping } from '../../../../src/telemetry/mapping/mapping.js';
 import { ReferenceStats } from '../../../../src/telemetry/reference/reference-stats.js';
-import { textOf } from '../../../support/text-of.js';
+import { textOf } from '../../../support/codec/text-of.js';
 
 const TAKE: TakeItem = {
   key: 'k',

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { StatsdTcp } from '../../../../src/telemetry/statsd/statsd-tcp.js';
-import { waitFor } from '../../../support/wait-for.js';
+import { waitFor } from '../../../support/process/wait-for.js';
 
 /** Some 4 MB of lines: many pieces. */
 const LINES = 80_000;

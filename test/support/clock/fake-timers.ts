@@ -1,0 +1,34 @@
+import type { Timers } from '../../../src/config/file-policy-provider.js';
+
+interface Pending {
+  readonly callback: () => void;
+  readonly delayMs: number;
+}
+
+/** Timers that run when a test says so. */
+export class FakeTimers implements Timers {
+  private pending: Pending[] = [];
+
+  set(callback: () => void, delayMs: number): unknown {
+    const timer = { callback, delayMs };
+    this.pending.push(timer);
+    return timer;
+  }
+
+  clear(timer: unknown): void {
+    this.pending = this.pending.filter((other) => other !== timer);
+  }
+
+  /** Delays of the timers that wait. */
+  get delays(): readonly number[] {
+    return this.pending.map((timer) => timer.delayMs);
+  }
+
+  /** Runs every timer of this delay that waits now; returns how many there were. */
+  run(delayMs: number): number {
+    const due = this.pending.filter((timer) => timer.delayMs === delayMs);
+    this.pending = this.pending.filter((timer) => timer.delayMs !== delayMs);
+    for (const timer of due) timer.callback();
+    return due.length;
+  }
+}

@@ -1,0 +1,65 @@
+import {
+  create,
+  createFileRegistry,
+  type DescMessage,
+  fromBinary,
+  fromJson,
+  type JsonValue,
+  toBinary,
+  toJson,
+} from '@bufbuild/protobuf';
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { loadReflectionDefinition } from '../../../src/codec/rls-definition.js';
+import { fileDescriptors } from '../../../src/grpc/file-descriptors.js';
+
+/** Numbers that JSON.parse would round, where a field of 64 bits stands. */
+const LONG_HITS = /("(?:hitsAddend|hits_addend)"\s*:\s*)(\d{16,})(?![\d.eE])/g;
+
+/** Protobuf JSON of the two messages by @bufbuild/protobuf and JSON.parse, which know no bounds: what the codec of ours is compared with. */
+export interface ProtobufJson {
+  /** The bytes of a RateLimitRequest; undefined when it is refused. */
+  requestToWire(json: Uint8Array): Uint8Array | undefined;
+  responseFromWire(bytes: Uint8Array): JsonValue;
+}
+
+/** Every file once, behind those it imports. */
+function sorted(encoded: readonly Uint8Array[]) {
+  const files = new Map(
+    encoded.map((bytes) => {
+      const file = fromBinary(FileDescriptorProtoSchema, bytes);
+      return [file.name, file];
+    }),
+  );
+  const done = new Set<NonNullable<ReturnType<typeof files.get>>>();
+  const add = (name: string): void => {
+    const file = files.get(name);
+    if (file === undefined) throw new Error(`no file ${name}`);
+    for (const imported of file.dependency) add(imported);
+    done.add(file);
+  };
+  for (const name of files.keys()) add(name);
+  return [...done];
+}
+
+export function protobufJson(): ProtobufJson {
+  const file = sorted(fileDescriptors([loadReflectionDefinition()]));
+  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file }));
+  const message = (name: string): DescMessage => {
+    const found = registry.getMessage(`envoy.service.ratelimit.v3.${name}`);
+    if (found === undefined) throw new Error(`no message ${name}`);
+    return found;
+  };
+  const [request, response] = [message('RateLimitRequest'), message('RateLimitResponse')];
+  const utf8 = new TextDecoder('utf-8', { fatal: true });
+  return {
+    requestToWire(json) {
+      try {
+        const text = utf8.decode(json).replace(LONG_HITS, '$1"$2"');
+        return toBinary(request, fromJson(request, JSON.parse(text) as JsonValue, { registry }));
+      } catch {
+        return undefined;
+      }
+    },
+    responseFromWire: (bytes) => toJson(response, fromBinary(response, bytes), { registry }),
+  };
+}

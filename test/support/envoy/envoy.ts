@@ -1,0 +1,113 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePorts } from '../process/free-port.js';
+import { httpRequest } from '../process/http-client.js';
+import { type Exit, runToEnd, type StartedProcess, startProcess } from '../process/processes.js';
+import { repositoryRoot, toolPath } from '../process/tools.js';
+import { waitFor } from '../process/wait-for.js';
+
+export interface EnvoyOptions {
+  /** Bootstrap below the repository: `deploy/envoy/envoy.yaml`. */
+  readonly file: string;
+  /** Where weir and the upstream listen on 127.0.0.1. */
+  readonly weirPort: number;
+  readonly upstreamPort: number;
+  /** Further changes of the file's text: every text to replace must be in it. */
+  readonly changes?: readonly (readonly [from: string, to: string])[];
+  /** False: do not wait until Envoy's health check has found weir serving. */
+  readonly untilWeirServes?: boolean;
+}
+
+export interface EnvoyServer {
+  readonly port: number;
+  readonly adminPort: number;
+  readonly process: StartedProcess;
+  /** Whether Envoy holds weir for healthy. */
+  weirIsHealthy(): Promise<boolean>;
+  /** Value of a counter or gauge; 0 while Envoy does not know it. */
+  stat(name: string): Promise<number>;
+  stop(): Promise<Exit>;
+}
+
+/** Replaces texts of a shipped file; throws where one is not there, so that a test notices when the file changes. */
+export function withChanges(text: string, changes: readonly (readonly [from: string, to: string])[]): string {
+  let changed = text;
+  for (const [from, to] of changes) {
+    if (!changed.includes(from)) throw new Error(`nothing to replace: ${from}`);
+    changed = changed.replaceAll(from, to);
+  }
+  return changed;
+}
+
+/** Asks Envoy itself whether a bootstrap is good; resolves with what it said. */
+export async function validateEnvoy(bootstrap: string): Promise<{ good: boolean; output: string }> {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-envoy-'));
+  const path = join(folder, 'envoy.yaml');
+  writeFileSync(path, bootstrap);
+  const { code, stdout, stderr } = await runToEnd(toolPath('envoy'), ['--mode', 'validate', '-c', path]);
+  rmSync(folder, { recursive: true, force: true });
+  return { good: code === 0, output: stdout + stderr };
+}
+
+/** Starts Envoy with a bootstrap, which is removed when it ends. */
+function launch(bootstrap: string): StartedProcess {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-envoy-'));
+  const path = join(folder, 'envoy.yaml');
+  writeFileSync(path, bootstrap);
+  const started = startProcess(toolPath('envoy'), [
+    ...['-c', path, '--concurrency', '2', '--disable-hot-restart', '--log-level', 'warning'],
+    // Access logs are written when they are wanted, not after ten seconds.
+    ...['--file-flush-interval-msec', '100'],
+  ]);
+  void started.exited.then(() => rmSync(folder, { recursive: true, force: true }));
+  return started;
+}
+
+/** Waits until Envoy is ready; rejects with what it printed when it ends, or takes too long. */
+async function untilReady(started: StartedProcess, ready: () => Promise<true | undefined>): Promise<void> {
+  try {
+    await waitFor('Envoy to be ready', async () => (started.isRunning() ? ready() : true));
+    if (!started.isRunning()) throw new Error('Envoy ended');
+  } catch (error) {
+    await started.stop('SIGKILL');
+    throw new Error(`${(error as Error).message}; it printed:\n${started.lines().join('\n')}`);
+  }
+}
+
+const isReady = async (adminPort: number) =>
+  (await httpRequest(adminPort, '/ready')).status === 200 ? true : undefined;
+
+/** Starts a real Envoy with a bootstrap of the test's own, and waits until it serves. */
+export async function startEnvoyWith(
+  bootstrap: string,
+  adminPort: number,
+): Promise<{ stop(): Promise<Exit> }> {
+  const started = launch(bootstrap);
+  await untilReady(started, () => isReady(adminPort));
+  return { stop: () => started.stop() };
+}
+
+/** Starts a real Envoy with a shipped bootstrap whose addresses are put on loopback, and waits until it serves. */
+export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyServer> {
+  const [port = 0, adminPort = 0] = await freePorts(2);
+  const text = withChanges(readFileSync(join(repositoryRoot, options.file), 'utf8'), [
+    ['address: 0.0.0.0, port_value: 10000', `address: 127.0.0.1, port_value: ${port}`],
+    ['address: 127.0.0.1, port_value: 9901', `address: 127.0.0.1, port_value: ${adminPort}`],
+    ['address: upstream, port_value: 9090', `address: 127.0.0.1, port_value: ${options.upstreamPort}`],
+    ['address: weir, port_value: 8081', `address: 127.0.0.1, port_value: ${options.weirPort}`],
+    ...(options.changes ?? []),
+  ]);
+  const started = launch(text);
+
+  const stat = async (name: string) => {
+    const { body } = await httpRequest(adminPort, `/stats?filter=^${name.replaceAll('.', '\\.')}$`);
+    return Number(body.trim().split(': ')[1] ?? 0);
+  };
+  const weirIsHealthy = async () => (await stat('cluster.weir.membership_healthy')) > 0;
+  await untilReady(started, async () => {
+    if ((await isReady(adminPort)) === undefined) return undefined;
+    return options.untilWeirServes === false || (await weirIsHealthy()) ? true : undefined;
+  });
+  return { port, adminPort, process: started, weirIsHealthy, stat, stop: () => started.stop() };
+}

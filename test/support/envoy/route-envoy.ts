@@ -1,0 +1,128 @@
+import { freePorts } from '../process/free-port.js';
+import type { Exit } from '../process/processes.js';
+import { startEnvoyWith } from './envoy.js';
+
+/** A path of the test with what Envoy sends for it: `RateLimit` of envoy.config.route.v3, as JSON. */
+export interface LimitedRoute {
+  readonly path: string;
+  readonly rateLimits: readonly object[];
+}
+
+export interface RouteEnvoyOptions {
+  readonly domain: string;
+  readonly weirPort: number;
+  readonly upstreamPort: number;
+  readonly routes: readonly LimitedRoute[];
+  /** How long Envoy waits for a decision: 10 s, since a busy machine must not change the counts of a test. */
+  readonly timeout?: string;
+  readonly failureModeDeny?: boolean;
+  /** Largest header list of a request, in KiB: Envoy's 60 unless told otherwise. */
+  readonly maxRequestHeadersKb?: number;
+  /** Dynamic metadata that each request has, by namespace: where `limit` of a rate limit may look. */
+  readonly metadata?: Readonly<Record<string, object>>;
+}
+
+const TYPES = 'type.googleapis.com/envoy.extensions';
+
+/** The action that makes an entry of a header; without the header there is no descriptor. */
+export const fromHeader = (header: string, key = header) => ({
+  request_headers: { header_name: header, descriptor_key: key },
+});
+export const generic = (key: string, value: string) => ({
+  generic_key: { descriptor_key: key, descriptor_value: value },
+});
+
+const onLoopback = (port: number) => ({ socket_address: { address: '127.0.0.1', port_value: port } });
+const cluster = (name: string, port: number) => ({
+  name,
+  type: 'STATIC',
+  connect_timeout: '5s',
+  load_assignment: {
+    cluster_name: name,
+    endpoints: [{ lb_endpoints: [{ endpoint: { address: onLoopback(port) } }] }],
+  },
+});
+
+function bootstrap(options: RouteEnvoyOptions, port: number, adminPort: number): object {
+  const metadata = Object.entries(options.metadata ?? {}).map(([metadata_namespace, value]) => ({
+    metadata_namespace,
+    value,
+  }));
+  const filters = [
+    ...(metadata.length === 0
+      ? []
+      : [
+          {
+            name: 'envoy.filters.http.set_metadata',
+            typed_config: { '@type': `${TYPES}.filters.http.set_metadata.v3.Config`, metadata },
+          },
+        ]),
+    {
+      name: 'envoy.filters.http.ratelimit',
+      typed_config: {
+        '@type': `${TYPES}.filters.http.ratelimit.v3.RateLimit`,
+        domain: options.domain,
+        timeout: options.timeout ?? '10s',
+        failure_mode_deny: options.failureModeDeny ?? false,
+        rate_limit_service: {
+          transport_api_version: 'V3',
+          grpc_service: { envoy_grpc: { cluster_name: 'weir' } },
+        },
+      },
+    },
+    {
+      name: 'envoy.filters.http.router',
+      typed_config: { '@type': `${TYPES}.filters.http.router.v3.Router` },
+    },
+  ];
+  const routes = options.routes.map(({ path, rateLimits }) => ({
+    match: { prefix: path },
+    route: { cluster: 'upstream' },
+    typed_per_filter_config: {
+      'envoy.filters.http.ratelimit': {
+        '@type': `${TYPES}.filters.http.ratelimit.v3.RateLimitPerRoute`,
+        rate_limits: rateLimits,
+      },
+    },
+  }));
+  const manager = {
+    '@type': `${TYPES}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
+    stat_prefix: 'routes',
+    // The client's address is what stands last in x-forwarded-for, so that a test can come from anywhere.
+    use_remote_address: true,
+    xff_num_trusted_hops: 1,
+    ...(options.maxRequestHeadersKb !== undefined && { max_request_headers_kb: options.maxRequestHeadersKb }),
+    http_filters: filters,
+    route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes }] },
+  };
+  const listener = {
+    name: 'http',
+    address: onLoopback(port),
+    filter_chains: [
+      { filters: [{ name: 'envoy.filters.network.http_connection_manager', typed_config: manager }] },
+    ],
+  };
+  const weir = {
+    ...cluster('weir', options.weirPort),
+    typed_extension_protocol_options: {
+      'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
+        '@type': `${TYPES}.upstreams.http.v3.HttpProtocolOptions`,
+        explicit_http_config: { http2_protocol_options: {} },
+      },
+    },
+  };
+  return {
+    static_resources: { listeners: [listener], clusters: [cluster('upstream', options.upstreamPort), weir] },
+    admin: { address: onLoopback(adminPort) },
+  };
+}
+
+/** Starts a real Envoy whose routes ask weir as a test says, and waits until it serves. */
+export async function startRouteEnvoy(
+  options: RouteEnvoyOptions,
+): Promise<{ readonly port: number; stop(): Promise<Exit> }> {
+  const [port = 0, adminPort = 0] = await freePorts(2);
+  // JSON is YAML.
+  const envoy = await startEnvoyWith(JSON.stringify(bootstrap(options, port, adminPort)), adminPort);
+  return { port, stop: () => envoy.stop() };
+}

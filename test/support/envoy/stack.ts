@@ -1,0 +1,108 @@
+import type { Server } from 'node:http';
+import { startEchoUpstream } from '../../../deploy/demo/echo-upstream.js';
+import { startRedis } from '../redis/redis-server.js';
+import { mutualTlsSettings, type TlsFiles, writeTlsFiles } from '../tls/tls-files.js';
+import { startWeir, type WeirServer } from '../weir/weir.js';
+import { type EnvoyServer, startEnvoy } from './envoy.js';
+
+export interface StackOptions {
+  /** Where the buckets live. */
+  readonly store?: 'memory' | 'redis';
+  /** Bootstrap to start Envoy with: deploy/envoy/envoy.yaml. */
+  readonly envoyFile?: string;
+  /** Changes of the bootstrap's text, beside the addresses. */
+  readonly changes?: readonly (readonly [from: string, to: string])[];
+  /** Further settings of weir. */
+  readonly weirEnv?: NodeJS.ProcessEnv;
+  /** Text of a policy to serve instead of the bundled one. */
+  readonly policy?: string;
+  /** How Envoy talks to weir: clear text unless told otherwise. */
+  readonly security?: Security;
+}
+
+/** Ways from Envoy to weir. With mTLS each checks the other's certificate, its name included. */
+export const SECURITIES = ['clear text', 'mTLS'] as const;
+export type Security = (typeof SECURITIES)[number];
+
+/** What a client of the API sees, and all that stands behind it, on loopback. */
+export interface Stack {
+  readonly envoy: EnvoyServer;
+  readonly weir: WeirServer;
+  /** Settings that weir was started with, to start another in its place. */
+  readonly weirEnv: NodeJS.ProcessEnv;
+  readonly upstreamPort: number;
+  stop(): Promise<void>;
+}
+
+/**
+ * A decision that comes late counts as none in Envoy, and a request without a decision passes. A busy machine must not change the counts
+ * of a test, so tests wait longer than the shipped files do.
+ */
+export const PATIENT: readonly (readonly [string, string])[] = [['timeout: 0.25s', 'timeout: 10s']];
+
+/** Makes the weir cluster of a bootstrap speak TLS, with a client certificate. */
+function mutualTls(files: TlsFiles): readonly [from: string, to: string] {
+  const cluster = '    - name: weir\n';
+  const context = {
+    '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext',
+    sni: 'localhost',
+    common_tls_context: {
+      // Envoy offers HTTP/2 in the handshake only when told to, and weir speaks nothing else.
+      alpn_protocols: ['h2'],
+      tls_certificates: [
+        { certificate_chain: { filename: files.clientCert }, private_key: { filename: files.clientKey } },
+      ],
+      validation_context: {
+        trusted_ca: { filename: files.ca },
+        match_typed_subject_alt_names: [{ san_type: 'DNS', matcher: { exact: 'localhost' } }],
+      },
+    },
+  };
+  // JSON is YAML.
+  const socket = JSON.stringify({ name: 'envoy.transport_sockets.tls', typed_config: context });
+  return [cluster, `${cluster}      transport_socket: ${socket}\n`];
+}
+
+const closed = (server: Server) =>
+  new Promise<void>((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+
+/** Starts upstream, Redis (if asked for), weir and Envoy, in this order. */
+export async function startStack(options: StackOptions = {}): Promise<Stack> {
+  const stops: (() => Promise<unknown>)[] = [];
+  const stop = async () => {
+    for (const one of stops.splice(0).reverse()) await one();
+  };
+  try {
+    const upstream = await startEchoUpstream(0);
+    stops.push(() => closed(upstream.server));
+    const env: NodeJS.ProcessEnv = { ...options.weirEnv };
+    const changes = [...(options.changes ?? PATIENT)];
+    if (options.security === 'mTLS') {
+      const files = writeTlsFiles();
+      stops.push(async () => files.remove());
+      Object.assign(env, mutualTlsSettings(files));
+      changes.push(mutualTls(files));
+    }
+    if (options.store === 'redis') {
+      const redis = await startRedis();
+      stops.push(() => redis.stop());
+      env['REDIS_URL'] = `redis://127.0.0.1:${redis.port}`;
+    }
+    const weir = await startWeir({ env, ...(options.policy !== undefined && { policy: options.policy }) });
+    stops.push(() => weir.stop());
+    const envoy = await startEnvoy({
+      file: options.envoyFile ?? 'deploy/envoy/envoy.yaml',
+      weirPort: weir.grpcPort,
+      upstreamPort: upstream.port,
+      changes,
+    });
+    stops.push(() => envoy.stop());
+    return { envoy, weir, weirEnv: env, upstreamPort: upstream.port, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}

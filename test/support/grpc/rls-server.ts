@@ -1,0 +1,54 @@
+import type { RateLimitRequest, RateLimitResponse } from '../../../src/codec/messages.js';
+import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import {
+  loadReflectionDefinition,
+  RATE_LIMIT_SERVICE,
+  SHOULD_RATE_LIMIT_PATH,
+} from '../../../src/codec/rls-definition.js';
+import type { GrpcServer } from '../../../src/grpc/grpc-server.js';
+import { Health } from '../../../src/grpc/health.js';
+import { addReflection } from '../../../src/grpc/reflection.js';
+import { createGrpcServer } from '../../../src/server/grpc-transport.js';
+import { chosenTransport } from '../weir/transports.js';
+
+/** Decides one request as a test wants it; the index counts requests from 0. */
+export type Decide = (
+  request: RateLimitRequest,
+  index: number,
+) => RateLimitResponse | Promise<RateLimitResponse>;
+
+export interface RlsServer {
+  readonly address: string;
+  readonly port: number;
+  readonly health: Health;
+  /** Every request, in order. */
+  readonly requests: RateLimitRequest[];
+  readonly server: GrpcServer;
+}
+
+/** A real gRPC server on 127.0.0.1 with health and reflection, on the transport under test, whose decisions the test makes. Close `server`. */
+export async function startRlsServer(decide: Decide): Promise<RlsServer> {
+  const codec = createReferenceCodec();
+  const server = createGrpcServer(chosenTransport() ?? 'h2', {
+    maxReceiveMessageBytes: 4 * 1024 * 1024,
+    maxConcurrentStreams: 1000,
+    maxHeaderListBytes: 16_384,
+    maxConnectionAgeMs: Number.POSITIVE_INFINITY,
+    maxConnectionAgeGraceMs: Number.POSITIVE_INFINITY,
+    keepAliveIntervalMs: Number.POSITIVE_INFINITY,
+    keepAliveTimeoutMs: 20_000,
+    monotonicMicros: () => performance.now() * 1000,
+    onError: () => {},
+    onBadConnection: () => {},
+  });
+  const requests: RateLimitRequest[] = [];
+  server.addUnary(SHOULD_RATE_LIMIT_PATH, async (message) => {
+    const request = codec.decodeRequest(message);
+    return codec.encodeResponse(await decide(request, requests.push(request) - 1));
+  });
+  const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
+  health.addTo(server);
+  addReflection(server, loadReflectionDefinition());
+  const port = await server.listen({ host: '127.0.0.1', port: 0 });
+  return { address: `127.0.0.1:${port}`, port, health, requests, server };
+}

@@ -1,0 +1,282 @@
+import { test } from '@jest/globals';
+import type { ByteSink } from '../../../src/h2/byte-sink.js';
+import { H2Connection } from '../../../src/h2/connection.js';
+import type { ConnectionEvents } from '../../../src/h2/connection-owner.js';
+import { ERROR_CODE } from '../../../src/h2/error-code.js';
+import { HpackDecoder } from '../../../src/h2/hpack/decoder.js';
+import { DEFAULT_LIMITS, type H2Limits } from '../../../src/h2/limits.js';
+import type { RequestHandler, ServerStream } from '../../../src/h2/request-handler.js';
+
+import {
+  ACK,
+  END_HEADERS,
+  END_STREAM,
+  OK_HEADERS,
+  OK_TRAILERS,
+  PREFACE,
+  SETTINGS_ACK,
+  settings,
+  TYPE,
+} from './h2-frames.js';
+
+export * from './h2-frames.js';
+
+const TYPE_NAMES = Object.keys(TYPE);
+const CODE_NAMES = Object.keys(ERROR_CODE);
+
+/** A sink that keeps what it is given; tests say how much of it the peer has not read. */
+export class MemorySink implements ByteSink {
+  readonly written: Buffer[] = [];
+  bufferedBytes = 0;
+  keepsUp = true;
+  closed: 'no' | 'ended' | 'destroyed' = 'no';
+
+  write(bytes: Buffer): boolean {
+    if (this.closed !== 'no') throw new Error('written after the end');
+    this.written.push(bytes);
+    if (!this.keepsUp) this.bufferedBytes += bytes.length;
+    return this.keepsUp;
+  }
+
+  end(): void {
+    if (this.closed !== 'no') throw new Error('ended twice');
+    this.closed = 'ended';
+  }
+
+  destroy(): void {
+    this.closed = 'destroyed';
+  }
+}
+
+/** A handler that writes down what it is told, and does what a test hangs into it. */
+export class RecordingHandler implements RequestHandler {
+  readonly log: string[] = [];
+  readonly streams = new Map<number, ServerStream>();
+  /** Called when a request is complete, whatever ended it. */
+  onComplete: (stream: ServerStream) => void = () => {};
+  /** Called for the head of a request. */
+  onHead: (stream: ServerStream) => void = () => {};
+  /** Called for each piece of body. */
+  onBody: (stream: ServerStream, bytes: number) => void = () => {};
+  onEmpty: (stream: ServerStream) => void = () => {};
+
+  onRequest(stream: ServerStream, endStream: boolean): void {
+    this.log.push(`request ${stream.id} ${stream.head.method} ${stream.head.path}${endStream ? ' end' : ''}`);
+    this.streams.set(stream.id, stream);
+    this.onHead(stream);
+    if (endStream) this.onComplete(stream);
+  }
+
+  onData(stream: ServerStream, chunk: Buffer, start: number, end: number, endStream: boolean): void {
+    this.log.push(
+      `data ${stream.id} ${short(chunk.toString('latin1', start, end))}${endStream ? ' end' : ''}`,
+    );
+    this.onBody(stream, end - start);
+    if (endStream) this.onComplete(stream);
+  }
+
+  onTrailers(stream: ServerStream): void {
+    this.log.push(`trailers ${stream.id}`);
+    this.onComplete(stream);
+  }
+
+  onDrained(stream: ServerStream): void {
+    this.log.push(`drained ${stream.id}`);
+    this.onEmpty(stream);
+  }
+
+  onReset(stream: ServerStream, errorCode: number): void {
+    this.log.push(`reset ${stream.id} ${CODE_NAMES[errorCode]}`);
+  }
+
+  /** What came since it was last asked for. */
+  take(): string[] {
+    return this.log.splice(0);
+  }
+}
+
+function short(body: string): string {
+  return body.length > 20 ? `${body.length} bytes` : `"${body}"`;
+}
+
+/** How the bytes for the connection are cut into chunks. */
+export interface Cut {
+  readonly name: string;
+  cut(bytes: Buffer): Buffer[];
+}
+
+const WHOLE: Cut = { name: 'whole', cut: (bytes) => [bytes] };
+const BYTE_BY_BYTE: Cut = {
+  name: 'byte by byte',
+  // A copy for each, overwritten afterwards by the peer below: nobody may keep a chunk.
+  cut: (bytes) => Array.from(bytes, (byte) => Buffer.of(byte)),
+};
+
+function randomCut(seed: number): Cut {
+  return {
+    name: `random cuts, seed ${seed}`,
+    cut(bytes) {
+      let state = seed;
+      const chunks: Buffer[] = [];
+      for (let at = 0; at < bytes.length; ) {
+        state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+        const length = 1 + ((state >>> 8) % (state % 3 === 0 ? 200 : 14));
+        chunks.push(Buffer.from(bytes.subarray(at, at + length)));
+        at += length;
+      }
+      return chunks;
+    },
+  };
+}
+
+export const CUTS: readonly Cut[] = [WHOLE, BYTE_BY_BYTE, randomCut(1), randomCut(20_260_801)];
+
+/** One connection of the engine with a peer that a test plays. */
+export class H2Peer {
+  readonly sink = new MemorySink();
+  readonly handler = new RecordingHandler();
+  readonly connection: H2Connection;
+  /** What the connection told its owner. */
+  readonly events: string[] = [];
+  nowMs = 1000;
+  private outputWaits = false;
+  private readonly cut: Cut;
+  private readonly decoder = new HpackDecoder({ maxTableBytes: 4096, maxListBytes: 65_536 });
+  private readBytes: Buffer = Buffer.alloc(0);
+
+  constructor(limits: Partial<H2Limits> = {}, cut: Cut = WHOLE) {
+    this.cut = cut;
+    const events: ConnectionEvents = {
+      onOutput: () => {
+        if (this.outputWaits) throw new Error('output was announced twice');
+        this.outputWaits = true;
+      },
+      onGreeted: () => this.events.push('greeted'),
+      onAck: () => this.events.push('ack'),
+      onBroken: (_connection, error, greeted) =>
+        this.events.push(`broken: ${error}${greeted ? '' : ' (not greeted)'}`),
+    };
+    this.connection = new H2Connection(this.sink, this.handler, events, {
+      peer: '127.0.0.1:1',
+      limits: { ...DEFAULT_LIMITS, ...limits },
+      nowMs: () => this.nowMs,
+    });
+  }
+
+  /** Preface and SETTINGS, and ours acknowledged; what came back is forgotten. */
+  greet(...pairs: [identifier: number, value: number][]): this {
+    this.send(PREFACE, settings(...pairs), SETTINGS_ACK);
+    this.received();
+    return this;
+  }
+
+  /** Gives bytes to the connection, cut as the test's run says. */
+  send(...parts: Buffer[]): void {
+    for (const chunk of this.cut.cut(Buffer.concat(parts))) {
+      this.connection.receive(chunk);
+      chunk.fill(0xee); // whoever kept a chunk sees it
+    }
+  }
+
+  /** Flushes what was announced; false when nothing was. */
+  flush(): boolean {
+    if (!this.outputWaits) return false;
+    this.outputWaits = false;
+    this.connection.flush();
+    return true;
+  }
+
+  /** The frames that came back since it was last asked for, a line each. */
+  received(): string[] {
+    this.readBytes = Buffer.concat([this.readBytes, ...this.sink.written.splice(0)]);
+    const lines: string[] = [];
+    while (this.readBytes.length > 0) {
+      const length = this.readBytes.readUIntBE(0, 3);
+      if (this.readBytes.length < 9 + length) throw new Error('a frame is incomplete');
+      lines.push(this.describe(this.readBytes.subarray(0, 9 + length)));
+      this.readBytes = this.readBytes.subarray(9 + length);
+    }
+    return lines;
+  }
+
+  /** What came back, as text. */
+  receivedText(): string {
+    return Buffer.concat(this.sink.written.splice(0)).toString('latin1');
+  }
+
+  private describe(bytes: Buffer): string {
+    const type = bytes.readUInt8(3);
+    const flags = bytes.readUInt8(4);
+    const payload = bytes.subarray(9);
+    const parts = [TYPE_NAMES[type] ?? `type ${type}`];
+    const id = bytes.readUInt32BE(5);
+    if (id > 0) parts.push(String(id));
+    switch (type) {
+      case TYPE.DATA:
+        parts.push(short(payload.toString('latin1')));
+        break;
+      case TYPE.HEADERS:
+        if ((flags & END_HEADERS) !== 0) parts.push(this.describeBlock(payload));
+        else parts.push(`${payload.length} bytes open`);
+        break;
+      case TYPE.CONTINUATION:
+        parts.push(`${payload.length} bytes${(flags & END_HEADERS) !== 0 ? '' : ' open'}`);
+        break;
+      case TYPE.RST_STREAM:
+        parts.push(CODE_NAMES[payload.readUInt32BE(0)] ?? '?');
+        break;
+      case TYPE.SETTINGS:
+        for (let at = 0; at < payload.length; at += 6) {
+          parts.push(`${payload.readUInt16BE(at)}=${payload.readUInt32BE(at + 2)}`);
+        }
+        break;
+      case TYPE.PING:
+        parts.push(payload.toString('latin1'));
+        break;
+      case TYPE.GOAWAY:
+        parts.push(String(payload.readUInt32BE(0)), CODE_NAMES[payload.readUInt32BE(4)] ?? '?');
+        break;
+      case TYPE.WINDOW_UPDATE:
+        parts.push(String(payload.readUInt32BE(0)));
+        break;
+      default:
+    }
+    if ((type === TYPE.SETTINGS || type === TYPE.PING) && (flags & ACK) !== 0) parts.push('ack');
+    if ((type === TYPE.DATA || type === TYPE.HEADERS) && (flags & END_STREAM) !== 0) parts.push('end');
+    return parts.join(' ');
+  }
+
+  private describeBlock(payload: Buffer): string {
+    const list = this.decoder.decode(payload, 0, payload.length);
+    if (list === undefined) throw new Error(`a header block does not decode: ${this.decoder.failure}`);
+    const fields: string[] = [];
+    for (let at = 0; at < list.fields.length; at += 2)
+      fields.push(`${list.fields[at]}=${list.fields[at + 1]}`);
+    return fields.join(' ');
+  }
+}
+
+/** A test of the protocol: runs with the peer's bytes whole, byte by byte, and at random cuts. */
+export function protocolTest(
+  name: string,
+  run: (peer: H2Peer) => void,
+  limits: Partial<H2Limits> = {},
+): void {
+  test.each(CUTS.map((cut) => [cut.name, cut] as const))(`${name} (%s)`, (_name, cut) => {
+    run(new H2Peer(limits, cut));
+  });
+}
+
+/** The transcript of {@link answer} with a body of `text`. */
+export function answerLines(streamId: number, text: string): string[] {
+  return [
+    `HEADERS ${streamId} :status=200 content-type=application/grpc`,
+    `DATA ${streamId} ${short(text)}`,
+    `HEADERS ${streamId} grpc-status=0 end`,
+  ];
+}
+
+/** Answers a stream in one go. */
+export function answer(stream: ServerStream, body = 'ok'): void {
+  stream.sendResponse(OK_HEADERS, Buffer.alloc(0), Buffer.from(body), OK_TRAILERS);
+}

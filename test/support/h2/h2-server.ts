@@ -1,0 +1,192 @@
+import type { ClientHttp2Session } from 'node:http2';
+import { connect, type Socket } from 'node:net';
+import { H2Server, type H2ServerOptions } from '../../../src/h2/h2-server.js';
+import { HeaderField } from '../../../src/h2/hpack/header-field.js';
+import { DEFAULT_LIMITS } from '../../../src/h2/limits.js';
+import type { RequestHandler, ServerStream } from '../../../src/h2/request-handler.js';
+import { waitFor } from '../process/wait-for.js';
+import { openSession, post } from './http2-client.js';
+
+const OK = [new HeaderField(':status', '200')];
+const TRAILERS = [new HeaderField('x-end', 'yes')];
+const NOTHING = Buffer.alloc(0);
+const LARGE = Buffer.alloc(65_536, 'l');
+
+/** Answers `/large` with 64 KiB, `/later` in the next turn, leaves `/hold` waiting, throws for `/throw`, says `ok` to anything else. */
+class TestHandler implements RequestHandler {
+  readonly held: ServerStream[] = [];
+  /** Streams that ended without their answer. */
+  resets = 0;
+
+  onRequest(stream: ServerStream, endStream: boolean): void {
+    if (endStream) this.#answer(stream);
+  }
+
+  onData(stream: ServerStream, _chunk: Buffer, start: number, end: number, endStream: boolean): void {
+    stream.consumed(end - start);
+    if (endStream) this.#answer(stream);
+  }
+
+  onTrailers(stream: ServerStream): void {
+    this.#answer(stream);
+  }
+
+  onDrained(): void {}
+
+  onReset(): void {
+    this.resets++;
+  }
+
+  #answer(stream: ServerStream): void {
+    const answer = (body: Buffer): void => stream.sendResponse(OK, NOTHING, body, TRAILERS);
+    switch (stream.head.path) {
+      case '/hold':
+        this.held.push(stream);
+        return;
+      case '/throw':
+        throw new Error('a mistake in the handler');
+      case '/later':
+        setImmediate(() => answer(Buffer.from('later')));
+        return;
+      case '/large':
+        answer(LARGE);
+        return;
+      default:
+        answer(Buffer.from('ok'));
+    }
+  }
+}
+
+/** An H2Server on a free port of 127.0.0.1, with the clients of one test; `cleanUp` ends them all. */
+export class TestServer {
+  readonly handler = new TestHandler();
+  /** What onBadConnection was told. */
+  readonly complaints: string[] = [];
+  /** What onError was told. */
+  readonly errors: unknown[] = [];
+  readonly server: H2Server;
+  port = 0;
+  readonly #ca: string | undefined;
+  readonly #ends: (() => void)[] = [];
+
+  /** `ca` is what clients trust where `options` say TLS. */
+  constructor(options: Partial<H2ServerOptions> = {}, ca?: string) {
+    this.#ca = ca;
+    this.server = new H2Server(this.handler, {
+      limits: DEFAULT_LIMITS,
+      maxConnectionAgeMs: Number.POSITIVE_INFINITY,
+      maxConnectionAgeGraceMs: Number.POSITIVE_INFINITY,
+      keepAliveIntervalMs: Number.POSITIVE_INFINITY,
+      keepAliveTimeoutMs: Number.POSITIVE_INFINITY,
+      handshakeTimeoutMs: 600_000,
+      nowMs: () => performance.now(),
+      random: () => 0.5,
+      onError: (error) => this.errors.push(error),
+      onBadConnection: (message) => this.complaints.push(message),
+      ...options,
+    });
+  }
+
+  async listen(): Promise<this> {
+    this.port = await this.server.listen({ host: '127.0.0.1', port: 0 });
+    return this;
+  }
+
+  async session(): Promise<ClientHttp2Session> {
+    const session = await (this.#ca === undefined
+      ? openSession(this.port)
+      : openSession(this.port, { ca: this.#ca, servername: 'localhost' }, '127.0.0.1', 'https'));
+    this.#ends.push(() => session.destroy());
+    return session;
+  }
+
+  /** A TCP connection for whatever bytes. */
+  socket(): Socket {
+    const socket = connect(this.port, '127.0.0.1');
+    socket.on('error', () => {});
+    this.#ends.push(() => socket.destroy());
+    return socket;
+  }
+
+  async untilComplaint(pattern: RegExp): Promise<void> {
+    await waitFor(`${pattern} among the complaints`, () =>
+      this.complaints.some((complaint) => pattern.test(complaint)),
+    );
+  }
+
+  async cleanUp(): Promise<void> {
+    for (const end of this.#ends) end();
+    this.server.cut();
+    await this.server.empty();
+  }
+}
+
+/** A caller that makes one call after the other, over a connection of its own, until it is stopped. */
+export class SteadyCaller {
+  /** Calls answered. */
+  answered = 0;
+  /** Calls that ended otherwise. */
+  failed = 0;
+  #stopped = false;
+  readonly #done: Promise<void>;
+
+  constructor(session: ClientHttp2Session) {
+    this.#done = this.#run(session);
+  }
+
+  /** Waits until that many more calls were answered. */
+  async untilAnswered(more = 20): Promise<void> {
+    const goal = this.answered + more;
+    await waitFor(`${more} answered calls`, () => this.answered >= goal || this.failed > 0);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#done;
+  }
+
+  async #run(session: ClientHttp2Session): Promise<void> {
+    while (!this.#stopped) {
+      const { httpStatus, body } = await post(session, '/', Buffer.from('hello'));
+      if (httpStatus === 200 && body.toString() === 'ok') this.answered++;
+      else this.failed++;
+      if (session.destroyed) return;
+    }
+  }
+}
+
+/** Collects what a socket gets; `closed` resolves with all of it when the connection is over. */
+export class Received {
+  readonly closed: Promise<Buffer>;
+  /** Bytes so far. */
+  length = 0;
+  readonly #chunks: Buffer[] = [];
+
+  constructor(socket: Socket) {
+    socket.on('data', (chunk: Buffer) => {
+      this.length += chunk.length;
+      this.#chunks.push(chunk);
+    });
+    this.closed = new Promise((resolve) => {
+      socket.once('close', () => resolve(this.bytes));
+    });
+  }
+
+  get bytes(): Buffer {
+    return Buffer.concat(this.#chunks);
+  }
+
+  /** Whole frames so far. */
+  get frames(): { readonly type: number; readonly streamId: number; readonly payload: Buffer }[] {
+    const frames = [];
+    const { bytes } = this;
+    for (let at = 0; at + 9 <= bytes.length; ) {
+      const end = at + 9 + bytes.readUIntBE(at, 3);
+      if (end > bytes.length) break;
+      const streamId = bytes.readUInt32BE(at + 5);
+      frames.push({ type: bytes.readUInt8(at + 3), streamId, payload: bytes.subarray(at + 9, end) });
+      at = end;
+    }
+    return frames;
+  }
+}

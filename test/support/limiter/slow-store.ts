@@ -1,0 +1,28 @@
+import type { BucketStore, TakeItem, TakeResult } from '../../../src/limiter/bucket-store.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import type { FakeClock } from '../clock/fake-clock.js';
+
+/** A store that answers when it is told to, as one behind a network does. */
+export class SlowStore implements BucketStore {
+  readonly asked: (readonly TakeItem[])[] = [];
+  readonly inner: MemoryStore;
+  private readonly answers: (() => void)[] = [];
+
+  constructor(clock: FakeClock, countDeniedHits = true) {
+    this.inner = new MemoryStore({ clock, countDeniedHits });
+  }
+
+  take(items: readonly TakeItem[]): Promise<TakeResult> {
+    this.asked.push(items);
+    const result = this.inner.take(items);
+    return new Promise((resolve) => this.answers.push(() => resolve(result)));
+  }
+
+  /** Answers all that was asked. */
+  async answer(): Promise<void> {
+    for (const one of this.answers.splice(0)) one();
+    await Promise.resolve();
+  }
+
+  async close(): Promise<void> {}
+}

@@ -1,0 +1,23 @@
+import type { Enforcement, TakeItem } from '../../../src/limiter/bucket-store.js';
+import { type Rate, tokenBucketRate } from '../../../src/limiter/rate.js';
+
+/** The specification's bucket: 100 tokens, 10 a second. */
+export const HUNDRED = tokenBucketRate(100, 10, 1_000_000);
+
+export interface ItemOptions {
+  readonly hits?: number;
+  readonly refund?: boolean;
+  readonly enforcement?: Enforcement;
+}
+
+/** An item on the bucket `key`, one enforced hit unless told otherwise. The whole key is its tag. */
+export function takeItem(key: string, rate: Rate, options: ItemOptions = {}): TakeItem {
+  return {
+    key,
+    tagLength: key.length,
+    rate,
+    hits: options.hits ?? 1,
+    refund: options.refund ?? false,
+    enforcement: options.enforcement ?? 'enforce',
+  };
+}

@@ -1,0 +1,69 @@
+import type { TokenBucketRate } from '../../../src/limiter/rate.js';
+import type { Told } from './take-vectors.js';
+
+/**
+ * A token bucket the plain way, to hold the exact arithmetic against: a level that rises, in big integers. A token is
+ * `interval` units, every microsecond adds `tokensPerFill` of them.
+ */
+export class TokenLevel {
+  private readonly token: bigint;
+  private readonly perMicro: bigint;
+  private readonly full: bigint;
+  private readonly maxTokens: bigint;
+  /** The least level, that of the deepest debt: negative, or 0. */
+  private readonly lowest: bigint;
+  private level: bigint;
+  private at: number;
+
+  constructor(rate: TokenBucketRate, nowMicros: number) {
+    this.token = BigInt(rate.fillIntervalMicros);
+    this.perMicro = BigInt(rate.tokensPerFill);
+    this.maxTokens = BigInt(rate.maxTokens);
+    this.full = this.maxTokens * this.token;
+    this.lowest = -BigInt(rate.maxDebt) * this.token;
+    this.level = this.full;
+    this.at = nowMicros;
+  }
+
+  take(hits: number, refund: boolean, nowMicros: number): Told {
+    this.set(this.level + BigInt(nowMicros - this.at) * this.perMicro);
+    this.at = nowMicros;
+    const asked = BigInt(hits) * this.token;
+    if (refund) {
+      this.set(this.level + asked);
+    } else if (this.lowest < 0n && hits > 1) {
+      this.level = this.level - asked < this.lowest ? this.lowest : this.level - asked;
+    } else if ((hits === 0 ? this.token : asked) > this.level) {
+      const passes = hits === 0 ? this.token : asked > this.full ? this.full : asked;
+      return this.outcome(true, passes);
+    } else {
+      this.level -= asked;
+    }
+    const next = (this.remaining() + 1n) * this.token;
+    return this.outcome(false, next > this.full ? this.full : next);
+  }
+
+  private set(level: bigint): void {
+    this.level = level > this.full ? this.full : level;
+  }
+
+  /** Tokens missing below none. */
+  debt(): bigint {
+    return this.level < 0n ? (this.token - 1n - this.level) / this.token : 0n;
+  }
+
+  private remaining(): bigint {
+    return this.level < 0n ? 0n : this.level / this.token;
+  }
+
+  private outcome(limited: boolean, until: bigint): Told {
+    const missing = until - this.level;
+    const remaining = this.remaining();
+    return {
+      limited,
+      remaining: Number(remaining),
+      used: Number(this.maxTokens - remaining),
+      waitMicros: Number((missing + this.perMicro - 1n) / this.perMicro),
+    };
+  }
+}

@@ -1,0 +1,174 @@
+import type { Descriptor, RateLimitResponse } from '../../../src/codec/messages.js';
+import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import { type AnswerOptions, PLAIN_ANSWERS } from '../../../src/service/answer-options.js';
+import type { DecisionLine, DecisionObserver } from '../../../src/service/decision-observer.js';
+import { Refusal } from '../../../src/service/refusal.js';
+import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
+import type { TurnQueue } from '../../../src/service/turn-queue.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { FakeClock } from '../clock/fake-clock.js';
+import { entries, policyOf } from './policies.js';
+
+/** What the reference's counters were told of one descriptor; `used` is undefined where nothing decided. */
+export interface Counted {
+  readonly stat: string;
+  readonly fromCaller: boolean;
+  readonly hits: number;
+  readonly used: number | undefined;
+  readonly limited: boolean;
+  readonly shadowed: boolean;
+}
+
+/** Notes everything it is told, as one word a call; what is counted in {@link counts}. */
+export class RecordingObserver implements DecisionObserver {
+  readonly told: string[] = [];
+  readonly lines: DecisionLine[] = [];
+  readonly counts: Counted[] = [];
+  debug = false;
+
+  unknownDomain(domain: string): void {
+    this.told.push(`unknown ${domain}`);
+  }
+  unmatched(domain: string, all: readonly { readonly key: string }[]): void {
+    this.told.push(`unmatched ${domain} ${all.map(({ key }) => key).join(',')}`);
+  }
+  decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void {
+    this.told.push(`${domain} ${rule} ${overLimit ? 'OVER_LIMIT' : 'OK'}${wouldBeThrottled ? ' would' : ''}`);
+  }
+  candidate(domain: string, rule: string, live: boolean, candidate: boolean): void {
+    const code = (over: boolean) => (over ? 'OVER_LIMIT' : 'OK');
+    this.told.push(`${domain} ${rule} live ${code(live)} candidate ${code(candidate)}`);
+  }
+  forgiven(domain: string, rule: string, hits: number): void {
+    this.told.push(`${domain} ${rule} forgiven ${hits}`);
+  }
+  counted(
+    stat: string,
+    fromCaller: boolean,
+    take: TakeItem,
+    outcome: TakeOutcome | undefined,
+    shadowed: boolean,
+  ): void {
+    const { hits } = take;
+    const used = outcome?.used;
+    const limited = outcome?.limited ?? false;
+    this.counts.push({ stat, fromCaller, hits, used, limited, shadowed });
+  }
+  matchExceeded(domain: string, key: string, denied: boolean): void {
+    this.told.push(`${domain} ${key} exceeded${denied ? ' denied' : ''}`);
+  }
+  givenUp(domain: string, why: string, denied: boolean): void {
+    this.told.push(`${domain} ${why}${denied ? ' denied' : ''}`);
+  }
+  globalShadow(): void {
+    this.told.push('global shadow');
+  }
+  failed(cause: string): void {
+    this.told.push(`failed for ${cause}`);
+  }
+  storeError(reason: string): void {
+    this.told.push(`store ${reason}`);
+  }
+  storeFailed(policy: string): void {
+    this.told.push(`failed ${policy}`);
+  }
+  logsDecisions(): boolean {
+    return this.debug;
+  }
+  logDecision(line: DecisionLine): void {
+    this.lines.push(line);
+  }
+}
+
+export interface DeciderOptions {
+  readonly store?: BucketStore;
+  readonly maxDescriptors?: number;
+  readonly maxLimits?: number;
+  readonly loaded?: boolean;
+  readonly answers?: Partial<AnswerOptions>;
+  readonly turns?: TurnQueue;
+  /** In place of the codec's. */
+  readonly domainOf?: (message: Uint8Array) => string | undefined;
+  /** For `enforce_percent`; Math.random when absent. */
+  readonly random?: () => number;
+}
+
+/** The service on a policy given as text, with a clock that stands still, buckets in memory, and no transport. */
+export class Decider {
+  readonly clock = new FakeClock();
+  readonly observer = new RecordingObserver();
+  readonly codec = createReferenceCodec();
+  readonly service: ShouldRateLimit;
+
+  constructor(
+    policy: string,
+    {
+      store,
+      maxDescriptors = 1000,
+      maxLimits = 4000,
+      loaded = true,
+      answers,
+      random,
+      turns,
+      domainOf,
+    }: DeciderOptions = {},
+  ) {
+    const compiled = policyOf(policy);
+    const memory = new MemoryStore({ clock: this.clock });
+    const policySet = { domains: new Map([[compiled.domain, compiled]]), version: 'test' };
+    this.service = new ShouldRateLimit({
+      codec: domainOf === undefined ? this.codec : { ...this.codec, domainOf },
+      clock: this.clock,
+      store: store ?? memory,
+      local: memory,
+      policies: () => (loaded ? policySet : undefined),
+      observer: this.observer,
+      storeTimeoutMicros: 2_000_000,
+      maxDescriptors,
+      maxLimits,
+      answers: { ...PLAIN_ANSWERS, ...answers },
+      ...(random !== undefined && { random }),
+      ...(turns !== undefined && { turns }),
+    });
+  }
+
+  /** Decides one request; `hitsAddend` is the request's. */
+  ask(descriptors: readonly Descriptor[], hitsAddend = 0, domain = 'd'): RateLimitResponse | Refusal {
+    const decided = this.service.decide(
+      { domain, descriptors, hitsAddend },
+      this.clock.monotonicMicros(),
+      Infinity,
+    );
+    if (decided instanceof Promise) throw new Error('decided late');
+    return decided;
+  }
+
+  /** Decides one request that must get an answer. */
+  answer(descriptors: readonly Descriptor[], hitsAddend = 0, domain = 'd'): RateLimitResponse {
+    const decided = this.ask(descriptors, hitsAddend, domain);
+    if (decided instanceof Refusal) throw new Error(`refused: ${decided.message}`);
+    return decided;
+  }
+}
+
+/** A descriptor of `key=value` texts. */
+export function descriptor(texts: readonly string[], more: Partial<Descriptor> = {}): Descriptor {
+  return {
+    entries: entries(...texts),
+    limit: undefined,
+    hitsAddend: undefined,
+    isNegativeHits: false,
+    ...more,
+  };
+}
+
+/** Headers as an object; throws when one is there twice. */
+export function headers(response: RateLimitResponse): Record<string, string> {
+  const result: Record<string, string> = {};
+  for (const { key, value } of response.responseHeadersToAdd) {
+    if (key in result) throw new Error(`${key} is there twice`);
+    result[key] = value;
+  }
+  return result;
+}

@@ -1,0 +1,29 @@
+import { formatProblem } from '../../../src/config/config-problem.js';
+import type { DomainPolicy } from '../../../src/config/policy.js';
+import { type ParsedPolicy, parsePolicy } from '../../../src/config/policy-file.js';
+import type { Entry } from '../../../src/limiter/rule.js';
+
+/** Parses a policy given as text, under the name `policy.yaml`; `files` are what `sha256_file` may name. */
+export function parse(text: string, files: Readonly<Record<string, string>> = {}): ParsedPolicy {
+  return parsePolicy('policy.yaml', Buffer.from(text), (file) => {
+    const content = files[file];
+    if (content === undefined) throw new Error(`"${file}" does not exist; check the path`);
+    return Buffer.from(content);
+  });
+}
+
+/** A policy that must be good. */
+export function policyOf(text: string, files: Readonly<Record<string, string>> = {}): DomainPolicy {
+  const { policy, problems, tableFiles } = parse(text, files);
+  const errors = [problems, ...tableFiles].flatMap((list) => list.errors.map(formatProblem));
+  if (policy === undefined || errors.length > 0) throw new Error(`not a good policy:\n${errors.join('\n')}`);
+  return policy;
+}
+
+/** Entries written as `key=value`. */
+export function entries(...texts: readonly string[]): readonly Entry[] {
+  return texts.map((text) => {
+    const cut = text.indexOf('=');
+    return cut < 0 ? { key: text, value: '' } : { key: text.slice(0, cut), value: text.slice(cut + 1) };
+  });
+}

@@ -1,0 +1,64 @@
+import { rmSync } from 'node:fs';
+import { formatProblem } from '../../../src/config/config-problem.js';
+import { type LoadedPolicies, type LoadOptions, loadPolicies } from '../../../src/config/load-policies.js';
+import { TempDir } from '../process/temp-dir.js';
+import { entries } from './policies.js';
+
+/** A directory of policies that is loaded again and again, each time with what was loaded before. */
+export class PolicyDir {
+  readonly dir = new TempDir();
+  private before: LoadedPolicies | undefined;
+  private readonly options: LoadOptions;
+
+  constructor(options: LoadOptions = {}) {
+    this.options = options;
+  }
+
+  /** Writes these files, removes those that are undefined, and loads. */
+  load(files: Readonly<Record<string, string | undefined>>): LoadedPolicies {
+    for (const [name, text] of Object.entries(files)) {
+      if (text === undefined) rmSync(this.dir.join(name));
+      else this.dir.write(name, text);
+    }
+    this.before = loadPolicies([this.dir.path], this.options, this.before);
+    return this.before;
+  }
+
+  /** The next load is a process's first. */
+  restart(): void {
+    this.before = undefined;
+  }
+
+  join(name: string): string {
+    return this.dir.join(name);
+  }
+
+  /** Errors, with file names as in this directory. */
+  errorsOf({ errors }: LoadedPolicies): string[] {
+    return errors.map((error) => formatProblem(error).replaceAll(`${this.dir.path}/`, ''));
+  }
+}
+
+/** A good file: one rule of `requests` a day. */
+export function goodFile(domain: string, requests: number): string {
+  return `domain: ${domain}\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: ${requests} } }]\n`;
+}
+
+/** A file with an error whose domain can be read. */
+export function badFile(domain: string): string {
+  return `domain: ${domain}\nfoo: bar\n`;
+}
+
+export const UNPARSEABLE = 'domain: [\n';
+
+/** State of each domain, and the limit of its {@link goodFile}: `d: ok 5`. */
+export function statesOf({ domains, policySet }: LoadedPolicies): string[] {
+  const states = domains.map(({ domain, state }) => {
+    const rate = policySet.domains.get(domain)?.match(entries('k=v')).rules[0]?.rate;
+    return `${domain}: ${state}${rate?.kind === 'window' ? ` ${rate.requestsPerUnit}` : ''}`;
+  });
+  const unnamed = [...policySet.domains.keys()].filter(
+    (name) => !domains.some(({ domain }) => domain === name),
+  );
+  return [...states, ...unnamed.map((domain) => `${domain}: in force, but not named`)];
+}

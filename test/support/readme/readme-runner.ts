@@ -1,0 +1,111 @@
+import { symlinkSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { standInPrograms } from '../image/image-programs.js';
+import { runToEnd } from '../process/processes.js';
+import { TempDir } from '../process/temp-dir.js';
+import { toolPath } from '../process/tools.js';
+import { waitFor } from '../process/wait-for.js';
+import { startWeir, type WeirServer } from '../weir/weir.js';
+import {
+  type ReadmeCommand,
+  type ReadmeExample,
+  type ReadmeSection,
+  withTimesOf,
+} from './readme-examples.js';
+
+/** Settings that an example starts its server with, if its first command is a start. */
+const START = /^((?:\w+=\S+\s+)*)(?:weir serve|npm start)\b/;
+const COMMANDS = /^(?:\w+=\S+\s+)*(?:grpcurl|weir) /;
+
+const settingsOf = (command: ReadmeCommand | undefined): NodeJS.ProcessEnv | undefined => {
+  const words = START.exec(command?.text ?? '')?.[1];
+  if (words === undefined) return undefined;
+  const env = Object.fromEntries(words.split(/\s+/).map((word) => word.split(/=(.*)/s).slice(0, 2)));
+  // The policy is the example's own.
+  delete env['CONFIG_PATH'];
+  delete env[''];
+  return env;
+};
+
+/** A sentence for each example of a section that no command asks anything of. */
+export function unusedExamples(section: ReadmeSection): string[] {
+  const texts = section.examples.flatMap(({ commands }) => commands.map(({ text }) => text)).join('\n');
+  return section.examples
+    .filter(({ name, commands }) => commands.length === 0 && !texts.includes(`${name}.yaml`))
+    .map(
+      ({ name, line }) => `README.md:${line + 1}: no command in a console block stands below example ${name}`,
+    );
+}
+
+/**
+ * Runs the examples of a section in order, each against a server of its own that has its policy, and resolves with every answer, README's
+ * own digits where only the time makes a difference. All policies of the section lie beside each other as `<name>.yaml`; another `.yaml` that
+ * a weir command names is the policy above it. Where the answers differ and a minute began meanwhile, it asks once more: a window may have ended.
+ */
+export async function runSection(section: ReadmeSection): Promise<Map<ReadmeCommand, readonly string[]>> {
+  const minute = () => Math.floor(Date.now() / 60_000);
+  const began = minute();
+  const answers = await runOnce(section);
+  const same = [...answers].every(([{ answer }, now]) => answer.join('\n') === now.join('\n'));
+  return same || minute() === began ? answers : runOnce(section);
+}
+
+async function runOnce({ examples }: ReadmeSection): Promise<Map<ReadmeCommand, readonly string[]>> {
+  const folder = new TempDir();
+  const answers = new Map<ReadmeCommand, readonly string[]>();
+  try {
+    for (const { name, policy } of examples) folder.write(`work/${name}.yaml`, policy);
+    const bin = standInPrograms(folder.path);
+    symlinkSync(toolPath('grpcurl'), join(bin, 'grpcurl'));
+    for (const example of examples) await runExample(example, examples, folder, bin, answers);
+    return answers;
+  } finally {
+    folder.remove();
+  }
+}
+
+async function runExample(
+  { commands, policy }: ReadmeExample,
+  examples: readonly ReadmeExample[],
+  folder: TempDir,
+  bin: string,
+  answers: Map<ReadmeCommand, readonly string[]>,
+): Promise<void> {
+  const settings = settingsOf(commands[0]);
+  const asked = settings === undefined ? commands : commands.slice(1);
+  const server = asked.some(({ text }) => /\bgrpcurl\b/.test(text))
+    ? await start(policy, settings)
+    : undefined;
+  try {
+    for (const command of asked) {
+      if (!COMMANDS.test(command.text))
+        throw new Error(`README.md:${command.line + 1}: only grpcurl and weir can be run here`);
+      for (const [file, name] of command.text.matchAll(/([\w./-]+)\.ya?ml\b/g)) {
+        if (!examples.some((example) => example.name === name)) folder.write(`work/${file}`, policy);
+      }
+      const text = command.text
+        .replaceAll('127.0.0.1:8081', `127.0.0.1:${server?.grpcPort}`)
+        .replaceAll('127.0.0.1:8080', `127.0.0.1:${server?.httpPort}`);
+      const { stdout } = await runToEnd('sh', ['-c', `exec 2>&1\n${text}`], {
+        cwd: folder.join('work'),
+        bareEnvironment: true,
+        env: { PATH: [bin, process.env['PATH']].join(delimiter) },
+      });
+      answers.set(command, withTimesOf(command.answer, stdout.replace(/\n+$/, '')));
+    }
+  } finally {
+    await server?.stop();
+  }
+}
+
+/** Health may wait for a Redis that the example does without, so the log tells when it serves. */
+async function start(policy: string, env: NodeJS.ProcessEnv = {}): Promise<WeirServer> {
+  const server = await startWeir({ policy, env, untilHealthy: false });
+  await waitFor('the start line', () => {
+    if (!server.process.isRunning()) return true;
+    return server.log().some(({ msg }) => msg === 'weir serves') || undefined;
+  });
+  if (!server.process.isRunning())
+    throw new Error(`weir ended; it printed:\n${server.process.lines().join('\n')}`);
+  return server;
+}

@@ -1,0 +1,87 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePorts } from '../process/free-port.js';
+import { type Exit, type StartedProcess, startProcess } from '../process/processes.js';
+import { toolPath } from '../process/tools.js';
+import { waitFor } from '../process/wait-for.js';
+
+export interface StartRedisOptions {
+  /** Default: a free one. */
+  readonly port?: number;
+  /** Further arguments of redis-server, such as `--requirepass`. */
+  readonly args?: readonly string[];
+  /** Default: `redis-server` of tools.ts. */
+  readonly binary?: string;
+}
+
+export interface RedisServer {
+  readonly port: number;
+  /** Its own empty folder, for sockets and certificates. */
+  readonly folder: string;
+  readonly pid: number;
+  /** SIGSTOP: connections stay open, nothing answers. */
+  pause(): void;
+  /** SIGCONT. */
+  resume(): void;
+  /** Ends the process at once, as a crash does. */
+  kill(): Promise<Exit>;
+  /** Starts it again, empty, on the same port. The process must have ended. */
+  restart(): Promise<void>;
+  /** Ends it, paused or not, and removes its folder. */
+  stop(): Promise<void>;
+}
+
+/** Starts a real redis-server on 127.0.0.1 that keeps nothing on disk; resolves when it answers. */
+export async function startRedis(options: StartRedisOptions = {}): Promise<RedisServer> {
+  const binary = options.binary ?? toolPath('redis-server');
+  const port = options.port ?? ((await freePorts(1))[0] as number);
+  const folder = mkdtempSync(join(tmpdir(), 'weir-redis-'));
+  const args = [
+    ...['--port', String(port), '--bind', '127.0.0.1', '--dir', folder],
+    ...['--save', '', '--appendonly', 'no', '--daemonize', 'no'],
+    ...(options.args ?? []),
+  ];
+  const start = async (): Promise<StartedProcess> => {
+    const started = startProcess(binary, args);
+    await waitFor(`redis-server on port ${port}`, async () => {
+      if (!started.isRunning()) throw new Error(`it ended:\n${started.lines().join('\n')}`);
+      return (
+        started.lines().some((line) => /ready to accept connections/i.test(line)) && (await answers(port))
+      );
+    });
+    return started;
+  };
+  let server = await start();
+  return {
+    port,
+    folder,
+    get pid() {
+      return server.pid;
+    },
+    pause: () => server.signal('SIGSTOP'),
+    resume: () => server.signal('SIGCONT'),
+    kill: () => server.stop('SIGKILL'),
+    restart: async () => {
+      server = await start();
+    },
+    stop: async () => {
+      // SIGKILL ends a paused process too.
+      await server.stop('SIGKILL');
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Whether anything accepts connections there; a server with TLS only does not say more. */
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,37 @@
+import { freePorts } from '../process/free-port.js';
+import { type StartedProcess, startProcess } from '../process/processes.js';
+import { untilHealthy } from '../process/until-healthy.js';
+
+export interface RatelimitServer {
+  readonly grpcPort: number;
+  readonly httpPort: number;
+  readonly debugPort: number;
+  readonly process: StartedProcess;
+}
+
+/**
+ * Starts and waits for a program such as the image's /bin/ratelimit ({@link standInPrograms}), or the reference's, as a container would: with `env` and
+ * no other variables. Only addresses are chosen here, as those it has by default may be taken.
+ */
+export async function startRatelimit(
+  program: string,
+  env: Readonly<Record<string, string>>,
+  { untilHealthy: waits = true }: { readonly untilHealthy?: boolean } = {},
+): Promise<RatelimitServer> {
+  const [grpcPort = 0, httpPort = 0, debugPort = 0] = await freePorts(3);
+  const started = startProcess(program, [], {
+    bareEnvironment: true,
+    env: {
+      GRPC_HOST: '127.0.0.1',
+      GRPC_PORT: String(grpcPort),
+      HOST: '127.0.0.1',
+      PORT: String(httpPort),
+      DEBUG_HOST: '127.0.0.1',
+      DEBUG_PORT: String(debugPort),
+      ...env,
+    },
+  });
+  const server = { grpcPort, httpPort, debugPort, process: started };
+  if (waits) await untilHealthy('the service', started, httpPort);
+  return server;
+}

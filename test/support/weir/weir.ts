@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePorts } from '../process/free-port.js';
+import { type Exit, type StartedProcess, startProcess } from '../process/processes.js';
+import { repositoryRoot } from '../process/tools.js';
+import { untilHealthy } from '../process/until-healthy.js';
+import { chosenTransport } from './transports.js';
+
+/** The compiled command. */
+export const WEIR_MAIN = join(repositoryRoot, 'build/src/main.js');
+
+export interface WeirOptions {
+  /** Settings; ports and hosts are chosen already. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** Text of a policy file to serve instead of the bundled policy. */
+  readonly policy?: string;
+  /** The compiled command to start instead of this checkout's. */
+  readonly main?: string;
+  /** Arguments after `serve`. */
+  readonly args?: readonly string[];
+  /** Ports to take instead of free ones, to start again where another one was. */
+  readonly ports?: { readonly grpcPort: number; readonly httpPort: number; readonly debugPort: number };
+  /** False: do not wait until it serves. */
+  readonly untilHealthy?: boolean;
+  /** False: nobody reads what it prints (processes.ts). */
+  readonly readsOutput?: boolean;
+}
+
+export interface WeirServer {
+  readonly grpcPort: number;
+  readonly httpPort: number;
+  readonly debugPort: number;
+  readonly process: StartedProcess;
+  /** The policy file, if `policy` was given. */
+  readonly policyPath: string | undefined;
+  /** The log, parsed, `@message` also as `msg`; lines that are not JSON are left out. */
+  log(): Record<string, unknown>[];
+  stop(signal?: NodeJS.Signals): Promise<Exit>;
+}
+
+/** Starts a real `weir serve` on 127.0.0.1 and waits until /healthcheck says OK. */
+export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> {
+  const [grpcPort = 0, httpPort = 0, debugPort = 0] =
+    options.ports === undefined
+      ? await freePorts(3)
+      : [options.ports.grpcPort, options.ports.httpPort, options.ports.debugPort];
+  const folder = mkdtempSync(join(tmpdir(), 'weir-policy-'));
+  const policyPath = options.policy === undefined ? undefined : join(folder, 'policy.yaml');
+  if (policyPath !== undefined) writeFileSync(policyPath, options.policy ?? '');
+  const transport = chosenTransport();
+  const started = startProcess(
+    process.execPath,
+    [options.main ?? WEIR_MAIN, 'serve', ...(options.args ?? [])],
+    {
+      bareEnvironment: true,
+      readsOutput: options.readsOutput !== false,
+      env: {
+        GRPC_HOST: '127.0.0.1',
+        GRPC_PORT: String(grpcPort),
+        HOST: '127.0.0.1',
+        PORT: String(httpPort),
+        DEBUG_HOST: '127.0.0.1',
+        DEBUG_PORT: String(debugPort),
+        LOG_FORMAT: 'json',
+        ...(transport !== undefined && { GRPC_TRANSPORT: transport }),
+        ...(policyPath !== undefined && { CONFIG_PATH: policyPath }),
+        ...options.env,
+      },
+    },
+  );
+  void started.exited.then(() => rmSync(folder, { recursive: true, force: true }));
+  if (options.untilHealthy !== false) await untilHealthy('weir', started, httpPort);
+  return {
+    grpcPort,
+    httpPort,
+    debugPort,
+    process: started,
+    policyPath,
+    log: () =>
+      started.lines().flatMap((line) => {
+        try {
+          const fields = JSON.parse(line) as Record<string, unknown>;
+          return [{ ...fields, msg: fields['@message'] }];
+        } catch {
+          return [];
+        }
+      }),
+    stop: (signal) => started.stop(signal),
+  };
+}

@@ -1,0 +1,99 @@
+import { RlsClient, type RlsReply } from '../grpc/rls-client.js';
+import { descriptor } from '../policy/decider.js';
+import { httpRequest } from '../process/http-client.js';
+import { waitFor } from '../process/wait-for.js';
+import { startXdsServer, type XdsRequest, type XdsResource, type XdsServer } from '../xds/xds-server.js';
+import { startWeir, type WeirServer } from './weir.js';
+
+/** Starts a weir that takes its policies from the management server on `port`, with short pauses. It need not serve yet. */
+export function startXdsWeir(port: number, env: NodeJS.ProcessEnv = {}): Promise<WeirServer> {
+  return startWeir({
+    untilHealthy: false,
+    env: {
+      CONFIG_TYPE: 'GRPC_XDS_SOTW',
+      CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${port}`,
+      // So long that no busy machine takes it for a server that is away.
+      CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '60s',
+      XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '100ms',
+      XDS_CLIENT_BACKOFF_MAX_INTERVAL: '400ms',
+      ...env,
+    },
+  });
+}
+
+export function untilServing(weir: WeirServer): Promise<boolean> {
+  return waitFor(
+    'weir to serve',
+    async () => (await httpRequest(weir.httpPort, '/healthcheck')).status === 200,
+  );
+}
+
+/** One decision about a descriptor of the entries. */
+export async function ask(weir: WeirServer, domain: string, ...entries: string[]): Promise<RlsReply> {
+  const client = new RlsClient(weir.grpcPort);
+  try {
+    return await client.ask(domain, [descriptor(entries)]);
+  } finally {
+    client.close();
+  }
+}
+
+/** A resource whose domain limits each value of `k` to so many requests an hour. */
+export function windowConfig(domain: string, requests: number): XdsResource {
+  const rateLimit = { unit: 'HOUR', requestsPerUnit: requests };
+  return { json: { name: `${domain}-config`, domain, descriptors: [{ key: 'k', rateLimit }] } };
+}
+
+/** The number that a domain of {@link windowConfig} limits to now. */
+export async function limitOf(weir: WeirServer, domain: string): Promise<number | undefined> {
+  const { response } = await ask(weir, domain, 'k=v');
+  return response?.statuses[0]?.currentLimit?.requestsPerUnit;
+}
+
+export function acknowledges(version: string): (request: XdsRequest) => boolean {
+  return (request) => request.version === version && request.nonce !== '' && request.error === undefined;
+}
+
+/** The first request to the management server that passes `test`. */
+export function untilRequest(
+  server: XdsServer,
+  what: string,
+  test: (request: XdsRequest) => boolean,
+): Promise<XdsRequest> {
+  return waitFor(what, async () => (await server.requests()).find(test));
+}
+
+/** The lines of the log whose message is `message`. */
+export function logged(weir: WeirServer, message: string): Record<string, unknown>[] {
+  return weir.log().filter(({ msg }) => msg === message);
+}
+
+export function untilLogged(weir: WeirServer, message: string): Promise<Record<string, unknown>> {
+  return waitFor(`the line ${message}`, () => logged(weir, message)[0]);
+}
+
+/** What one test starts, to be ended after it. */
+export class XdsBench {
+  readonly #opened: (() => unknown)[] = [];
+
+  async server(...options: Parameters<typeof startXdsServer>): Promise<XdsServer> {
+    const server = await startXdsServer(...options);
+    this.closes(() => server.stop());
+    return server;
+  }
+
+  async weir(...options: Parameters<typeof startXdsWeir>): Promise<WeirServer> {
+    const weir = await startXdsWeir(...options);
+    this.closes(() => weir.stop());
+    return weir;
+  }
+
+  closes(close: () => unknown): void {
+    this.#opened.push(close);
+  }
+
+  /** Ends everything, the latest first. */
+  async close(): Promise<void> {
+    for (const close of this.#opened.splice(0).reverse()) await close();
+  }
+}
