@@ -1,9 +1,10 @@
-// What .ci/run runs: each check counts as one test, then `npm test`.
+// What .ci/run runs: each check counts as one test, then `npm test` and `npm run test:matrix`.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, install } from './prepare.mjs';
 import { Impossible, must, root, say } from './shell.mjs';
-import { add, conclude, runTests } from './test.mjs';
+import { stopOnSignals } from './stop.mjs';
+import { add, conclude, nothingYet, runMatrix, runTests } from './test.mjs';
 
 const MAX_LINES = 400;
 const npm = (...args) => must(`npm ${args.join(' ')}`, 'npm', args);
@@ -53,7 +54,8 @@ async function check(total, name, body) {
   }
 }
 
-const total = { passed: 0, failed: 0, notes: [] };
+stopOnSignals();
+const total = nothingYet();
 try {
   if (
     (await check(total, 'packages install', install)) &&
@@ -66,6 +68,7 @@ try {
       );
     }
     add(total, await runTests());
+    add(total, await runMatrix());
   }
 } catch (error) {
   total.failed += 1;

@@ -1,15 +1,14 @@
-// `npm test`: installs, builds, fetches the tools, runs every tier, the one that measures by itself, then what sees weir from outside
-// again on the grpc-js transport, then those that need no Envoy again on Node.js 24. Ends with what was skipped and why, and
-// `N passed, N failed` as the last line. With arguments it runs jest once with those.
-import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+// `npm test`: installs, builds, fetches the tools and runs every tier once, on this Node.js and the default transport. `npm run test:matrix`
+// (--matrix) runs what sees weir from outside on the grpc-js transport, and the tiers that need no Envoy on Node.js 24. Each ends with what was
+// skipped and why, and `N passed, N failed` as the last line. With other arguments jest runs once with those.
+import { writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { pathToFileURL } from 'node:url';
-import { endLeftovers, MARK } from './leftovers.mjs';
+import { jest } from './jest.mjs';
 import { build, install } from './prepare.mjs';
-import { Impossible, root, say } from './shell.mjs';
-import { provideTools, TEST_TOOLS } from './tools.mjs';
+import { Impossible, say } from './shell.mjs';
+import { stopOnSignals } from './stop.mjs';
+import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
 
 /** Every tier but `stall`, which measures, and so runs when nothing else does. */
 const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e'];
@@ -31,57 +30,17 @@ const TOOLS_OF = {
   ],
   stall: ['redis-server', 'envoy'],
 };
-const EXIT_GRACE_MS = 10_000;
+/** Half of the tests wait for servers most of the time, so that one more than there are cores keeps all of them busy. */
+const WORKERS = process.env.WEIR_TEST_WORKERS ?? String(availableParallelism() + 1);
 
-/** Adds the counts of `more` to `total`. */
+export const nothingYet = () => ({ passed: 0, failed: 0, notes: [], tests: [] });
+
+/** Adds what `more` has counted to `total`; of what two runs have skipped, one note is enough. */
 export function add(total, more) {
   total.passed += more.passed;
   total.failed += more.failed;
-  total.notes.push(...more.notes);
-}
-
-/** One run of jest by the Node.js at `node`: {passed, failed, notes}. */
-async function jest(node, args, env) {
-  const folder = mkdtempSync(join(tmpdir(), 'weir-test-'));
-  const file = join(folder, 'counts.json');
-  const mark = `${process.pid}-${Date.now()}`;
-  const reporters = ['--reporters=default', `--reporters=${join(root, '.ci/jest-counts.cjs')}`];
-  const child = spawn(node, ['node_modules/jest/bin/jest.js', ...reporters, ...args], {
-    cwd: root,
-    env: { ...process.env, ...env, WEIR_TEST_COUNTS: file, [MARK]: mark },
-    stdio: ['ignore', 'inherit', 'inherit'],
-  });
-  const stop = (signal) => child.kill(signal);
-  process.on('SIGINT', stop).on('SIGTERM', stop);
-  const result = { passed: 0, failed: 0, notes: [] };
-  const fail = (note) => {
-    result.failed += 1;
-    result.notes.push(note);
-  };
-  let doneAt;
-  const watch = setInterval(() => {
-    if (!existsSync(file)) return;
-    doneAt ??= Date.now();
-    if (Date.now() - doneAt < EXIT_GRACE_MS || child.killed) return;
-    fail(
-      'jest did not end by itself: a test leaves a timer, socket or process open (--detectOpenHandles finds it)',
-    );
-    child.kill('SIGKILL');
-  }, 500);
-  const code = await new Promise((resolve) => child.once('close', (status) => resolve(status ?? 1)));
-  clearInterval(watch);
-  process.off('SIGINT', stop).off('SIGTERM', stop);
-  for (const line of await endLeftovers(mark)) fail(line);
-  if (existsSync(file)) {
-    const counts = JSON.parse(readFileSync(file, 'utf8'));
-    result.passed += counts.passed;
-    result.failed += counts.failed;
-    result.notes.push(...counts.left.map((name) => `skipped: ${name}`));
-  }
-  rmSync(folder, { recursive: true, force: true });
-  if (result.passed + result.failed === 0) fail('no test ran');
-  else if (code !== 0 && result.failed === 0) fail(`jest ended with ${code}`);
-  return result;
+  total.notes.push(...more.notes.filter((note) => !total.notes.includes(note)));
+  total.tests.push(...more.tests);
 }
 
 /** Tiers that jest arguments select; all of them where they do not say. */
@@ -95,9 +54,12 @@ function selectedTiers(args) {
   return end === -1 ? rest : rest.slice(0, end);
 }
 
-/** Runs the tests. Rejects with {@link Impossible} where a needed tool cannot be had. */
+/**
+ * Runs every tier, or jest once with `args`. Resolves with {passed, failed, notes, tests}; rejects with {@link Impossible} where a needed tool
+ * cannot be had.
+ */
 export async function runTests(args = []) {
-  const total = { passed: 0, failed: 0, notes: [] };
+  const total = nothingYet();
   const tiers = selectedTiers(args);
   const tools = tiers.length === 0 ? TEST_TOOLS : tiers.flatMap((tier) => TOOLS_OF[tier] ?? TEST_TOOLS);
   const { env, skipped } = await provideTools([...new Set(tools)]);
@@ -108,20 +70,34 @@ export async function runTests(args = []) {
     add(total, await jest(process.execPath, named, env));
     const byName = args.some((arg) => /^(-t|--testNamePattern)/.test(arg));
     if (byName) total.notes = total.notes.filter((note) => !note.startsWith('skipped: '));
-    total.notes.push(...skipped.filter((line) => !line.includes('second run')));
-    return total;
+  } else {
+    add(total, await jest(process.execPath, ['--maxWorkers', WORKERS, '--selectProjects', ...TOGETHER], env));
+    say('by itself, since it measures: stall');
+    add(total, await jest(process.execPath, ALONE, env));
   }
-  add(total, await jest(process.execPath, ['--selectProjects', ...TOGETHER], env));
-  say('by itself, since it measures: stall');
-  add(total, await jest(process.execPath, ALONE, env));
-  const addAgain = (again) =>
-    add(total, { ...again, notes: again.notes.filter((note) => !total.notes.includes(note)) });
-  say(`again with GRPC_TRANSPORT=grpc-js: ${ON_GRPC_JS.join(', ')}`);
+  total.notes.push(...skipped);
+  return total;
+}
+
+/** Runs what {@link runTests} runs on the other transport, and on the other Node.js, as far as it may differ there. Resolves and rejects as that. */
+export async function runMatrix() {
+  const total = nothingYet();
+  const { env, skipped } = await provideTools(MATRIX_TOOLS);
+  say(`with GRPC_TRANSPORT=grpc-js: ${ON_GRPC_JS.join(', ')}`);
   const blackBox = ['--selectProjects', 'integration', 'e2e', '--testPathPatterns', ...ON_GRPC_JS];
-  addAgain(await jest(process.execPath, blackBox, { ...env, WEIR_TEST_TRANSPORT: 'grpc-js' }));
+  add(
+    total,
+    await jest(process.execPath, ['--maxWorkers', WORKERS, ...blackBox], {
+      ...env,
+      WEIR_TEST_TRANSPORT: 'grpc-js',
+    }),
+  );
   if (env.WEIR_TEST_NODE24 !== undefined && !process.version.startsWith('v24.')) {
-    say(`again on Node.js 24: ${ON_NODE24.join(', ')}`);
-    addAgain(await jest(env.WEIR_TEST_NODE24, ['--selectProjects', ...ON_NODE24], env));
+    say(`on Node.js 24: ${ON_NODE24.join(', ')}`);
+    add(
+      total,
+      await jest(env.WEIR_TEST_NODE24, ['--maxWorkers', WORKERS, '--selectProjects', ...ON_NODE24], env),
+    );
   }
   total.notes.push(...skipped);
   return total;
@@ -136,11 +112,18 @@ export function conclude({ passed, failed, notes }) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  let total = { passed: 0, failed: 0, notes: [] };
+  stopOnSignals();
+  const args = process.argv.slice(2);
+  let total = nothingYet();
   try {
     await install();
     await build();
-    total = await runTests(process.argv.slice(2));
+    total = args[0] === '--matrix' ? await runMatrix() : await runTests(args);
+    const list = process.env.WEIR_TEST_LIST;
+    if (list !== undefined) {
+      const names = total.tests.map(({ file, name }) => `${file}: ${name}\n`);
+      writeFileSync(list, names.sort().join(''));
+    }
   } catch (error) {
     total.failed += 1;
     total.notes.push(error instanceof Impossible ? error.message : error.stack);

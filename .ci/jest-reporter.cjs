@@ -1,0 +1,40 @@
+// A jest reporter: says how far a run has come, and writes what became of each test to the file named by WEIR_TEST_COUNTS, for .ci/jest.mjs.
+const { writeFileSync } = require('node:fs');
+const { relative, join } = require('node:path');
+
+const SAY_EVERY_MS = 5000;
+const BUILT_TESTS = join(__dirname, '../build/test');
+
+module.exports = class JestReporter {
+  #startedMs = performance.now();
+  #saidMs = performance.now();
+
+  onTestFileResult(_file, _result, { numTotalTestSuites, numPassedTests, numFailedTests, testResults }) {
+    const nowMs = performance.now();
+    if (nowMs - this.#saidMs < SAY_EVERY_MS && testResults.length < numTotalTestSuites) return;
+    this.#saidMs = nowMs;
+    const seconds = Math.round((nowMs - this.#startedMs) / 1000);
+    process.stderr.write(
+      `weir: ${testResults.length} of ${numTotalTestSuites} test files, ${numPassedTests} passed, ${numFailedTests} failed, ${seconds} s\n`,
+    );
+  }
+
+  onRunComplete(_contexts, results) {
+    const file = process.env.WEIR_TEST_COUNTS;
+    if (file === undefined) return;
+    const tests = results.testResults.flatMap((suite) =>
+      suite.testResults.map(({ fullName, status }) => ({
+        file: relative(BUILT_TESTS, suite.testFilePath).replace(/\.js$/, '.ts'),
+        name: fullName,
+        status,
+      })),
+    );
+    const counts = {
+      passed: results.numPassedTests,
+      // A file that could not even be loaded has no failed test of its own.
+      failed: results.numFailedTests + results.numRuntimeErrorTestSuites,
+      tests,
+    };
+    writeFileSync(file, JSON.stringify(counts));
+  }
+};

@@ -1,0 +1,57 @@
+// One run of jest, watched: what it counts, and that it ends and leaves nothing behind.
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { endLeftovers, MARK } from './leftovers.mjs';
+import { root } from './shell.mjs';
+import { unlessStopping } from './stop.mjs';
+
+const EXIT_GRACE_MS = 10_000;
+
+/**
+ * Runs jest with `args` by the Node.js at `node`. Resolves with {passed, failed, notes, tests}: tests that were skipped are notes, and so is
+ * whatever went wrong beside the tests, which counts as failed; `tests` are {file, name, status}.
+ */
+export async function jest(node, args, env) {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-test-'));
+  const file = join(folder, 'counts.json');
+  const mark = process.env[MARK] ?? `${process.pid}-${Date.now()}`;
+  const reporters = ['--reporters=default', `--reporters=${join(root, '.ci/jest-reporter.cjs')}`];
+  const child = spawn(node, ['node_modules/jest/bin/jest.js', ...reporters, ...args], {
+    cwd: root,
+    env: { ...process.env, ...env, WEIR_TEST_COUNTS: file, [MARK]: mark },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const result = { passed: 0, failed: 0, notes: [], tests: [] };
+  const fail = (note) => {
+    result.failed += 1;
+    result.notes.push(note);
+  };
+  let doneAt;
+  const watch = setInterval(() => {
+    if (!existsSync(file)) return;
+    doneAt ??= Date.now();
+    if (Date.now() - doneAt < EXIT_GRACE_MS || child.killed) return;
+    fail(
+      'jest did not end by itself: a test leaves a timer, socket or process open (--detectOpenHandles finds it)',
+    );
+    child.kill('SIGKILL');
+  }, 500);
+  const code = await new Promise((resolve) => child.once('close', (status) => resolve(status ?? 1)));
+  clearInterval(watch);
+  await unlessStopping();
+  for (const line of await endLeftovers(mark)) fail(line);
+  if (existsSync(file)) {
+    const counts = JSON.parse(readFileSync(file, 'utf8'));
+    result.passed += counts.passed;
+    result.failed += counts.failed;
+    result.tests = counts.tests;
+    const left = counts.tests.filter(({ status }) => status !== 'passed' && status !== 'failed');
+    result.notes.push(...left.map(({ name }) => `skipped: ${name}`));
+  }
+  rmSync(folder, { recursive: true, force: true });
+  if (result.passed + result.failed === 0) fail('no test ran');
+  else if (code !== 0 && result.failed === 0) fail(`jest ended with ${code}`);
+  return result;
+}
