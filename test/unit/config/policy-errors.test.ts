@@ -19,40 +19,46 @@ function warningsOf(text: string): string[] {
   return problems.warnings.map(formatProblem);
 }
 
+/** Cases under a name that shows the beginning of the text, and what is said of it. */
+const named = (cases: readonly (readonly [text: string, said: string])[]) =>
+  cases.map(([text, said]) => [`${JSON.stringify(text.slice(0, 60))}: ${said}`, text, said] as const);
+
 /** A `rate_limit` written in one line, on line 4. */
 const limit = (fields: string): string => `domain: d\ndescriptors:\n- key: k\n  rate_limit: ${fields}\n`;
 const bucket = (fields: string): string => limit(`{ token_bucket: { ${fields} } }`);
 
 describe('the file', () => {
-  test.each([
-    ['', 'policy.yaml: the file is empty; write the policy into it or remove it'],
-    ['# nothing\n', 'policy.yaml: the file is empty; write the policy into it or remove it'],
-    ['---\n', 'policy.yaml: the file is empty; write the policy into it or remove it'],
-    ['just text', 'policy.yaml:1:1: a policy file is a mapping; begin it with "domain: <name>"'],
-    ['- a\n- b\n', 'policy.yaml:1:1: a policy file is a mapping; begin it with "domain: <name>"'],
-    ['domain: d\0', 'policy.yaml: the file is binary; a policy is a YAML text'],
-    [
-      `#${' '.repeat(MAX_FILE_BYTES)}`,
-      'policy.yaml: the file has 4194305 bytes, the most is 4194304; split it into several files',
-    ],
-    [
-      // An anchor is for the parser of all YAML.
-      `domain: &d [${'a,'.repeat(MAX_MARKS)}]`,
-      'policy.yaml: the file has more than 500000 brackets, commas, colons, dashes and line ends; split it into several files',
-    ],
-    ['['.repeat(100_000), 'policy.yaml: the file nests more than 200 levels; flatten it'],
-    ["domain: '\n", "policy.yaml:2:1: this is not valid YAML: Missing closing 'quote"],
-    [
-      'domain: d\n? [a]\n: b\n',
-      'policy.yaml:2:3: a key of a mapping must be a text; put the mapping or list elsewhere',
-    ],
-    ['domain: *x\n', 'policy.yaml:1:9: domain: there is no anchor "&x" before this alias; define it first'],
-    [
-      'domain: d\ndescriptors: &a\n- *a\n',
-      'policy.yaml:3:3: descriptors[0]: the alias "*a" stands inside its own anchor; remove it',
-    ],
-    ['domain: d\n<<: x\n', 'policy.yaml:2:5: <<: a merge key takes a mapping or a list of mappings'],
-  ])('%#', (text, error) => {
+  test.each(
+    named([
+      ['', 'policy.yaml: the file is empty; write the policy into it or remove it'],
+      ['# nothing\n', 'policy.yaml: the file is empty; write the policy into it or remove it'],
+      ['---\n', 'policy.yaml: the file is empty; write the policy into it or remove it'],
+      ['just text', 'policy.yaml:1:1: a policy file is a mapping; begin it with "domain: <name>"'],
+      ['- a\n- b\n', 'policy.yaml:1:1: a policy file is a mapping; begin it with "domain: <name>"'],
+      ['domain: d\0', 'policy.yaml: the file is binary; a policy is a YAML text'],
+      [
+        `#${' '.repeat(MAX_FILE_BYTES)}`,
+        'policy.yaml: the file has 4194305 bytes, the most is 4194304; split it into several files',
+      ],
+      [
+        // An anchor is for the parser of all YAML.
+        `domain: &d [${'a,'.repeat(MAX_MARKS)}]`,
+        'policy.yaml: the file has more than 500000 brackets, commas, colons, dashes and line ends; split it into several files',
+      ],
+      ['['.repeat(100_000), 'policy.yaml: the file nests more than 200 levels; flatten it'],
+      ["domain: '\n", "policy.yaml:2:1: this is not valid YAML: Missing closing 'quote"],
+      [
+        'domain: d\n? [a]\n: b\n',
+        'policy.yaml:2:3: a key of a mapping must be a text; put the mapping or list elsewhere',
+      ],
+      ['domain: *x\n', 'policy.yaml:1:9: domain: there is no anchor "&x" before this alias; define it first'],
+      [
+        'domain: d\ndescriptors: &a\n- *a\n',
+        'policy.yaml:3:3: descriptors[0]: the alias "*a" stands inside its own anchor; remove it',
+      ],
+      ['domain: d\n<<: x\n', 'policy.yaml:2:5: <<: a merge key takes a mapping or a list of mappings'],
+    ]),
+  )('%s', (_name, text, error) => {
     expect(errorsOf(text)).toEqual([error]);
   });
 
@@ -144,57 +150,62 @@ descriptors:
 });
 
 describe('domain and settings of the file', () => {
-  test.each([
-    ['domain:\n', '1:8: domain: "domain" is missing or empty; write the domain that Envoy sends'],
-    ['domain: ""\n', '1:9: domain: "domain" is missing or empty; write the domain that Envoy sends'],
-    ['domain: [d]\n', '1:9: domain: "domain" must be a text, not a list'],
-    ['domain: d\ndescriptor: []\n', '2:1: descriptor: unknown key "descriptor"; did you mean "descriptors"?'],
-    ['domain: d\nfoo: 1\n', `2:1: foo: unknown key "foo"; the keys known here are ${ROOT_KEYS.join(', ')}`],
-    [
-      'domain: d\nphase: Active\n',
-      '2:8: phase: "Active" is not one of monitoring, grace_period, active; did you mean "active"?',
-    ],
-    [
-      'domain: d\nphase: {}\n',
-      '2:8: phase: the schedule is empty; give the time of grace_period, of active, or of both',
-    ],
-    [
-      'domain: d\nphase: [active]\n',
-      '2:8: phase: "phase" must be one of monitoring, grace_period, active, or a mapping of grace_period and active to times',
-    ],
-    [
-      'domain: d\nphase: { active: 2024-05-15 }\n',
-      '2:18: phase.active: "2024-05-15" is no RFC 3339 time; write it as 2024-05-15T00:00:00Z',
-    ],
-    [
-      'domain: d\nphase:\n  grace_period: 2024-05-15T00:00:00Z\n  active: 2024-05-14T23:59:59Z\n',
-      '4:11: phase.active: "active" lies before "grace_period"; the grace period comes first',
-    ],
-    [
-      'domain: d\nphase: { monitoring: 2024-05-15T00:00:00Z, active: 2024-05-15T00:00:00Z }\n',
-      '2:10: phase.monitoring: unknown key "monitoring"; the keys known here are grace_period, active',
-    ],
-    [
-      'domain: d\nresponse_headers: x-ratelimit\n',
-      '2:19: response_headers: "response_headers" must be a list of header families; begin each item with "- "',
-    ],
-    [
-      'domain: d\nresponse_headers: [x-rate]\n',
-      '2:20: response_headers[0]: "x-rate" is no header family; choose from x-ratelimit, retry-after, ratelimit-draft-03, ratelimit',
-    ],
-    [
-      'domain: d\non_store_failure: ignore\n',
-      '2:19: on_store_failure: "ignore" is not one of error, allow, deny, local',
-    ],
-    [
-      'domain: d\ndescriptors: {}\n',
-      '2:14: descriptors: "descriptors" must be a list of mappings with a key; begin each item with "- "',
-    ],
-    [
-      'domain: d\ndescriptors: [a]\n',
-      '2:15: descriptors[0]: each item of "descriptors" must be a mapping, not a single value',
-    ],
-  ])('%#: %j', (text, error) => {
+  test.each(
+    named([
+      ['domain:\n', '1:8: domain: "domain" is missing or empty; write the domain that Envoy sends'],
+      ['domain: ""\n', '1:9: domain: "domain" is missing or empty; write the domain that Envoy sends'],
+      ['domain: [d]\n', '1:9: domain: "domain" must be a text, not a list'],
+      [
+        'domain: d\ndescriptor: []\n',
+        '2:1: descriptor: unknown key "descriptor"; did you mean "descriptors"?',
+      ],
+      ['domain: d\nfoo: 1\n', `2:1: foo: unknown key "foo"; the keys known here are ${ROOT_KEYS.join(', ')}`],
+      [
+        'domain: d\nphase: Active\n',
+        '2:8: phase: "Active" is not one of monitoring, grace_period, active; did you mean "active"?',
+      ],
+      [
+        'domain: d\nphase: {}\n',
+        '2:8: phase: the schedule is empty; give the time of grace_period, of active, or of both',
+      ],
+      [
+        'domain: d\nphase: [active]\n',
+        '2:8: phase: "phase" must be one of monitoring, grace_period, active, or a mapping of grace_period and active to times',
+      ],
+      [
+        'domain: d\nphase: { active: 2024-05-15 }\n',
+        '2:18: phase.active: "2024-05-15" is no RFC 3339 time; write it as 2024-05-15T00:00:00Z',
+      ],
+      [
+        'domain: d\nphase:\n  grace_period: 2024-05-15T00:00:00Z\n  active: 2024-05-14T23:59:59Z\n',
+        '4:11: phase.active: "active" lies before "grace_period"; the grace period comes first',
+      ],
+      [
+        'domain: d\nphase: { monitoring: 2024-05-15T00:00:00Z, active: 2024-05-15T00:00:00Z }\n',
+        '2:10: phase.monitoring: unknown key "monitoring"; the keys known here are grace_period, active',
+      ],
+      [
+        'domain: d\nresponse_headers: x-ratelimit\n',
+        '2:19: response_headers: "response_headers" must be a list of header families; begin each item with "- "',
+      ],
+      [
+        'domain: d\nresponse_headers: [x-rate]\n',
+        '2:20: response_headers[0]: "x-rate" is no header family; choose from x-ratelimit, retry-after, ratelimit-draft-03, ratelimit',
+      ],
+      [
+        'domain: d\non_store_failure: ignore\n',
+        '2:19: on_store_failure: "ignore" is not one of error, allow, deny, local',
+      ],
+      [
+        'domain: d\ndescriptors: {}\n',
+        '2:14: descriptors: "descriptors" must be a list of mappings with a key; begin each item with "- "',
+      ],
+      [
+        'domain: d\ndescriptors: [a]\n',
+        '2:15: descriptors[0]: each item of "descriptors" must be a mapping, not a single value',
+      ],
+    ]),
+  )('%s', (_name, text, error) => {
     expect(errorsOf(text)).toEqual([`policy.yaml:${error}`]);
   });
 });
@@ -485,45 +496,47 @@ describe('warnings', () => {
     ]);
   });
 
-  test.each([
-    [
-      limit('{ unit: second }'),
-      '4:15: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is missing and counts as 0: the rule denies every request; write 0 if that is meant',
-    ],
-    [
-      limit('{ unlimited: true, requests_per_unit: 5 }'),
-      '4:53: descriptors[0].rate_limit.requests_per_unit: the number is ignored, as the rule is unlimited',
-    ],
-    [
-      limit('{ unit: second, requests_per_unit: 010 }'),
-      '4:50: descriptors[0].rate_limit.requests_per_unit: "010" is read as octal, 8; write the number without the leading 0',
-    ],
-    [
-      limit('{ unlimited: true, replaces: [{ name: nobody }] }'),
-      '4:53: descriptors[0].rate_limit.replaces[0].name: no rule of this domain has the name "nobody"; it replaces nothing',
-    ],
-    [
-      limit('{ unlimited: true, shadow_mode: true }'),
-      '4:34: descriptors[0].rate_limit.shadow_mode: "shadow_mode" has no effect here; it belongs on a descriptor, beside "rate_limit"',
-    ],
-    ['domain: d\nunit: day\n', '2:1: unit: "unit" has no effect here; it belongs in "rate_limit"'],
-    [
-      'domain: d\ndescriptors: [{ key: a, shadow_mode: true }]\n',
-      '2:38: descriptors[0].shadow_mode: "shadow_mode" has no effect without "rate_limit" beside it',
-    ],
-    [
-      'domain: d\ndescriptors: [{ key: a, detailed_metric: true }]\n',
-      '2:42: descriptors[0].detailed_metric: "detailed_metric" has no effect without "rate_limit" beside it',
-    ],
-    [
-      'domain: d\ndescriptors: [{ key: a, metadata: { any: [1, { x: y }] } }]\n',
-      '2:35: descriptors[0].metadata: "metadata" has no effect without "rate_limit" beside it',
-    ],
-    [
-      'domain: d\ndescriptors: [{ key: a* }]\n',
-      '2:22: descriptors[0].key: a "*" in a key stands for itself; patterns are for values',
-    ],
-  ])('%#', (text, warning) => {
+  test.each(
+    named([
+      [
+        limit('{ unit: second }'),
+        '4:15: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is missing and counts as 0: the rule denies every request; write 0 if that is meant',
+      ],
+      [
+        limit('{ unlimited: true, requests_per_unit: 5 }'),
+        '4:53: descriptors[0].rate_limit.requests_per_unit: the number is ignored, as the rule is unlimited',
+      ],
+      [
+        limit('{ unit: second, requests_per_unit: 010 }'),
+        '4:50: descriptors[0].rate_limit.requests_per_unit: "010" is read as octal, 8; write the number without the leading 0',
+      ],
+      [
+        limit('{ unlimited: true, replaces: [{ name: nobody }] }'),
+        '4:53: descriptors[0].rate_limit.replaces[0].name: no rule of this domain has the name "nobody"; it replaces nothing',
+      ],
+      [
+        limit('{ unlimited: true, shadow_mode: true }'),
+        '4:34: descriptors[0].rate_limit.shadow_mode: "shadow_mode" has no effect here; it belongs on a descriptor, beside "rate_limit"',
+      ],
+      ['domain: d\nunit: day\n', '2:1: unit: "unit" has no effect here; it belongs in "rate_limit"'],
+      [
+        'domain: d\ndescriptors: [{ key: a, shadow_mode: true }]\n',
+        '2:38: descriptors[0].shadow_mode: "shadow_mode" has no effect without "rate_limit" beside it',
+      ],
+      [
+        'domain: d\ndescriptors: [{ key: a, detailed_metric: true }]\n',
+        '2:42: descriptors[0].detailed_metric: "detailed_metric" has no effect without "rate_limit" beside it',
+      ],
+      [
+        'domain: d\ndescriptors: [{ key: a, metadata: { any: [1, { x: y }] } }]\n',
+        '2:35: descriptors[0].metadata: "metadata" has no effect without "rate_limit" beside it',
+      ],
+      [
+        'domain: d\ndescriptors: [{ key: a* }]\n',
+        '2:22: descriptors[0].key: a "*" in a key stands for itself; patterns are for values',
+      ],
+    ]),
+  )('%s', (_name, text, warning) => {
     expect(warningsOf(text)).toEqual([`policy.yaml:${warning}`]);
   });
 });
