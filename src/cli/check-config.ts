@@ -1,6 +1,6 @@
-import { countProblems, formatProblem } from '../config/config-problem.js';
-import { type LoadedPolicies, loadPolicies } from '../config/load-policies.js';
-import type { DomainPolicy } from '../config/policy.js';
+import { type LoadedPolicies, loadPolicies } from '../config/files/load-policies.js';
+import { countProblems, formatProblem } from '../config/yaml/config-problem.js';
+import type { DomainPolicy } from '../policy/policy.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
 import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import type { Descriptor, DescriptorEntry } from '../codec/messages.js';
-import { parseGoDuration } from '../config/go-duration.js';
+import { parseGoDuration } from '../config/yaml/go-duration.js';
 import { isAddress } from './address.js';
 import { readEntry } from './arguments.js';
 import { type ChannelOptions, readTlsOptions, TLS_OPTIONS } from './tls-options.js';

@@ -1,7 +1,7 @@
-import { formatProblem } from '../config/config-problem.js';
-import { type ExplainedRule, type Explanation, explain, renderExplanation } from '../config/explain.js';
-import { loadPolicies } from '../config/load-policies.js';
-import type { PolicySet } from '../config/policy.js';
+import { loadPolicies } from '../config/files/load-policies.js';
+import { type ExplainedRule, type Explanation, explain, renderExplanation } from '../config/show/explain.js';
+import { formatProblem } from '../config/yaml/config-problem.js';
+import type { PolicySet } from '../policy/policy.js';
 import { redisKey } from '../storage/redis/redis-key.js';
 import { readArguments, readEntries } from './arguments.js';
 import { EXIT, type Io } from './io.js';

@@ -1,5 +1,5 @@
-import type { LoadOptions } from '../config/load-policies.js';
-import { ALGORITHMS } from '../config/policy.js';
+import type { LoadOptions } from '../config/files/load-policies.js';
+import { ALGORITHMS } from '../policy/policy.js';
 
 /** Options of commands that load policies as a server would. */
 export const LOAD_OPTIONS = {

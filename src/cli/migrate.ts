@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
-import { loadPolicies } from '../config/load-policies.js';
-import type { RuntimeLayout } from '../config/policy-paths.js';
+import { loadPolicies } from '../config/files/load-policies.js';
+import type { RuntimeLayout } from '../config/files/policy-paths.js';
 import { loadOptions, policyPlace } from '../server/policy-place.js';
 import type { Settings } from '../server/settings-table.js';
 import { readArguments } from './arguments.js';

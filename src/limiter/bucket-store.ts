@@ -11,7 +11,7 @@ export type Enforcement = 'enforce' | 'observe' | 'quota' | 'candidate';
 
 /** One bucket of a request, and what is asked of it. */
 export interface TakeItem {
-  /** Unambiguous name of the bucket, without hash tag and store prefix; see config/bucket-key.ts. */
+  /** Unambiguous name of the bucket, without hash tag and store prefix; see policy/names/bucket-key.ts. */
   readonly key: string;
   /** How many characters of `key` name domain and first entry: what all buckets of one tenant share. */
   readonly tagLength: number;

@@ -1,14 +1,14 @@
 import { MAX_DEPTH as MAX_JSON_DEPTH, MAX_MEMBERS } from '../codec/json-request.js';
 import { LARGE_MESSAGE_BYTES, MAX_ENTRIES, maxFields } from '../codec/messages.js';
-import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../config/bucket-key.js';
-import { MAX_PROBLEMS } from '../config/config-problem.js';
 import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../config/xds/envelope.js';
 import { MAX_FIELDS } from '../config/xds/load-update.js';
-import { MAX_FILE_BYTES, MAX_MARKS } from '../config/yaml-document.js';
+import { MAX_PROBLEMS } from '../config/yaml/config-problem.js';
+import { MAX_FILE_BYTES, MAX_MARKS } from '../config/yaml/yaml-document.js';
 import { MAX_INFLATION } from '../grpc/grpc-server.js';
 import { DEFAULT_RECEIVE_TIMEOUT_MS, MAX_COLD_CALLS } from '../grpc/h2-transport/call-context.js';
 import { DEFAULT_LIMITS } from '../h2/limits.js';
 import { TURN_MS, UNIT_BYTES, UNIT_MS } from '../h2/read-turns.js';
+import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../policy/names/bucket-key.js';
 import {
   LEAST_WAIT_MICROS,
   MAX_WORK_MICROS,

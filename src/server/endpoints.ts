@@ -1,11 +1,11 @@
 import { Registry } from 'prom-client';
-import { dump } from '../config/dump.js';
-import { dumpJson } from '../config/dump-json.js';
-import { dumpTree } from '../config/dump-tree.js';
-import { jsonText, LazyList, LazyObject } from '../config/json-text.js';
-import type { DomainStatus, PolicySet } from '../config/policy.js';
+import { dump } from '../config/show/dump.js';
+import { dumpJson } from '../config/show/dump-json.js';
+import { dumpTree } from '../config/show/dump-tree.js';
+import { jsonText, LazyList, LazyObject } from '../config/show/json-text.js';
 import type { Clock } from '../limiter/clock.js';
-import { phaseAt } from '../limiter/rule.js';
+import type { DomainStatus, PolicySet } from '../policy/policy.js';
+import { phaseAt } from '../policy/rule.js';
 import { type HttpAnswer, type HttpEndpoint, JSON_TYPE, TEXT_TYPE, text } from './http.js';
 import type { Policies } from './policies.js';
 import { TextView } from './views/text-view.js';

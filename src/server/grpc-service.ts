@@ -5,7 +5,6 @@ import {
   SHOULD_RATE_LIMIT_PATH,
 } from '../codec/rls-definition.js';
 import { createWireCodec } from '../codec/wire-codec.js';
-import type { PolicySet } from '../config/policy.js';
 import { formatHostPort } from '../grpc/connections.js';
 import {
   GrpcError,
@@ -18,6 +17,7 @@ import {
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
 import { type Clock, timerMs } from '../limiter/clock.js';
+import type { PolicySet } from '../policy/policy.js';
 import { ANYBODY } from '../service/costly-requests.js';
 import { Refusal } from '../service/refusal.js';
 import { ShouldRateLimit } from '../service/should-rate-limit.js';

@@ -1,7 +1,7 @@
-import { type ConfigProblem, ProblemList } from '../config/config-problem.js';
-import { FieldReader } from '../config/field-reader.js';
-import { parseGoDuration } from '../config/go-duration.js';
-import { parseYaml } from '../config/yaml-document.js';
+import { type ConfigProblem, ProblemList } from '../config/yaml/config-problem.js';
+import { FieldReader } from '../config/yaml/field-reader.js';
+import { parseGoDuration } from '../config/yaml/go-duration.js';
+import { parseYaml } from '../config/yaml/yaml-document.js';
 import { compileGoRegExp } from '../telemetry/go-regexp.js';
 import {
   DEFAULT_BUCKETS,

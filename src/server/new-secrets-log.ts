@@ -1,4 +1,4 @@
-import type { NewSecret } from '../config/secret-keys.js';
+import type { NewSecret } from '../config/read/secret-keys.js';
 import type { Logger } from '../telemetry/logger.js';
 
 /** Most keys, and domains of each, that are logged. */

@@ -1,8 +1,12 @@
-import { type ConfigProblem, countProblems, formatProblem } from '../config/config-problem.js';
-import { FilePolicyProvider, type ReloadOutcome, type ReloadReason } from '../config/file-policy-provider.js';
-import { isRefusedAtStart, type LoadedPolicies } from '../config/load-policies.js';
-import type { DomainStatus } from '../config/policy.js';
-import { type PolicyLoader, ThreadPolicyLoader } from '../config/policy-loader.js';
+import {
+  FilePolicyProvider,
+  type ReloadOutcome,
+  type ReloadReason,
+} from '../config/files/file-policy-provider.js';
+import { isRefusedAtStart, type LoadedPolicies } from '../config/files/load-policies.js';
+import { type PolicyLoader, ThreadPolicyLoader } from '../config/files/policy-loader.js';
+import { type ConfigProblem, countProblems, formatProblem } from '../config/yaml/config-problem.js';
+import type { DomainStatus } from '../policy/policy.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { PolicySource } from './grpc-service.js';
 import { logNewSecrets } from './new-secrets-log.js';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { formatProblem } from '../config/config-problem.js';
+import { formatProblem } from '../config/yaml/config-problem.js';
 import { formatHostPort } from '../grpc/connections.js';
 import type { Logger } from '../telemetry/logger.js';
 import { defaultMapping } from '../telemetry/mapping/default-mapping.js';

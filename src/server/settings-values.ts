@@ -1,5 +1,5 @@
-import { parseGoDuration } from '../config/go-duration.js';
-import { ALGORITHMS } from '../config/policy.js';
+import { parseGoDuration } from '../config/yaml/go-duration.js';
+import { ALGORITHMS } from '../policy/policy.js';
 import { LOG_LEVELS } from '../telemetry/logger.js';
 import type { SettingType, SettingTypes } from './settings/spec.js';
 

@@ -1,7 +1,7 @@
-import type { PolicySet } from '../config/policy.js';
 import type { Clock } from '../limiter/clock.js';
 import { timerMs } from '../limiter/clock.js';
-import type { Rule } from '../limiter/rule.js';
+import type { PolicySet } from '../policy/policy.js';
+import type { Rule } from '../policy/rule.js';
 
 /** The wall clock may step, so what a schedule says is looked at again at least this often. */
 const LOOK_MS = 60_000;

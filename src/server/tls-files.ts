@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { PolicyWatcher } from '../config/policy-watcher.js';
+import { PolicyWatcher } from '../config/files/policy-watcher.js';
 import {
   secureContextOptions,
   type TlsMaterial,

@@ -1,13 +1,18 @@
-import { type ConfigProblem, countProblems, formatProblem, WHOLE_FILE } from '../config/config-problem.js';
-import type { LoadedPolicies } from '../config/load-policies.js';
-import type { DomainStatus, PolicySet } from '../config/policy.js';
-import { newSecrets, shareSecrets } from '../config/secret-keys.js';
+import type { LoadedPolicies } from '../config/files/load-policies.js';
+import { newSecrets, shareSecrets } from '../config/read/secret-keys.js';
 import { AdsClient, type AdsUpdate, type Rejection } from '../config/xds/ads-client.js';
 import { type AdsAddress, KEEPALIVE_MS, KEEPALIVE_TIMEOUT_MS, toMetadata } from '../config/xds/ads-stream.js';
 import { BackOff } from '../config/xds/back-off.js';
 import { createDiscoveryCodec } from '../config/xds/discovery.js';
 import { UpdateLoader } from '../config/xds/update-loader.js';
+import {
+  type ConfigProblem,
+  countProblems,
+  formatProblem,
+  WHOLE_FILE,
+} from '../config/yaml/config-problem.js';
 import { timerMs } from '../limiter/clock.js';
+import type { DomainStatus, PolicySet } from '../policy/policy.js';
 import type { Logger } from '../telemetry/logger.js';
 import { logNewSecrets } from './new-secrets-log.js';
 import type { Policies } from './policies.js';

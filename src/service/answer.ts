@@ -6,8 +6,8 @@ import {
   type RateLimitRequest,
   type RateLimitResponse,
 } from '../codec/messages.js';
-import type { DomainPolicy, PolicySet } from '../config/policy.js';
 import { MAX_UINT32, type Rate, reportedLimit, reportedUnit } from '../limiter/rate.js';
+import type { DomainPolicy, PolicySet } from '../policy/policy.js';
 import type { AnswerOptions } from './answer-options.js';
 import { decisionMetadata } from './decision-metadata.js';
 import { type Denial, tightestOf } from './denial.js';

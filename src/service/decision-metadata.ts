@@ -1,6 +1,6 @@
-import type { DomainPolicy } from '../config/policy.js';
 import { reportedLimit } from '../limiter/rate.js';
-import { fixedPhase, phaseAt } from '../limiter/rule.js';
+import type { DomainPolicy } from '../policy/policy.js';
+import { fixedPhase, phaseAt } from '../policy/rule.js';
 import { WOULD_DENY } from './denial.js';
 import { type Described, retryAfterSeconds } from './described.js';
 import type { Decision } from './plan.js';

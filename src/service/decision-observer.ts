@@ -1,5 +1,5 @@
 import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
-import type { Entry, StoreFailurePolicy } from '../limiter/rule.js';
+import type { Entry, StoreFailurePolicy } from '../policy/rule.js';
 
 /** One line of the decision log; see README, "Logging". */
 export interface DecisionLine {

@@ -1,6 +1,6 @@
 import type { HeaderValue } from '../codec/messages.js';
-import type { DomainPolicy } from '../config/policy.js';
-import type { DeniedResponse } from '../limiter/rule.js';
+import type { DomainPolicy } from '../policy/policy.js';
+import type { DeniedResponse } from '../policy/rule.js';
 import { DENIES, isDecided, rankIn } from './denial.js';
 import type { Described } from './described.js';
 import type { PlannedTake } from './plan.js';

@@ -1,6 +1,6 @@
-import type { DomainPolicy } from '../config/policy.js';
 import type { TakeOutcome } from '../limiter/bucket-store.js';
-import type { ResponseHeaders } from '../limiter/rule.js';
+import type { DomainPolicy } from '../policy/policy.js';
+import type { ResponseHeaders } from '../policy/rule.js';
 import type { AnswerOptions } from './answer-options.js';
 import { type DecidedTake, type Denial, rankIn, tightestOf } from './denial.js';
 import type { Decision, PlannedTake } from './plan.js';

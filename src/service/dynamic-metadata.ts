@@ -5,7 +5,7 @@ import {
   type RateLimitOverride,
   type RateLimitRequest,
 } from '../codec/messages.js';
-import { redactEntries } from '../config/redact.js';
+import { redactEntries } from '../policy/redact.js';
 import type { Decision } from './plan.js';
 
 type JsonObject = Readonly<Record<string, unknown>>;

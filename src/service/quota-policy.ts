@@ -1,6 +1,6 @@
 import type { TakeOutcome } from '../limiter/bucket-store.js';
 import { type Rate, reportedLimit, windowEnd, windowStart } from '../limiter/rate.js';
-import type { ResponseHeaders, Rule } from '../limiter/rule.js';
+import type { ResponseHeaders, Rule } from '../policy/rule.js';
 import { type Described, waitSeconds } from './described.js';
 import type { PlannedTake } from './plan.js';
 

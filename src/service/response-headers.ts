@@ -1,7 +1,7 @@
 import type { DescriptorStatus, HeaderValue } from '../codec/messages.js';
-import type { DomainPolicy } from '../config/policy.js';
 import type { TakeOutcome } from '../limiter/bucket-store.js';
 import { reportedLimit } from '../limiter/rate.js';
+import type { DomainPolicy } from '../policy/policy.js';
 import type { AnswerOptions } from './answer-options.js';
 import { WOULD_DENY } from './denial.js';
 import { type Described, retryAfterSeconds, waitSeconds } from './described.js';

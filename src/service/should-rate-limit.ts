@@ -5,11 +5,11 @@ import {
   type ServiceCodec,
   tooManyDescriptors,
 } from '../codec/messages.js';
-import type { DomainPolicy, PolicySet } from '../config/policy.js';
 import type { BucketStore, TakeOutcome, TakeResult } from '../limiter/bucket-store.js';
 import { StorageError } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
-import { phaseAt } from '../limiter/rule.js';
+import type { DomainPolicy, PolicySet } from '../policy/policy.js';
+import { phaseAt } from '../policy/rule.js';
 import { answer, answerWithoutLimits } from './answer.js';
 import { type AnswerOptions, PLAIN_ANSWERS } from './answer-options.js';
 import { BadRequest, findBadDescriptor } from './bad-descriptor.js';

@@ -5,7 +5,7 @@ import {
   type RateLimitRequest,
   type RateLimitResponse,
 } from '../codec/messages.js';
-import type { DomainPolicy } from '../config/policy.js';
+import type { DomainPolicy } from '../policy/policy.js';
 import { STATUS_WITHOUT_LIMIT } from './answer.js';
 import type { AnswerOptions } from './answer-options.js';
 import { fileBody } from './denied-response.js';

@@ -24,7 +24,7 @@ export interface SplitStoreOptions {
 /** A bucket of one token that is asked for two: always limited, and so never written. */
 const NEVER = tokenBucketRate(1, 1, 1_000_000);
 const NEVER_HITS = 2;
-/** No part of a bucket's name begins with it (config/bucket-key.ts). */
+/** No part of a bucket's name begins with it (policy/names/bucket-key.ts). */
 const NEVER_KEY = '?';
 
 /** What the windows of a second of one request say about it. */

@@ -11,7 +11,7 @@ import {
   type RateLimitRequest,
   type RateLimitResponse,
 } from '../../src/codec/messages.js';
-import { atOnce } from '../../src/config/turns.js';
+import { atOnce } from '../../src/turns.js';
 
 function hex(text: string): Buffer {
   return Buffer.from(text.replace(/\s/g, ''), 'hex');

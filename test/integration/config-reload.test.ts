@@ -15,9 +15,9 @@ import {
   FilePolicyProvider,
   type FilePolicyProviderOptions,
   type ReloadOutcome,
-} from '../../src/config/file-policy-provider.js';
-import { ThreadPolicyLoader } from '../../src/config/policy-loader.js';
-import type { PolicyPlace, RuntimeLayout } from '../../src/config/policy-paths.js';
+} from '../../src/config/files/file-policy-provider.js';
+import { ThreadPolicyLoader } from '../../src/config/files/policy-loader.js';
+import type { PolicyPlace, RuntimeLayout } from '../../src/config/files/policy-paths.js';
 import { TempDir } from '../support/process/temp-dir.js';
 
 /** Real files, real events, real timers: each way of following files must notice each way of changing them. */

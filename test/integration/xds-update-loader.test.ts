@@ -3,10 +3,10 @@
 import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader';
 import { expect, test } from '@jest/globals';
 import { assetPath } from '../../src/assets.js';
-import { formatProblem, MAX_PROBLEMS } from '../../src/config/config-problem.js';
 import { RATE_LIMIT_CONFIG_TYPE, type Resource } from '../../src/config/xds/discovery.js';
 import { MAX_FIELDS } from '../../src/config/xds/load-update.js';
 import { UpdateLoader } from '../../src/config/xds/update-loader.js';
+import { formatProblem, MAX_PROBLEMS } from '../../src/config/yaml/config-problem.js';
 import { encodeConfig } from '../support/xds/xds-server.js';
 
 const RESPONSE = loadSync('envoy/service/discovery/v3/discovery.proto', {

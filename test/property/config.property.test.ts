@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { entriesKey, overrideKey } from '../../src/config/bucket-key.js';
-import { explain } from '../../src/config/explain.js';
-import { normalisePath } from '../../src/config/normalise-path.js';
-import { PathPattern } from '../../src/config/path-pattern.js';
-import { Wildcard } from '../../src/config/wildcard.js';
+import { explain } from '../../src/config/show/explain.js';
 import { WINDOW_UNITS } from '../../src/limiter/rate.js';
-import type { Entry } from '../../src/limiter/rule.js';
+import { entriesKey, overrideKey } from '../../src/policy/names/bucket-key.js';
+import { normalisePath } from '../../src/policy/paths/normalise-path.js';
+import { PathPattern } from '../../src/policy/paths/path-pattern.js';
+import type { Entry } from '../../src/policy/rule.js';
+import { Wildcard } from '../../src/policy/values/wildcard.js';
 import { parse, policyOf } from '../support/policy/policies.js';
 
 const RUNS = { numRuns: 500 };

@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { diffPolicies } from '../../src/config/diff/diff-policies.js';
-import type { DomainPolicy } from '../../src/config/policy.js';
-import type { Entry, Rule } from '../../src/limiter/rule.js';
+import type { DomainPolicy } from '../../src/policy/policy.js';
+import type { Entry, Rule } from '../../src/policy/rule.js';
 import { parse } from '../support/policy/policies.js';
 
 const NOW = 1_700_000_000_000_000;

@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { EXCEEDED, MatchWork, unboundedWork } from '../../src/config/match-work.js';
-import { normalisePath, normalisePathWithin } from '../../src/config/normalise-path.js';
-import { PathPattern } from '../../src/config/path-pattern.js';
-import { PatternList } from '../../src/config/pattern-list.js';
-import { RuleIndex } from '../../src/config/rule-index.js';
-import { Wildcard } from '../../src/config/wildcard.js';
+import { RuleIndex } from '../../src/policy/derive/rule-index.js';
+import { EXCEEDED, MatchWork, unboundedWork } from '../../src/policy/match-work.js';
+import { normalisePath, normalisePathWithin } from '../../src/policy/paths/normalise-path.js';
+import { PathPattern } from '../../src/policy/paths/path-pattern.js';
+import { PatternList } from '../../src/policy/values/pattern-list.js';
+import { Wildcard } from '../../src/policy/values/wildcard.js';
 import { definedPath } from '../support/policy/defined-path.js';
 import { DefinedPathPattern } from '../support/policy/defined-path-pattern.js';
 

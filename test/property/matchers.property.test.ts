@@ -2,10 +2,16 @@ import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { RE2JS } from 're2js';
-import { addressText, canonicalAddress, parseBlock, readAddress, wordsOf } from '../../src/config/cidr.js';
-import { CidrTable } from '../../src/config/cidr-table.js';
-import { unboundedWork } from '../../src/config/match-work.js';
-import { patternSize, RegexList } from '../../src/config/regex-matcher.js';
+import { unboundedWork } from '../../src/policy/match-work.js';
+import {
+  addressText,
+  canonicalAddress,
+  parseBlock,
+  readAddress,
+  wordsOf,
+} from '../../src/policy/values/cidr.js';
+import { CidrTable } from '../../src/policy/values/cidr-table.js';
+import { patternSize, RegexList } from '../../src/policy/values/regex-matcher.js';
 
 // A busy machine may take its time; nothing here waits.
 jest.setTimeout(60_000);

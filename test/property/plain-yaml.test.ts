@@ -5,10 +5,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { assetPath } from '../../src/assets.js';
-import { ProblemList } from '../../src/config/config-problem.js';
-import { readPlainYaml } from '../../src/config/plain-yaml.js';
-import { parseYaml, readAnyYaml } from '../../src/config/yaml-document.js';
-import type { ShowKey } from '../../src/config/yaml-value.js';
+import { ProblemList } from '../../src/config/yaml/config-problem.js';
+import { readPlainYaml } from '../../src/config/yaml/plain-yaml.js';
+import { parseYaml, readAnyYaml } from '../../src/config/yaml/yaml-document.js';
+import type { ShowKey } from '../../src/config/yaml/yaml-value.js';
 
 const showKey: ShowKey = (path, key) => !key.startsWith('b') && !path.endsWith('c');
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
-import { formatProblem } from '../../src/config/config-problem.js';
+import { formatProblem } from '../../src/config/yaml/config-problem.js';
 import { parse } from '../support/policy/policies.js';
 import { schemaErrors } from '../support/policy/policy-schema.js';
 

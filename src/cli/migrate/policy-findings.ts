@@ -1,8 +1,8 @@
-import { CompiledPolicy } from '../../config/compiled-policy.js';
-import { formatProblem } from '../../config/config-problem.js';
-import type { LoadedPolicies } from '../../config/load-policies.js';
-import type { DomainPolicy } from '../../config/policy.js';
-import type { PolicyNode } from '../../config/policy-node.js';
+import type { LoadedPolicies } from '../../config/files/load-policies.js';
+import { formatProblem } from '../../config/yaml/config-problem.js';
+import { CompiledPolicy } from '../../policy/compiled-policy.js';
+import type { DomainPolicy } from '../../policy/policy.js';
+import type { PolicyNode } from '../../policy/policy-node.js';
 import { type Finding, type Findings, together } from './findings.js';
 
 /** Windows up to this length start afresh within a breath, so that the switch needs no plan. */

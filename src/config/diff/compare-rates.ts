@@ -5,7 +5,7 @@ import {
   UNIT_MICROS,
   type WindowRate,
 } from '../../limiter/rate.js';
-import { describeRate } from '../describe.js';
+import { describeRate } from '../../policy/describe.js';
 
 /**
  * Says why `after` could deny a request that `before` lets pass, for some sequence of requests; [] if it never does. Undefined stands for

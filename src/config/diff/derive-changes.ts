@@ -1,5 +1,5 @@
-import { type DeriveStep, RuleStep, TableStep } from '../derive.js';
-import { describeDeriveRule, describeStep } from '../dump-tree.js';
+import { type DeriveStep, RuleStep, TableStep } from '../../policy/derive/derive.js';
+import { describeDeriveRule, describeStep } from '../show/dump-tree.js';
 import type { LocalChange } from './change.js';
 
 /** One sentence for each step of `derive` that differs. Any may lead requests to other limits, so each could tighten. Keys are counted only. */

@@ -1,6 +1,6 @@
-import { CompiledPolicy } from '../compiled-policy.js';
-import { describeHeaders, describePhase } from '../describe.js';
-import type { DomainPolicy, PolicySet } from '../policy.js';
+import { CompiledPolicy } from '../../policy/compiled-policy.js';
+import { describeHeaders, describePhase } from '../../policy/describe.js';
+import type { DomainPolicy, PolicySet } from '../../policy/policy.js';
 import { effectOf, type LocalChange, type PolicyChange } from './change.js';
 import { deriveChanges } from './derive-changes.js';
 import { isEnforced } from './enforcement.js';

@@ -1,4 +1,4 @@
-import type { Rule } from '../../limiter/rule.js';
+import type { Rule } from '../../policy/rule.js';
 import { narrower } from './compare-rates.js';
 
 /** From when on a rule denies, wall clock microseconds, not before now; Infinity for one that never does, whatever its limit. */

@@ -1,5 +1,5 @@
-import { foundAtLast, unboundedWork } from '../match-work.js';
-import type { PolicyNode } from '../policy-node.js';
+import { foundAtLast, unboundedWork } from '../../policy/match-work.js';
+import type { PolicyNode } from '../../policy/policy-node.js';
 import type { Taker } from './node-changes.js';
 import {
   holds,

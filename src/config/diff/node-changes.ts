@@ -1,6 +1,6 @@
-import type { Rule } from '../../limiter/rule.js';
-import { describePhase } from '../describe.js';
-import type { PolicyNode } from '../policy-node.js';
+import { describePhase } from '../../policy/describe.js';
+import type { PolicyNode } from '../../policy/policy-node.js';
+import type { Rule } from '../../policy/rule.js';
 import { effectOf, type LocalChange } from './change.js';
 import { shortRate } from './compare-rates.js';
 import { couldDeny, isEnforced } from './enforcement.js';

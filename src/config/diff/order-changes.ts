@@ -1,4 +1,4 @@
-import type { PolicyNode } from '../policy-node.js';
+import type { PolicyNode } from '../../policy/policy-node.js';
 import { effectOf, type LocalChange } from './change.js';
 import { type PathOf, SideLevel } from './level-classes.js';
 import { type Move, moveEffect, type Taker, takersText } from './node-changes.js';

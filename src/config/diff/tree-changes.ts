@@ -1,5 +1,5 @@
-import type { PolicyNode } from '../policy-node.js';
-import { isCredential, redacted } from '../redact.js';
+import type { PolicyNode } from '../../policy/policy-node.js';
+import { isCredential, redacted } from '../../policy/redact.js';
 import { isEnforced } from './enforcement.js';
 import { classesBelow, type DescriptorClass, type PathOf } from './level-classes.js';
 import { movedChanges, nodeChanges, shareChange, type Taker } from './node-changes.js';

@@ -1,5 +1,5 @@
-import { type CidrBlock, parseBlock } from '../cidr.js';
-import type { PolicyNode } from '../policy-node.js';
+import type { PolicyNode } from '../../policy/policy-node.js';
+import { type CidrBlock, parseBlock } from '../../policy/values/cidr.js';
 
 /** Which values of an entry a node takes. */
 export interface ValueShape {

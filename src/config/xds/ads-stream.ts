@@ -6,7 +6,7 @@ import {
   type StatusObject,
   status,
 } from '@grpc/grpc-js';
-import { turn } from '../turns.js';
+import { turn } from '../../turns.js';
 import { type DiscoveryCodec, type DiscoveryRequest, STREAM_PATH } from './discovery.js';
 import { type Envelope, readEnvelope } from './envelope.js';
 

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { boundProblems, type ConfigProblem, WHOLE_FILE } from '../config-problem.js';
 import {
   type LoadedPolicies,
   type LoadOptions,
   loadDocuments,
   type PreviousPolicies,
-} from '../load-policies.js';
-import { NOTHING_BEFORE } from '../settle-domains.js';
-import type { YamlValue } from '../yaml-document.js';
+} from '../files/load-policies.js';
+import { NOTHING_BEFORE } from '../read/settle-domains.js';
+import { boundProblems, type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
+import type { YamlValue } from '../yaml/yaml-document.js';
 import {
   type DiscoveryCodec,
   type DiscoveryResponse,

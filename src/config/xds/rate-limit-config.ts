@@ -1,5 +1,5 @@
-import { WHOLE_FILE } from '../config-problem.js';
-import type { YamlField, YamlList, YamlMap, YamlScalar, YamlValue } from '../yaml-document.js';
+import { WHOLE_FILE } from '../yaml/config-problem.js';
+import type { YamlField, YamlList, YamlMap, YamlScalar, YamlValue } from '../yaml/yaml-document.js';
 
 /** A google.protobuf.Value as protobufjs decodes it: `kind` names the field that is set. */
 export interface ProtoValue {

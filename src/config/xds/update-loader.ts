@@ -1,6 +1,6 @@
-import type { LoadedPolicies, LoadOptions } from '../load-policies.js';
-import { LoadThread } from '../load-thread.js';
-import { type InForce, inForceOf } from '../load-transfer.js';
+import type { LoadedPolicies, LoadOptions } from '../files/load-policies.js';
+import { LoadThread } from '../files/load-thread.js';
+import { type InForce, inForceOf } from '../files/load-transfer.js';
 
 /** What the thread is asked to load, as plain data. */
 export interface UpdateRequest extends InForce {

@@ -1,7 +1,7 @@
 /* Runs in a thread of its own, which UpdateLoader starts for one update. */
 import { workerData } from 'node:worker_threads';
-import { giveWay, sendLoaded } from '../load-thread.js';
-import { itemsOfLoad } from '../load-transfer.js';
+import { giveWay, sendLoaded } from '../files/load-thread.js';
+import { itemsOfLoad } from '../files/load-transfer.js';
 import { createDiscoveryCodec } from './discovery.js';
 import { loadResponse } from './load-update.js';
 import type { UpdateRequest } from './update-loader.js';

@@ -1,11 +1,11 @@
 import cluster from 'node:cluster';
-import type { PolicySet } from '../../config/policy.js';
-import { PolicyBuilder, type PolicyItem } from '../../config/policy-transfer.js';
-import { shareSecretsInTurns } from '../../config/secret-keys.js';
-import { openSlice } from '../../config/slices.js';
-import { YoungGarbage } from '../../config/young-garbage.js';
+import { PolicyBuilder, type PolicyItem } from '../../config/files/policy-transfer.js';
+import { openSlice } from '../../config/files/slices.js';
+import { YoungGarbage } from '../../config/files/young-garbage.js';
+import { shareSecretsInTurns } from '../../config/read/secret-keys.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import { systemClock } from '../../limiter/clock.js';
+import type { PolicySet } from '../../policy/policy.js';
 import { ANYBODY } from '../../service/costly-requests.js';
 import { Refusal } from '../../service/refusal.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';

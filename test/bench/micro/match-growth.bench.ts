@@ -2,10 +2,10 @@
  * Cost per decision against bytes of the request and against the number of rules, for each matcher: the lines must be straight in the one, and
  * flat in the other. `node build/test/bench/micro/match-growth.bench.js [part of a name …]`; `npm run bench -- micro match-growth --write` draws them.
  */
-import { CompiledPolicy } from '../../../src/config/compiled-policy.js';
-import type { Level } from '../../../src/config/level.js';
-import { unboundedWork } from '../../../src/config/match-work.js';
-import type { DomainPolicy } from '../../../src/config/policy.js';
+import { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
+import type { Level } from '../../../src/policy/level.js';
+import { unboundedWork } from '../../../src/policy/match-work.js';
+import type { DomainPolicy } from '../../../src/policy/policy.js';
 import { policyOf } from '../../support/policy/policies.js';
 import { type Figure, type FiguresCase, QUICK, runCases } from './measure.js';
 

@@ -2,8 +2,8 @@
  * Matching addresses and regular expressions: `node build/test/bench/micro/matchers.bench.js [part of a name …]`. The first case is what the
  * others are held against.
  */
-import { MatchWork } from '../../../src/config/match-work.js';
-import { patternSize, RegexList } from '../../../src/config/regex-matcher.js';
+import { MatchWork } from '../../../src/policy/match-work.js';
+import { patternSize, RegexList } from '../../../src/policy/values/regex-matcher.js';
 import { entries, policyOf } from '../../support/policy/policies.js';
 import { type Figure, type MicroCase, runCases } from './measure.js';
 

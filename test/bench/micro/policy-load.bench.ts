@@ -2,12 +2,17 @@
  * Loading a policy, and what decisions notice of a reload. `node build/test/bench/micro/policy-load.bench.js [part of a name …]`
  */
 import { renameSync } from 'node:fs';
-import { FilePolicyProvider } from '../../../src/config/file-policy-provider.js';
-import { LoadBuilder, type LoadItem, loadItems, loadRequest } from '../../../src/config/load-transfer.js';
-import { ThreadPolicyLoader } from '../../../src/config/policy-loader.js';
-import { cutSlices, openSlice } from '../../../src/config/slices.js';
-import { turn } from '../../../src/config/turns.js';
-import { YoungGarbage } from '../../../src/config/young-garbage.js';
+import { FilePolicyProvider } from '../../../src/config/files/file-policy-provider.js';
+import {
+  LoadBuilder,
+  type LoadItem,
+  loadItems,
+  loadRequest,
+} from '../../../src/config/files/load-transfer.js';
+import { ThreadPolicyLoader } from '../../../src/config/files/policy-loader.js';
+import { cutSlices, openSlice } from '../../../src/config/files/slices.js';
+import { YoungGarbage } from '../../../src/config/files/young-garbage.js';
+import { turn } from '../../../src/turns.js';
 import { entries } from '../../support/policy/policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { type Figure, type FiguresCase, median, QUICK, runCases } from './measure.js';

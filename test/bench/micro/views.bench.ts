@@ -3,12 +3,12 @@
  * collections; the 99.9th percentile is the view's own. `node build/test/bench/micro/views.bench.js [part of a name …]`
  */
 import { readFileSync } from 'node:fs';
-import { dump } from '../../../src/config/dump.js';
-import { dumpJson } from '../../../src/config/dump-json.js';
-import { dumpTree } from '../../../src/config/dump-tree.js';
-import type { PolicySet } from '../../../src/config/policy.js';
+import { dump } from '../../../src/config/show/dump.js';
+import { dumpJson } from '../../../src/config/show/dump-json.js';
+import { dumpTree } from '../../../src/config/show/dump-tree.js';
 import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/rate.js';
+import type { PolicySet } from '../../../src/policy/policy.js';
 import { statFamilies, statsText } from '../../../src/server/stats-text.js';
 import { TextView } from '../../../src/server/views/text-view.js';
 import { ViewSlices, type ViewSteps } from '../../../src/server/views/view-slices.js';

@@ -4,7 +4,7 @@ import { DecodeError, type Descriptor, type RateLimitRequest } from '../../../sr
 import { createReferenceCodec, requestShape } from '../../../src/codec/reference-codec.js';
 import { isWellFormed } from '../../../src/codec/wire-check.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
-import { atOnce } from '../../../src/config/turns.js';
+import { atOnce } from '../../../src/turns.js';
 import { arbitraryRequest, arbitraryResponse } from '../../support/codec/arbitrary-messages.js';
 import {
   arbitraryLargeWireRequest,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { textSteps } from '../../../src/codec/text-steps.js';
-import { atOnce } from '../../../src/config/turns.js';
+import { atOnce } from '../../../src/turns.js';
 
 /** Bytes near to UTF-8: whole characters, characters that are cut off, bytes that only continue one, and any others. */
 const nearlyText = fc

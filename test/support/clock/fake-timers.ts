@@ -1,4 +1,4 @@
-import type { Timers } from '../../../src/config/file-policy-provider.js';
+import type { Timers } from '../../../src/config/files/file-policy-provider.js';
 
 interface Pending {
   readonly callback: () => void;

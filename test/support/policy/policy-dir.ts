@@ -1,6 +1,10 @@
 import { rmSync } from 'node:fs';
-import { formatProblem } from '../../../src/config/config-problem.js';
-import { type LoadedPolicies, type LoadOptions, loadPolicies } from '../../../src/config/load-policies.js';
+import {
+  type LoadedPolicies,
+  type LoadOptions,
+  loadPolicies,
+} from '../../../src/config/files/load-policies.js';
+import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import { TempDir } from '../process/temp-dir.js';
 import { entries } from './policies.js';
 

@@ -9,8 +9,8 @@ import {
 } from '../../../src/codec/messages.js';
 import { loadReflectionDefinition } from '../../../src/codec/rls-definition.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
-import { atOnce } from '../../../src/config/turns.js';
 import { fileDescriptors } from '../../../src/grpc/file-descriptors.js';
+import { atOnce } from '../../../src/turns.js';
 
 const steps = createJsonCodec(fileDescriptors([loadReflectionDefinition()]), 100);
 const codec = {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { entriesKey, overrideKey, patternPart, textPart } from '../../../src/config/bucket-key.js';
+import { entriesKey, overrideKey, patternPart, textPart } from '../../../src/policy/names/bucket-key.js';
 import { entries, policyOf } from '../../support/policy/policies.js';
 
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');

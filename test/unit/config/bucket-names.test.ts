@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { entriesKey } from '../../../src/config/bucket-key.js';
+import { entriesKey } from '../../../src/policy/names/bucket-key.js';
 import { entries, policyOf } from '../../support/policy/policies.js';
 
 const LIMIT = 'rate_limit: { token_bucket: { max_tokens: 1, fill_interval: 1s } }';

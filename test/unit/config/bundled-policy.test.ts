@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { assetPath } from '../../../src/assets.js';
-import { loadPolicies } from '../../../src/config/load-policies.js';
-import type { DomainPolicy } from '../../../src/config/policy.js';
-import { fixedPhase } from '../../../src/limiter/rule.js';
+import { loadPolicies } from '../../../src/config/files/load-policies.js';
+import type { DomainPolicy } from '../../../src/policy/policy.js';
+import { fixedPhase } from '../../../src/policy/rule.js';
 import { entries } from '../../support/policy/policies.js';
 
 const loaded = loadPolicies([assetPath('deploy/policies/open-api.yaml')]);

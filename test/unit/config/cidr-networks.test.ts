@@ -1,7 +1,7 @@
 /* Values that are networks: what Envoy's action masked_remote_address sends. */
 import { expect, test } from '@jest/globals';
-import { canonicalAddress } from '../../../src/config/cidr.js';
-import { CidrTable } from '../../../src/config/cidr-table.js';
+import { canonicalAddress } from '../../../src/policy/values/cidr.js';
+import { CidrTable } from '../../../src/policy/values/cidr-table.js';
 
 function tableOf(...blocks: string[]): CidrTable<string> {
   const table = new CidrTable<string>();

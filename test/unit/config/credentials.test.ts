@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { entriesKey } from '../../../src/config/bucket-key.js';
-import { dumpTree } from '../../../src/config/dump-tree.js';
-import { explain, renderExplanation } from '../../../src/config/explain.js';
-import { isCredential } from '../../../src/config/redact.js';
+import { dumpTree } from '../../../src/config/show/dump-tree.js';
+import { explain, renderExplanation } from '../../../src/config/show/explain.js';
+import { entriesKey } from '../../../src/policy/names/bucket-key.js';
+import { isCredential } from '../../../src/policy/redact.js';
 import { textOf } from '../../support/codec/text-of.js';
 import { entries, parse, policyOf } from '../../support/policy/policies.js';
 

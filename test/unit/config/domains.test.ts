@@ -1,8 +1,8 @@
 import { rmSync, symlinkSync } from 'node:fs';
 import { relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { formatProblem } from '../../../src/config/config-problem.js';
-import { isRefusedAtStart, loadPolicies } from '../../../src/config/load-policies.js';
+import { isRefusedAtStart, loadPolicies } from '../../../src/config/files/load-policies.js';
+import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../../support/policy/policy-dir.js';
 
 let policies: PolicyDir;

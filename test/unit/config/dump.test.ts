@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { dump } from '../../../src/config/dump.js';
-import { dumpJson } from '../../../src/config/dump-json.js';
-import type { DomainStatus, PolicySet } from '../../../src/config/policy.js';
+import { dump } from '../../../src/config/show/dump.js';
+import { dumpJson } from '../../../src/config/show/dump-json.js';
+import type { DomainStatus, PolicySet } from '../../../src/policy/policy.js';
 import { textOf } from '../../support/codec/text-of.js';
 import { policyOf } from '../../support/policy/policies.js';
 

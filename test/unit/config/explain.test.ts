@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { CompiledPolicy } from '../../../src/config/compiled-policy.js';
-import { dumpTree } from '../../../src/config/dump-tree.js';
-import { explain, renderExplanation } from '../../../src/config/explain.js';
-import type { PolicySet } from '../../../src/config/policy.js';
-import { redactEntries } from '../../../src/config/redact.js';
+import { dumpTree } from '../../../src/config/show/dump-tree.js';
+import { explain, renderExplanation } from '../../../src/config/show/explain.js';
+import { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
+import type { PolicySet } from '../../../src/policy/policy.js';
+import { redactEntries } from '../../../src/policy/redact.js';
 import { textOf } from '../../support/codec/text-of.js';
 import { entries, policyOf } from '../../support/policy/policies.js';
 

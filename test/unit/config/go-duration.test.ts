@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { parseGoDuration } from '../../../src/config/go-duration.js';
+import { parseGoDuration } from '../../../src/config/yaml/go-duration.js';
 
 test.each([
   ['0', 0n],

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { formatProblem } from '../../../src/config/config-problem.js';
-import { loadPolicies } from '../../../src/config/load-policies.js';
+import { loadPolicies } from '../../../src/config/files/load-policies.js';
+import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import { parse } from '../../support/policy/policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 

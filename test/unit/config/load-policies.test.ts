@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, symlinkSync, truncateSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { formatProblem } from '../../../src/config/config-problem.js';
-import { isRefusedAtStart, loadPolicies, NO_POLICIES } from '../../../src/config/load-policies.js';
+import { isRefusedAtStart, loadPolicies, NO_POLICIES } from '../../../src/config/files/load-policies.js';
+import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import { entries } from '../../support/policy/policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 

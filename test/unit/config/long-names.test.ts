@@ -9,7 +9,7 @@ import {
   MAX_NAME_BYTES,
   overrideKey,
   textPart,
-} from '../../../src/config/bucket-key.js';
+} from '../../../src/policy/names/bucket-key.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { redisKey } from '../../../src/storage/redis/redis-key.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';

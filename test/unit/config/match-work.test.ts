@@ -1,18 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
-import { CidrTable } from '../../../src/config/cidr-table.js';
-import { CompiledPolicy } from '../../../src/config/compiled-policy.js';
-import { RuleStep, TableStep } from '../../../src/config/derive.js';
-import { EXCEEDED, MatchWork, unboundedWork } from '../../../src/config/match-work.js';
-import { PathPattern } from '../../../src/config/path-pattern.js';
-import { PatternList } from '../../../src/config/pattern-list.js';
 import {
   PolicyBuilder,
   type PolicyItem,
   policyItems,
   takesLong,
-} from '../../../src/config/policy-transfer.js';
-import { cutSlices, openSlice } from '../../../src/config/slices.js';
-import { Wildcard } from '../../../src/config/wildcard.js';
+} from '../../../src/config/files/policy-transfer.js';
+import { cutSlices, openSlice } from '../../../src/config/files/slices.js';
+import { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
+import { RuleStep, TableStep } from '../../../src/policy/derive/derive.js';
+import { EXCEEDED, MatchWork, unboundedWork } from '../../../src/policy/match-work.js';
+import { PathPattern } from '../../../src/policy/paths/path-pattern.js';
+import { CidrTable } from '../../../src/policy/values/cidr-table.js';
+import { PatternList } from '../../../src/policy/values/pattern-list.js';
+import { Wildcard } from '../../../src/policy/values/wildcard.js';
 import { entries, policyOf } from '../../support/policy/policies.js';
 
 /** As long as Envoy's largest list of headers. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { fixedPhase, phaseAt } from '../../../src/limiter/rule.js';
+import { fixedPhase, phaseAt } from '../../../src/policy/rule.js';
 import { entries, policyOf } from '../../support/policy/policies.js';
 
 const ANY = 'rate_limit: { unit: second, requests_per_unit: 1 }';

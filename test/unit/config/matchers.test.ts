@@ -1,17 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
-import { formatProblem } from '../../../src/config/config-problem.js';
-import { dump } from '../../../src/config/dump.js';
-import { dumpJson } from '../../../src/config/dump-json.js';
-import { dumpTree } from '../../../src/config/dump-tree.js';
-import { explain } from '../../../src/config/explain.js';
-import type { DomainPolicy } from '../../../src/config/policy.js';
 import {
   PolicyBuilder,
   type PolicyItem,
   policyItems,
   takesLong,
-} from '../../../src/config/policy-transfer.js';
-import { cutSlices, openSlice } from '../../../src/config/slices.js';
+} from '../../../src/config/files/policy-transfer.js';
+import { cutSlices, openSlice } from '../../../src/config/files/slices.js';
+import { dump } from '../../../src/config/show/dump.js';
+import { dumpJson } from '../../../src/config/show/dump-json.js';
+import { dumpTree } from '../../../src/config/show/dump-tree.js';
+import { explain } from '../../../src/config/show/explain.js';
+import { formatProblem } from '../../../src/config/yaml/config-problem.js';
+import type { DomainPolicy } from '../../../src/policy/policy.js';
 import { textOf } from '../../support/codec/text-of.js';
 import { entries, parse, policyOf } from '../../support/policy/policies.js';
 

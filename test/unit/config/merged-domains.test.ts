@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { LoadedPolicies } from '../../../src/config/load-policies.js';
+import type { LoadedPolicies } from '../../../src/config/files/load-policies.js';
 import { entries } from '../../support/policy/policies.js';
 import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../../support/policy/policy-dir.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { formatProblem } from '../../../src/config/config-problem.js';
-import { MAX_METADATA_DEPTH } from '../../../src/config/read-metadata.js';
+import { MAX_METADATA_DEPTH } from '../../../src/config/read/read-metadata.js';
+import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import { entries, parse, policyOf } from '../../support/policy/policies.js';
 
 const ANY = 'rate_limit: { unit: minute, requests_per_unit: 1 }';

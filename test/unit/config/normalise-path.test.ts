@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { normalisePath } from '../../../src/config/normalise-path.js';
+import { normalisePath } from '../../../src/policy/paths/normalise-path.js';
 
 test.each([
   ['/', '/'],

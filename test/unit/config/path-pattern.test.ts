@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { MAX_PATTERN_LENGTH, PathPattern } from '../../../src/config/path-pattern.js';
+import { MAX_PATTERN_LENGTH, PathPattern } from '../../../src/policy/paths/path-pattern.js';
 
 function matches(pattern: string, path: string): boolean {
   const parsed = PathPattern.parse(pattern);

@@ -9,7 +9,7 @@ import {
   RATE_KEYS,
   RATE_LIMIT_KEYS,
   ROOT_KEYS,
-} from '../../../src/config/policy-keys.js';
+} from '../../../src/config/read/policy-keys.js';
 import { repositoryRoot } from '../../support/process/tools.js';
 
 const readme = readFileSync(join(repositoryRoot, 'README.md'), 'utf8');

@@ -1,10 +1,14 @@
 import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type ConfigProblem, formatProblem } from '../../../src/config/config-problem.js';
-import { loadPolicies } from '../../../src/config/load-policies.js';
-import { expandPaths, expandPathsInSteps, type RuntimeLayout } from '../../../src/config/policy-paths.js';
-import { WatchPlan } from '../../../src/config/watch-plan.js';
+import { loadPolicies } from '../../../src/config/files/load-policies.js';
+import {
+  expandPaths,
+  expandPathsInSteps,
+  type RuntimeLayout,
+} from '../../../src/config/files/policy-paths.js';
+import { WatchPlan } from '../../../src/config/files/watch-plan.js';
+import { type ConfigProblem, formatProblem } from '../../../src/config/yaml/config-problem.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 
 let dir: TempDir;

@@ -2,17 +2,17 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse as parseYaml } from 'yaml';
-import { ALGORITHMS } from '../../../src/config/policy.js';
 import {
   CANDIDATE_KEYS,
   LIMIT_KEYS,
   NODE_KEYS,
   RATE_LIMIT_KEYS,
   ROOT_KEYS,
-} from '../../../src/config/policy-keys.js';
-import { HEADER_FAMILIES } from '../../../src/config/read-response.js';
+} from '../../../src/config/read/policy-keys.js';
+import { HEADER_FAMILIES } from '../../../src/config/read/read-response.js';
 import { MAX_UINT32, WINDOW_UNITS } from '../../../src/limiter/rate.js';
-import { PHASES, STORE_FAILURE_POLICIES } from '../../../src/limiter/rule.js';
+import { ALGORITHMS } from '../../../src/policy/policy.js';
+import { PHASES, STORE_FAILURE_POLICIES } from '../../../src/policy/rule.js';
 import {
   accepts,
   resolved,

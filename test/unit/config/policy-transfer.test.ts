@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { assetPath } from '../../../src/assets.js';
-import { dumpTree } from '../../../src/config/dump-tree.js';
-import { loadPolicies } from '../../../src/config/load-policies.js';
-import type { DomainPolicy, PolicySet } from '../../../src/config/policy.js';
-import { PolicyBuilder, type PolicyItem, policyItems } from '../../../src/config/policy-transfer.js';
-import { cutSlices, openSlice } from '../../../src/config/slices.js';
+import { loadPolicies } from '../../../src/config/files/load-policies.js';
+import { PolicyBuilder, type PolicyItem, policyItems } from '../../../src/config/files/policy-transfer.js';
+import { cutSlices, openSlice } from '../../../src/config/files/slices.js';
+import { dumpTree } from '../../../src/config/show/dump-tree.js';
 import { type WindowRate, windowEnd, windowStart } from '../../../src/limiter/rate.js';
+import type { DomainPolicy, PolicySet } from '../../../src/policy/policy.js';
 import { textOf } from '../../support/codec/text-of.js';
 import { entries, policyOf } from '../../support/policy/policies.js';
 

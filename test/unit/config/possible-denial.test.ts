@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
-import type { CompiledPolicy } from '../../../src/config/compiled-policy.js';
-import { foundAtLast, unboundedWork } from '../../../src/config/match-work.js';
-import { PossibleDenial } from '../../../src/config/possible-denial.js';
-import { fixedPhase, type Rule } from '../../../src/limiter/rule.js';
+import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
+import { foundAtLast, unboundedWork } from '../../../src/policy/match-work.js';
+import { PossibleDenial } from '../../../src/policy/possible-denial.js';
+import { fixedPhase, type Rule } from '../../../src/policy/rule.js';
 import { policyOf } from '../../support/policy/policies.js';
 
 const RATE = 'rate_limit: { unit: hour, requests_per_unit: 1 }';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { formatProblem } from '../../../src/config/config-problem.js';
-import { describeRate } from '../../../src/config/describe.js';
+import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import type { Rate } from '../../../src/limiter/rate.js';
+import { describeRate } from '../../../src/policy/describe.js';
 import { parse, policyOf } from '../../support/policy/policies.js';
 
 /** A policy with one limit, its fields as in a flow mapping; `head` stands above. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { formatProblem } from '../../../src/config/config-problem.js';
-import { describeRule } from '../../../src/config/describe.js';
-import { dumpTree } from '../../../src/config/dump-tree.js';
+import { dumpTree } from '../../../src/config/show/dump-tree.js';
+import { formatProblem } from '../../../src/config/yaml/config-problem.js';
+import { describeRule } from '../../../src/policy/describe.js';
 import { textOf } from '../../support/codec/text-of.js';
 import { parse, policyOf } from '../../support/policy/policies.js';
 

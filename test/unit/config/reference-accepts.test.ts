@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { formatProblem } from '../../../src/config/config-problem.js';
+import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import { entries, parse, policyOf } from '../../support/policy/policies.js';
 
 const node = (fields: string): string => `domain: shop\ndescriptors:\n- { ${fields} }\n`;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { formatProblem } from '../../../src/config/config-problem.js';
-import { isRefusedAtStart, loadPolicies } from '../../../src/config/load-policies.js';
-import { ALL_KEYS, NODE_KEYS, ROOT_KEYS } from '../../../src/config/policy-keys.js';
+import { isRefusedAtStart, loadPolicies } from '../../../src/config/files/load-policies.js';
+import { ALL_KEYS, NODE_KEYS, ROOT_KEYS } from '../../../src/config/read/policy-keys.js';
+import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 
 let dir: TempDir;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { RE2JS } from 're2js';
-import { MatchMemo } from '../../../src/config/match-memo.js';
-import { EXCEEDED, unboundedWork } from '../../../src/config/match-work.js';
-import { patternSize, RegexList } from '../../../src/config/regex-matcher.js';
+import { MatchMemo } from '../../../src/policy/match-memo.js';
+import { EXCEEDED, unboundedWork } from '../../../src/policy/match-work.js';
+import { patternSize, RegexList } from '../../../src/policy/values/regex-matcher.js';
 
 /** Patterns that take JavaScript's own engine years, each with a text that shows it. */
 const HOSTILE: readonly (readonly [string, (length: number) => string])[] = [

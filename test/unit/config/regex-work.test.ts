@@ -1,7 +1,7 @@
 /* What matching regular expressions counts, and how it goes on. */
 import { describe, expect, test } from '@jest/globals';
-import { EXCEEDED, MatchWork, unboundedWork } from '../../../src/config/match-work.js';
-import { patternSize, RegexList } from '../../../src/config/regex-matcher.js';
+import { EXCEEDED, MatchWork, unboundedWork } from '../../../src/policy/match-work.js';
+import { patternSize, RegexList } from '../../../src/policy/values/regex-matcher.js';
 
 function coldListOf(patterns: readonly string[]): RegexList<string> {
   const list = new RegexList<string>();

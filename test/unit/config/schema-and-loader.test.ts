@@ -1,6 +1,6 @@
 /* The JSON Schema, which editors go by, and the loader, which decides, agree about policy files. */
 import { describe, expect, test } from '@jest/globals';
-import { formatProblem } from '../../../src/config/config-problem.js';
+import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import { parse } from '../../support/policy/policies.js';
 import { schemaErrors } from '../../support/policy/policy-schema.js';
 

@@ -1,14 +1,19 @@
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { entriesKey } from '../../../src/config/bucket-key.js';
-import { dump } from '../../../src/config/dump.js';
-import { explain, renderExplanation } from '../../../src/config/explain.js';
-import { type LoadedPolicies, loadPolicies } from '../../../src/config/load-policies.js';
-import { LoadBuilder, type LoadItem, loadItems, loadRequest } from '../../../src/config/load-transfer.js';
-import type { PolicySet } from '../../../src/config/policy.js';
-import { newSecrets, sharedSecrets, shareSecrets } from '../../../src/config/secret-keys.js';
-import { cutSlices, openSlice } from '../../../src/config/slices.js';
+import { type LoadedPolicies, loadPolicies } from '../../../src/config/files/load-policies.js';
+import {
+  LoadBuilder,
+  type LoadItem,
+  loadItems,
+  loadRequest,
+} from '../../../src/config/files/load-transfer.js';
+import { cutSlices, openSlice } from '../../../src/config/files/slices.js';
+import { newSecrets, sharedSecrets, shareSecrets } from '../../../src/config/read/secret-keys.js';
+import { dump } from '../../../src/config/show/dump.js';
+import { explain, renderExplanation } from '../../../src/config/show/explain.js';
+import { entriesKey } from '../../../src/policy/names/bucket-key.js';
+import type { PolicySet } from '../../../src/policy/policy.js';
 import { entries } from '../../support/policy/policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 

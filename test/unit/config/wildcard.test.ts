@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { Wildcard } from '../../../src/config/wildcard.js';
+import { Wildcard } from '../../../src/policy/values/wildcard.js';
 
 test.each([
   ['*', '', true],

@@ -1,17 +1,17 @@
 /* What an update may hold, and what looking at it costs the thread that decides. */
 import { describe, expect, test } from '@jest/globals';
+import { loadDocuments } from '../../../src/config/files/load-policies.js';
+import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../../src/config/xds/discovery.js';
+import { MAX_RESOURCES, readEnvelope } from '../../../src/config/xds/envelope.js';
+import { countFields } from '../../../src/config/xds/field-count.js';
+import { loadResponse, MAX_FIELDS } from '../../../src/config/xds/load-update.js';
 import {
   countProblems,
   formatProblem,
   MAX_PROBLEMS,
   ProblemList,
-} from '../../../src/config/config-problem.js';
-import { loadDocuments } from '../../../src/config/load-policies.js';
-import { atOnce } from '../../../src/config/turns.js';
-import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../../src/config/xds/discovery.js';
-import { MAX_RESOURCES, readEnvelope } from '../../../src/config/xds/envelope.js';
-import { countFields } from '../../../src/config/xds/field-count.js';
-import { loadResponse, MAX_FIELDS } from '../../../src/config/xds/load-update.js';
+} from '../../../src/config/yaml/config-problem.js';
+import { atOnce } from '../../../src/turns.js';
 import { encodeConfig } from '../../support/xds/xds-server.js';
 
 const text = (field: number, value: string): Buffer =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { jsonText, LazyList, LazyObject } from '../../../../src/config/json-text.js';
+import { jsonText, LazyList, LazyObject } from '../../../../src/config/show/json-text.js';
 import { HeldTexts } from '../../../../src/server/views/held-texts.js';
 import { orderOf } from '../../../../src/server/views/sorted-text.js';
 import { type TextPages, TextView } from '../../../../src/server/views/text-view.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { formatProblem } from '../../../../src/config/config-problem.js';
+import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { readMappingFile } from '../../../../src/server/mapping-file.js';
 
 const read = (yaml: string) => readMappingFile('conf.yaml', Buffer.from(yaml));

@@ -1,0 +1,212 @@
+import { dirname, resolve } from 'node:path';
+import { sha256Hex } from '../../policy/names/sha256.js';
+import type { DomainStatus, PolicySet } from '../../policy/policy.js';
+import { openDocument, openFile, unreadable } from '../read/policy-source.js';
+import { tableNames } from '../read/read-derive.js';
+import {
+  type LoadedSource,
+  type LoadMemory,
+  type LoadOptions,
+  NOTHING_BEFORE,
+  type PreviousPolicies,
+  type SettledDomains,
+  settleDomains,
+} from '../read/settle-domains.js';
+import { boundProblems, type ConfigProblem, type ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
+import type { YamlValue } from '../yaml/yaml-document.js';
+import { expandPaths, messageOf, type PolicyPlace, readRegularFile } from './policy-paths.js';
+
+export type { LoadMemory, LoadOptions, PreviousPolicies } from '../read/settle-domains.js';
+
+/** What the files, or resources, of a configuration gave. */
+export interface LoadedPolicies {
+  /** To be in force: of every good domain what it says now, of every bad one what it said when it was good. */
+  readonly policySet: PolicySet;
+  readonly errors: readonly ConfigProblem[];
+  /** Every domain that a file names, or last named, sorted by name. */
+  readonly domains: readonly DomainStatus[];
+  readonly warnings: readonly ConfigProblem[];
+  /** Every file that was read or should have been: policies and key tables, as named by the user or found. */
+  readonly files: readonly string[];
+  /** A digest of all that was read, good or bad: tells another attempt from the same one met again. */
+  readonly contents: string;
+  /** For the next load. */
+  readonly memory: LoadMemory;
+}
+
+/** A configuration without any domain, as an empty directory gives it. */
+export const NO_POLICIES: PolicySet = NOTHING_BEFORE.policySet;
+
+/**
+ * Whether a start must be refused: something is wrong, and no domain is good. An empty directory is fine, and so is a bad domain
+ * beside a good one.
+ */
+export function isRefusedAtStart(loaded: LoadedPolicies): boolean {
+  return loaded.errors.length > 0 && loaded.policySet.domains.size === 0;
+}
+
+/**
+ * Loads policy files from the places named; files that a policy names as `sha256_file` are left out. Reads only; never throws:
+ * everything wrong is in `errors`. A bad domain stays as `previous`, the latest load of the same places, has it; without one it is
+ * absent. The other domains do not suffer.
+ */
+export function loadPolicies(
+  places: readonly PolicyPlace[],
+  options: LoadOptions = {},
+  previous: PreviousPolicies = NOTHING_BEFORE,
+): LoadedPolicies {
+  const reader = new FileReader();
+  const pathErrors: ConfigProblem[] = [];
+  const warnings: ConfigProblem[] = [];
+  const found = expandPaths(places, pathErrors, warnings);
+  const opened = found.map(({ file, listed }) => ({ listed, ...openPolicyFile(file, reader) }));
+  // A key table often lies in the policies' directory: it is no policy then, and what was said about it as one is dropped.
+  const tables = new Set(
+    opened.flatMap(({ opened: { source } }) =>
+      source === undefined ? [] : tableNames(source.root).map((file) => resolve(file)),
+    ),
+  );
+  const sources = opened.filter(({ file, listed, opened: { isKeyTable } }) => {
+    if (!listed) return true;
+    if (tables.has(resolve(file))) return false;
+    if (!isKeyTable) return true;
+    // Named by no policy that could be read: the error, if there is one, is that policy's.
+    const message = 'the file is a key table that no policy names; name it as "sha256_file" or remove it';
+    warnings.push({ file, ...WHOLE_FILE, path: '', message });
+    return false;
+  });
+  const lost = lostFiles(
+    pathErrors.map(({ file }) => file),
+    opened.flatMap(({ file, digest }) => (digest === '' ? [file] : [])),
+    previous.memory,
+  );
+  const readFile = (file: string): Uint8Array => reader.read(file);
+  const tableDigest = (file: string): string => reader.digestOf(file);
+  const settled = settleDomains(sources, lost, { ...options, readFile, tableDigest }, previous);
+  return loadedOf(settled, sources, { errors: pathErrors, warnings }, reader);
+}
+
+/**
+ * Compiles documents that were parsed elsewhere, such as xDS resources, with the very checks of files. `name` stands where a file's
+ * name does. They name no other files: `sha256_file` is an error.
+ */
+export function loadDocuments(
+  documents: readonly { readonly name: string; readonly document: YamlValue }[],
+  options: LoadOptions = {},
+  previous: PreviousPolicies = NOTHING_BEFORE,
+): LoadedPolicies {
+  const sources = documents.map(
+    ({ name, document }): LoadedSource => ({
+      file: name,
+      opened: openDocument(name, document),
+      digest: sha256Hex(JSON.stringify(canonical(document))),
+    }),
+  );
+  const readFile = (file: string): never => {
+    throw new Error(`"${file}" is not read, as the policy is no file; write the table under "sha256"`);
+  };
+  const settled = settleDomains(sources, [], { ...options, readFile, tableDigest: () => '' }, previous);
+  const read = {
+    files: sources.map(({ file }) => file),
+    contents: sha256Hex(sources.map(({ digest }) => digest).join()),
+  };
+  return loadedOf(settled, sources, { errors: [], warnings: [] }, read);
+}
+
+function loadedOf(
+  settled: SettledDomains,
+  sources: readonly LoadedSource[],
+  first: { readonly errors: readonly ConfigProblem[]; readonly warnings: readonly ConfigProblem[] },
+  read: Pick<LoadedPolicies, 'files' | 'contents'>,
+): LoadedPolicies {
+  const lists: readonly ProblemList[] = [
+    ...sources.map(({ opened }) => opened.problems),
+    ...settled.tableFiles,
+  ];
+  return {
+    policySet: settled.policySet,
+    domains: settled.domains,
+    errors: boundProblems(
+      [...first.errors, ...lists.flatMap(({ errors }) => errors)],
+      lists.reduce((count, { errorCount }) => count + errorCount, first.errors.length),
+      'errors',
+    ),
+    warnings: boundProblems(
+      [...first.warnings, ...lists.flatMap(({ warnings }) => warnings)],
+      lists.reduce((count, { warningCount }) => count + warningCount, first.warnings.length),
+      'warnings',
+    ),
+    files: [...new Set(read.files)],
+    contents: read.contents,
+    memory: settled.memory,
+  };
+}
+
+/** A document without positions, which say nothing about its meaning. */
+function canonical(value: YamlValue): unknown {
+  if (value.kind === 'scalar') return [value.plain, value.text];
+  if (value.kind === 'list') return value.items.map(canonical);
+  return Object.fromEntries(
+    [...value.fields.values()].map((field) => [field.key, [field.keyPlain === true, canonical(field.value)]]),
+  );
+}
+
+/** Reads each file once for one load. */
+class FileReader {
+  readonly files: string[] = [];
+  private readonly known = new Map<string, Uint8Array>();
+  private readonly digests = new Map<string, string>();
+
+  /** Throws an Error with a sentence when the file cannot be read. */
+  read(file: string): Uint8Array {
+    this.files.push(file);
+    const known = this.known.get(file);
+    if (known !== undefined) return known;
+    const bytes = readRegularFile(file);
+    this.known.set(file, bytes);
+    this.digests.set(file, sha256Hex(bytes));
+    return bytes;
+  }
+
+  /** Digest of a file that was read; '' of one that could not be. */
+  digestOf(file: string): string {
+    return this.digests.get(file) ?? '';
+  }
+
+  /** Digest of all files. */
+  get contents(): string {
+    return sha256Hex(JSON.stringify([...this.digests]));
+  }
+}
+
+function openPolicyFile(file: string, reader: FileReader): LoadedSource {
+  let bytes: Uint8Array;
+  try {
+    bytes = reader.read(file);
+  } catch (error) {
+    return { file, opened: unreadable(file, messageOf(error)), digest: '' };
+  }
+  return { file, opened: openFile(file, bytes), digest: reader.digestOf(file) };
+}
+
+/**
+ * The files of the load before that cannot be looked for: at or below places and directories that cannot be listed, or beside them, as
+ * `config.yaml` is beside `config`; and below what cannot be read, which may have been a directory, such as a link that leads nowhere now.
+ */
+function lostFiles(
+  unlisted: readonly string[],
+  unread: readonly string[],
+  memory: LoadMemory,
+): readonly string[] {
+  const gone = new Set([...unlisted, ...unread].map((path) => resolve(path)));
+  const unlistedPaths = new Set(unlisted.map((path) => resolve(path)));
+  const beside = [...unlistedPaths].map((path) => `${path}.`);
+  return [...memory.domainOf.keys()].filter((file) => {
+    const path = resolve(file);
+    if (unlistedPaths.has(path) || beside.some((start) => path.startsWith(start))) return true;
+    for (let above = dirname(path); above !== dirname(above); above = dirname(above)) {
+      if (gone.has(above)) return true;
+    }
+    return false;
+  });
+}

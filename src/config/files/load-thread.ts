@@ -1,0 +1,91 @@
+import { constants, setPriority } from 'node:os';
+import { parentPort, Worker } from 'node:worker_threads';
+import { assetPath } from '../../assets.js';
+import { turn } from '../../turns.js';
+import type { LoadedPolicies } from './load-policies.js';
+import { type InForce, LoadBuilder, type LoadItem } from './load-transfer.js';
+import { takesLong } from './policy-transfer.js';
+import { cutSlices, openSlice } from './slices.js';
+import { YoungGarbage } from './young-garbage.js';
+
+/**
+ * Loads policies in a thread of its own; what changed comes back as bytes, and is built here a slice at a time, so that no decision waits for
+ * more than a slice. A thread lives for one load: nothing is left of the memory it took, and one that dies takes nothing along.
+ */
+export class LoadThread {
+  private readonly script: string;
+  private thread: Worker | undefined;
+  private closed = false;
+
+  /** `script` ends with {@link sendLoaded}; named by its path below build/. */
+  constructor(script: string) {
+    this.script = script;
+  }
+
+  /**
+   * Hands `request`, plain data, to the script as workerData; what `transfer` names of it is not copied, and is gone from here. `previous` is what the
+   * load before gave. Rejects when the load could not be tried. One load at a time.
+   */
+  async load<Request extends InForce>(
+    request: Request,
+    previous: LoadedPolicies | undefined,
+    transfer: readonly ArrayBuffer[] = [],
+  ): Promise<LoadedPolicies> {
+    const slices = await this.run(request, previous !== undefined, transfer);
+    const builder = new LoadBuilder(previous?.policySet);
+    const garbage = new YoungGarbage();
+    for (const slice of slices) {
+      for (const item of openSlice<LoadItem>(slice)) builder.add(item);
+      garbage.slice();
+      await turn();
+      if (this.closed) throw new Error('the loader was closed');
+    }
+    return builder.finish();
+  }
+
+  /** Ends what is running, which then rejects. */
+  close(): void {
+    this.closed = true;
+    void this.thread?.terminate();
+  }
+
+  private run(
+    request: InForce,
+    isReload: boolean,
+    transfer: readonly ArrayBuffer[],
+  ): Promise<readonly Uint8Array[]> {
+    return new Promise((resolve, reject) => {
+      const thread = new Worker(assetPath(this.script), {
+        name: 'policies',
+        workerData: request,
+        transferList: [...transfer],
+      });
+      this.thread = thread;
+      // Nobody waits for a reload; a start waits for its first load.
+      if (isReload) thread.unref();
+      thread.once('message', resolve);
+      thread.once('error', reject);
+      thread.once('exit', (code) => {
+        if (this.thread === thread) this.thread = undefined;
+        reject(new Error(`the thread that loads policies ended (exit code ${code})`));
+      });
+    });
+  }
+}
+
+/**
+ * In the thread, first of all: decisions go before it. On Linux a priority is a thread's own (setpriority(2), "C library/kernel differences"); elsewhere
+ * it would be the whole process's, so nothing is done there. On two cores a busy server is then held up for half as long (bench: policy-load).
+ */
+export function giveWay(): void {
+  if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+}
+
+/** In the thread: sends what was loaded. */
+export function sendLoaded(items: Iterable<LoadItem>): void {
+  const slices = [...cutSlices(items, takesLong)];
+  parentPort?.postMessage(
+    slices,
+    slices.map(({ buffer }) => buffer as ArrayBuffer),
+  );
+}

@@ -1,0 +1,224 @@
+import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { atOnce } from '../../turns.js';
+import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
+import { MAX_FILE_BYTES } from '../yaml/yaml-document.js';
+
+/**
+ * Where policies lie. A path, as CONFIG_PATH names it, is a file, or a directory whose files ending in `.yaml` or `.yml` are taken,
+ * sorted by name; directories in it and names that begin with a dot are left out.
+ */
+export type PolicyPlace = string | RuntimeLayout;
+
+/**
+ * The directory layout of envoyproxy/ratelimit: every file below `directory` is a policy, whatever its name, in directories below it,
+ * too. Links to files are followed; links to directories are not, as there, but for those into Kubernetes' `..data`.
+ *
+ * Kubernetes keeps a volume's files in a directory such as `..2024_01_31_10_00_00.123`, which `..data` links to, and links to them by
+ * their own names. Directories whose names begin with `..` are left out always: their files would count twice.
+ */
+export interface RuntimeLayout {
+  readonly directory: string;
+  /** What the owner set to get there, for messages: `RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY`. */
+  readonly setting: string;
+  /** Also what lies beside `directory` and begins with its name and a dot, as in `config.yaml` beside `config`. */
+  readonly beside: boolean;
+  /** Leave out files and directories whose names begin with a dot. */
+  readonly ignoreDotFiles: boolean;
+}
+
+/** A file to be read as a policy. */
+export interface PolicyPath {
+  readonly file: string;
+  /** Found in a directory; else named by the user himself. */
+  readonly listed: boolean;
+}
+
+/** Where one looks for changes of a place's own name. */
+export function pathOfPlace(place: PolicyPlace): string {
+  return typeof place === 'string' ? place : place.directory;
+}
+
+/** After so many entries a listing yields: each may be a system call. */
+const ENTRIES_PER_TURN = 64;
+
+/** The policy files of all places, each once. What cannot be listed goes into `errors`, what is left out against expectation into `warnings`. */
+export function expandPaths(
+  places: readonly PolicyPlace[],
+  errors: ConfigProblem[],
+  warnings: ConfigProblem[] = [],
+): readonly PolicyPath[] {
+  return atOnce(expandPathsInSteps(places, errors, warnings));
+}
+
+/** {@link expandPaths}, which yields after every few files. */
+export function* expandPathsInSteps(
+  places: readonly PolicyPlace[],
+  errors: ConfigProblem[],
+  warnings: ConfigProblem[] = [],
+): Generator<void, readonly PolicyPath[]> {
+  const found = new Map<string, PolicyPath>();
+  const add = (file: string, listed: boolean): void => {
+    if (!found.has(resolve(file))) found.set(resolve(file), { file, listed });
+  };
+  for (const place of places) {
+    try {
+      if (typeof place !== 'string') {
+        const walk = yield* walkLayout(place);
+        for (const file of walk.files) add(file, true);
+        errors.push(...walk.errors);
+        warnings.push(...walk.warnings);
+      } else if (!statSync(place).isDirectory()) add(place, false);
+      else for (const name of yield* policyNames(place)) add(join(place, name), true);
+    } catch (error) {
+      errors.push(problemAt(pathOfPlace(place), listingSentence(place, error)));
+    }
+  }
+  return [...found.values()];
+}
+
+function problemAt(file: string, message: string): ConfigProblem {
+  return { file, ...WHOLE_FILE, path: '', message };
+}
+
+function listingSentence(place: PolicyPlace, error: unknown): string {
+  if (typeof place === 'string') return messageOf(error);
+  const { code, path } = error as NodeJS.ErrnoException;
+  if (code !== 'ENOENT') return messageOf(error);
+  return `"${path}" does not exist; ${place.setting} leads there: create the directory, or set the variables to the one there is`;
+}
+
+/** What lies in a runtime layout. */
+export interface WalkedLayout {
+  /** In the order of their names, directory by directory. */
+  readonly files: readonly string[];
+  /** Directories that were read, `directory` first. */
+  readonly directories: readonly string[];
+  /** Directories below that cannot be read; what lies beside them is there all the same. */
+  readonly errors: readonly ConfigProblem[];
+  readonly warnings: readonly ConfigProblem[];
+}
+
+/** Lists a runtime layout; yields after every few entries. Throws what the file system says of `directory` itself. */
+export function* walkLayout(layout: RuntimeLayout): Generator<void, WalkedLayout> {
+  const walk: Walk = { files: [], directories: [], errors: [], warnings: [], entries: 0 };
+  const { directory } = layout;
+  const parent = dirname(directory);
+  const beside = layout.beside
+    ? entriesOf(parent).filter(({ name }) => name.startsWith(`${basename(directory)}.`))
+    : [];
+  if (beside.length === 0 || statSync(directory, { throwIfNoEntry: false }) !== undefined) {
+    yield* walkDirectory(directory, layout, walk);
+  }
+  for (const entry of beside) yield* addEntry(parent, entry, layout, walk);
+  return walk;
+}
+
+interface Walk {
+  readonly files: string[];
+  readonly directories: string[];
+  readonly errors: ConfigProblem[];
+  readonly warnings: ConfigProblem[];
+  /** How many were looked at. */
+  entries: number;
+}
+
+function* walkDirectory(directory: string, layout: RuntimeLayout, walk: Walk): Generator<void, void> {
+  const entries = readdirSync(directory, { withFileTypes: true });
+  walk.directories.push(directory);
+  for (const entry of sorted(entries)) yield* addEntry(directory, entry, layout, walk);
+}
+
+function* addEntry(
+  directory: string,
+  entry: Dirent,
+  layout: RuntimeLayout,
+  walk: Walk,
+): Generator<void, void> {
+  if (++walk.entries % ENTRIES_PER_TURN === 0) yield;
+  const { name } = entry;
+  if (layout.ignoreDotFiles && name.startsWith('.')) return;
+  const path = join(directory, name);
+  if (!(entry.isSymbolicLink() ? leadsToDirectory(path) : entry.isDirectory())) {
+    walk.files.push(path);
+    return;
+  }
+  if (name.startsWith('..')) return;
+  try {
+    if (!entry.isSymbolicLink() || isPublished(directory, path)) {
+      yield* walkDirectory(path, layout, walk);
+      return;
+    }
+  } catch (error) {
+    walk.errors.push(problemAt(path, messageOf(error, path)));
+    return;
+  }
+  const message = 'the link to a directory is not followed; put the directory here, or links to its files';
+  walk.warnings.push(problemAt(path, message));
+}
+
+/** One that leads nowhere, to itself, or out of reach counts as a file: reading it says so, and the others do not suffer. */
+function leadsToDirectory(link: string): boolean {
+  try {
+    return statSync(link).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a link leads into what Kubernetes keeps in this very directory, as it does for paths with a `/` in a volume's items. */
+function isPublished(directory: string, link: string): boolean {
+  return /^\.\.[^/]/.test(relative(realpathSync(directory), realpathSync(link)));
+}
+
+function entriesOf(directory: string): readonly Dirent[] {
+  try {
+    return sorted(readdirSync(directory, { withFileTypes: true }));
+  } catch {
+    return [];
+  }
+}
+
+/** By code units, so that every machine agrees. */
+function sorted(entries: Dirent[]): Dirent[] {
+  return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Names of the policy files in a directory that CONFIG_PATH names, by code units; yields after every few. */
+function* policyNames(directory: string): Generator<void, readonly string[]> {
+  const names: string[] = [];
+  for (const [i, entry] of sorted(readdirSync(directory, { withFileTypes: true })).entries()) {
+    if (i % ENTRIES_PER_TURN === ENTRIES_PER_TURN - 1) yield;
+    const { name } = entry;
+    if (!/\.ya?ml$/.test(name) || name.startsWith('.')) continue;
+    const isDirectory = entry.isSymbolicLink()
+      ? leadsToDirectory(join(directory, name))
+      : entry.isDirectory();
+    if (!isDirectory) names.push(name);
+  }
+  return names;
+}
+
+/** Reads a file, but no pipe or device, which could block for ever, and nothing too large to be a policy. Throws an Error with a sentence. */
+export function readRegularFile(file: string): Uint8Array {
+  let stats: ReturnType<typeof statSync>;
+  try {
+    stats = statSync(file);
+    if (stats.isFile() && stats.size <= MAX_FILE_BYTES) return readFileSync(file);
+  } catch (error) {
+    throw new Error(messageOf(error, file));
+  }
+  if (!stats.isFile()) throw new Error(`"${file}" is not a regular file; name a file`);
+  throw new Error(
+    `"${file}" has ${stats.size} bytes, the most is ${MAX_FILE_BYTES}; split it into several files`,
+  );
+}
+
+/** A sentence for what the file system said. */
+export function messageOf(error: unknown, file?: string): string {
+  const { code, path, message } = error as NodeJS.ErrnoException;
+  const name = file ?? path;
+  if (code === 'ENOENT') return `"${name}" does not exist; check the path`;
+  if (code === 'EACCES') return `"${name}" cannot be read (permission denied); check its owner and mode`;
+  return code === undefined ? message : `"${name}" cannot be read (${code}); check the path`;
+}

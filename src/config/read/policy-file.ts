@@ -1,0 +1,24 @@
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import type { ProblemList } from '../yaml/config-problem.js';
+import { compilePolicy } from './compile-policy.js';
+import { openFile } from './policy-source.js';
+import type { ReadFile } from './read-derive.js';
+
+/** What one policy file gave. */
+export interface ParsedPolicy {
+  /** Absent when the file holds an error. */
+  readonly policy: CompiledPolicy | undefined;
+  readonly problems: ProblemList;
+  /** Files named by `sha256_file`, with what was wrong in each. */
+  readonly tableFiles: readonly ProblemList[];
+}
+
+/**
+ * Reads one policy file by itself: YAML, checked completely and compiled. Every problem of the file is collected; there is a policy
+ * only if none of them is an error. `readFile` gets the files named by `sha256_file`, relative ones resolved against `file`.
+ */
+export function parsePolicy(file: string, bytes: Uint8Array, readFile: ReadFile): ParsedPolicy {
+  const { source, problems } = openFile(file, bytes);
+  if (source === undefined) return { policy: undefined, problems, tableFiles: [] };
+  return { problems, ...compilePolicy([source], readFile) };
+}

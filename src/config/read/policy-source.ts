@@ -1,0 +1,89 @@
+import { type Position, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
+import { FieldReader } from '../yaml/field-reader.js';
+import { parseYaml, type YamlValue } from '../yaml/yaml-document.js';
+import { MISPLACED_KEYS, ROOT_KEYS } from './policy-keys.js';
+import { showDeriveKey } from './read-derive.js';
+
+/** One document of a policy, a file or a resource, whose domain is known; its contents are yet to be read. */
+export interface PolicySource {
+  /** The file as the user named it, or the resource. */
+  readonly file: string;
+  /** '' when it is missing or bad, which is reported. */
+  readonly domain: string;
+  /** Where `domain` stands. */
+  readonly domainAt: Position;
+  readonly root: FieldReader;
+}
+
+/** What became of one document. */
+export interface OpenedSource {
+  /** Absent when the document is no mapping that could be a policy. */
+  readonly source: PolicySource | undefined;
+  readonly problems: ProblemList;
+  /** The file is a key table, not a policy; an error says so. */
+  readonly isKeyTable: boolean;
+}
+
+/** Opens a policy file: parses the YAML and reads its domain. */
+export function openFile(file: string, bytes: Uint8Array): OpenedSource {
+  const problems = new ProblemList(file);
+  return openValue(parseYaml(bytes, problems, { showKey }), problems);
+}
+
+/** Opens a document that was parsed elsewhere, such as an xDS resource. */
+export function openDocument(name: string, document: YamlValue): OpenedSource {
+  return openValue(document, new ProblemList(name));
+}
+
+/** A file that cannot be read, and why. */
+export function unreadable(file: string, message: string): OpenedSource {
+  const problems = new ProblemList(file);
+  problems.error(WHOLE_FILE, '', message);
+  return { source: undefined, problems, isKeyTable: false };
+}
+
+function openValue(document: YamlValue | undefined, problems: ProblemList): OpenedSource {
+  const nothing = { source: undefined, problems, isKeyTable: false };
+  if (document === undefined) return nothing;
+  if (document.kind !== 'map') {
+    problems.error(document.at, '', 'a policy file is a mapping; begin it with "domain: <name>"');
+    return nothing;
+  }
+  const keys = [...document.fields.keys()];
+  if (keys.length > 0 && !keys.some((key) => ROOT_KEYS.includes(key) || MISPLACED_KEYS.has(key))) {
+    // Perhaps a key table that no policy names: its keys are none to be shown.
+    problems.error(
+      document.at,
+      '',
+      'the file holds no policy; begin it with "domain: <name>", or move it elsewhere',
+    );
+    return { ...nothing, isKeyTable: keys.every((key) => /^[0-9a-f]{64}$/i.test(key)) };
+  }
+  const root = new FieldReader(document, '', problems);
+  const domain = root.name('domain') ?? '';
+  if (domain === '' && (root.field('domain')?.value.kind ?? 'scalar') === 'scalar') {
+    root.error('domain', '"domain" is missing or empty; write the domain that Envoy sends');
+  }
+  return {
+    source: { file: problems.file, domain, domainAt: root.at('domain'), root },
+    problems,
+    isKeyTable: false,
+  };
+}
+
+/** Looks like the name of a field, mistyped or not: lower case words. API keys hold digits or capitals, or are longer. */
+const FIELD_NAME = /^(?=.{1,24}$)[a-z]+(?:[_-][a-z]+)*$/;
+
+/**
+ * Keys at the top that are not known may be API keys: the file may be a key table, or a table may lack its indentation. The tree
+ * of descriptors holds none, unless a table got into it.
+ */
+function showKey(path: string, key: string): boolean {
+  if (path === '') return FIELD_NAME.test(key);
+  return path.startsWith('derive') ? showDeriveKey(path, key) : !/\b(?:derive|sha256)/.test(path);
+}
+
+/** `a.yaml:3:5`, or the name alone where no line is known: how a message names a place in another file. */
+export function placeName(file: string, at: Position): string {
+  return at.line === 0 ? file : `${file}:${at.line}:${at.column}`;
+}

@@ -1,0 +1,191 @@
+import { dirname, isAbsolute, join } from 'node:path';
+import { type DeriveStep, RuleStep, TableStep } from '../../policy/derive/derive.js';
+import type { DeriveCondition, DeriveRule } from '../../policy/derive/derive-rule.js';
+import { normalisePath } from '../../policy/paths/normalise-path.js';
+import { PathPattern } from '../../policy/paths/path-pattern.js';
+import { isCredential, redacted } from '../../policy/redact.js';
+import { ProblemList } from '../yaml/config-problem.js';
+import { FieldReader } from '../yaml/field-reader.js';
+import { parseYaml } from '../yaml/yaml-document.js';
+import { readKeyTable } from './read-key-table.js';
+
+/** Reads a file that a policy names; throws an Error with a sentence when it cannot. */
+export type ReadFile = (file: string) => Uint8Array;
+
+/** What reading `derive` gave. */
+export interface DeriveFields {
+  readonly steps: readonly DeriveStep[];
+  /** Files named by `sha256_file`, read or not, with what was wrong in each. */
+  readonly tableFiles: readonly ProblemList[];
+}
+
+const STEP_KEYS = ['entry', 'from', 'rules', 'sha256', 'sha256_file'];
+
+/**
+ * Whether messages may show a key of the mapping at `path`, which is `derive` or below. Only keys that this reader knows: what is
+ * not known may be an API key in the wrong place, or at the wrong depth.
+ */
+export function showDeriveKey(path: string, key: string): boolean {
+  if (/^derive\[\d+\]$/.test(path)) return STEP_KEYS.includes(key);
+  return /^derive\[\d+\]\.rules\[\d+\]$/.test(path) && key === 'value';
+}
+
+/** Reads `derive` of a policy file. Bad items are reported and left out. */
+export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields {
+  const steps: DeriveStep[] = [];
+  const tableFiles: ProblemList[] = [];
+  const replaced = new Set<string>();
+  for (const reader of root.mappings('derive', 'mappings')) {
+    reader.expectKeys(STEP_KEYS);
+    const entry = reader.text('entry') ?? '';
+    if (entry === '') reader.error('entry', '"entry" is missing; it is the key of the new entry');
+    const from = readSources(reader);
+    for (const source of from) {
+      if (!replaced.has(source)) continue;
+      reader.error(
+        'from',
+        `"${source}" is replaced by an item before this one and never gets here; remove it`,
+      );
+    }
+    const hasTable = reader.has('sha256') || reader.has('sha256_file');
+    if (hasTable === reader.has('rules')) {
+      reader.problems.error(
+        reader.map.at,
+        reader.path,
+        'an item of "derive" holds either "rules", or "sha256" or "sha256_file"; give one of them',
+      );
+      continue;
+    }
+    if (hasTable) {
+      const step = readTableStep(reader, entry, from, readFile, tableFiles);
+      if (step === undefined) continue;
+      steps.push(step);
+      replaced.add(step.source);
+    } else {
+      steps.push(new RuleStep(entry, from, readRules(reader, from)));
+    }
+  }
+  return { steps, tableFiles };
+}
+
+function readSources(reader: FieldReader): readonly string[] {
+  if (reader.field('from') === undefined) {
+    reader.error('from', '"from" is missing; it lists the keys of the entries to derive from');
+    return [];
+  }
+  const sources = reader.texts('from', 'entry keys');
+  if (sources.length === 0 && reader.field('from')?.value.kind === 'list') {
+    reader.error('from', '"from" is empty; list the keys of the entries to derive from');
+  }
+  const seen = new Set<string>();
+  for (const source of sources) {
+    if (seen.has(source.value)) {
+      reader.problems.error(source.at, source.path, `"${source.value}" stands twice in "from"; remove one`);
+    }
+    seen.add(source.value);
+  }
+  return [...seen];
+}
+
+function readTableStep(
+  reader: FieldReader,
+  entry: string,
+  from: readonly string[],
+  readFile: ReadFile,
+  tableFiles: ProblemList[],
+): TableStep | undefined {
+  const [source] = from;
+  if (source === undefined) return undefined;
+  if (from.length !== 1) {
+    reader.error('from', 'a SHA-256 table has exactly one source; leave one key in "from"');
+  }
+  const table = new Map<string, string>();
+  const inline = reader.mapping('sha256');
+  if (inline !== undefined) readKeyTable(inline, table);
+  const name = reader.text('sha256_file');
+  if (name !== undefined) tableFiles.push(readTableFile(reader, name, readFile, table));
+  return new TableStep(entry, source, table);
+}
+
+/** The files that `derive` of a document names as tables, read or not: to tell them from policies. */
+export function tableNames(root: FieldReader): readonly string[] {
+  const derive = root.map.fields.get('derive')?.value;
+  const items = derive?.kind === 'list' ? derive.items : [];
+  return items.flatMap((item) => {
+    const name = item.kind === 'map' ? item.fields.get('sha256_file')?.value : undefined;
+    return name?.kind === 'scalar' && name.text !== '' ? [tablePath(root, name.text)] : [];
+  });
+}
+
+function tablePath(reader: FieldReader, name: string): string {
+  return isAbsolute(name) ? name : join(dirname(reader.problems.file), name);
+}
+
+function readTableFile(
+  reader: FieldReader,
+  name: string,
+  readFile: ReadFile,
+  table: Map<string, string>,
+): ProblemList {
+  const file = tablePath(reader, name);
+  const problems = new ProblemList(file);
+  let bytes: Uint8Array;
+  try {
+    bytes = readFile(file);
+  } catch (error) {
+    reader.error('sha256_file', error instanceof Error ? error.message : String(error));
+    return problems;
+  }
+  const document = parseYaml(bytes, problems, { secret: true });
+  if (document === undefined) return problems;
+  if (document.kind !== 'map') {
+    problems.error(document.at, '', 'the table must be a mapping of SHA-256 digests to tenants');
+    return problems;
+  }
+  readKeyTable(new FieldReader(document, '', problems), table);
+  problems.sort();
+  return problems;
+}
+
+function readRules(reader: FieldReader, from: readonly string[]): readonly DeriveRule[] {
+  const rules: DeriveRule[] = [];
+  const items = reader.mappings('rules', 'mappings');
+  if (
+    items.length === 0 &&
+    (reader.field('rules') === undefined || reader.list('rules', '')?.items.length === 0)
+  ) {
+    reader.error('rules', '"rules" is empty; give at least one rule, or remove the item');
+  }
+  for (const item of items) {
+    item.expectKeys([...from, 'value']);
+    // A source may itself be called "value"; then the rule's own value cannot be told from a condition.
+    if (from.includes('value')) {
+      item.error('value', 'an entry with key "value" cannot be a source of rules; send it under another key');
+      continue;
+    }
+    const value = item.text('value') ?? '';
+    if (value === '') item.error('value', '"value" is missing; it is the value of the new entry');
+    rules.push({ conditions: from.map((source) => readCondition(item, source)), value });
+  }
+  return rules;
+}
+
+function readCondition(rule: FieldReader, source: string): DeriveCondition {
+  const text = rule.text(source);
+  if (text === undefined || !text.startsWith('/')) return text;
+  const pattern = PathPattern.parse(text);
+  if (typeof pattern === 'string') {
+    const shown = isCredential(source) ? redacted(text) : text.slice(0, 100);
+    rule.error(source, `"${shown}" is no path pattern: ${pattern}`);
+    return undefined;
+  }
+  const encoded = /%(?!2F)[0-9a-fA-F]{2}/.exec(text)?.[0];
+  if (encoded !== undefined) {
+    const plain = normalisePath(`/${encoded}`).slice(1);
+    rule.warn(source, `"${encoded}" never matches, as paths are decoded first; write "${plain || encoded}"`);
+  }
+  if (/[?#].*=/.test(text)) {
+    rule.warn(source, 'query strings are cut from paths first; "?" here stands for any one character');
+  }
+  return pattern;
+}

@@ -1,0 +1,56 @@
+import type { FieldReader } from '../yaml/field-reader.js';
+import { joinPath, type YamlMap, type YamlValue } from '../yaml/yaml-document.js';
+import { goText, readPlain } from '../yaml/yaml-scalar.js';
+
+/** What `metadata` of a descriptor holds: a JSON object, frozen. */
+export type Metadata = Readonly<Record<string, unknown>>;
+
+/**
+ * Deepest nesting of mappings and lists: each level takes three messages of a google.protobuf.Struct, and Envoy reads no more than
+ * 100 within each other.
+ */
+export const MAX_METADATA_DEPTH = 30;
+
+/**
+ * Reads `metadata`: any mapping, as envoyproxy/ratelimit turns it into a google.protobuf.Struct. Unquoted values are read as in
+ * YAML 1.1, numbers as doubles; keys become texts. Undefined when absent, empty or bad.
+ */
+export function readMetadata(reader: FieldReader): Metadata | undefined {
+  const metadata = reader.mapping('metadata');
+  if (metadata === undefined || metadata.map.fields.size === 0) return undefined;
+  const errorsBefore = reader.problems.errorCount;
+  const value = readMapping(metadata.map, metadata.path, 1, metadata);
+  return reader.problems.errorCount > errorsBefore ? undefined : value;
+}
+
+function readMapping(map: YamlMap, path: string, depth: number, reader: FieldReader): Metadata {
+  const pairs = [...map.fields.values()].map((field): readonly [string, unknown] => {
+    // The outermost keys are texts as written; below, a key is a value of its own, printed: 0x1F becomes 31.
+    const key = depth === 1 || field.keyPlain !== true ? field.key : goText(readPlain(field.key), field.key);
+    const below = field.shown ? joinPath(path, field.key) : `${path}[${field.index}]`;
+    return [key, readValue(field.value, below, depth, reader)];
+  });
+  return Object.freeze(Object.fromEntries(pairs));
+}
+
+function readValue(value: YamlValue, path: string, depth: number, reader: FieldReader): unknown {
+  if (value.kind !== 'scalar' && depth === MAX_METADATA_DEPTH) {
+    const message = `"metadata" nests more than ${MAX_METADATA_DEPTH} levels, which Envoy cannot read; flatten it`;
+    reader.problems.error(value.at, path, message);
+    return undefined;
+  }
+  if (value.kind === 'map') return readMapping(value, path, depth + 1, reader);
+  if (value.kind === 'list') {
+    return Object.freeze(value.items.map((item, i) => readValue(item, `${path}[${i}]`, depth + 1, reader)));
+  }
+  if (!value.plain) return value.text;
+  const plain = readPlain(value.text);
+  if (plain.kind === 'text') return value.text;
+  if (plain.kind === 'null') return null;
+  if (plain.kind === 'float' && !Number.isFinite(plain.value)) {
+    const message = `"${value.text}" is no number that JSON, and so metadata, can hold; write another one, or quote it`;
+    reader.problems.error(value.at, path, message);
+    return undefined;
+  }
+  return plain.kind === 'integer' ? Number(plain.value) : plain.value;
+}

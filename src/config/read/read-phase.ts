@@ -1,0 +1,43 @@
+import { fixedPhase, PHASES, type PhaseSchedule } from '../../policy/rule.js';
+import type { FieldReader } from '../yaml/field-reader.js';
+import { parseRfc3339 } from '../yaml/rfc3339.js';
+
+/** Reads `phase`: one of the phases, or a schedule of RFC 3339 times. Undefined when absent or bad. */
+export function readPhase(reader: FieldReader): PhaseSchedule | undefined {
+  const field = reader.field('phase');
+  if (field === undefined) return undefined;
+  if (field.value.kind === 'list') {
+    reader.error(
+      'phase',
+      `"phase" must be one of ${PHASES.join(', ')}, or a mapping of grace_period and active to times`,
+    );
+    return undefined;
+  }
+  if (field.value.kind === 'scalar') {
+    const phase = reader.choice('phase', PHASES);
+    return phase === undefined ? undefined : fixedPhase(phase);
+  }
+  const schedule = reader.mapping('phase') as FieldReader;
+  schedule.expectKeys(['grace_period', 'active']);
+  const gracePeriod = readTime(schedule, 'grace_period');
+  const active = readTime(schedule, 'active');
+  if (schedule.field('grace_period') === undefined && schedule.field('active') === undefined) {
+    reader.error('phase', 'the schedule is empty; give the time of grace_period, of active, or of both');
+    return undefined;
+  }
+  if (gracePeriod !== undefined && active !== undefined && active < gracePeriod) {
+    schedule.error('active', '"active" lies before "grace_period"; the grace period comes first');
+    return undefined;
+  }
+  return { gracePeriodAtMicros: gracePeriod ?? Infinity, activeAtMicros: active ?? Infinity };
+}
+
+function readTime(schedule: FieldReader, key: string): number | undefined {
+  const text = schedule.text(key);
+  if (text === undefined) return undefined;
+  const micros = parseRfc3339(text);
+  if (micros === undefined) {
+    schedule.error(key, `"${text.slice(0, 60)}" is no RFC 3339 time; write it as 2024-05-15T00:00:00Z`);
+  }
+  return micros;
+}

@@ -1,0 +1,124 @@
+import { MAX_UINT32, type Rate } from '../../limiter/rate.js';
+import {
+  type DeniedResponse,
+  type ResponseHeaders,
+  STORE_FAILURE_POLICIES,
+  type StoreFailurePolicy,
+} from '../../policy/rule.js';
+import type { FieldReader, Located } from '../yaml/field-reader.js';
+import {
+  CANDIDATE_KEYS,
+  LIMIT_KEYS,
+  MISPLACED_KEYS,
+  NOT_IN_CANDIDATE,
+  NOT_IN_LIMITS,
+  RATE_KEYS,
+  RATE_LIMIT_KEYS,
+} from './policy-keys.js';
+import { type RateDefaults, readRate, unitOf } from './read-rate.js';
+import { readDeniedResponse, readResponseHeaders } from './read-response.js';
+
+/** A `rate_limit` as it stands in the file. */
+export interface RateLimitFields {
+  readonly name: string;
+  /** Absent for `unlimited: true`. */
+  readonly rate: Rate | undefined;
+  readonly replaces: readonly Located<string>[];
+  /** Absent: the file's counts. */
+  readonly onStoreFailure: StoreFailurePolicy | undefined;
+  readonly responseHeaders: ResponseHeaders | undefined;
+  readonly deniedResponse: DeniedResponse | undefined;
+}
+
+/** Keys that change nothing about an unlimited rule in envoyproxy/ratelimit; the others are refused. */
+const REFERENCE_KEYS: readonly string[] = ['unit', 'requests_per_unit'];
+
+/** Reads a `rate_limit`. Undefined when it holds an error; all of them are reported. */
+export function readRateLimit(reader: FieldReader, defaults: RateDefaults): RateLimitFields | undefined {
+  const errorsBefore = reader.problems.errorCount;
+  reader.expectKeys(RATE_LIMIT_KEYS, MISPLACED_KEYS);
+  const fields = readSharedFields(reader);
+  const unlimited = reader.boolean('unlimited');
+  const badUnlimited = unlimited === undefined && reader.field('unlimited') !== undefined;
+  const rate =
+    unlimited === true ? readUnlimited(reader) : badUnlimited ? undefined : readRate(reader, defaults);
+  if (reader.problems.errorCount > errorsBefore) return undefined;
+  return { ...fields, rate };
+}
+
+/** Reads what an item of `rate_limits` has in common with a `rate_limit`; its rate is never absent. */
+export function readLimit(reader: FieldReader, defaults: RateDefaults): RateLimitFields | undefined {
+  const errorsBefore = reader.problems.errorCount;
+  reader.expectKeys(LIMIT_KEYS, undefined, NOT_IN_LIMITS);
+  const fields = readSharedFields(reader);
+  const rate = readRate(reader, defaults);
+  if (reader.problems.errorCount > errorsBefore || rate === undefined) return undefined;
+  return { ...fields, rate };
+}
+
+/** Reads a `candidate`. */
+export function readCandidate(
+  reader: FieldReader,
+  defaults: RateDefaults,
+): { readonly name: string; readonly rate: Rate } | undefined {
+  const errorsBefore = reader.problems.errorCount;
+  reader.expectKeys(CANDIDATE_KEYS, undefined, NOT_IN_CANDIDATE);
+  const name = reader.name('name') ?? '';
+  const rate = readRate(reader, defaults);
+  if (reader.problems.errorCount > errorsBefore || rate === undefined) return undefined;
+  return { name, rate };
+}
+
+/** What a `rate_limit` and an item of `rate_limits` say beside their rate. */
+function readSharedFields(reader: FieldReader): Omit<RateLimitFields, 'rate'> {
+  const name = reader.name('name') ?? '';
+  return {
+    name,
+    replaces: readReplaces(reader, name),
+    onStoreFailure: reader.choice('on_store_failure', STORE_FAILURE_POLICIES),
+    responseHeaders: readResponseHeaders(reader),
+    deniedResponse: readDeniedResponse(reader),
+  };
+}
+
+function readReplaces(reader: FieldReader, name: string): readonly Located<string>[] {
+  const replaces: Located<string>[] = [];
+  for (const item of reader.mappings('replaces', 'mappings with a name')) {
+    item.expectKeys(['name'], MISPLACED_KEYS);
+    const replaced = item.name('name') ?? '';
+    if (replaced === '') {
+      item.error('name', 'an item of "replaces" has no name; name the rule to replace or remove the item');
+    } else if (replaced === name) {
+      item.error('name', `"replaces" holds the rule's own name "${name}"; remove it`);
+    } else {
+      replaces.push({ value: replaced, at: item.at('name'), path: item.pathOf('name') });
+    }
+  }
+  return replaces;
+}
+
+function readUnlimited(reader: FieldReader): undefined {
+  const unit = reader.name('unit');
+  if (unit !== undefined && unitOf(unit) !== undefined) {
+    reader.error('unit', 'an unlimited rule has no unit; remove "unit" or "unlimited"');
+  } else if (unit !== undefined) {
+    // No unit of envoyproxy/ratelimit either, which lets it pass here.
+    reader.warn('unit', `"${unit.slice(0, 60)}" is ignored, as the rule is unlimited; remove it`);
+  }
+  for (const key of RATE_KEYS) {
+    if (REFERENCE_KEYS.includes(key) || reader.field(key) === undefined) continue;
+    const what = key === 'token_bucket' ? 'bucket' : `"${key}"`;
+    reader.error(key, `an unlimited rule has no ${what}; remove "${key}" or "unlimited"`);
+  }
+  if (reader.field('requests_per_unit') !== undefined) {
+    const number = reader.integer('requests_per_unit', 0, MAX_UINT32);
+    if (number !== undefined) {
+      reader.warn('requests_per_unit', 'the number is ignored, as the rule is unlimited');
+    }
+  }
+  for (const key of ['response_headers', 'denied_response']) {
+    if (reader.field(key) !== undefined)
+      reader.warn(key, `"${key}" is ignored, as the rule is unlimited; remove it`);
+  }
+  return undefined;
+}

@@ -1,0 +1,230 @@
+import { isCalendarUnit, nearTimeZone, timeZoneName } from '../../limiter/calendar.js';
+import {
+  MAX_FILL_MICROS,
+  MAX_UINT32,
+  type Rate,
+  UNIT_MICROS,
+  WINDOW_UNITS,
+  type WindowUnit,
+  windowRate,
+} from '../../limiter/rate.js';
+import { ALGORITHMS, type Algorithm } from '../../policy/policy.js';
+import { closest, type FieldReader } from '../yaml/field-reader.js';
+import { checkedBucket, readTokenBucket } from './read-token-bucket.js';
+
+/** What holds for a rate that does not say otherwise. */
+export interface RateDefaults {
+  /** `algorithm` of the file, else of the environment. */
+  readonly algorithm: Algorithm;
+}
+
+/** Keys that say how a window differs from one plain unit, or that it is a token bucket; a `token_bucket` has none of them. */
+const WINDOW_KEYS = ['unit', 'requests_per_unit', 'unit_multiplier', 'calendar'] as const;
+/**
+ * Reads how much a limit lets through: the RATE_KEYS (policy-keys.ts) of a `rate_limit`, an item of `rate_limits`, or a `candidate`; other keys are the
+ * caller's. Undefined when something is wrong; all of it is reported.
+ */
+export function readRate(reader: FieldReader, defaults: RateDefaults): Rate | undefined {
+  const errorsBefore = reader.problems.errorCount;
+  const rate = reader.field('token_bucket') === undefined ? readUnits(reader, defaults) : readBucket(reader);
+  return reader.problems.errorCount > errorsBefore ? undefined : rate;
+}
+
+/** Units in any case, as in envoyproxy/ratelimit. */
+export function unitOf(text: string): WindowUnit | undefined {
+  return WINDOW_UNITS.find((candidate) => candidate === text.toLowerCase());
+}
+
+function readBucket(reader: FieldReader): Rate | undefined {
+  for (const key of WINDOW_KEYS) {
+    if (reader.field(key) === undefined) continue;
+    reader.error(key, `"${key}" cannot stand beside "token_bucket"; keep one of the two`);
+  }
+  if (reader.field('algorithm') !== undefined) {
+    reader.error('algorithm', '"algorithm" cannot stand beside "token_bucket", which says it; remove it');
+  }
+  if (reader.field('burst') !== undefined) {
+    reader.error('burst', '"burst" cannot stand beside "token_bucket"; write the number as its "max_tokens"');
+  }
+  const bucket = reader.mapping('token_bucket');
+  const fields = bucket === undefined ? undefined : readTokenBucket(bucket);
+  const debt = readDebt(reader, MAX_UINT32, '');
+  if (bucket === undefined || fields === undefined) return undefined;
+  const { maxTokens, perFill, intervalMicros } = fields;
+  const remedy = {
+    full: 'lower max_tokens or fill_interval, or raise tokens_per_fill',
+    debt: 'lower "max_debt" or the bucket\'s fill_interval, or raise tokens_per_fill',
+  };
+  const maxDebt = debt === 'default' ? maxTokens : debt;
+  return checkedBucket({ maxTokens, perFill, intervalMicros, maxDebt }, { reader, at: bucket, remedy });
+}
+
+/** A limit of so many requests per unit: a window, or a token bucket that refills at this rate. */
+function readUnits(reader: FieldReader, defaults: RateDefaults): Rate | undefined {
+  const unit = readUnit(reader, reader.name('unit'));
+  const requests = reader.integer('requests_per_unit', 0, MAX_UINT32);
+  const badRequests = requests === undefined && reader.field('requests_per_unit') !== undefined;
+  const multiplier = reader.integer('unit_multiplier', 1, MAX_UINT32);
+  const timeZone = readCalendar(reader, unit);
+  const stated = reader.choice('algorithm', ALGORITHMS);
+  const burst = reader.integer('burst', 1, MAX_UINT32);
+  const hasCalendar = reader.field('calendar') !== undefined;
+  if (hasCalendar && stated === 'token_bucket') {
+    reader.error(
+      'algorithm',
+      'a token bucket refills all the time and has no calendar; remove "calendar", or write algorithm: fixed_window',
+    );
+  }
+  // What the file, or the environment, says of all rules does not hold for a calendar.
+  const algorithm = stated ?? (hasCalendar ? 'fixed_window' : defaults.algorithm);
+  const badAlgorithm = stated === undefined && reader.field('algorithm') !== undefined;
+  if (reader.field('burst') !== undefined && !badAlgorithm) {
+    checkBurst(reader, algorithm, requests, hasCalendar);
+  }
+  const limit = requests ?? 0;
+  const isBucket = algorithm === 'token_bucket' && limit > 0;
+  // How deep a window's debt may be is not known where its number is bad.
+  const isFree = isBucket || badRequests;
+  const debt = isFree ? readDebt(reader, MAX_UINT32, '') : readWindowDebt(reader, limit);
+  if (unit === undefined) return undefined;
+  if (requests === undefined && !badRequests) {
+    reader.warn(
+      'requests_per_unit',
+      '"requests_per_unit" is missing and counts as 0: the rule denies every request; write 0 if that is meant',
+    );
+  }
+  const lengthMicros = UNIT_MICROS[unit] * (multiplier ?? 1);
+  if (lengthMicros > MAX_FILL_MICROS) {
+    const most = Math.floor(MAX_FILL_MICROS / UNIT_MICROS[unit]);
+    reader.error('unit_multiplier', `the window is longer than 100 years; lower it to at most ${most}`);
+    return undefined;
+  }
+  if (!isBucket) {
+    const maxDebt = debt === 'default' ? limit : debt;
+    return windowRate(unit, limit, { multiplier: multiplier ?? 1, timeZone, maxDebt });
+  }
+  const maxTokens = burst ?? limit;
+  const maxDebt = debt === 'default' ? maxTokens : debt;
+  const remedy = {
+    full: 'lower "burst", or raise "requests_per_unit"',
+    debt: 'lower "max_debt" or "burst", or raise "requests_per_unit"',
+  };
+  const fields = { maxTokens, perFill: limit, intervalMicros: lengthMicros, maxDebt };
+  return checkedBucket(fields, { reader, at: reader, remedy });
+}
+
+function checkBurst(
+  reader: FieldReader,
+  algorithm: Algorithm,
+  requests: number | undefined,
+  hasCalendar: boolean,
+): void {
+  if (algorithm !== 'token_bucket' && hasCalendar) {
+    reader.error(
+      'burst',
+      '"burst" is the capacity of a token bucket, which has no calendar; remove "burst" or "calendar"',
+    );
+  } else if (algorithm !== 'token_bucket') {
+    reader.error(
+      'burst',
+      '"burst" is the capacity of a token bucket, and the rule is a window; write algorithm: token_bucket beside it, or remove it',
+    );
+  } else if (requests === 0) {
+    reader.error('burst', 'a rule with requests_per_unit: 0 denies every request; remove "burst"');
+  }
+}
+
+/** The time zone of `calendar`; undefined when absent or bad. `unit` is that of the rule, if it is one. */
+function readCalendar(reader: FieldReader, unit: WindowUnit | undefined): string | undefined {
+  const text = reader.text('calendar');
+  if (text === undefined) return undefined;
+  if (reader.field('unit_multiplier') !== undefined) {
+    reader.error(
+      'unit_multiplier',
+      '"unit_multiplier" cannot stand beside "calendar", whose windows are one unit each; keep one of the two',
+    );
+  }
+  if (unit !== undefined && !isCalendarUnit(unit)) {
+    reader.error(
+      'calendar',
+      `a calendar has days, weeks, months and years, but no ${unit}s; write another "unit", or remove "calendar"`,
+    );
+  }
+  const name = timeZoneName(text);
+  if (name === undefined) {
+    const near = nearTimeZone(text) ?? closest(text, Intl.supportedValuesOf('timeZone'));
+    const hint = near === undefined ? 'write one such as Europe/Berlin or UTC' : `did you mean "${near}"?`;
+    reader.error(
+      'calendar',
+      `"${text.slice(0, 60)}" is no time zone of the IANA database that this program knows; ${hint}`,
+    );
+  }
+  return name;
+}
+
+/**
+ * `allow_debt` and `max_debt`: 0 without debt, `default` where the file does not say how deep. `most` is the most that `max_debt` may be, `why` the
+ * reason.
+ */
+function readDebt(reader: FieldReader, most: number, why: string): number | 'default' {
+  const allowed = reader.boolean('allow_debt');
+  if (reader.field('max_debt') === undefined) return allowed === true ? 'default' : 0;
+  if (allowed === undefined && reader.field('allow_debt') !== undefined) return 0;
+  if (allowed !== true) {
+    reader.error(
+      'max_debt',
+      '"max_debt" has no effect without allow_debt: true; write that beside it, or remove it',
+    );
+    return 0;
+  }
+  const debt = reader.integer('max_debt', 1, MAX_UINT32);
+  if (debt !== undefined && debt > most) reader.error('max_debt', why);
+  return debt ?? 0;
+}
+
+/** The debt of a window, which the next one pays, and so can be no deeper than it has hits. */
+function readWindowDebt(reader: FieldReader, requests: number): number | 'default' {
+  const debt = readDebt(
+    reader,
+    Math.max(requests, 1),
+    `the next window pays the debt of one, so "max_debt" is at most "requests_per_unit", ${requests}; lower it, or write algorithm: token_bucket`,
+  );
+  if (debt !== 0 && requests === 0) {
+    reader.error(
+      'allow_debt',
+      'a rule with requests_per_unit: 0 denies every request, and could never pay a debt; remove "allow_debt" or raise the number',
+    );
+  }
+  return debt;
+}
+
+function noLimit(path: string): string {
+  return path.endsWith('rate_limit')
+    ? '"rate_limit" holds no limit; give token_bucket, unit with requests_per_unit, or unlimited: true'
+    : 'there is no limit here; give token_bucket, or unit with requests_per_unit';
+}
+
+function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | undefined {
+  if (text === undefined) {
+    // What has the wrong type is reported already.
+    if (reader.field('unit') !== undefined) return undefined;
+    const partly = ['requests_per_unit', 'unit_multiplier', 'calendar', 'burst'].some((key) =>
+      reader.has(key),
+    );
+    const message = partly
+      ? `"unit" is missing; it is one of ${WINDOW_UNITS.join(', ')}`
+      : noLimit(reader.path);
+    reader.problems.error(reader.map.at, reader.has('unit') ? reader.pathOf('unit') : reader.path, message);
+    return undefined;
+  }
+  const unit = unitOf(text);
+  if (unit === undefined) {
+    const near = closest(text, WINDOW_UNITS);
+    const hint = near === undefined ? '' : `; did you mean "${near}"?`;
+    reader.error(
+      'unit',
+      `"${text.slice(0, 60)}" is no unit; the units are ${WINDOW_UNITS.join(', ')}${hint}`,
+    );
+  }
+  return unit;
+}

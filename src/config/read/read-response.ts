@@ -1,0 +1,70 @@
+import type { DeniedResponse, ResponseHeaders } from '../../policy/rule.js';
+import type { FieldReader } from '../yaml/field-reader.js';
+
+/** What `response_headers` may list. */
+export const HEADER_FAMILIES = ['x-ratelimit', 'retry-after', 'ratelimit-draft-03', 'ratelimit'] as const;
+type HeaderFamily = (typeof HEADER_FAMILIES)[number];
+
+const PROBLEM_JSON = 'problem+json';
+/** Largest body of a denial, in bytes: it goes out with every one. */
+const MAX_BODY_BYTES = 65_536;
+const MAX_CONTENT_TYPE_LENGTH = 256;
+
+/** A media type with parameters, RFC 9110 section 8.3.1: visible ASCII and spaces only, so that no header can hide in it. */
+const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+const QUOTED = '"(?:[\\t !#-\\[\\]-~]|\\\\[\\t -~])*"';
+const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}(?:[ \\t]*;[ \\t]*${TOKEN}=(?:${TOKEN}|${QUOTED}))*$`);
+
+/** The families of `response_headers`, of a file or a rule; undefined when it does not say. Reports unknown ones. */
+export function readResponseHeaders(reader: FieldReader): ResponseHeaders | undefined {
+  if (reader.field('response_headers') === undefined) return undefined;
+  const families = reader.texts('response_headers', 'header families');
+  for (const { value, at, path } of families) {
+    if (HEADER_FAMILIES.some((known) => known === value)) continue;
+    const message = `"${value.slice(0, 60)}" is no header family; choose from ${HEADER_FAMILIES.join(', ')}`;
+    reader.problems.error(at, path, message);
+  }
+  const asksFor = (family: HeaderFamily) => families.some(({ value }) => value === family);
+  return {
+    xRateLimit: asksFor('x-ratelimit'),
+    retryAfter: asksFor('retry-after'),
+    rateLimitDraft03: asksFor('ratelimit-draft-03'),
+    rateLimit: asksFor('ratelimit'),
+  };
+}
+
+/** The `denied_response` of a file or a rule; undefined when it does not say, or says it wrong, which is reported. */
+export function readDeniedResponse(reader: FieldReader): DeniedResponse | undefined {
+  const value = reader.field('denied_response')?.value;
+  if (value === undefined) return undefined;
+  if (value.kind === 'scalar' && value.text === PROBLEM_JSON) {
+    return { preset: PROBLEM_JSON, body: '', contentType: 'application/problem+json' };
+  }
+  if (value.kind !== 'map') {
+    reader.error('denied_response', `"denied_response" must be ${PROBLEM_JSON}, or a mapping with a body`);
+    return undefined;
+  }
+  const mapping = reader.mapping('denied_response');
+  return mapping === undefined ? undefined : readBody(mapping);
+}
+
+function readBody(reader: FieldReader): DeniedResponse | undefined {
+  reader.expectKeys(['body', 'content_type']);
+  const body = reader.text('body');
+  const contentType = reader.text('content_type') ?? '';
+  if (reader.field('body') === undefined) {
+    const message = '"body" is missing; write the text that denied callers get, "" for none';
+    reader.problems.error(reader.map.at, reader.path, message);
+  }
+  if (body !== undefined && Buffer.byteLength(body) > MAX_BODY_BYTES) {
+    reader.error('body', `the body is longer than ${MAX_BODY_BYTES} bytes; shorten it`);
+    return undefined;
+  }
+  const isGood = contentType === '' || MEDIA_TYPE.test(contentType);
+  if (!isGood || contentType.length > MAX_CONTENT_TYPE_LENGTH) {
+    const shown = JSON.stringify(contentType.slice(0, 60));
+    reader.error('content_type', `${shown} is no media type; write one as in text/html; charset=utf-8`);
+    return undefined;
+  }
+  return body === undefined ? undefined : { preset: 'none', body, contentType };
+}

@@ -1,0 +1,260 @@
+import type { Rate } from '../../limiter/rate.js';
+import { CANDIDATE_PART, limitPart, shapePart } from '../../policy/names/bucket-key.js';
+import type { PhaseSchedule, Rule, StoreFailurePolicy } from '../../policy/rule.js';
+import type { FieldReader, Located } from '../yaml/field-reader.js';
+import { readMetadata } from './read-metadata.js';
+import { readPhase } from './read-phase.js';
+import type { RateDefaults } from './read-rate.js';
+import { type RateLimitFields, readCandidate, readLimit, readRateLimit } from './read-rate-limit.js';
+
+/** Most limits in one list: each is a bucket that every request of the node asks. */
+const MAX_LIMITS = 16;
+
+/** What a node's rules have from elsewhere. */
+export interface RulesPlace {
+  /** {@link Rule.path} of the node. */
+  readonly path: string;
+  /** {@link Rule.statName} of a single limit here. */
+  readonly statName: string;
+  /** Fields of the node; `detailedMetric` only to tell where it says nothing. */
+  readonly node: {
+    readonly phase: PhaseSchedule;
+    readonly shadowMode: boolean;
+    readonly quotaMode: boolean;
+    readonly detailedMetric: boolean;
+  };
+  /** What holds where the node says nothing. */
+  readonly file: RateDefaults & {
+    readonly onStoreFailure: StoreFailurePolicy;
+    readonly enforcePercent: number;
+  };
+}
+
+/** The rules of one node. */
+export interface NodeRules {
+  /** See Match.rules; none where one of them holds an error. */
+  readonly rules: readonly Rule[];
+  /** What limit overrides at the node get: what its limits agree on, else the file's. */
+  readonly onStoreFailure: StoreFailurePolicy;
+  /** Names that the rules replace. */
+  readonly replaced: readonly Located<string>[];
+}
+
+/** `enforce_percent` of a file, a node, or an item of `rate_limits`. */
+export function readEnforcePercent(reader: FieldReader): number | undefined {
+  return reader.number('enforce_percent', 0, 100);
+}
+
+/** Reads `rate_limit` or `rate_limits`, `candidate`, and what stands beside them for them. */
+export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
+  const { onStoreFailure } = place.file;
+  const metadata = readMetadata(reader);
+  const enforcePercent = readEnforcePercent(reader);
+  const base: Rule = {
+    name: '',
+    path: place.path,
+    rate: undefined,
+    phase: place.node.phase,
+    shadowMode: place.node.shadowMode,
+    quotaMode: place.node.quotaMode,
+    replaces: [],
+    onStoreFailure,
+    enforcePercent: enforcePercent ?? place.file.enforcePercent,
+    candidate: false,
+    responseHeaders: undefined,
+    deniedResponse: undefined,
+    metadata,
+    bucketSuffix: '',
+    statSuffix: '',
+    statName: place.statName,
+  };
+  const replaced: Located<string>[] = [];
+  const limits = readLimits(reader, base, place.file, replaced);
+  const candidate = readNodeCandidate(reader, base, place.file, limits);
+  if (reader.field('rate_limit') === undefined && reader.field('rate_limits') === undefined) {
+    warnOfIdleFields(reader, {
+      shadow_mode: place.node.shadowMode,
+      quota_mode: place.node.quotaMode,
+      detailed_metric: place.node.detailedMetric,
+      metadata: metadata !== undefined,
+      enforce_percent: enforcePercent !== undefined,
+    });
+  }
+  const [first] = limits;
+  const agreed =
+    first !== undefined && limits.every((limit) => limit.onStoreFailure === first.onStoreFailure);
+  return {
+    rules: candidate === undefined ? limits : [...limits, candidate],
+    onStoreFailure: agreed ? first.onStoreFailure : onStoreFailure,
+    replaced,
+  };
+}
+
+/** What denies: the `rate_limit`, or the items of `rate_limits`. */
+function readLimits(
+  reader: FieldReader,
+  base: Rule,
+  defaults: RateDefaults,
+  replaced: Located<string>[],
+): readonly Rule[] {
+  if (reader.field('rate_limits') !== undefined) {
+    if (reader.field('rate_limit') !== undefined) {
+      reader.error(
+        'rate_limits',
+        '"rate_limits" cannot stand beside "rate_limit"; move that limit into the list',
+      );
+    }
+    return readList(reader, base, defaults, replaced);
+  }
+  if (reader.has('rate_limits')) {
+    // Without a word the node would exempt its values from every limit.
+    reader.error('rate_limits', `"rate_limits" is empty; write 1 to ${MAX_LIMITS} limits, or remove it`);
+  }
+  if (reader.field('rate_limit')?.value.kind === 'list') {
+    reader.error(
+      'rate_limit',
+      '"rate_limit" must be a mapping, not a list; several limits on one key stand under "rate_limits"',
+    );
+    return [];
+  }
+  const limitReader = reader.mapping('rate_limit');
+  const fields = limitReader === undefined ? undefined : readRateLimit(limitReader, defaults);
+  if (fields === undefined) return [];
+  if (fields.rate === undefined && reader.field('enforce_percent') !== undefined) {
+    reader.warn('enforce_percent', '"enforce_percent" has no effect, as the rule is unlimited');
+  }
+  replaced.push(...fields.replaces);
+  return [limitOf(fields, base)];
+}
+
+function limitOf(fields: RateLimitFields, base: Rule): Rule {
+  return {
+    ...base,
+    name: fields.name,
+    rate: fields.rate,
+    replaces: fields.replaces.map(({ value }) => value),
+    onStoreFailure: fields.onStoreFailure ?? base.onStoreFailure,
+    responseHeaders: fields.responseHeaders,
+    deniedResponse: fields.deniedResponse,
+    bucketSuffix: bucketSuffix('', fields.rate),
+  };
+}
+
+/** See {@link Rule.bucketSuffix}; `place` is the part for the limit's place at its node. */
+function bucketSuffix(place: string, rate: Rate | undefined): string {
+  return rate === undefined ? place : place + shapePart(rate);
+}
+
+function readList(
+  reader: FieldReader,
+  base: Rule,
+  defaults: RateDefaults,
+  replaced: Located<string>[],
+): readonly Rule[] {
+  if (base.quotaMode) {
+    reader.error(
+      'quota_mode',
+      'a list of limits denies if one of them is over, so it is no quota; remove "quota_mode", or write a single "rate_limit"',
+    );
+  }
+  const items = reader.mappings('rate_limits', 'limits');
+  const count = reader.field('rate_limits')?.value;
+  if (count?.kind === 'list' && (count.items.length === 0 || count.items.length > MAX_LIMITS)) {
+    const length = count.items.length;
+    reader.error('rate_limits', `a list holds 1 to ${MAX_LIMITS} limits, not ${length}; add or remove some`);
+  }
+  const rules: Rule[] = [];
+  const located: Located<string>[] = [];
+  for (const [i, item] of items.entries()) {
+    const fields = readLimit(item, defaults);
+    const phase = readPhase(item) ?? base.phase;
+    const shadowMode = item.boolean('shadow_mode') ?? base.shadowMode;
+    const enforcePercent = readEnforcePercent(item) ?? base.enforcePercent;
+    if (fields === undefined) continue;
+    checkName(item, fields.name, rules);
+    const place = i + 1;
+    const label = fields.name === '' ? String(place) : fields.name;
+    const statSuffix = `.${label}`;
+    located.push(...fields.replaces);
+    rules.push({
+      ...limitOf(fields, base),
+      rate: fields.rate?.kind === 'window' ? { ...fields.rate, allOrNothing: true } : fields.rate,
+      path: `${base.path}[${label}]`,
+      phase,
+      shadowMode,
+      enforcePercent,
+      bucketSuffix: bucketSuffix(limitPart(fields.name, place), fields.rate),
+      statSuffix,
+      statName: base.statName === '' ? '' : base.statName + statSuffix,
+    });
+  }
+  for (const { value, at, path } of located) {
+    if (!rules.some(({ name }) => name === value)) continue;
+    const message = `"${value.slice(0, 60)}" stands in the same list, so it would never apply; remove it, or the item that replaces it`;
+    reader.problems.error(at, path, message);
+  }
+  replaced.push(...located);
+  return rules;
+}
+
+/** Names tell the limits of a list apart in metrics and bucket names, where those without one go by their place. */
+function checkName(item: FieldReader, name: string, before: readonly Rule[]): void {
+  if (name === '') return;
+  if (/^[0-9]+$/.test(name)) {
+    item.error(
+      'name',
+      `the name "${name.slice(0, 60)}" would be taken for the place of a limit; add a letter`,
+    );
+  }
+  if (before.some((other) => other.name === name)) {
+    const shown = name.slice(0, 60);
+    item.error('name', `the name "${shown}" stands twice in this list; give each limit a name of its own`);
+  }
+}
+
+function readNodeCandidate(
+  reader: FieldReader,
+  base: Rule,
+  defaults: RateDefaults,
+  limits: readonly Rule[],
+): Rule | undefined {
+  const candidateReader = reader.mapping('candidate');
+  const fields = candidateReader === undefined ? undefined : readCandidate(candidateReader, defaults);
+  if (fields === undefined) return undefined;
+  const [only, ...others] = limits;
+  if (only?.rate !== undefined && others.length === 0 && isSameRate(only.rate, fields.rate)) {
+    reader.warn(
+      'candidate',
+      'the candidate is the limit in force, so it tells nothing; change it or remove it',
+    );
+  }
+  return {
+    ...base,
+    name: fields.name,
+    rate: fields.rate,
+    candidate: true,
+    bucketSuffix: bucketSuffix(CANDIDATE_PART, fields.rate),
+    // Nothing hangs on what it would say.
+    onStoreFailure: 'allow',
+    shadowMode: false,
+    quotaMode: false,
+    enforcePercent: 100,
+    metadata: undefined,
+  };
+}
+
+function isSameRate(one: Rate, other: Rate): boolean {
+  return canonical(one) === canonical(other);
+}
+
+/** A rate is plain numbers and texts, but for its calendar, which remembers where it last was. */
+function canonical(rate: Rate): string {
+  if (rate.kind === 'token_bucket') return JSON.stringify(rate);
+  return JSON.stringify({ ...rate, calendar: rate.calendar?.timeZone });
+}
+
+function warnOfIdleFields(reader: FieldReader, fields: Readonly<Record<string, boolean>>): void {
+  for (const [key, set] of Object.entries(fields)) {
+    if (set) reader.warn(key, `"${key}" has no effect without "rate_limit" beside it`);
+  }
+}

@@ -1,0 +1,110 @@
+import { MAX_FILL_MICROS, MAX_UINT32, type TokenBucketRate, tokenBucketRate } from '../../limiter/rate.js';
+import type { FieldReader } from '../yaml/field-reader.js';
+import { parseGoDuration } from '../yaml/go-duration.js';
+
+/** Smallest `fill_interval`, in microseconds. */
+const MIN_FILL_INTERVAL_MICROS = 1000;
+
+/** A `token_bucket` as it stands in the file, each of its numbers within bounds; see {@link checkedBucket}. */
+export interface TokenBucketFields {
+  readonly maxTokens: number;
+  readonly perFill: number;
+  readonly intervalMicros: number;
+}
+
+/** Reads a `token_bucket`. Undefined when something is wrong; all of it is reported. */
+export function readTokenBucket(bucket: FieldReader): TokenBucketFields | undefined {
+  bucket.expectKeys(['max_tokens', 'tokens_per_fill', 'fill_interval']);
+  const maxTokens = readMaxTokens(bucket);
+  const perFill = bucket.integer('tokens_per_fill', 1, MAX_UINT32);
+  const interval = readFillInterval(bucket);
+  if (bucket.field('tokens_per_fill') !== undefined && perFill === undefined) return undefined;
+  if (maxTokens === undefined || interval === undefined) return undefined;
+  return { maxTokens, perFill: perFill ?? 1, intervalMicros: interval };
+}
+
+/** Where to report a bucket that would take too long to fill, and what to do about it: when empty, and from its deepest debt. */
+interface Place {
+  readonly reader: FieldReader;
+  readonly at: FieldReader;
+  readonly remedy: { readonly full: string; readonly debt: string };
+}
+
+/** The rate of a token bucket, if it fills in time; an error otherwise. */
+export function checkedBucket(
+  fields: TokenBucketFields & { readonly maxDebt: number },
+  { reader, at, remedy }: Place,
+): TokenBucketRate | undefined {
+  const { maxTokens, perFill, intervalMicros, maxDebt } = fields;
+  // As tokenBucketRate counts: to the whole microsecond.
+  const fillMicros = (tokens: number): bigint => (BigInt(tokens) * BigInt(intervalMicros)) / BigInt(perFill);
+  if (fillMicros(maxTokens) > BigInt(MAX_FILL_MICROS)) {
+    const message = `an empty bucket would need more than 100 years to fill; ${remedy.full}`;
+    at.problems.error(at.map.at, at.path, message);
+    return undefined;
+  }
+  if (fillMicros(maxTokens + maxDebt) > BigInt(MAX_FILL_MICROS)) {
+    const key = reader.field('max_debt') === undefined ? 'allow_debt' : 'max_debt';
+    reader.error(
+      key,
+      `a bucket would need more than 100 years to fill from its deepest debt, ${maxDebt}; ${remedy.debt}`,
+    );
+    return undefined;
+  }
+  return tokenBucketRate(maxTokens, perFill, intervalMicros, maxDebt);
+}
+
+function readMaxTokens(bucket: FieldReader): number | undefined {
+  const field = bucket.field('max_tokens');
+  if (field === undefined) {
+    bucket.problems.error(
+      bucket.map.at,
+      bucket.path,
+      '"max_tokens" is missing; it is the capacity of the bucket',
+    );
+    return undefined;
+  }
+  if (field.value.kind === 'scalar' && field.value.plain && field.value.text === '0') {
+    bucket.error(
+      'max_tokens',
+      'a bucket of 0 tokens is none; to deny every request write unit and requests_per_unit: 0 instead of token_bucket',
+    );
+    return undefined;
+  }
+  return bucket.integer('max_tokens', 1, MAX_UINT32);
+}
+
+function readFillInterval(bucket: FieldReader): number | undefined {
+  if (bucket.field('fill_interval') === undefined) {
+    bucket.problems.error(
+      bucket.map.at,
+      bucket.path,
+      '"fill_interval" is missing; it is the time in which tokens_per_fill tokens are added, as in 1s',
+    );
+    return undefined;
+  }
+  const text = bucket.text('fill_interval');
+  if (text === undefined) return undefined;
+  const nanos = parseGoDuration(text);
+  if (nanos === undefined) {
+    const shown = text.slice(0, 60);
+    bucket.error(
+      'fill_interval',
+      `"${shown}" is no duration; write a number and a unit, as in 150ms, 1s or 1h30m`,
+    );
+    return undefined;
+  }
+  if (nanos < BigInt(MIN_FILL_INTERVAL_MICROS) * 1000n) {
+    bucket.error('fill_interval', 'the interval is shorter than 1ms; raise it and tokens_per_fill alike');
+    return undefined;
+  }
+  if (nanos % 1000n !== 0n) {
+    bucket.error('fill_interval', 'the interval is no whole number of microseconds; round it');
+    return undefined;
+  }
+  if (nanos / 1000n > BigInt(MAX_FILL_MICROS)) {
+    bucket.error('fill_interval', 'the interval is longer than 100 years; shorten it');
+    return undefined;
+  }
+  return Number(nanos / 1000n);
+}

@@ -1,0 +1,103 @@
+import { ALGORITHMS, type Algorithm } from '../../policy/policy.js';
+import {
+  type DeniedResponse,
+  fixedPhase,
+  type PhaseSchedule,
+  type ResponseHeaders,
+  STORE_FAILURE_POLICIES,
+  type StoreFailurePolicy,
+} from '../../policy/rule.js';
+import type { Position } from '../yaml/config-problem.js';
+import type { FieldReader } from '../yaml/field-reader.js';
+import { type PolicySource, placeName } from './policy-source.js';
+import { type DeriveFields, type ReadFile, readDerive } from './read-derive.js';
+import { readPhase } from './read-phase.js';
+import { readDeniedResponse, readResponseHeaders } from './read-response.js';
+import { readEnforcePercent } from './read-rules.js';
+
+/** What stands at the top of a domain's files, beside the descriptors. */
+export interface RootSettings {
+  readonly phase: PhaseSchedule;
+  /** The environment's where the files do not say. */
+  readonly algorithm: Algorithm;
+  /** Absent: the environment decides. */
+  readonly responseHeaders: ResponseHeaders | undefined;
+  readonly deniedResponse: DeniedResponse | undefined;
+  /** Absent: the environment decides. */
+  readonly decisionMetadata: boolean | undefined;
+  readonly onStoreFailure: StoreFailurePolicy;
+  /** See Rule.enforcePercent. */
+  readonly enforcePercent: number;
+  readonly derived: DeriveFields;
+}
+
+/**
+ * Reads the settings of one domain from all its files. A setting may stand in any of them and holds for the domain; in several only
+ * if all say the same. `derive` stands in one, as its items have an order. `defaultAlgorithm` is the environment's.
+ */
+export function readRootSettings(
+  sources: readonly PolicySource[],
+  readFile: ReadFile,
+  defaultAlgorithm: Algorithm,
+): RootSettings {
+  const phase = agreed(sources, 'phase', readPhase);
+  const algorithm = agreed(sources, 'algorithm', (root) => root.choice('algorithm', ALGORITHMS));
+  const responseHeaders = agreed(sources, 'response_headers', readResponseHeaders);
+  const onStoreFailure = agreed(sources, 'on_store_failure', (root) =>
+    root.choice('on_store_failure', STORE_FAILURE_POLICIES),
+  );
+  const enforcePercent = agreed(sources, 'enforce_percent', readEnforcePercent);
+  return {
+    phase: phase ?? fixedPhase('active'),
+    algorithm: algorithm ?? defaultAlgorithm,
+    responseHeaders,
+    deniedResponse: agreed(sources, 'denied_response', readDeniedResponse),
+    decisionMetadata: agreed(sources, 'decision_metadata', (root) => root.boolean('decision_metadata')),
+    onStoreFailure: onStoreFailure ?? 'error',
+    enforcePercent: enforcePercent ?? 100,
+    derived: readOneDerive(sources, readFile),
+  };
+}
+
+function agreed<T>(
+  sources: readonly PolicySource[],
+  key: string,
+  read: (root: FieldReader) => T | undefined,
+): T | undefined {
+  let first: { readonly value: T; readonly file: string; readonly at: Position } | undefined;
+  for (const { file, root } of sources) {
+    const value = read(root);
+    if (value === undefined) continue;
+    if (first === undefined) {
+      first = { value, file, at: root.at(key) };
+    } else if (canonical(value) !== canonical(first.value)) {
+      const other = placeName(first.file, first.at);
+      root.error(key, `"${key}" of this domain is another in ${other}; let them agree, or write it once`);
+    }
+  }
+  return first?.value;
+}
+
+/** Infinity, which phases hold, would be null in JSON. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, part: unknown) => (typeof part === 'number' ? String(part) : part));
+}
+
+function readOneDerive(sources: readonly PolicySource[], readFile: ReadFile): DeriveFields {
+  let first: PolicySource | undefined;
+  const steps: DeriveFields['steps'][number][] = [];
+  const tableFiles: DeriveFields['tableFiles'][number][] = [];
+  for (const source of sources) {
+    if (source.root.field('derive') === undefined) continue;
+    if (first === undefined) {
+      first = source;
+    } else {
+      const other = placeName(first.file, first.root.at('derive'));
+      source.root.error('derive', `"derive" of this domain stands in ${other}; move its items there`);
+    }
+    const derived = readDerive(source.root, readFile);
+    steps.push(...derived.steps);
+    tableFiles.push(...derived.tableFiles);
+  }
+  return { steps, tableFiles };
+}

@@ -1,0 +1,65 @@
+import { CompiledPolicy, secretKeysOf } from '../../policy/compiled-policy.js';
+import type { DomainPolicy, PolicySet } from '../../policy/policy.js';
+import { atOnce, turn } from '../../turns.js';
+import { YoungGarbage } from '../files/young-garbage.js';
+
+/** What any domain takes for a secret: an API key that is sent to the wrong domain is none the less one. */
+export function allSecretKeys(policies: Iterable<DomainPolicy>): ReadonlySet<string> {
+  const all = new Set<string>();
+  for (const policy of policies) for (const key of ownSecretKeys(policy)) all.add(key);
+  return all;
+}
+
+/**
+ * Makes every domain treat the secrets of all as secrets, in short steps. To be done when a set is put in force; its policies may be those of the set before. Nearly
+ * nothing is left to do: a load names trees by the secrets of all domains, and builds anew whichever a change concerns, but for those whose files are bad now.
+ */
+export function* sharedSecrets({ domains }: PolicySet): Generator<void, void> {
+  const all = allSecretKeys(domains.values());
+  for (const policy of domains.values()) if (policy instanceof CompiledPolicy) yield* policy.takeSecrets(all);
+}
+
+/** {@link sharedSecrets} at once, for a set that no decision is made by yet, or whose domains are all good. */
+export function shareSecrets(policySet: PolicySet): void {
+  atOnce(sharedSecrets(policySet));
+}
+
+/** Steps between which young objects are collected, four times over; see {@link YoungGarbage}. */
+const STEPS_OF_A_SLICE = 4;
+
+/** {@link sharedSecrets} with a turn of the event loop after each step, so that decisions go on beside it. */
+export async function shareSecretsInTurns(policySet: PolicySet): Promise<void> {
+  const garbage = new YoungGarbage();
+  const steps = sharedSecrets(policySet);
+  for (let count = 1; steps.next().done !== true; count++) {
+    if (count % STEPS_OF_A_SLICE === 0) garbage.slice();
+    await turn();
+  }
+}
+
+/** A key that a new `derive` step declares secret, and domains of before whose buckets are named by it. */
+export interface NewSecret {
+  readonly key: string;
+  readonly domains: readonly string[];
+}
+
+/** What became a secret between two sets, and where buckets begin anew for it: under digests of their values. */
+export function newSecrets(before: PolicySet, after: PolicySet): readonly NewSecret[] {
+  const known = allSecretKeys(before.domains.values());
+  const added = [...allSecretKeys(after.domains.values())].filter((key) => !known.has(key));
+  if (added.length === 0) return [];
+  const domains = [...after.domains].flatMap(([domain, policy]) =>
+    before.domains.has(domain) && policy instanceof CompiledPolicy
+      ? [{ domain, own: ownSecretKeys(policy), keys: policy.keys }]
+      : [],
+  );
+  return added.flatMap((key) => {
+    const named = domains.filter(({ own, keys }) => keys.has(key) && !own.has(key));
+    return named.length === 0 ? [] : [{ key, domains: named.map(({ domain }) => domain) }];
+  });
+}
+
+/** What the domain itself takes for secrets. */
+export function ownSecretKeys(policy: DomainPolicy): ReadonlySet<string> {
+  return policy instanceof CompiledPolicy ? secretKeysOf(policy.steps) : policy.secretKeys;
+}

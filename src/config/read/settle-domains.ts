@@ -1,0 +1,234 @@
+import { createHash } from 'node:crypto';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import type { Algorithm, DomainPolicy, DomainStatus, PolicySet } from '../../policy/policy.js';
+import { atOnce } from '../../turns.js';
+import type { ProblemList } from '../yaml/config-problem.js';
+import { type CompiledDomain, compilePolicy } from './compile-policy.js';
+import { type OpenedSource, type PolicySource, placeName, unreadable } from './policy-source.js';
+import type { ReadFile } from './read-derive.js';
+import { allSecretKeys, ownSecretKeys } from './secret-keys.js';
+
+/** How policies are loaded. */
+export interface LoadOptions {
+  /** Files of one domain are merged, as MERGE_DOMAIN_CONFIG says; else a domain has one file. Default false. */
+  readonly mergeDomains?: boolean;
+  /** `algorithm` of files that do not say, as DEFAULT_ALGORITHM does. Default fixed_window. */
+  readonly defaultAlgorithm?: Algorithm;
+}
+
+/** What a load leaves behind for the next one, as plain data. */
+export interface LoadMemory {
+  /** The domain that each policy file, or resource, last gave: what it stands for while it cannot be parsed. */
+  readonly domainOf: ReadonlyMap<string, string>;
+  /** A digest of the contents that each domain in force was made from. */
+  readonly digests: ReadonlyMap<string, string>;
+}
+
+/** The latest load before this one: what bad domains fall back to. */
+export interface PreviousPolicies {
+  readonly policySet: PolicySet;
+  readonly memory: LoadMemory;
+}
+
+/** One file or resource, opened. */
+export interface LoadedSource {
+  readonly file: string;
+  readonly opened: OpenedSource;
+  /** Of its contents; '' if it could not be read. */
+  readonly digest: string;
+}
+
+/** What all sources together gave. */
+export interface SettledDomains {
+  readonly policySet: PolicySet;
+  readonly domains: readonly DomainStatus[];
+  readonly memory: LoadMemory;
+  /** Files named by `sha256_file`, each once, with what was wrong in it. */
+  readonly tableFiles: readonly ProblemList[];
+}
+
+/** The sources that name a domain, or that last did and cannot be parsed now. */
+interface Claim {
+  readonly sources: PolicySource[];
+  readonly broken: LoadedSource[];
+  readonly digests: string[];
+}
+
+/** What became of a {@link Claim}; `policy` is undefined where something is bad. */
+interface CompiledClaim {
+  readonly claim: Claim;
+  readonly policy: CompiledPolicy | undefined;
+  readonly before: DomainPolicy | undefined;
+  /** Of all that the policy was made from. */
+  readonly digests: readonly string[];
+}
+
+/** No load before this one. */
+export const NOTHING_BEFORE: PreviousPolicies = {
+  policySet: { domains: new Map(), version: versionOf(new Map()) },
+  memory: { domainOf: new Map(), digests: new Map() },
+};
+
+/**
+ * Decides which policy each domain has: the new one if everything that names the domain is good, else the one before, if there was
+ * one. What is wrong goes into the sources' problem lists. A domain that nothing names any more is gone. `lost` are files that may
+ * still be there, but could not even be looked for. `tableDigest` tells the contents of a file that `readFile` gave.
+ */
+export function settleDomains(
+  loaded: readonly LoadedSource[],
+  lost: readonly string[],
+  options: LoadOptions & { readonly readFile: ReadFile; readonly tableDigest: (file: string) => string },
+  previous: PreviousPolicies = NOTHING_BEFORE,
+): SettledDomains {
+  const { claims, domainOf } = claimsOf(loaded, lost, previous.memory.domainOf);
+  const tables = new Map<string, ProblemList>();
+  const compiled = new Map<string, CompiledClaim>();
+  for (const [domain, claim] of claims) {
+    const { policy, tableFiles } = compileClaim(domain, claim, options);
+    for (const table of tableFiles) if (!tables.has(table.file)) tables.set(table.file, table);
+    if (domain === '') continue;
+    const tableDigests = tableFiles.map(({ file }) => `${baseName(file)}:${options.tableDigest(file)}`);
+    const before = previous.policySet.domains.get(domain);
+    compiled.set(domain, { claim, policy, before, digests: [...claim.digests, ...tableDigests] });
+  }
+  const known = [...compiled.values()].flatMap(({ policy, before }) => policy ?? before ?? []);
+  const secrets = allSecretKeys(known);
+  const domains = new Map<string, DomainPolicy>();
+  const digests = new Map<string, string>();
+  const statuses: DomainStatus[] = [];
+  for (const [domain, one] of compiled) {
+    const { claim, policy, before } = one;
+    const files = [...claim.sources, ...claim.broken].map(({ file }) => file).sort();
+    if (policy !== undefined) {
+      const digest = digestOf([...one.digests, ...secretsOfOthers(policy, secrets)]);
+      // What did not change stays the same object, with all that it remembers of earlier requests.
+      const same = before?.file === policy.file && previous.memory.digests.get(domain) === digest;
+      if (!same) atOnce(policy.takeSecrets(secrets));
+      domains.set(domain, same ? before : policy);
+      digests.set(domain, digest);
+    } else if (before !== undefined) {
+      // It may be in force, and this set may never be: it learns of others' secrets then, see shareSecrets.
+      domains.set(domain, before);
+      digests.set(domain, previous.memory.digests.get(domain) ?? '');
+    }
+    const state = policy !== undefined ? 'ok' : before !== undefined ? 'kept' : 'absent';
+    statuses.push({ domain, files, state });
+  }
+  statuses.sort((a, b) => (a.domain < b.domain ? -1 : 1));
+  return {
+    policySet: { domains, version: versionOf(digests) },
+    domains: statuses,
+    memory: { domainOf, digests },
+    tableFiles: [...tables.values()],
+  };
+}
+
+/**
+ * Keys of its tree that only other domains take for secrets, as parts of its digest: the names of its buckets are made from them, too, so when they change it
+ * is another policy, made here and not while decisions wait.
+ */
+function secretsOfOthers(policy: CompiledPolicy, secrets: ReadonlySet<string>): readonly string[] {
+  const own = ownSecretKeys(policy);
+  const foreign = [...secrets].filter((key) => !own.has(key));
+  return foreign.filter((key) => policy.keys.has(key)).map((key) => `secret:${key}`);
+}
+
+function claimsOf(
+  loaded: readonly LoadedSource[],
+  lost: readonly string[],
+  before: ReadonlyMap<string, string>,
+): { readonly claims: ReadonlyMap<string, Claim>; readonly domainOf: ReadonlyMap<string, string> } {
+  const claims = new Map<string, Claim>();
+  const domainOf = new Map<string, string>();
+  const claimOf = (domain: string): Claim => {
+    const claim = claims.get(domain) ?? { sources: [], broken: [], digests: [] };
+    claims.set(domain, claim);
+    return claim;
+  };
+  for (const one of loaded) {
+    const { source } = one.opened;
+    const stated = source?.domain ?? '';
+    const domain = stated === '' ? before.get(one.file) : stated;
+    if (domain !== undefined) domainOf.set(one.file, domain);
+    if (source !== undefined && stated !== '') {
+      const claim = claimOf(stated);
+      claim.sources.push(source);
+      claim.digests.push(`${baseName(one.file)}:${one.digest}`);
+      continue;
+    }
+    if (domain !== undefined) claimOf(domain).broken.push(one);
+    // What else is wrong in a file without domain is told as well.
+    if (source !== undefined) claimOf('').sources.push(source);
+  }
+  for (const file of lost) {
+    const domain = before.get(file);
+    if (domain === undefined || domainOf.has(file)) continue;
+    domainOf.set(file, domain);
+    claimOf(domain).broken.push({ file, opened: unreadable(file, ''), digest: '' });
+  }
+  return { claims, domainOf };
+}
+
+function compileClaim(
+  domain: string,
+  claim: Claim,
+  options: LoadOptions & { readonly readFile: ReadFile },
+): CompiledDomain {
+  const { sources, broken } = claim;
+  const merges = options.mergeDomains === true && domain !== '';
+  if (merges || sources.length + broken.length === 1) {
+    // Nodes are added in the order of the files' names, wherever the files lie.
+    const inOrder = [...sources].sort((a, b) => compareTexts(baseName(a.file), baseName(b.file)));
+    const compiled =
+      inOrder.length === 0 ? NOTHING : compilePolicy(inOrder, options.readFile, options.defaultAlgorithm);
+    return broken.length === 0 ? compiled : { ...compiled, policy: undefined };
+  }
+  // Several files, none of which counts: each is checked by itself.
+  if (domain !== '') reportDuplicates(domain, claim);
+  const tableFiles = sources.flatMap(
+    (source) => compilePolicy([source], options.readFile, options.defaultAlgorithm).tableFiles,
+  );
+  return { policy: undefined, tableFiles };
+}
+
+const NOTHING: CompiledDomain = { policy: undefined, tableFiles: [] };
+
+function reportDuplicates(fullName: string, { sources, broken }: Claim): void {
+  const domain = fullName.slice(0, 200);
+  const remedy = 'give a domain one file, or set MERGE_DOMAIN_CONFIG=true';
+  sources.forEach(({ root }, i) => {
+    const first = sources[0] as PolicySource;
+    const [unread] = broken;
+    if (i > 0) {
+      const other = placeName(first.file, first.domainAt);
+      root.error(
+        'domain',
+        `the domain "${domain}" is already defined in ${other}, so neither counts; ${remedy}`,
+      );
+    } else if (unread !== undefined) {
+      root.error(
+        'domain',
+        `the domain "${domain}" was last defined in ${unread.file}, which cannot be read now; mend or remove that file`,
+      );
+    }
+  });
+}
+
+function baseName(file: string): string {
+  return file.slice(file.lastIndexOf('/') + 1);
+}
+
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function digestOf(parts: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const part of [...parts].sort()) hash.update(`${Buffer.byteLength(part)}:${part}`);
+  return hash.digest('hex');
+}
+
+/** First 12 hex digits of a digest over the domains in force and what each was made from. */
+function versionOf(digests: ReadonlyMap<string, string>): string {
+  return digestOf([...digests].map(([domain, digest]) => `${digest}${domain}`)).slice(0, 12);
+}

@@ -1,0 +1,77 @@
+import { CompiledPolicy } from '../../policy/compiled-policy.js';
+import type { DeriveStep } from '../../policy/derive/derive.js';
+import type { DeriveRule } from '../../policy/derive/derive-rule.js';
+import {
+  describeDenied,
+  describeHeaders,
+  describePhase,
+  describeRule,
+  describeSwitch,
+} from '../../policy/describe.js';
+import type { DomainPolicy, PolicySet } from '../../policy/policy.js';
+import type { PolicyNode } from '../../policy/policy-node.js';
+import { isCredential, redacted } from '../../policy/redact.js';
+import { describeMatcher } from '../../policy/values/value-matcher.js';
+
+/**
+ * The whole configuration as text, for `/rlconfig?format=tree`: every domain with its settings, derive steps and tree. Key tables appear
+ * as counts only. `wallMicros` says which phases are in force. In pieces, a line or a few each.
+ */
+export function* dumpTree(policySet: PolicySet, wallMicros: number): Generator<string> {
+  yield `policy version ${policySet.version}\n`;
+  if (policySet.domains.size === 0) yield 'no domains\n';
+  for (const policy of policySet.domains.values()) yield* dumpDomain(policy, wallMicros);
+}
+
+function* dumpDomain(policy: DomainPolicy, wallMicros: number): Generator<string> {
+  yield `
+domain ${policy.domain} (${policy.file})
+  phase: ${describePhase(policy.phase, wallMicros)}
+  algorithm: ${policy.overrideAlgorithm}
+  response headers: ${describeHeaders(policy.responseHeaders)}
+  on store failure: ${policy.onStoreFailure}
+  denied: ${describeDenied(policy.deniedResponse)}
+  decision metadata: ${describeSwitch(policy.decisionMetadata)}
+`;
+  if (!(policy instanceof CompiledPolicy)) return;
+  for (const [i, step] of policy.steps.entries()) {
+    yield `  derive[${i}]: ${describeStep(step)}\n`;
+    if (step.kind !== 'rules') continue;
+    for (const rule of step.rules) yield `    ${describeDeriveRule(rule, step.sources)}\n`;
+  }
+  yield '  descriptors:\n';
+  yield* dumpNodes(policy.root, '    ', wallMicros);
+}
+
+function* dumpNodes(parent: PolicyNode, indent: string, wallMicros: number): Generator<string> {
+  for (const node of parent.children()) {
+    const shared = node.shareThreshold ? ' (one bucket for all)' : '';
+    const [only, ...others] = node.rules;
+    const rule = only === undefined || others.length > 0 ? '' : `: ${describeRule(only, wallMicros)}`;
+    yield `${indent}${node.label}${shared}${rule}\n`;
+    if (node.matcher !== undefined && node.matcher.items.length > 1) {
+      yield `${indent}  matches ${describeMatcher(node.matcher)}\n`;
+    }
+    if (others.length > 0) {
+      for (const one of node.rules) yield `${indent}  - ${describeRule(one, wallMicros)}\n`;
+    }
+    yield* dumpNodes(node, `${indent}  `, wallMicros);
+  }
+}
+
+/** `tenant from api_key: table of 3 API keys`. */
+export function describeStep(step: DeriveStep): string {
+  if (step.kind === 'table') return `${step.entry} from ${step.source}: table of ${step.size} API keys`;
+  return `${step.entry} from ${step.sources.join(', ')}: ${step.rules.length} rules`;
+}
+
+/** `method=GET path=/open/{v4,v5}/user-chats -> user-chats`. */
+export function describeDeriveRule(rule: DeriveRule, sources: readonly string[]): string {
+  const conditions = rule.conditions.map((condition, i) => {
+    if (condition === undefined) return '';
+    const source = sources[i] as string;
+    const text = typeof condition === 'string' ? condition : condition.source;
+    return `${source}=${isCredential(source) ? redacted(text) : text}`;
+  });
+  return `${conditions.filter((text) => text !== '').join(' ') || 'always'} -> ${rule.value}`;
+}

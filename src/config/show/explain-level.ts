@@ -1,0 +1,62 @@
+import type { PolicyNode } from '../../policy/policy-node.js';
+import type { Entry } from '../../policy/rule.js';
+import { canonicalAddress } from '../../policy/values/cidr.js';
+import { longestBlock } from '../../policy/values/cidr-table.js';
+import { firstMatch } from '../../policy/values/regex-matcher.js';
+
+/** Nodes that an entry was held against, and what came of it. */
+export interface TriedNode {
+  /** Its label; several where one sentence tells of them all. */
+  readonly node: string;
+  readonly matched: boolean;
+  readonly why: string;
+}
+
+/** The nodes below `parent` with the entry's key, in the order of {@link Level.find}, up to the one that was `found`. */
+export function triedNodes(
+  parent: PolicyNode,
+  entry: Entry,
+  found: PolicyNode | undefined,
+): readonly TriedNode[] {
+  const nodes = parent.levels.get(entry.key)?.nodes ?? [];
+  const tried: TriedNode[] = [];
+  const exact = nodes.filter(
+    (node) => node.value !== '' && node.wildcard === undefined && node.matcher === undefined,
+  );
+  if (found !== undefined && exact.includes(found)) {
+    return [{ node: found.label, matched: true, why: 'the value is equal' }];
+  }
+  const fail = (failed: readonly PolicyNode[], why: string): void => {
+    if (failed.length === 0) return;
+    const names = failed.slice(0, 5).map((node) => node.label);
+    const more = failed.length > names.length ? ` and ${failed.length - names.length} more` : '';
+    tried.push({ node: names.join(', ') + more, matched: false, why });
+  };
+  fail(exact, 'no value is equal');
+  const byBlock = nodes.filter((node) => node.matcher?.kind === 'cidr');
+  if (found?.matcher?.kind === 'cidr') {
+    const why = `${longestBlock(found.matcher.items, entry.value)} holds the address`;
+    return [...tried, { node: found.label, matched: true, why }];
+  }
+  fail(
+    byBlock,
+    canonicalAddress(entry.value) === undefined ? 'the value is no IP address' : 'no block holds the address',
+  );
+  for (const node of nodes) {
+    if (node.wildcard === undefined) continue;
+    const matched = node === found;
+    const why = matched ? 'the pattern matches' : 'the pattern does not match';
+    tried.push({ node: node.label, matched, why });
+    if (matched) return tried;
+  }
+  const byRegex = nodes.filter((node) => node.matcher?.kind === 'regex');
+  if (found?.matcher?.kind === 'regex') {
+    fail(byRegex.slice(0, byRegex.indexOf(found)), 'the regular expression does not match the whole value');
+    const pattern = firstMatch(found.matcher.items, entry.value) ?? '';
+    return [...tried, { node: found.label, matched: true, why: `${pattern} matches the whole value` }];
+  }
+  fail(byRegex, 'the regular expression does not match the whole value');
+  if (found !== undefined)
+    tried.push({ node: found.label, matched: true, why: 'a key alone takes every value' });
+  return tried;
+}

@@ -1,0 +1,316 @@
+import { CompiledPolicy } from '../../policy/compiled-policy.js';
+import { type DeriveStep, UNKNOWN_KEY_PREFIX } from '../../policy/derive/derive.js';
+import {
+  describeDenied,
+  describeHeaders,
+  describePhase,
+  describeRule,
+  describeSwitch,
+  headerFamilies,
+} from '../../policy/describe.js';
+import { EXCEEDED, foundAtLast, unboundedWork } from '../../policy/match-work.js';
+import type { Algorithm, DomainPolicy, PolicySet } from '../../policy/policy.js';
+import type { PolicyNode } from '../../policy/policy-node.js';
+import { redactEntries } from '../../policy/redact.js';
+import {
+  type DeniedResponse,
+  type Entry,
+  type Phase,
+  phaseAt,
+  type ResponseHeaders,
+  type Rule,
+} from '../../policy/rule.js';
+import { describeDeriveRule, describeStep } from './dump-tree.js';
+import { type TriedNode, triedNodes } from './explain-level.js';
+
+/** One step of `derive` on the way. */
+export interface ExplainedStep {
+  /** `derive[0]`. */
+  readonly path: string;
+  /** What the step does: `tenant from api_key: table of 3 API keys`. */
+  readonly step: string;
+  readonly applied: boolean;
+  /** What came of it, or why nothing did. */
+  readonly outcome: string;
+}
+
+/** One level of the tree on the way. */
+export interface ExplainedLevel {
+  readonly entry: Entry;
+  /** Nodes with the entry's key on this level, in the order they are tried. */
+  readonly tried: readonly TriedNode[];
+  /** The node that matched; absent where the walk ended. */
+  readonly matched: string | undefined;
+}
+
+/** Where a setting in force comes from; `environment` where neither rule nor file says. */
+export type Origin = 'rule' | 'file' | 'environment';
+
+/** What answers get that a rule is described in, its own or inherited. */
+export interface ExplainedAnswer {
+  readonly responseHeaders: {
+    readonly value: ResponseHeaders | undefined;
+    /** As `response_headers` lists them; null where the environment decides. */
+    readonly families: readonly string[] | null;
+    readonly from: Origin;
+  };
+  /** Nothing, where neither rule nor file says. */
+  readonly deniedResponse: { readonly value: DeniedResponse | undefined; readonly from: Origin | 'nowhere' };
+}
+
+/** Settings of the file that no rule has. */
+export interface ExplainedFile {
+  /** Of limit overrides. */
+  readonly overrideAlgorithm: Algorithm;
+  /** null: the environment decides. */
+  readonly decisionMetadata: boolean | null;
+}
+
+/** One rule that applies, or the candidate. */
+export interface ExplainedRule {
+  readonly rule: Rule;
+  /** In force for the rule. */
+  readonly phase: Phase;
+  /** Bucket of the rule, without the store's prefix, and how many of its characters name domain and first entry. */
+  readonly key: string;
+  readonly tagLength: number;
+  /** Name of the rule in the statistics, before it is made fit for them. */
+  readonly statName: string;
+  /** Absent for what no answer describes: a candidate, and a rule without a limit. */
+  readonly answer: ExplainedAnswer | undefined;
+}
+
+/** How one descriptor is decided, step by step. Holds no secret: values of secret keys are redacted. */
+export interface Explanation {
+  readonly domain: string;
+  /** The file of the domain; absent when the domain is unknown. */
+  readonly file: string | undefined;
+  /** Absent when the domain is unknown. */
+  readonly settings: ExplainedFile | undefined;
+  readonly given: readonly Entry[];
+  readonly steps: readonly ExplainedStep[];
+  /** The entries that are matched. */
+  readonly entries: readonly Entry[];
+  readonly levels: readonly ExplainedLevel[];
+  /** In file order, a candidate last. */
+  readonly rules: readonly ExplainedRule[];
+  /** One sentence: what applies, or why nothing does. */
+  readonly result: string;
+}
+
+/** Explains what a descriptor meets. `wallMicros` says which phases are in force. */
+export function explain(
+  policySet: PolicySet,
+  domain: string,
+  given: readonly Entry[],
+  wallMicros: number,
+): Explanation {
+  // Secret keys of all domains: a mistyped domain must not print an API key.
+  const secretKeys = new Set([...policySet.domains.values()].flatMap((policy) => [...policy.secretKeys]));
+  const shown = redactEntries(given, secretKeys);
+  const nothing = {
+    domain,
+    given: shown,
+    steps: [],
+    entries: shown,
+    levels: [],
+    rules: [],
+  };
+  const policy = policySet.domains.get(domain);
+  if (!(policy instanceof CompiledPolicy)) {
+    const known = [...policySet.domains.keys()].map((name) => `"${name}"`).join(', ') || 'none';
+    return {
+      ...nothing,
+      file: undefined,
+      settings: undefined,
+      result: `The domain is unknown: no limit. Known domains: ${known}.`,
+    };
+  }
+  const { steps, entries } = explainSteps(policy, given);
+  const { levels, node } = explainWalk(policy.root, entries, secretKeys);
+  const match = policy.match(given);
+  return {
+    ...nothing,
+    file: policy.file,
+    settings: {
+      overrideAlgorithm: policy.overrideAlgorithm,
+      decisionMetadata: policy.decisionMetadata ?? null,
+    },
+    steps,
+    entries: redactEntries(entries, secretKeys),
+    levels,
+    rules: match.rules.map((rule, i) => ({
+      rule,
+      phase: phaseAt(rule.phase, wallMicros),
+      key: match.keys[i] as string,
+      tagLength: match.tagLength,
+      statName: match.statNames[i] as string,
+      answer: rule.candidate || rule.rate === undefined ? undefined : explainAnswer(rule, policy),
+    })),
+    result: resultOf(
+      match.rules.filter(({ candidate }) => !candidate),
+      node,
+      levels.length,
+      entries.length,
+    ),
+  };
+}
+
+function explainAnswer(rule: Rule, policy: DomainPolicy): ExplainedAnswer {
+  const headers = rule.responseHeaders ?? policy.responseHeaders;
+  const denied = rule.deniedResponse ?? policy.deniedResponse;
+  return {
+    responseHeaders: {
+      value: headers,
+      families: headers === undefined ? null : headerFamilies(headers),
+      from: originOf(rule.responseHeaders, policy.responseHeaders) ?? 'environment',
+    },
+    deniedResponse: {
+      value: denied,
+      from: originOf(rule.deniedResponse, policy.deniedResponse) ?? 'nowhere',
+    },
+  };
+}
+
+function originOf(ofRule: object | undefined, ofFile: object | undefined): 'rule' | 'file' | undefined {
+  if (ofRule !== undefined) return 'rule';
+  return ofFile === undefined ? undefined : 'file';
+}
+
+function resultOf(
+  rules: readonly Rule[],
+  node: PolicyNode | undefined,
+  levels: number,
+  entries: number,
+): string {
+  const [rule, ...others] = rules;
+  if (rule !== undefined && others.length === 0) return `The rule at ${rule.path} applies.`;
+  if (rule !== undefined) return `The ${rules.length} limits at ${node?.label} apply, all or nothing.`;
+  if (entries === 0) return 'The descriptor has no entries: no limit.';
+  if (node === undefined) return `No node matches entry ${levels}: no limit.`;
+  return `The descriptor ends at ${node.label}, which holds no rate_limit: no limit.`;
+}
+
+function explainSteps(
+  policy: CompiledPolicy,
+  given: readonly Entry[],
+): { readonly steps: readonly ExplainedStep[]; readonly entries: readonly Entry[] } {
+  let entries = given;
+  const steps = policy.steps.map((step, i) => {
+    const before = entries;
+    const derived = step.apply(before, unboundedWork());
+    if (derived !== EXCEEDED) entries = derived;
+    return {
+      path: `derive[${i}]`,
+      step: describeStep(step),
+      applied: entries !== before,
+      outcome: outcomeOf(step, before, entries),
+    };
+  });
+  return { steps, entries };
+}
+
+function outcomeOf(step: DeriveStep, before: readonly Entry[], after: readonly Entry[]): string {
+  if (step.kind === 'table') {
+    if (after === before) return `there is no entry ${step.source}`;
+    // Nothing before the first source entry moves, so the tenant stands in its place.
+    const value = after[before.findIndex(({ key }) => key === step.source)]?.value ?? '';
+    const found = value.startsWith(UNKNOWN_KEY_PREFIX) ? 'in no table' : 'in the table';
+    const dropped = before.length - after.length;
+    const more = dropped === 0 ? '' : `; further entries ${step.source} are dropped: ${dropped}`;
+    return `the API key is ${found}: ${step.entry}=${value}${more}`;
+  }
+  const values = step.sourceValues(before);
+  if (values === undefined) {
+    const missing = step.sources.filter((source) => !before.some((entry) => entry.key === source));
+    return `there is no entry ${missing.join(', ')}`;
+  }
+  const rule = step.firstRule(values, unboundedWork());
+  if (rule === undefined || rule === EXCEEDED) return 'no rule fits, the entries stay';
+  return describeDeriveRule(rule, step.sources);
+}
+
+function explainWalk(
+  root: PolicyNode,
+  entries: readonly Entry[],
+  secretKeys: ReadonlySet<string>,
+): { readonly levels: readonly ExplainedLevel[]; readonly node: PolicyNode | undefined } {
+  const levels: ExplainedLevel[] = [];
+  let node: PolicyNode | undefined = root;
+  for (const entry of entries) {
+    const parent: PolicyNode = node;
+    const next = foundAtLast(parent.find(entry.key, entry.value, unboundedWork()));
+    levels.push({
+      entry: redactEntries([entry], secretKeys)[0] as Entry,
+      tried: triedNodes(parent, entry, next),
+      matched: next?.label,
+    });
+    node = next;
+    if (node === undefined) break;
+  }
+  return { levels, node };
+}
+
+/** The explanation as text for a terminal. `redisKeyOf` names a rule's bucket in Redis, if it has one. */
+export function renderExplanation(
+  explanation: Explanation,
+  wallMicros: number,
+  redisKeyOf: (rule: ExplainedRule) => string | undefined = () => undefined,
+): string {
+  const lines = [
+    `domain:     ${explanation.domain}${explanation.file === undefined ? '' : ` (${explanation.file})`}`,
+    `descriptor: ${renderEntries(explanation.given)}`,
+  ];
+  for (const step of explanation.steps)
+    lines.push(`${step.path}:  ${step.step}`, `            ${step.outcome}`);
+  if (explanation.steps.some((step) => step.applied)) {
+    lines.push(`matched as: ${renderEntries(explanation.entries)}`);
+  }
+  explanation.levels.forEach((level, i) => {
+    lines.push(`level ${i + 1}:    ${renderEntries([level.entry])}`);
+    if (level.tried.length === 0) lines.push('            no node has this key here');
+    for (const { node, matched, why } of level.tried)
+      lines.push(`          ${matched ? '>' : ' '} ${node}: ${why}`);
+  });
+  lines.push(`result:     ${explanation.result}`);
+  for (const explained of explanation.rules) {
+    const { rule, key, statName } = explained;
+    lines.push(...ruleLines(rule, wallMicros), ...answerLines(explained.answer));
+    if (rule.rate !== undefined) lines.push(`bucket:     ${key}`);
+    if (!rule.candidate) lines.push(`statistics: ${statName}`);
+    const redisKey = redisKeyOf(explained);
+    if (redisKey !== undefined) lines.push(`Redis key:  ${redisKey}`);
+  }
+  if (explanation.settings !== undefined) lines.push(...fileLines(explanation.settings));
+  return `${lines.join('\n')}\n`;
+}
+
+function ruleLines(rule: Rule, wallMicros: number): readonly string[] {
+  const text = describeRule(rule, wallMicros);
+  if (rule.candidate) return [`candidate:  ${text.slice('candidate: '.length)}`];
+  const place = rule.statSuffix === '' ? '' : `${rule.path}: `;
+  return [`rule:       ${place}${text}`, `phase:      ${describePhase(rule.phase, wallMicros)}`];
+}
+
+function answerLines(answer: ExplainedAnswer | undefined): readonly string[] {
+  if (answer === undefined) return [];
+  const { responseHeaders: headers, deniedResponse: denied } = answer;
+  const of = (from: string): string => (from === 'rule' || from === 'file' ? ` (of the ${from})` : '');
+  return [
+    `headers:    ${describeHeaders(headers.value)}${of(headers.from)}`,
+    `denied:     ${describeDenied(denied.value)}${of(denied.from)}`,
+  ];
+}
+
+function fileLines({ overrideAlgorithm, decisionMetadata }: ExplainedFile): readonly string[] {
+  return [
+    `overrides:  ${overrideAlgorithm}`,
+    `decision metadata: ${describeSwitch(decisionMetadata ?? undefined)}`,
+  ];
+}
+
+function renderEntries(entries: readonly Entry[]): string {
+  return (
+    entries.map(({ key, value }) => (value === '' ? key : `${key}=${value}`)).join(', ') || '(no entries)'
+  );
+}

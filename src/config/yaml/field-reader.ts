@@ -1,0 +1,306 @@
+import { ALL_KEYS, MISPLACED_KEYS, NEVER_EMPTY, OWN_KEYS } from '../read/policy-keys.js';
+import type { Position, ProblemList } from './config-problem.js';
+import {
+  isNull,
+  joinPath,
+  type YamlField,
+  type YamlList,
+  type YamlMap,
+  type YamlValue,
+} from './yaml-document.js';
+import { readPlain } from './yaml-scalar.js';
+
+/** Largest integer that envoyproxy/ratelimit takes for one: a Go int. */
+const MAX_INT64 = (1n << 63n) - 1n;
+
+/** A value that is present and not null, with its place in the document. */
+export interface Located<T> {
+  readonly value: T;
+  readonly at: Position;
+  readonly path: string;
+}
+
+/**
+ * Reads the fields of one mapping by name and type. Whatever is wrong goes into the problem list, and the reader answers
+ * undefined, so that the caller goes on and finds the rest. A field that is null counts as absent, as in
+ * envoyproxy/ratelimit.
+ */
+export class FieldReader {
+  readonly map: YamlMap;
+  readonly path: string;
+  readonly problems: ProblemList;
+
+  constructor(map: YamlMap, path: string, problems: ProblemList) {
+    this.map = map;
+    this.path = path;
+    this.problems = problems;
+  }
+
+  /**
+   * Reports every key that is not in `known`; keys that may be secrets are not repeated. A key of `elsewhere` has its place in another mapping: the reference accepts
+   * and ignores it here, so it is only warned about. Of a key of `refused` its text is the error. Keys of {@link NEVER_EMPTY} that are empty are
+   * warned about.
+   */
+  expectKeys(
+    known: readonly string[],
+    elsewhere: ReadonlyMap<string, string> = new Map(),
+    refused: ReadonlyMap<string, string> = new Map(),
+  ): void {
+    for (const field of this.map.fields.values()) {
+      if (known.includes(field.key)) {
+        if (NEVER_EMPTY.has(field.key) && isNull(field.value)) {
+          this.warn(
+            field.key,
+            `"${field.key}" is empty, which is as if it were not there; write a value, or remove it`,
+          );
+        }
+        continue;
+      }
+      const path = field.shown ? joinPath(this.path, field.key) : `${this.path}[${field.index}]`;
+      const refusal = refused.get(field.key);
+      if (refusal !== undefined) {
+        this.problems.error(field.keyAt, path, refusal);
+        continue;
+      }
+      const place = elsewhere.get(field.key);
+      if (place !== undefined) {
+        this.problems.warn(field.keyAt, path, `"${field.key}" has no effect here; it belongs ${place}`);
+        if (field.key !== 'metadata') checkIdle(field.value, path, this.problems);
+        continue;
+      }
+      const near = closest(field.key, known);
+      const home = OWN_KEYS.get(field.key);
+      const remedy =
+        home !== undefined
+          ? `it belongs ${home}`
+          : near !== undefined
+            ? `did you mean "${near}"?`
+            : `the keys known here are ${known.join(', ')}`;
+      const name = field.shown ? ` "${field.key.slice(0, 60)}"` : '';
+      this.problems.error(field.keyAt, path, `unknown key${name}; ${remedy}`);
+    }
+  }
+
+  /** Whether the field is written, null included. */
+  has(key: string): boolean {
+    return this.map.fields.has(key);
+  }
+
+  /** The field, unless absent or null. */
+  field(key: string): YamlField | undefined {
+    const field = this.map.fields.get(key);
+    return field === undefined || isNull(field.value) ? undefined : field;
+  }
+
+  pathOf(key: string): string {
+    return joinPath(this.path, key);
+  }
+
+  /** Where to point for a field: its value, else the mapping. */
+  at(key: string): Position {
+    return this.map.fields.get(key)?.value.at ?? this.map.at;
+  }
+
+  error(key: string, message: string): void {
+    this.problems.error(this.at(key), this.pathOf(key), message);
+  }
+
+  warn(key: string, message: string): void {
+    this.problems.warn(this.at(key), this.pathOf(key), message);
+  }
+
+  /** A text; numbers and the like are taken as they are written. */
+  text(key: string): string | undefined {
+    const field = this.field(key);
+    if (field === undefined) return undefined;
+    if (field.value.kind === 'scalar') return field.value.text;
+    this.error(key, `"${key}" must be a text, not a ${kindName(field.value)}`);
+    return undefined;
+  }
+
+  /**
+   * A text of envoyproxy/ratelimit's format. It refuses what YAML takes for a number with a fraction or of more than 63 bits, as in
+   * `value: 1.10`.
+   */
+  name(key: string): string | undefined {
+    const value = this.field(key)?.value;
+    if (value?.kind === 'scalar' && value.plain && isOddNumber(value.text)) {
+      // The text is not repeated: it may be the value of a credential.
+      this.error(key, `"${key}" is a number to YAML, as it has no quotes; write it in quotes`);
+    }
+    return this.text(key);
+  }
+
+  /** `true` or `false`, in all the spellings of YAML 1.1. */
+  boolean(key: string): boolean | undefined {
+    const field = this.field(key);
+    if (field === undefined) return undefined;
+    const { value } = field;
+    if (value.kind === 'scalar' && value.plain) {
+      const plain = readPlain(value.text);
+      if (plain.kind === 'boolean') return plain.value;
+    }
+    this.error(key, `"${key}" must be true or false`);
+    return undefined;
+  }
+
+  /** A whole number from `min` to `max`. */
+  integer(key: string, min: number, max: number): number | undefined {
+    const field = this.field(key);
+    if (field === undefined) return undefined;
+    const { value } = field;
+    const plain = value.kind === 'scalar' && value.plain ? readPlain(value.text) : undefined;
+    const number = plain?.kind === 'integer' ? plain.value : undefined;
+    if (number === undefined || number < BigInt(min) || number > BigInt(max)) {
+      this.error(key, `"${key}" must be a whole number from ${min} to ${max}, without quotes`);
+      return undefined;
+    }
+    this.warnOfOctal(key, number);
+    return Number(number);
+  }
+
+  /** A number from `min` to `max`, decimals allowed. */
+  number(key: string, min: number, max: number): number | undefined {
+    const field = this.field(key);
+    if (field === undefined) return undefined;
+    const { value } = field;
+    const plain = value.kind === 'scalar' && value.plain ? readPlain(value.text) : undefined;
+    const number = plain?.kind === 'integer' || plain?.kind === 'float' ? Number(plain.value) : Number.NaN;
+    if (!(number >= min && number <= max)) {
+      this.error(key, `"${key}" must be a number from ${min} to ${max}, without quotes`);
+      return undefined;
+    }
+    if (plain?.kind === 'integer') this.warnOfOctal(key, plain.value);
+    return number;
+  }
+
+  private warnOfOctal(key: string, number: bigint): void {
+    const value = this.field(key)?.value;
+    if (value?.kind !== 'scalar' || !/^[+-]?0[0-9_]/.test(value.text)) return;
+    this.warn(key, `"${value.text}" is read as octal, ${number}; write the number without the leading 0`);
+  }
+
+  /** One of a few words. */
+  choice<T extends string>(key: string, choices: readonly T[]): T | undefined {
+    const text = this.text(key);
+    if (text === undefined) return undefined;
+    const found = choices.find((choice) => choice === text);
+    if (found !== undefined) return found;
+    const near = closest(text, choices);
+    const hint = near === undefined ? '' : `; did you mean "${near}"?`;
+    this.error(key, `"${text.slice(0, 60)}" is not one of ${choices.join(', ')}${hint}`);
+    return undefined;
+  }
+
+  /** A mapping, ready to be read. */
+  mapping(key: string): FieldReader | undefined {
+    const field = this.field(key);
+    if (field === undefined) return undefined;
+    if (field.value.kind === 'map') return new FieldReader(field.value, this.pathOf(key), this.problems);
+    this.error(key, `"${key}" must be a mapping, not a ${kindName(field.value)}`);
+    return undefined;
+  }
+
+  /** A list; `what` names its items in the message. */
+  list(key: string, what: string): YamlList | undefined {
+    const field = this.field(key);
+    if (field === undefined) return undefined;
+    if (field.value.kind === 'list') return field.value;
+    this.error(key, `"${key}" must be a list of ${what}; begin each item with "- "`);
+    return undefined;
+  }
+
+  /** A list of mappings, each ready to be read. */
+  mappings(key: string, what: string): readonly FieldReader[] {
+    const readers: FieldReader[] = [];
+    this.list(key, what)?.items.forEach((item, i) => {
+      const path = `${this.pathOf(key)}[${i}]`;
+      if (item.kind === 'map') readers.push(new FieldReader(item, path, this.problems));
+      else
+        this.problems.error(
+          item.at,
+          path,
+          `each item of "${key}" must be a mapping, not a ${kindName(item)}`,
+        );
+    });
+    return readers;
+  }
+
+  /** A list of texts. */
+  texts(key: string, what: string): readonly Located<string>[] {
+    const texts: Located<string>[] = [];
+    this.list(key, what)?.items.forEach((item, i) => {
+      const path = `${this.pathOf(key)}[${i}]`;
+      if (item.kind === 'scalar' && item.text !== '' && !isNull(item))
+        texts.push({ value: item.text, at: item.at, path });
+      else this.problems.error(item.at, path, `each item of "${key}" must be a text that is not empty`);
+    });
+    return texts;
+  }
+}
+
+function kindName(value: YamlValue): string {
+  return value.kind === 'map' ? 'mapping' : value.kind === 'list' ? 'list' : 'single value';
+}
+
+/**
+ * Checks what stands below a misplaced key as envoyproxy/ratelimit does, which looks at keys and kinds of values everywhere: what it
+ * refuses is most likely a mistake.
+ */
+function checkIdle(value: YamlValue, path: string, problems: ProblemList): void {
+  if (value.kind === 'scalar') {
+    if (value.plain && isOddNumber(value.text)) {
+      problems.error(value.at, path, 'this is a number to YAML, as it has no quotes; write it in quotes');
+    }
+    return;
+  }
+  const maps = value.kind === 'map' ? [value] : value.items;
+  maps.forEach((map, i) => {
+    const mapPath = value.kind === 'map' ? path : `${path}[${i}]`;
+    if (map.kind !== 'map') {
+      problems.error(map.at, mapPath, `each item of a list must be a mapping, not a ${kindName(map)}`);
+      return;
+    }
+    const reader = new FieldReader(map, mapPath, problems);
+    reader.expectKeys(ALL_KEYS);
+    for (const field of map.fields.values()) {
+      if (!MISPLACED_KEYS.has(field.key) || field.key === 'metadata') continue;
+      checkIdle(field.value, reader.pathOf(field.key), problems);
+    }
+  });
+}
+
+function isOddNumber(text: string): boolean {
+  const plain = readPlain(text);
+  return plain.kind === 'float' || (plain.kind === 'integer' && plain.value > MAX_INT64);
+}
+
+/** The candidate that a typing mistake may have meant, if one is near enough. */
+export function closest(text: string, candidates: readonly string[]): string | undefined {
+  if (text.length > 60) return undefined;
+  const plain = text.toLowerCase().replaceAll(/[-_ ]/g, '');
+  let best: string | undefined;
+  let bestDistance = Math.max(1, Math.floor(text.length / 3)) + 1;
+  for (const candidate of candidates) {
+    const distance = editDistance(plain, candidate.toLowerCase().replaceAll(/[-_ ]/g, ''));
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+/** Levenshtein distance of two short texts. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replace = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replace, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}

@@ -1,0 +1,185 @@
+import { EXCEEDED, type MatchWork } from '../match-work.js';
+import { normalisePathWithin } from '../paths/normalise-path.js';
+import { PathCursor } from '../paths/path-cursor.js';
+import { PathPattern } from '../paths/path-pattern.js';
+import { type Accepts, NO_RULE, SegmentTrie } from '../paths/segment-trie.js';
+import type { DeriveCondition, DeriveRule } from './derive-rule.js';
+
+/** Steps for each place of the conditions that is looked at. */
+const PLACE_STEPS = 10;
+/** Of longer texts V8 hashes the length alone (String::kMaxHashCalcLength). */
+const MAX_HASHED = 16_384;
+
+const NO_VALUES: readonly string[] = [];
+
+/** What rules ask of a source and those before it, one node for each list of exact values. */
+class PlaceNode {
+  /** The first rule that comes by here. */
+  readonly least: number;
+  /** By the exact value of the next source. */
+  exact: Map<string, PlaceNode> | undefined;
+  /** For rules that ask no exact value of it. */
+  other: PlaceNode | undefined;
+  /** Behind the last source: the first rule without a path pattern, and those with one, by the source of the first. */
+  rule = NO_RULE;
+  tries: (SegmentTrie | undefined)[] | undefined;
+
+  constructor(least: number) {
+    this.least = least;
+  }
+}
+
+/**
+ * The rules of a `derive` step, compiled so that their number hardly counts: exact values are hashed, in the order of the sources, and the path patterns
+ * of rules with the same exact values make one trie. Rules are added in file order, each in some microseconds.
+ */
+export class RuleIndex {
+  private readonly rules: DeriveRule[] = [];
+  private readonly sources: number;
+  private readonly root = new PlaceNode(0);
+  private readonly cursors: PathCursor[] = [];
+  /** Of each value that is asked about: its normal form, '' where nobody needed it. */
+  private readonly paths: string[] = [];
+  private values = NO_VALUES;
+  private work: MatchWork | undefined;
+  /** Whether rules have more than one path pattern. */
+  private hasMore = false;
+  private best = NO_RULE;
+  private exceeded = false;
+
+  constructor(sources: number) {
+    this.sources = sources;
+    for (let i = 0; i < sources; i++) this.cursors.push(new PathCursor());
+  }
+
+  /** Adds the next rule in file order. */
+  add(rule: DeriveRule): void {
+    const place = this.rules.push(rule) - 1;
+    let node = this.root;
+    let patterns = 0;
+    let first = -1;
+    for (let i = 0; i < this.sources; i++) {
+      const condition = rule.conditions[i];
+      if (condition instanceof PathPattern) {
+        patterns++;
+        if (first < 0) first = i;
+      }
+      node = childOf(node, condition, place);
+    }
+    if (first < 0) {
+      node.rule = Math.min(node.rule, place);
+      return;
+    }
+    if (patterns > 1) this.hasMore = true;
+    node.tries ??= new Array<SegmentTrie | undefined>(this.sources).fill(undefined);
+    const trie = node.tries[first] ?? new SegmentTrie(place);
+    node.tries[first] = trie;
+    trie.add(rule.conditions[first] as PathPattern, place, this.isLast);
+  }
+
+  /** The first rule in file order that fits the values of the sources. */
+  find(values: readonly string[], work: MatchWork): DeriveRule | undefined | typeof EXCEEDED {
+    this.values = values;
+    this.work = work;
+    this.best = NO_RULE;
+    this.exceeded = false;
+    this.visit(this.root, 0, work);
+    for (let i = 0; i < this.sources; i++) {
+      this.paths[i] = '';
+      (this.cursors[i] as PathCursor).close();
+    }
+    this.values = NO_VALUES;
+    if (this.exceeded) return EXCEEDED;
+    return this.best === NO_RULE ? undefined : this.rules[this.best];
+  }
+
+  private visit(node: PlaceNode, source: number, work: MatchWork): void {
+    if (node.least >= this.best || this.exceeded) return;
+    if (!work.spend(PLACE_STEPS)) {
+      this.exceeded = true;
+      return;
+    }
+    if (source === this.sources) {
+      this.visitLast(node, work);
+      return;
+    }
+    if (node.exact !== undefined) {
+      const value = this.values[source] as string;
+      if (work.spend(Math.min(value.length, MAX_HASHED) >> 2)) {
+        const next = node.exact.get(value);
+        if (next !== undefined) this.visit(next, source + 1, work);
+      } else {
+        this.exceeded = true;
+      }
+    }
+    if (node.other !== undefined) this.visit(node.other, source + 1, work);
+  }
+
+  private visitLast({ rule, tries }: PlaceNode, work: MatchWork): void {
+    if (rule < this.best) this.best = rule;
+    if (tries === undefined) return;
+    for (let i = 0; i < tries.length; i++) {
+      const trie = tries[i];
+      if (trie === undefined || trie.least >= this.best || this.exceeded) continue;
+      if (!this.openPath(i, work)) return;
+      const cursor = this.cursors[i] as PathCursor;
+      const found = trie.find(cursor, this.best, this.hasMore ? this.accepts : undefined, work);
+      if (found === EXCEEDED) this.exceeded = true;
+      else this.best = found;
+    }
+  }
+
+  /** Makes the normal form of a value, if it is not there; false where that is too much work. */
+  private openPath(source: number, work: MatchWork): boolean {
+    if (this.paths[source]) return true;
+    const path = normalisePathWithin(this.values[source] as string, work);
+    // The walk cuts segments out and hashes them, which costs about as much as a look at each character.
+    if (path === EXCEEDED || !work.spend(16 + (path.length >> 2))) {
+      this.exceeded = true;
+      return false;
+    }
+    this.paths[source] = path;
+    (this.cursors[source] as PathCursor).open(path);
+    return true;
+  }
+
+  private readonly isLast = (rule: number): boolean => {
+    let patterns = 0;
+    for (const condition of (this.rules[rule] as DeriveRule).conditions) {
+      if (condition instanceof PathPattern) patterns++;
+    }
+    return patterns === 1;
+  };
+
+  /** Whether the path patterns of a rule behind its first hold, too. */
+  private readonly accepts: Accepts = (rule) => {
+    const { conditions } = this.rules[rule] as DeriveRule;
+    const work = this.work as MatchWork;
+    let isFirst = true;
+    for (let i = 0; i < conditions.length; i++) {
+      const condition = conditions[i];
+      if (!(condition instanceof PathPattern)) continue;
+      if (isFirst) {
+        isFirst = false;
+        continue;
+      }
+      if (!this.openPath(i, work)) return EXCEEDED;
+      const matches = condition.matchesWithin(this.paths[i] as string, work);
+      if (matches !== true) return matches;
+    }
+    return true;
+  };
+}
+
+function childOf(node: PlaceNode, condition: DeriveCondition, place: number): PlaceNode {
+  if (typeof condition !== 'string') {
+    node.other ??= new PlaceNode(place);
+    return node.other;
+  }
+  node.exact ??= new Map();
+  const known = node.exact.get(condition);
+  if (known !== undefined) return known;
+  const made = new PlaceNode(place);
+  node.exact.set(condition, made);
+  return made;
+}

@@ -1,0 +1,93 @@
+import type { Rate, WindowRate } from '../limiter/rate.js';
+import { type DeniedResponse, type PhaseSchedule, phaseAt, type ResponseHeaders, type Rule } from './rule.js';
+
+/** `token bucket: 100 tokens, 10 every 1s, debt up to 100`; `window: 10 per 5 minutes`. */
+export function describeRate(rate: Rate | undefined): string {
+  if (rate === undefined) return 'unlimited';
+  const debt = rate.maxDebt === 0 ? '' : `, debt up to ${rate.maxDebt}`;
+  if (rate.kind === 'window') return `window: ${rate.requestsPerUnit} per ${describeWindow(rate)}${debt}`;
+  const { maxTokens, tokensPerFill, fillIntervalMicros } = rate;
+  return `token bucket: ${maxTokens} tokens, ${tokensPerFill} every ${describeMicros(fillIntervalMicros)}${debt}`;
+}
+
+/** `minute`, `5 minutes`, `day of Europe/Berlin`. */
+function describeWindow({ unit, multiplier, calendar }: WindowRate): string {
+  if (calendar !== undefined) return `${unit} of ${calendar.timeZone}`;
+  return multiplier === 1 ? unit : `${multiplier} ${unit}s`;
+}
+
+/** A span in the largest unit of Go's duration syntax that needs no fraction: `1s`, `1500ms`, `24h`. */
+export function describeMicros(micros: number): string {
+  const units: readonly (readonly [string, number])[] = [
+    ['h', 3_600_000_000],
+    ['m', 60_000_000],
+    ['s', 1_000_000],
+    ['ms', 1000],
+  ];
+  for (const [unit, length] of units) if (micros % length === 0) return `${micros / length}${unit}`;
+  return `${micros}us`;
+}
+
+/** The phase in force, and when others begin: `grace_period (active from 2024-05-15T00:00:00.000Z)`. */
+export function describePhase(schedule: PhaseSchedule, wallMicros: number): string {
+  const turns = [
+    describeTurn('grace_period', schedule.gracePeriodAtMicros, wallMicros),
+    describeTurn('active', schedule.activeAtMicros, wallMicros),
+  ].filter((turn) => turn !== '');
+  const phase = phaseAt(schedule, wallMicros);
+  return turns.length === 0 ? phase : `${phase} (${turns.join(', ')})`;
+}
+
+function describeTurn(phase: string, atMicros: number, wallMicros: number): string {
+  if (!Number.isFinite(atMicros)) return '';
+  const time = new Date(Math.floor(atMicros / 1000)).toISOString();
+  return `${phase} ${atMicros <= wallMicros ? 'since' : 'from'} ${time}`;
+}
+
+/** All of a rule on one line. */
+export function describeRule(rule: Rule, wallMicros: number): string {
+  const parts = [rule.name === '' ? '' : `"${rule.name}"`, describeRate(rule.rate)];
+  if (rule.candidate) return `candidate: ${parts.filter((part) => part !== '').join('; ')}`;
+  parts.push(`phase ${describePhase(rule.phase, wallMicros)}`);
+  if (rule.shadowMode) parts.push('shadow mode');
+  if (rule.quotaMode) parts.push('quota mode');
+  if (rule.rate !== undefined && rule.enforcePercent !== 100) {
+    parts.push(`${rule.enforcePercent}% of denials enforced`);
+  }
+  if (rule.replaces.length > 0) parts.push(`replaces ${rule.replaces.map((name) => `"${name}"`).join(', ')}`);
+  parts.push(`on store failure ${rule.onStoreFailure}`);
+  if (rule.responseHeaders !== undefined) parts.push(`headers ${describeHeaders(rule.responseHeaders)}`);
+  if (rule.deniedResponse !== undefined) parts.push(`denied ${describeDenied(rule.deniedResponse)}`);
+  if (rule.metadata !== undefined) parts.push(`metadata ${JSON.stringify(rule.metadata)}`);
+  return parts.filter((part) => part !== '').join('; ');
+}
+
+/** The families as `response_headers` names them. */
+export function headerFamilies(headers: ResponseHeaders): readonly string[] {
+  const families: readonly (readonly [boolean, string])[] = [
+    [headers.xRateLimit, 'x-ratelimit'],
+    [headers.retryAfter, 'retry-after'],
+    [headers.rateLimitDraft03, 'ratelimit-draft-03'],
+    [headers.rateLimit, 'ratelimit'],
+  ];
+  return families.filter(([asked]) => asked).map(([, family]) => family);
+}
+
+/** `x-ratelimit, retry-after`, `none`, or that the environment decides. */
+export function describeHeaders(headers: ResponseHeaders | undefined): string {
+  if (headers === undefined) return 'as the environment says';
+  return headerFamilies(headers).join(', ') || 'none';
+}
+
+/** `with problem+json`, `with 12 bytes of text/plain`, or `without a body`. */
+export function describeDenied(denied: DeniedResponse | undefined): string {
+  if (denied?.preset === 'problem+json') return 'with problem+json';
+  if (denied === undefined || denied.body === '') return 'without a body';
+  return `with ${Buffer.byteLength(denied.body)} bytes of ${denied.contentType || 'text/plain'}`;
+}
+
+/** `on`, `off`, or that the environment decides. */
+export function describeSwitch(set: boolean | undefined): string {
+  if (set === undefined) return 'as the environment says';
+  return set ? 'on' : 'off';
+}

@@ -1,0 +1,154 @@
+import type { MatchMemo } from './match-memo.js';
+import { EXCEEDED, type MatchWork } from './match-work.js';
+import type { PolicyNode } from './policy-node.js';
+import { PossibleDenial } from './possible-denial.js';
+import { type CidrIntervals, CidrTable } from './values/cidr-table.js';
+import { PatternList } from './values/pattern-list.js';
+import { RegexList } from './values/regex-matcher.js';
+import type { ValueMatcher } from './values/value-matcher.js';
+
+/** Steps for a look at the exact values. */
+const LOOK_STEPS = 4;
+/** What V8 hashes of a text (String::kMaxHashCalcLength). */
+const MAX_HASHED = 16_384;
+
+/** Deeper than policies are; all that lies deeper is answered for together. */
+const MAX_DEPTH = 32;
+const ANY_DEPTH = Number.POSITIVE_INFINITY;
+
+/** All nodes with one key below one node. */
+export class Level {
+  readonly nodes: PolicyNode[] = [];
+  private readonly exact = new Map<string, PolicyNode>();
+  private blocks: CidrTable<PolicyNode> | undefined;
+  private patterns: PatternList<PolicyNode> | undefined;
+  private regexes: RegexList<PolicyNode> | undefined;
+  private anyValue: PolicyNode | undefined;
+  /** By value, patterns and '' included. */
+  private readonly byValue = new Map<string, PolicyNode>();
+  /** What the regular expressions gave, null for nothing. */
+  private readonly memo: MatchMemo<PolicyNode | null>;
+
+  /** By depth, each made when it is first asked for. */
+  private readonly denials = new Map<number, PossibleDenial>();
+
+  constructor(memo: MatchMemo<PolicyNode | null>) {
+    this.memo = memo;
+  }
+
+  /**
+   * Exact value first, then the longest block that holds the value as an address, then patterns in file order, then regular expressions in file
+   * order, then the node without a value. Decided here and now: a path that ends further down is not tried again with another node. {@link EXCEEDED}
+   * when `work` does not last.
+   */
+  find(value: string, work: MatchWork): PolicyNode | undefined | typeof EXCEEDED {
+    if (this.exact.size > 0) {
+      // Looked for whatever is left: it takes no longer than a look at 16 KiB, as V8 hashes no more of a text.
+      work.spend(LOOK_STEPS + (Math.min(value.length, MAX_HASHED) >> 2));
+      const exact = this.exact.get(value);
+      if (exact !== undefined) return exact;
+    }
+    if (this.blocks !== undefined) {
+      const held = this.blocks.find(value, work);
+      if (held !== undefined) return held;
+    }
+    if (this.patterns !== undefined) {
+      const matched = this.patterns.find(value, work);
+      if (matched !== undefined) return matched;
+    }
+    if (this.regexes !== undefined) {
+      const matched = this.findByRegex(this.regexes, value, work);
+      if (matched !== null) return matched;
+    }
+    return this.anyValue;
+  }
+
+  private findByRegex(
+    regexes: RegexList<PolicyNode>,
+    value: string,
+    work: MatchWork,
+  ): PolicyNode | null | typeof EXCEEDED {
+    const known = this.memo.get(this, value);
+    if (known !== undefined) return known;
+    const found = regexes.find(value, work) ?? null;
+    if (found !== EXCEEDED) this.memo.set(this, value, found);
+    return found;
+  }
+
+  /** What the rules may deny below the nodes that a value may lead to, `depth` entries further down; nodes of an exact value are not meant. */
+  denialBelow(depth: number): PossibleDenial {
+    const place = depth > MAX_DEPTH ? ANY_DEPTH : depth;
+    let known = this.denials.get(place);
+    if (known === undefined) {
+      known = new PossibleDenial(() => this.nodesBelow(place));
+      this.denials.set(place, known);
+    }
+    return known;
+  }
+
+  private *nodesBelow(depth: number): Generator<PolicyNode> {
+    for (const node of this.nodes) {
+      if (this.exact.get(node.value) !== node) yield* node.nodesBelow(depth);
+    }
+  }
+
+  /** Returns the node that matches by the very same value, block or pattern, if there is one: then nothing is added. */
+  add(node: PolicyNode): PolicyNode | undefined {
+    if (node.matcher !== undefined) return this.addMatcher(node, node.matcher);
+    const standing = this.byValue.get(node.value);
+    if (standing !== undefined) return standing;
+    this.byValue.set(node.value, node);
+    this.nodes.push(node);
+    if (node.wildcard !== undefined) {
+      this.patterns ??= new PatternList();
+      this.patterns.add(node.wildcard, node);
+    } else if (node.value === '') this.anyValue = node;
+    else this.exact.set(node.value, node);
+    return undefined;
+  }
+
+  private addMatcher(node: PolicyNode, { kind, items, sizes }: ValueMatcher): PolicyNode | undefined {
+    const list = kind === 'cidr' ? this.blocks : this.regexes;
+    for (const item of items) {
+      const standing = list?.holderOf(item);
+      if (standing !== undefined) return standing;
+    }
+    if (kind === 'cidr') {
+      this.blocks ??= new CidrTable();
+      this.blocks.add(items, node);
+    } else {
+      this.regexes ??= new RegexList();
+      this.regexes.add(items, sizes, node);
+    }
+    this.nodes.push(node);
+    return undefined;
+  }
+
+  /** What takes long to be made of blocks, made; for {@link takeIntervals} of a level with the same nodes. */
+  intervals(): CidrIntervals | undefined {
+    return this.blocks?.prepared();
+  }
+
+  takeIntervals(intervals: CidrIntervals): void {
+    this.blocks?.take(intervals);
+  }
+
+  /** As {@link intervals}, of the patterns. */
+  preparedPatterns(): Int32Array | undefined {
+    return this.patterns?.prepared();
+  }
+
+  takePatterns(words: Int32Array): void {
+    this.patterns?.take(words);
+  }
+
+  /** How many steps it takes to compile the regular expressions; see {@link compile}. */
+  get compileSteps(): number {
+    return this.regexes?.setCount ?? 0;
+  }
+
+  /** Does one step, from 0, which takes a millisecond or two. What is not done is done for the first value that needs it. */
+  compile(step: number): void {
+    this.regexes?.compile(step);
+  }
+}

@@ -1,0 +1,148 @@
+import type { PolicyNode } from '../policy-node.js';
+import type { Entry } from '../rule.js';
+import {
+  type BucketKey,
+  type BucketName,
+  boundedKey,
+  extendedKey,
+  SURELY_SHORT_UNITS,
+  textPart,
+} from './bucket-key.js';
+import { requestStatName } from './stat-name.js';
+
+/**
+ * Names that are remembered; a power of two. No more of them: 10,000 names in turns, remembered, lie so far apart in memory that
+ * fetching one takes longer than making it.
+ */
+const SLOTS = 2048;
+/** Names whose values together have more UTF-16 units than this are made anew each time. */
+const MAX_UNITS = 256;
+/** How many units at a value's end choose the slot: there, most values differ. */
+const HASHED_UNITS = 8;
+/** FNV's 32 bit prime. */
+const HASH_PRIME = 0x0100_0193;
+
+/** The name that `values`, of the entries whose values enter it, gave at `leaf`. */
+class Remembered implements BucketName {
+  readonly keys: readonly string[];
+  readonly tagLength: number;
+  readonly statNames: readonly string[];
+  private readonly leaf: PolicyNode;
+  private readonly values: readonly string[];
+
+  constructor(leaf: PolicyNode, values: readonly string[], name: BucketName) {
+    this.leaf = leaf;
+    this.values = values;
+    this.keys = name.keys;
+    this.tagLength = name.tagLength;
+    this.statNames = name.statNames;
+  }
+
+  /** Whether this is the name of `entries` at `leaf`. */
+  isOf(leaf: PolicyNode, entries: readonly Entry[]): boolean {
+    if (this.leaf !== leaf) return false;
+    const { entering } = leaf;
+    for (let i = 0; i < entering.length; i++) {
+      if (this.values[i] !== (entries[entering[i] as number] as Entry).value) return false;
+    }
+    return true;
+  }
+}
+
+/**
+ * The names of one domain's buckets (bucket-key.ts). Putting one together is cheap, but a fresh string must also be flattened and
+ * hashed before a store finds it, which costs more than everything else on the way to it: names that come again are remembered.
+ *
+ * A name has two slots, side by side, that its hash tells; one that finds both taken drops another. It is taken in when it is
+ * missed twice without another in between: a million tenants, none of which comes again soon, leave the table mostly as it is, and
+ * make no work for the garbage collector. Node and values are compared in full, so values made to collide cost their sender's
+ * requests some time, and nothing else.
+ */
+export class BucketNames {
+  private readonly domain: string;
+  private readonly domainPart: string;
+  private readonly secretKeys: ReadonlySet<string>;
+  private readonly slots: (Remembered | undefined)[] = new Array<Remembered | undefined>(SLOTS).fill(
+    undefined,
+  );
+
+  /** The hash that was last looked for in vain, by slot. */
+  private readonly missed = new Int32Array(SLOTS);
+
+  /** Values of `secretKeys` never enter a statistic's name. */
+  constructor(domain: string, secretKeys: ReadonlySet<string>) {
+    this.domain = domain;
+    this.secretKeys = secretKeys;
+    this.domainPart = textPart(domain);
+  }
+
+  /** The bucket of entries that matched `leaf`, an entry for each node on the way from the root. */
+  nameOf(leaf: PolicyNode, entries: readonly Entry[]): BucketName {
+    const { entering } = leaf;
+    if (entering.length === 0) {
+      leaf.onlyBucket ??= this.make(leaf, entries);
+      return leaf.onlyBucket;
+    }
+    let hash = leaf.id;
+    let units = 0;
+    for (let i = 0; i < entering.length; i++) {
+      const { value } = entries[entering[i] as number] as Entry;
+      units += value.length;
+      hash = hashEnd(value, hash);
+    }
+    if (units > MAX_UNITS) return this.make(leaf, entries);
+    const slot = (hash ^ (hash >>> 16)) & (SLOTS - 1);
+    const remembered = this.slots[slot];
+    if (remembered?.isOf(leaf, entries)) return remembered;
+    const neighbour = this.slots[slot ^ 1];
+    if (neighbour?.isOf(leaf, entries)) return neighbour;
+    const made = this.make(leaf, entries);
+    if (this.missed[slot] === hash) this.remember(slot, leaf, entries, made);
+    else this.missed[slot] = hash;
+    return made;
+  }
+
+  private remember(slot: number, leaf: PolicyNode, entries: readonly Entry[], name: BucketName): void {
+    const at = this.slots[slot] !== undefined && this.slots[slot ^ 1] === undefined ? slot ^ 1 : slot;
+    const values = leaf.entering.map((index) => (entries[index] as Entry).value);
+    this.slots[at] = new Remembered(leaf, values, name);
+  }
+
+  /** From the last entry back to the first, as nodes know their parents only. */
+  private make(leaf: PolicyNode, entries: readonly Entry[]): BucketName {
+    let node = leaf;
+    const [only] = leaf.rules;
+    // Nearly all nodes have one rule.
+    const suffix = only !== undefined && leaf.rules.length === 1 ? only.bucketSuffix : undefined;
+    let rest = suffix ?? '';
+    for (let i = entries.length - 1; i > 0; i--) {
+      rest = node.keyPart((entries[i] as Entry).value) + rest;
+      node = node.parent as PolicyNode;
+    }
+    const tag = this.domainPart + node.keyPart((entries[0] as Entry).value);
+    const key = tag + rest;
+    const keys =
+      suffix !== undefined && key.length <= SURELY_SHORT_UNITS
+        ? [key]
+        : keysOf(leaf, boundedKey(tag, rest.slice(0, rest.length - (suffix ?? '').length)));
+    return { keys, tagLength: tag.length, statNames: this.statNamesOf(leaf, entries) };
+  }
+
+  private statNamesOf(leaf: PolicyNode, entries: readonly Entry[]): readonly string[] {
+    if (leaf.statNames !== undefined) return leaf.statNames;
+    const name = requestStatName(this.domain, leaf.way(), entries, leaf.detailedMetric, this.secretKeys);
+    return leaf.rules.map((rule) => name + rule.statSuffix);
+  }
+}
+
+function keysOf({ rules }: PolicyNode, name: BucketKey): readonly string[] {
+  return rules.map((rule) => extendedKey(name, rule.bucketSuffix).key);
+}
+
+function hashEnd(value: string, seed: number): number {
+  let hash = Math.imul(seed ^ value.length, HASH_PRIME);
+  for (let at = Math.max(0, value.length - HASHED_UNITS); at < value.length; at++) {
+    hash = Math.imul(hash ^ value.charCodeAt(at), HASH_PRIME);
+  }
+  return hash;
+}

@@ -1,0 +1,221 @@
+import { EXCEEDED, type MatchWork } from '../match-work.js';
+
+/** One character of a segment's pattern. */
+export type Token =
+  | { readonly kind: 'char'; readonly unit: number }
+  | { readonly kind: 'any' }
+  | { readonly kind: 'star' }
+  | {
+      readonly kind: 'set';
+      readonly negated: boolean;
+      /** First and last UTF-16 units. */
+      readonly ranges: readonly (readonly [number, number])[];
+    };
+
+/** A segment that is more than a text with one star in it. */
+export interface TokenSegment {
+  readonly kind: 'tokens';
+  readonly tokens: readonly Token[];
+  /** The text before the first special character, and the text behind the last. */
+  readonly head: string;
+  readonly tail: string;
+  /** The least number of UTF-16 units that match. */
+  readonly least: number;
+}
+
+/** What a pattern says of one segment of a path, or, `any`, of any number of segments: `**`. */
+export type Segment =
+  | { readonly kind: 'any' }
+  | { readonly kind: 'literal'; readonly text: string }
+  /** A text with one `*` in it. */
+  | { readonly kind: 'star'; readonly prefix: string; readonly suffix: string }
+  | TokenSegment;
+
+/** What looking at one segment takes, in steps, but for its characters. */
+const SEGMENT_STEPS = 16;
+
+/** And at one character. */
+const TOKEN_STEPS = 4;
+
+/** Where the segment behind the slash at `at` ends. */
+export function segmentEnd(path: string, at: number): number {
+  const end = path.indexOf('/', at + 1);
+  return end < 0 ? path.length : end;
+}
+
+/** Where the first segment of a path, in its normal form, has its slash; the end of the path if it has none. */
+export function firstSlash(path: string): number {
+  return path === '/' ? 1 : 0;
+}
+
+/** The place of the last `**` in a pattern, -1 if there is none. */
+export function lastAny(segments: readonly Segment[]): number {
+  let last = segments.length - 1;
+  while (last >= 0 && segments[last]?.kind !== 'any') last--;
+  return last;
+}
+
+/** The text that each path ends with that matches a pattern. */
+export function literalEnd(segments: readonly Segment[]): string {
+  let text = '';
+  for (let i = segments.length - 1; i >= 0; i--) {
+    const segment = segments[i] as Segment;
+    if (segment.kind === 'any') break;
+    if (segment.kind === 'literal') {
+      text = `/${segment.text}${text}`;
+      continue;
+    }
+    return (segment.kind === 'star' ? segment.suffix : segment.tail) + text;
+  }
+  return text;
+}
+
+/**
+ * Whether a path, from the slash at `start` on, matches the segments from the `from`-th on. `**` over segments works as `*` over characters:
+ * return to the last one and let it take one more. What stands behind the last one is held against the end of the path at once.
+ */
+export function matchesFrom(
+  segments: readonly Segment[],
+  from: number,
+  path: string,
+  start: number,
+  work: MatchWork,
+): boolean | typeof EXCEEDED {
+  const last = lastAny(segments);
+  let p = from;
+  let at = start;
+  let anyP = -1;
+  let anyAt = 0;
+  for (;;) {
+    const segment = segments[p];
+    if (segment?.kind === 'any') {
+      if (p === last) {
+        anyP = -1;
+        at = tailStart(path, segments.length - 1 - p, at);
+        if (at < 0) return false;
+      } else {
+        anyP = p;
+        anyAt = at;
+      }
+      p++;
+      continue;
+    }
+    if (at === path.length) return p === segments.length;
+    const end = segmentEnd(path, at);
+    if (!work.spend(SEGMENT_STEPS + ((end - at) >> 4))) return EXCEEDED;
+    if (segment !== undefined) {
+      const matches = matchesSegment(segment, path, at + 1, end, work);
+      if (matches === EXCEEDED) return EXCEEDED;
+      if (matches) {
+        p++;
+        at = end;
+        continue;
+      }
+    }
+    if (anyP < 0) return false;
+    p = anyP + 1;
+    anyAt = segmentEnd(path, anyAt);
+    at = anyAt;
+  }
+}
+
+/** The slash before the last `count` segments of a path; -1 if it lies before `least`, or there are fewer. */
+function tailStart(path: string, count: number, least: number): number {
+  let at = path.length;
+  for (let i = 0; i < count; i++) {
+    if (at <= least) return -1;
+    at = path.lastIndexOf('/', at - 1);
+  }
+  return at < least ? -1 : at;
+}
+
+/** Whether the text of one segment, from `from` to `to` of a path, matches. `**` is none. */
+function matchesSegment(
+  segment: Exclude<Segment, { kind: 'any' }>,
+  path: string,
+  from: number,
+  to: number,
+  work: MatchWork,
+): boolean | typeof EXCEEDED {
+  switch (segment.kind) {
+    case 'literal':
+      return segment.text.length === to - from && path.startsWith(segment.text, from);
+    case 'star': {
+      const { prefix, suffix } = segment;
+      return prefix.length + suffix.length <= to - from && hasEnds(path, from, to, prefix, suffix);
+    }
+    case 'tokens':
+      if (segment.least > to - from || !hasEnds(path, from, to, segment.head, segment.tail)) return false;
+      return matchesTokens(segment.tokens, path, from, to, work);
+  }
+}
+
+function hasEnds(path: string, from: number, to: number, head: string, tail: string): boolean {
+  return path.startsWith(head, from) && path.startsWith(tail, to - tail.length);
+}
+
+/** One point to return to, the last star, is enough: at most as many steps as tokens times characters. */
+function matchesTokens(
+  tokens: readonly Token[],
+  path: string,
+  from: number,
+  to: number,
+  work: MatchWork,
+): boolean | typeof EXCEEDED {
+  let t = 0;
+  let i = from;
+  let starT = -1;
+  let starI = 0;
+  while (i < to) {
+    const token = tokens[t];
+    if (token?.kind === 'star') {
+      starT = t++;
+      starI = i;
+      continue;
+    }
+    if (!work.spend(token?.kind === 'set' ? TOKEN_STEPS + token.ranges.length : TOKEN_STEPS)) return EXCEEDED;
+    const width = token === undefined ? 0 : matchToken(token, path, i);
+    if (width > 0) {
+      t++;
+      i += width;
+    } else if (starT >= 0) {
+      // A star at the end takes all that is left.
+      if (starT === tokens.length - 1) return true;
+      t = starT + 1;
+      i = ++starI;
+    } else {
+      return false;
+    }
+  }
+  while (tokens[t]?.kind === 'star') t++;
+  return t === tokens.length;
+}
+
+/** How many UTF-16 units a token takes at `i`, 0 if it does not match. */
+function matchToken(token: Token, path: string, i: number): number {
+  switch (token.kind) {
+    case 'char':
+      return path.charCodeAt(i) === token.unit ? 1 : 0;
+    case 'any':
+      return characterWidth(path, i);
+    case 'set': {
+      if (isInside(token.ranges, path.charCodeAt(i)) === token.negated) return 0;
+      return token.negated ? characterWidth(path, i) : 1;
+    }
+    case 'star':
+      return 0;
+  }
+}
+
+function isInside(ranges: readonly (readonly [number, number])[], unit: number): boolean {
+  for (let i = 0; i < ranges.length; i++) {
+    const [low, high] = ranges[i] as readonly [number, number];
+    if (unit >= low && unit <= high) return true;
+  }
+  return false;
+}
+
+/** UTF-16 units of the character at `i`: two for those beyond U+FFFF. */
+function characterWidth(text: string, i: number): number {
+  return (text.codePointAt(i) as number) > 0xffff ? 2 : 1;
+}

@@ -1,0 +1,232 @@
+import { EXCEEDED, type MatchWork } from '../match-work.js';
+import { AffixTrie } from '../values/affix-trie.js';
+import type { PathCursor } from './path-cursor.js';
+import type { PathPattern } from './path-pattern.js';
+import { literalEnd, matchesFrom, type Segment } from './path-segments.js';
+
+/** Behind every rule. */
+export const NO_RULE = Number.MAX_SAFE_INTEGER;
+
+/** Steps for each node that is visited, and for each pattern that is looked at by itself. */
+const NODE_STEPS = 16;
+const REST_STEPS = 6;
+
+/** Says whether what a rule asks beside its path holds: the rules of a trie, named by their places in the file. */
+export type Accepts = (rule: number) => boolean | typeof EXCEEDED;
+
+/** What is left of a pattern from its first segment on that no edge stands for. */
+interface Rest {
+  readonly rule: number;
+  readonly segments: readonly Segment[];
+  readonly from: number;
+}
+
+class SegmentNode {
+  /** The first rule that comes by here. */
+  readonly least: number;
+  literals: Map<string, SegmentNode> | undefined;
+  /** The longest of the literals. */
+  longest = 0;
+  /** `*` */
+  any: SegmentNode | undefined;
+  /** Other segments with one star. */
+  stars: AffixTrie<SegmentNode> | undefined;
+  /** Rules whose patterns end here, and those that end here with `**`, ascending. */
+  here: number[] | undefined;
+  below: number[] | undefined;
+  /** By the text that the path ends with; ascending by rule. */
+  rests: AffixTrie<Rest[]> | undefined;
+
+  constructor(least: number) {
+    this.least = least;
+  }
+}
+
+/**
+ * Path patterns of many rules, compiled to one trie of segments and walked once: a path finds the first rule that takes it. Texts, segments with one
+ * `*` and a `**` at the end are edges, so that their number does not count; what else a pattern holds (`?`, sets, several stars in a segment, `**`
+ * in the middle) is matched where the edges before it lead, pattern by pattern, if the path ends as it must.
+ */
+export class SegmentTrie {
+  /** The first rule here. */
+  readonly least: number;
+  private readonly root: SegmentNode;
+  /** Alternatives without any special character, whole. */
+  private readonly paths = new Map<string, number[]>();
+  private longestPath = 0;
+  /** The walk that is under way. */
+  private cursor: PathCursor | undefined;
+  private best = NO_RULE;
+  private exceeded = false;
+  private readonly found: SegmentNode[] = [];
+  private readonly rests: Rest[][] = [];
+
+  constructor(least: number) {
+    this.least = least;
+    this.root = new SegmentNode(least);
+  }
+
+  /** Adds the pattern of a rule that comes after all that are here. A rule `isLast` at its path if it asks for nothing else. */
+  add({ alternatives }: PathPattern, rule: number, isLast: (rule: number) => boolean): void {
+    for (const alternative of alternatives) this.addAlternative(alternative, rule, isLast);
+  }
+
+  private addAlternative(all: readonly Segment[], rule: number, isLast: (rule: number) => boolean): void {
+    let count = all.length;
+    while (all[count - 1]?.kind === 'any') count--;
+    const plain = plainPath(all);
+    if (plain !== undefined) {
+      this.paths.set(plain, withRule(this.paths.get(plain), rule, isLast));
+      this.longestPath = Math.max(this.longestPath, plain.length);
+      return;
+    }
+    let node = this.root;
+    for (let i = 0; i < count; i++) {
+      const next = childOf(node, all[i] as Segment, rule);
+      if (next === undefined) {
+        node.rests ??= new AffixTrie();
+        node.rests.put('', literalEnd(all), () => []).push({ rule, segments: all, from: i });
+        return;
+      }
+      node = next;
+    }
+    if (count < all.length) node.below = withRule(node.below, rule, isLast);
+    else node.here = withRule(node.here, rule, isLast);
+  }
+
+  /**
+   * The first rule before `best` that takes the path of the cursor and that `accepts`; `best` if there is none. `accepts` is undefined where no rule
+   * asks for more.
+   */
+  find(
+    cursor: PathCursor,
+    best: number,
+    accepts: Accepts | undefined,
+    work: MatchWork,
+  ): number | typeof EXCEEDED {
+    const { path } = cursor;
+    this.cursor = cursor;
+    this.best = best;
+    this.exceeded = false;
+    if (path.length <= this.longestPath) {
+      const rules = this.paths.get(path);
+      if (rules !== undefined) this.take(rules, accepts);
+    }
+    this.walk(this.root, 0, accepts, work);
+    this.found.length = 0;
+    return this.exceeded ? EXCEEDED : this.best;
+  }
+
+  private walk(node: SegmentNode, depth: number, accepts: Accepts | undefined, work: MatchWork): void {
+    if (node.least >= this.best || this.exceeded) return;
+    if (!work.spend(NODE_STEPS)) {
+      this.exceeded = true;
+      return;
+    }
+    const cursor = this.cursor as PathCursor;
+    if (node.below !== undefined) this.take(node.below, accepts);
+    if (node.rests !== undefined) this.tryRests(node.rests, cursor.slash(depth), accepts, work);
+    const end = cursor.end(depth);
+    if (end < 0) {
+      if (node.here !== undefined) this.take(node.here, accepts);
+      return;
+    }
+    const start = cursor.slash(depth) + 1;
+    if (node.literals !== undefined && end - start <= node.longest) {
+      const next = node.literals.get(cursor.text(depth));
+      if (next !== undefined) this.walk(next, depth + 1, accepts, work);
+    }
+    if (node.any !== undefined) this.walk(node.any, depth + 1, accepts, work);
+    if (node.stars !== undefined) {
+      const { found } = this;
+      const first = found.length;
+      const steps = node.stars.collect(cursor.path, start, end, found);
+      if (!work.spend(steps)) this.exceeded = true;
+      for (let i = first; i < found.length; i++) {
+        this.walk(found[i] as SegmentNode, depth + 1, accepts, work);
+      }
+      found.length = first;
+    }
+  }
+
+  private take(rules: readonly number[], accepts: Accepts | undefined): void {
+    for (let i = 0; i < rules.length; i++) {
+      const rule = rules[i] as number;
+      if (rule >= this.best || this.exceeded) return;
+      this.try(rule, accepts);
+    }
+  }
+
+  private tryRests(
+    trie: AffixTrie<Rest[]>,
+    slash: number,
+    accepts: Accepts | undefined,
+    work: MatchWork,
+  ): void {
+    const { path } = this.cursor as PathCursor;
+    const { rests } = this;
+    rests.length = 0;
+    if (!work.spend(trie.collect(path, slash, path.length, rests))) this.exceeded = true;
+    for (let i = 0; i < rests.length && !this.exceeded; i++)
+      this.tryAll(rests[i] as Rest[], slash, accepts, work);
+  }
+
+  private tryAll(rests: readonly Rest[], slash: number, accepts: Accepts | undefined, work: MatchWork): void {
+    const { path } = this.cursor as PathCursor;
+    for (let i = 0; i < rests.length; i++) {
+      const { rule, segments, from } = rests[i] as Rest;
+      if (rule >= this.best || this.exceeded) return;
+      const matches = work.spend(REST_STEPS) ? matchesFrom(segments, from, path, slash, work) : EXCEEDED;
+      if (matches === EXCEEDED) this.exceeded = true;
+      else if (matches) this.try(rule, accepts);
+    }
+  }
+
+  private try(rule: number, accepts: Accepts | undefined): void {
+    const accepted = accepts === undefined || accepts(rule);
+    if (accepted === EXCEEDED) this.exceeded = true;
+    else if (accepted) this.best = rule;
+  }
+}
+
+/** The node that a segment leads to, made if it is not there; undefined for one that is no edge. */
+function childOf(node: SegmentNode, segment: Segment, rule: number): SegmentNode | undefined {
+  const make = (): SegmentNode => new SegmentNode(rule);
+  if (segment.kind === 'literal') {
+    const { text } = segment;
+    node.literals ??= new Map();
+    let child = node.literals.get(text);
+    if (child === undefined) {
+      child = make();
+      node.literals.set(text, child);
+      node.longest = Math.max(node.longest, text.length);
+    }
+    return child;
+  }
+  if (segment.kind !== 'star') return undefined;
+  const { prefix, suffix } = segment;
+  if (prefix === '' && suffix === '') {
+    node.any ??= make();
+    return node.any;
+  }
+  node.stars ??= new AffixTrie();
+  return node.stars.put(prefix, suffix, make);
+}
+
+/** Rules behind one that asks for nothing else are never reached. */
+function withRule(rules: number[] | undefined, rule: number, isLast: (rule: number) => boolean): number[] {
+  if (rules === undefined) return [rule];
+  const last = rules.at(-1) as number;
+  if (last !== rule && !isLast(last)) rules.push(rule);
+  return rules;
+}
+
+/** The one path that segments which are nothing but texts match; undefined for others. */
+function plainPath(segments: readonly Segment[]): string | undefined {
+  let path = '';
+  for (const segment of segments) {
+    if (segment.kind !== 'literal') return undefined;
+    path += `/${segment.text}`;
+  }
+  return path === '' ? '/' : path;
+}

@@ -1,0 +1,184 @@
+import { Level } from './level.js';
+import { MatchMemo } from './match-memo.js';
+import type { EXCEEDED, MatchWork } from './match-work.js';
+import {
+  addressPart,
+  type BucketName,
+  patternPart,
+  secretPart,
+  sharedMatcherPart,
+  textPart,
+} from './names/bucket-key.js';
+import { isCredential, redacted } from './redact.js';
+import type { PhaseSchedule, Rule, StoreFailurePolicy } from './rule.js';
+import { canonicalAddress } from './values/cidr.js';
+import { matcherLabel, type ValueMatcher } from './values/value-matcher.js';
+import { Wildcard } from './values/wildcard.js';
+
+let nextId = 0;
+
+/** What a node is built from; see {@link PolicyNode}. */
+export interface NodeOptions {
+  readonly key: string;
+  readonly value: string;
+  /** What the node matches in place of a value, which is then {@link matcherName}. */
+  readonly matcher?: ValueMatcher | undefined;
+  readonly shareThreshold: boolean;
+  /** `detailed_metric` and `value_to_metric`; see {@link fixedStatName}. */
+  readonly detailedMetric: boolean;
+  readonly valueToMetric: boolean;
+  readonly parent: PolicyNode | undefined;
+  readonly phase: PhaseSchedule;
+  readonly onStoreFailure: StoreFailurePolicy;
+  /** See Match.rules. */
+  readonly rules: readonly Rule[];
+}
+
+/** One descriptor of the policy file, compiled. The root of a domain is a node without key. */
+export class PolicyNode {
+  readonly key: string;
+  /** '' matches every value; with a `*` a pattern; only a name where there is a {@link matcher}. */
+  readonly value: string;
+  readonly matcher: ValueMatcher | undefined;
+  readonly shareThreshold: boolean;
+  readonly detailedMetric: boolean;
+  readonly valueToMetric: boolean;
+  readonly wildcard: Wildcard | undefined;
+  readonly parent: PolicyNode | undefined;
+  /** In force here: the node's own, else the nearest above. */
+  readonly phase: PhaseSchedule;
+  readonly onStoreFailure: StoreFailurePolicy;
+  /** See Match.rules. Replaced only by {@link CompiledPolicy.takeSecrets}. */
+  rules: readonly Rule[];
+  /** Names of the rules in statistics; undefined where values of requests enter them. */
+  statNames: readonly string[] | undefined;
+  /** Tells the nodes of one process apart. */
+  readonly id = nextId++;
+  /** Which entries of a descriptor that ends here enter the name of its bucket with their values. */
+  readonly entering: readonly number[];
+  /** The bucket of every descriptor that ends here, once named; stays undefined where values enter. */
+  onlyBucket: BucketName | undefined;
+  /** Nodes below, by entry key. */
+  readonly levels = new Map<string, Level>();
+  /** One for the whole tree. */
+  readonly memo: MatchMemo<PolicyNode | null>;
+  /** Part of the bucket key that is the same for every value: all of it unless the value enters itself. */
+  private fixedPart = '';
+  private readonly valueEnters: boolean;
+  private secret = false;
+  /** The entry that this node matches: 0 for the first. The root has none. */
+  private readonly depth: number;
+
+  constructor(options: NodeOptions) {
+    const { key, value, matcher, shareThreshold } = options;
+    this.key = key;
+    this.value = value;
+    this.matcher = matcher;
+    this.memo = options.parent?.memo ?? new MatchMemo();
+    this.shareThreshold = shareThreshold;
+    this.detailedMetric = options.detailedMetric;
+    this.valueToMetric = options.valueToMetric;
+    this.wildcard = matcher === undefined && value.includes('*') ? new Wildcard(value) : undefined;
+    this.parent = options.parent;
+    this.phase = options.phase;
+    this.onStoreFailure = options.onStoreFailure;
+    this.rules = options.rules;
+    this.statNames = fixedStatsOf(options.rules);
+    const takesMany = this.wildcard !== undefined || matcher !== undefined;
+    this.valueEnters = takesMany ? !shareThreshold : value === '';
+    this.depth = options.parent === undefined ? -1 : options.parent.depth + 1;
+    const above = options.parent?.entering ?? [];
+    this.entering = this.valueEnters && this.depth >= 0 ? [...above, this.depth] : above;
+    this.takeSecret(isCredential(key));
+  }
+
+  /** Whether the values that this node takes are secrets. */
+  get isSecret(): boolean {
+    return this.secret;
+  }
+
+  /** Says whether the values that this node takes are secrets, which enter names as digests. What was named before is named anew. */
+  takeSecret(secret: boolean): void {
+    this.secret = secret;
+    this.onlyBucket = undefined;
+    this.fixedPart = textPart(this.key) + (this.valueEnters ? '' : ownPart(this));
+  }
+
+  /** Gives the node the same rules under other names. */
+  renameRules(rules: readonly Rule[]): void {
+    this.rules = rules;
+    this.statNames = fixedStatsOf(rules);
+  }
+
+  /** The part of a bucket key for an entry that matched this node. */
+  keyPart(value: string): string {
+    if (!this.valueEnters) return this.fixedPart;
+    if (this.matcher?.kind === 'cidr') {
+      return this.fixedPart + addressPart(canonicalAddress(value) ?? value, this.secret);
+    }
+    return this.fixedPart + (this.secret ? secretPart(value) : textPart(value));
+  }
+
+  /** The node below that an entry leads to; {@link EXCEEDED} when `work` does not last to find it. */
+  find(key: string, value: string, work: MatchWork): PolicyNode | undefined | typeof EXCEEDED {
+    return this.levels.get(key)?.find(value, work);
+  }
+
+  /** The nodes that lie `depth` below this one, 0 for itself; Infinity: all of them, with itself. */
+  *nodesBelow(depth: number): Generator<PolicyNode> {
+    if (depth === 0 || depth === Number.POSITIVE_INFINITY) yield this;
+    if (depth === 0) return;
+    for (const node of this.children()) yield* node.nodesBelow(depth - 1);
+  }
+
+  /** Adds a node below; returns the one that is there already with this key and value, block or pattern, and adds nothing then. */
+  add(node: PolicyNode): PolicyNode | undefined {
+    let level = this.levels.get(node.key);
+    if (level === undefined) {
+      level = new Level(this.memo);
+      this.levels.set(node.key, level);
+    }
+    return level.add(node);
+  }
+
+  /** Nodes below, in file order within one key. */
+  *children(): Iterable<PolicyNode> {
+    for (const level of this.levels.values()) yield* level.nodes;
+  }
+
+  /** The nodes from the first below the root to this one. */
+  way(): readonly PolicyNode[] {
+    const way: PolicyNode[] = [];
+    for (let node: PolicyNode = this; node.parent !== undefined; node = node.parent) way.push(node);
+    return way.reverse();
+  }
+
+  /** How messages name the node; see {@link nodeLabel}. */
+  get label(): string {
+    return nodeLabel(this.key, this.value, this.matcher, this.secret);
+  }
+}
+
+/** `resource_group=user-chats`, or the key alone; see {@link matcherLabel}. The literal value of a secret is redacted; a pattern is none. */
+export function nodeLabel(
+  key: string,
+  value: string,
+  matcher?: ValueMatcher,
+  isSecret = isCredential(key),
+): string {
+  if (matcher !== undefined) return matcherLabel(key, matcher);
+  if (value === '') return key;
+  return `${key}=${isSecret && !value.includes('*') ? redacted(value) : value}`;
+}
+
+/** The part of a bucket key for the value of a node that has one bucket. */
+function ownPart({ value, matcher, wildcard, isSecret }: PolicyNode): string {
+  if (matcher !== undefined) return sharedMatcherPart(matcher);
+  if (wildcard !== undefined) return patternPart(value);
+  return isSecret ? secretPart(value) : textPart(value);
+}
+
+function fixedStatsOf(rules: readonly Rule[]): readonly string[] | undefined {
+  const names = rules.map(({ statName }) => statName);
+  return names.includes('') ? undefined : names;
+}

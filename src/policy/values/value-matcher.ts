@@ -1,0 +1,43 @@
+import { sha256Hex } from '../names/sha256.js';
+
+/** What a node says of values in place of one value. Plain data: nodes are handed from thread to thread. */
+export interface ValueMatcher {
+  /** `value_cidr` or `value_regex`. */
+  readonly kind: 'cidr' | 'regex';
+  /** Blocks in their canonical texts, or patterns, in file order. */
+  readonly items: readonly string[];
+  /** How many instructions each pattern compiles to; none of blocks. */
+  readonly sizes: readonly number[];
+}
+
+/** Items are shown up to this length, in UTF-16 units. */
+const MAX_SHOWN = 60;
+/** So many items are shown where all would be too many. */
+const ITEMS_SHOWN = 10;
+
+/**
+ * How a node names what it matches: its first item, `10.0.0.0/8`, long ones shortened. No other node of its level has it, and items that are
+ * put behind it leave the name, and the statistics under it, as they are.
+ */
+export function matcherName({ items }: Pick<ValueMatcher, 'items'>): string {
+  const first = items[0] ?? '';
+  return first.length <= MAX_SHOWN ? first : `${first.slice(0, MAX_SHOWN)}…${sha256Hex(first).slice(0, 8)}`;
+}
+
+/** `ip in 10.0.0.0/8,…` or `path~^/v[0-9]+$`: not to be taken for the value of a plain node, which stands behind a `=`. */
+export function matcherLabel(key: string, matcher: ValueMatcher): string {
+  const more = matcher.items.length > 1 ? ',…' : '';
+  return `${key}${matcher.kind === 'cidr' ? ' in ' : '~'}${matcherName(matcher)}${more}`;
+}
+
+/** All that a node matches, for those who read it: `10.0.0.0/8, 192.168.0.0/16 and 3 more`. */
+export function describeMatcher({ items }: ValueMatcher): string {
+  const shown = items.slice(0, ITEMS_SHOWN).map((item) => matcherName({ items: [item] }));
+  const more = items.length - shown.length;
+  return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+/** The field of the policy file that holds it. */
+export function matcherField({ kind }: ValueMatcher): 'value_cidr' | 'value_regex' {
+  return kind === 'cidr' ? 'value_cidr' : 'value_regex';
+}
