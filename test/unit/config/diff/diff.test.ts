@@ -1,0 +1,478 @@
+import { describe, expect, test } from '@jest/globals';
+import type { PolicyChange } from '../../../../src/config/diff/change.js';
+import { diffPolicies } from '../../../../src/config/diff/diff-policies.js';
+import { renderDiff } from '../../../../src/config/diff/render-diff.js';
+import type { PolicySet } from '../../../../src/policy/policy.js';
+import { policyOf } from '../../../support/policy/policies.js';
+
+/** 2026-01-01. */
+const NOW = Date.UTC(2026, 0, 1) * 1000;
+
+function setOf(...texts: readonly string[]): PolicySet {
+  const policies = texts.map((text) => policyOf(text));
+  return { domains: new Map(policies.map((policy) => [policy.domain, policy])), version: '' };
+}
+
+const changesOf = (before: string, after: string): readonly PolicyChange[] =>
+  diffPolicies(setOf(before), setOf(after), NOW);
+
+/** `path: effect: text`, ` !` behind the effect of what tightens but is not called so. */
+const linesOf = (before: string, after: string): readonly string[] =>
+  changesOf(before, after).map(
+    ({ path, effect, tightens, text }) =>
+      `${path}: ${effect}${tightens && effect !== 'tightens' ? ' !' : ''}: ${text}`,
+  );
+
+const file = (descriptors: string, top = ''): string => `domain: d\n${top}\ndescriptors: [${descriptors}]\n`;
+const limited = (limit: string, more = ''): string => file(`{ key: k, ${more} rate_limit: { ${limit} } }`);
+const MINUTE = 'unit: minute, requests_per_unit: 10';
+
+describe('a limit', () => {
+  test.each([
+    [
+      MINUTE,
+      'unit: minute, requests_per_unit: 5',
+      'tightens: 10 per minute becomes 5 per minute; fewer per window',
+    ],
+    [
+      MINUTE,
+      'unit: minute, requests_per_unit: 20',
+      'loosens: 10 per minute becomes 20 per minute; more per window',
+    ],
+    [MINUTE, 'unit: hour, requests_per_unit: 600', 'loosens: 10 per minute becomes 600 per hour'],
+    [
+      'unit: hour, requests_per_unit: 600',
+      MINUTE,
+      'tightens: 600 per hour becomes 10 per minute; in one such window up to 600 could pass',
+    ],
+    [
+      MINUTE,
+      'unit: minute, unit_multiplier: 5, requests_per_unit: 10',
+      'tightens: 10 per minute becomes 10 per 5 minutes; in one such window up to 50 could pass',
+    ],
+    [
+      MINUTE,
+      `${MINUTE}, algorithm: token_bucket`,
+      'tightens: 10 per minute becomes token bucket: 10 tokens, 10 every 1m; up to 20 could pass at once, where one window ends and the next begins',
+    ],
+    [
+      MINUTE,
+      `${MINUTE}, algorithm: token_bucket, burst: 20`,
+      'loosens: 10 per minute becomes token bucket: 20 tokens, 10 every 1m',
+    ],
+    [
+      'token_bucket: { max_tokens: 10, fill_interval: 1s }',
+      'token_bucket: { max_tokens: 5, fill_interval: 2s }',
+      'tightens: token bucket: 10 tokens, 1 every 1s becomes token bucket: 5 tokens, 1 every 2s; fewer at once, slower refill',
+    ],
+    [
+      'token_bucket: { max_tokens: 10, tokens_per_fill: 2, fill_interval: 2s }',
+      'token_bucket: { max_tokens: 10, fill_interval: 1s }',
+      'changes: token bucket: 10 tokens, 2 every 2s becomes token bucket: 10 tokens, 1 every 1s',
+    ],
+    [
+      'unit: day, requests_per_unit: 10',
+      'unit: day, requests_per_unit: 10, calendar: Europe/Berlin',
+      'tightens: 10 per day becomes 10 per day of Europe/Berlin; in one such window up to 30 could pass',
+    ],
+    [
+      'unit: day, requests_per_unit: 10',
+      'unit: day, requests_per_unit: 10, calendar: UTC',
+      'changes: 10 per day becomes 10 per day of UTC',
+    ],
+    [
+      'unit: month, requests_per_unit: 10, calendar: Europe/Berlin',
+      'unit: year, requests_per_unit: 120, calendar: Europe/Berlin',
+      'loosens: 10 per month of Europe/Berlin becomes 120 per year of Europe/Berlin',
+    ],
+    ['unlimited: true', MINUTE, 'tightens: unlimited becomes 10 per minute; there was no limit'],
+    [MINUTE, 'unlimited: true', 'loosens: 10 per minute becomes unlimited; no limit'],
+    [
+      MINUTE,
+      'unit: day, requests_per_unit: 0',
+      'tightens: 10 per minute becomes 0 per day; every request is denied',
+    ],
+    [
+      MINUTE,
+      `${MINUTE}, allow_debt: true`,
+      'tightens: 10 per minute becomes 10 per minute, debt up to 10; charges are taken past empty, and requests wait until they are paid',
+    ],
+    [
+      `${MINUTE}, allow_debt: true, max_debt: 5`,
+      `${MINUTE}, allow_debt: true, max_debt: 3`,
+      'loosens: 10 per minute, debt up to 5 becomes 10 per minute, debt up to 3',
+    ],
+    [`${MINUTE}, name: a`, `${MINUTE}, name: b`, 'changes: name: "a" becomes "b"'],
+    [
+      MINUTE,
+      `${MINUTE}, on_store_failure: deny`,
+      'tightens: on_store_failure: error becomes deny; while the store cannot be asked',
+    ],
+    [
+      `${MINUTE}, on_store_failure: local`,
+      `${MINUTE}, on_store_failure: allow`,
+      'loosens: on_store_failure: local becomes allow; while the store cannot be asked',
+    ],
+    [
+      MINUTE,
+      `${MINUTE}, response_headers: [retry-after]`,
+      "changes: response_headers: the domain's becomes retry-after",
+    ],
+    [MINUTE, `${MINUTE}, denied_response: problem+json`, 'changes: denied_response is set'],
+  ])('%s -> %s', (before, after, line) => {
+    expect(linesOf(limited(before), limited(after))).toEqual([`k: ${line}`]);
+    expect(linesOf(limited(before), limited(before))).toEqual([]);
+  });
+
+  test.each([
+    ['phase: monitoring,', '', 'tightens: phase: monitoring becomes active'],
+    ['', 'phase: grace_period,', 'loosens: phase: active becomes grace_period'],
+    ['phase: monitoring,', 'phase: grace_period,', 'changes: phase: monitoring becomes grace_period'],
+    [
+      'phase: { active: 2025-01-01T00:00:00Z },',
+      'phase: active,',
+      'changes: phase: active (active since 2025-01-01T00:00:00.000Z) becomes active',
+    ],
+    [
+      'phase: { active: 2026-03-01T00:00:00Z },',
+      'phase: { active: 2026-02-01T00:00:00Z },',
+      'tightens: phase: monitoring (active from 2026-03-01T00:00:00.000Z) becomes monitoring (active from 2026-02-01T00:00:00.000Z)',
+    ],
+    ['shadow_mode: true,', '', 'tightens: shadow_mode: on becomes off'],
+    ['', 'quota_mode: true,', 'loosens: quota_mode: off becomes on; it denies only together with all quotas'],
+    ['enforce_percent: 5,', 'enforce_percent: 10,', 'tightens: enforce_percent: 5 becomes 10'],
+    ['', 'enforce_percent: 0,', 'loosens: enforce_percent: 100 becomes 0'],
+    ['', 'metadata: { secret: x },', 'changes: metadata is set'],
+    [
+      '',
+      'candidate: { unit: hour, requests_per_unit: 5 },',
+      'changes: candidate: none becomes 5 per hour; it changes no answer',
+    ],
+    ['', 'detailed_metric: true,', 'changes: detailed_metric: off becomes on'],
+  ])('beside it: %s -> %s', (before, after, line) => {
+    expect(linesOf(limited(MINUTE, before), limited(MINUTE, after))).toEqual([`k: ${line}`]);
+  });
+
+  test('of a rule that denies nothing tightens nothing', () => {
+    const monitored = (limit: string): string => limited(limit, 'phase: monitoring,');
+    expect(linesOf(monitored(MINUTE), monitored('unit: minute, requests_per_unit: 1'))).toEqual([
+      'k: changes: 10 per minute becomes 1 per minute; the rule denies nothing',
+    ]);
+  });
+});
+
+describe('several limits', () => {
+  const list = (...items: readonly string[]): string =>
+    file(`{ key: k, rate_limits: [${items.map((item) => `{ ${item} }`).join(', ')}] }`);
+  const second = 'unit: second, requests_per_unit: 10';
+  const day = 'unit: day, requests_per_unit: 250';
+
+  test('one more tightens, one less loosens', () => {
+    expect(linesOf(limited(second), list(second, `${day}, name: daily`))).toEqual([
+      'k[1]: loosens: 10 per second becomes 10 per second; hits that are denied do not count',
+      'k[1]: changes: place: alone becomes 1 of a list; its bucket starts anew',
+      'k[daily]: appears !: 250 per day',
+    ]);
+    expect(linesOf(list(second, day), list(day))).toEqual([
+      'k[1]: changes: place: 2 of a list becomes 1 of a list; its bucket starts anew',
+      'k[1]: vanishes: 10 per second',
+    ]);
+    expect(linesOf(list(second), limited(second))).toEqual([
+      'k: tightens: 10 per second becomes 10 per second; hits that were denied count, too',
+      'k: changes: place: 1 of a list becomes alone; its bucket starts anew',
+    ]);
+  });
+
+  test('change buckets with their places, where they have no names', () => {
+    expect(linesOf(list(second, day), list(day, second))).toEqual([
+      'k[1]: changes: place: 2 of a list becomes 1 of a list; its bucket starts anew',
+      'k[2]: changes: place: 1 of a list becomes 2 of a list; its bucket starts anew',
+    ]);
+  });
+
+  test('are told apart by name, else by place', () => {
+    expect(
+      linesOf(list(`${second}, name: a`, `${day}, name: b`), list(`${day}, name: b`, `${second}, name: a`)),
+    ).toEqual([]);
+    expect(linesOf(list(second, day), list(second, 'unit: day, requests_per_unit: 100'))).toEqual([
+      'k[2]: tightens: 250 per day becomes 100 per day; fewer per window',
+    ]);
+    expect(linesOf(list(`${day}, name: a`), list(`${day}, name: b`))).toEqual([
+      'k[b]: changes: name: "a" becomes "b"; its bucket starts anew',
+    ]);
+  });
+});
+
+describe('what denies nothing', () => {
+  test.each(['shadow_mode: true,', 'phase: monitoring,', 'enforce_percent: 0,'])('%s', (more) => {
+    const changes = changesOf(limited('unlimited: true'), limited(MINUTE, more));
+    expect(changes.map(({ setting, effect }) => [setting, effect])).toEqual([
+      ['limit', 'changes'],
+      [more.split(':')[0], 'changes'],
+    ]);
+    const shared = (share: boolean) =>
+      file(`{ key: k, value: a*, share_threshold: ${share}, ${more} rate_limit: { ${MINUTE} } }`);
+    expect(changesOf(shared(false), shared(true))).toMatchObject([
+      { setting: 'share_threshold', effect: 'changes', tightens: false },
+    ]);
+  });
+
+  test('from its day on it does', () => {
+    const later = limited(MINUTE, 'phase: { active: 2030-01-01T00:00:00Z },');
+    expect(linesOf(limited('unlimited: true'), later)[0]).toBe(
+      'k: tightens: unlimited becomes 10 per minute; there was no limit',
+    );
+  });
+});
+
+describe('rules that held others back', () => {
+  const other = `{ key: a, rate_limit: { name: a, ${MINUTE} } }`;
+  const replacing = 'rate_limit: { unlimited: true, replaces: [{ name: a }] }';
+
+  test('and vanish, tighten', () => {
+    expect(linesOf(file(`${other}, { key: b, ${replacing} }`), file(other))).toEqual([
+      'b: vanishes !: unlimited; its values get no limit; "a" is no longer replaced',
+    ]);
+    expect(linesOf(file(other), file(`${other}, { key: b, ${replacing} }`))).toEqual([
+      'b: appears: unlimited; its values had no limit',
+    ]);
+  });
+
+  test('and lose values to others, or exempt them, tighten', () => {
+    const before = file(`${other}, { key: b, ${replacing} }`);
+    const after = file(`${other}, { key: b, ${replacing} }, { key: b, value: x }`);
+    expect(linesOf(before, after)).toEqual([
+      'b=x: appears !: no limit; its values had unlimited (b); "a" is no longer replaced',
+    ]);
+  });
+
+  test('as one limit of a list', () => {
+    const list = (items: string) => file(`${other}, { key: b, rate_limits: [${items}] }`);
+    const plain = `{ name: plain, ${MINUTE} }`;
+    expect(linesOf(list(`${plain}, { name: r, ${MINUTE}, replaces: [{ name: a }] }`), list(plain))).toEqual([
+      'b[r]: vanishes !: 10 per minute; "a" is no longer replaced',
+    ]);
+  });
+
+  test('tighten nothing if what they replaced denies nothing', () => {
+    const watched = other.replace('key: a,', 'key: a, shadow_mode: true,');
+    expect(changesOf(file(`${watched}, { key: b, ${replacing} }`), file(watched))).toMatchObject([
+      { effect: 'vanishes', tightens: false },
+    ]);
+    expect(
+      changesOf(
+        file(`${watched}, { key: b, ${replacing} }`),
+        file(`${watched}, { key: b, rate_limit: { unlimited: true } }`),
+      ),
+    ).toMatchObject([{ setting: 'replaces', effect: 'changes' }]);
+  });
+
+  test('quotas deny only together, so one less tightens', () => {
+    const quota = (key: string) => `{ key: ${key}, quota_mode: true, rate_limit: { ${MINUTE} } }`;
+    expect(linesOf(file(`${quota('a')}, ${quota('b')}`), file(quota('a')))).toEqual([
+      'b: vanishes !: 10 per minute, quota mode; its values get no limit; other quotas deny without it',
+    ]);
+    expect(changesOf(file(quota('a')), file(''))).toMatchObject([{ effect: 'vanishes', tightens: false }]);
+  });
+});
+
+describe('rules that replace others', () => {
+  const replacing = (name: string): string =>
+    file(
+      `{ key: k, rate_limit: { ${MINUTE}, name: ${name} } }, { key: l, rate_limit: { unlimited: true, replaces: [{ name: base }] } }`,
+    );
+
+  test('a renamed rule is replaced no longer', () => {
+    expect(linesOf(replacing('base'), replacing('other'))).toEqual([
+      'k: tightens: name: "base" becomes "other"; no rule replaces it by this name',
+    ]);
+  });
+
+  test('what is replaced no longer applies again', () => {
+    const none = file(
+      `{ key: k, rate_limit: { ${MINUTE}, name: base } }, { key: l, rate_limit: { unlimited: true } }`,
+    );
+    expect(linesOf(replacing('base'), none)).toEqual([
+      'l: tightens: replaces: "base" becomes none; "base" applies beside it',
+    ]);
+    expect(linesOf(none, replacing('base'))).toEqual(['l: loosens: replaces: none becomes "base"']);
+  });
+});
+
+describe('which node takes a value', () => {
+  const any = `{ key: k, rate_limit: { ${MINUTE} } }`;
+  const node = (value: string, limit: string): string =>
+    `{ key: k, value: "${value}", rate_limit: { ${limit} } }`;
+
+  test('a value of its own takes it from the key', () => {
+    expect(linesOf(file(any), file(`${any}, ${node('vip', 'unlimited: true')}`))).toEqual([
+      'k=vip: appears: unlimited; its values had 10 per minute (k)',
+    ]);
+    expect(linesOf(file(any), file(`${any}, ${node('eve', 'unit: minute, requests_per_unit: 1')}`))).toEqual([
+      'k=eve: appears !: 1 per minute; its values had 10 per minute (k)',
+    ]);
+    expect(linesOf(file(`${any}, ${node('vip', 'unlimited: true')}`), file(any))).toEqual([
+      'k=vip: vanishes !: unlimited; its values get 10 per minute (k)',
+    ]);
+  });
+
+  test('a node without a limit exempts its value', () => {
+    expect(linesOf(file(any), file(`${any}, { key: k, value: free }`))).toEqual([
+      'k=free: appears: no limit; its values had 10 per minute (k)',
+    ]);
+  });
+
+  test('what stands below one and not below the other', () => {
+    const below = `{ key: k, rate_limit: { ${MINUTE} }, descriptors: [{ key: p, rate_limit: { ${MINUTE} } }] }`;
+    expect(linesOf(file(below), file(`${below}, ${node('vip', MINUTE)}`))).toEqual([
+      'k=vip: appears: 10 per minute; its values had 10 per minute (k)',
+      'k=vip/p: loosens: 10 per minute (k/p) becomes no limit',
+    ]);
+  });
+
+  test('patterns take values of patterns behind them, and of the key', () => {
+    const first = node('a*', 'unit: minute, requests_per_unit: 1');
+    expect(
+      linesOf(
+        file(`${node('*z', 'unlimited: true')}, ${any}`),
+        file(`${first}, ${node('*z', 'unlimited: true')}, ${any}`),
+      ),
+    ).toEqual(['k=a*: appears !: 1 per minute; its values had unlimited (k=*z), 10 per minute (k)']);
+    // Behind it, it takes nothing from it.
+    expect(
+      linesOf(
+        file(`${node('*z', 'unlimited: true')}, ${any}`),
+        file(`${node('*z', 'unlimited: true')}, ${first}, ${any}`),
+      ),
+    ).toEqual(['k=a*: appears !: 1 per minute; its values had 10 per minute (k)']);
+  });
+
+  test('another order', () => {
+    const [a, z] = [node('a*', MINUTE), node('*z', 'unit: minute, requests_per_unit: 1')];
+    expect(linesOf(file(`${a}, ${z}`), file(`${z}, ${a}`))).toEqual([
+      'k=*z: tightens: goes before k=a* now; values that fit both had 10 per minute (k=a*) and get 1 per minute (k=*z)',
+    ]);
+    const b = node('b*', 'unit: minute, requests_per_unit: 1');
+    expect(linesOf(file(`${a}, ${b}`), file(`${b}, ${a}`))).toEqual([]);
+  });
+
+  test('blocks of addresses', () => {
+    const block = (items: string, limit: string): string =>
+      `{ key: k, value_cidr: [${items}], rate_limit: { ${limit} } }`;
+    const wide = block('10.0.0.0/8', 'unlimited: true');
+    expect(linesOf(file(wide), file(`${wide}, ${block('10.1.0.0/16', MINUTE)}`))).toEqual([
+      'k in 10.1.0.0/16: appears !: 10 per minute; its values had unlimited (k in 10.0.0.0/8)',
+    ]);
+    const grown = block('10.0.0.0/8, 192.168.0.0/16', 'unlimited: true');
+    expect(linesOf(file(`${wide}, ${any}`), file(`${grown}, ${any}`))).toEqual([
+      'k in 10.0.0.0/8,…: loosens: takes 192.168.0.0/16, too; they had 10 per minute (k)',
+    ]);
+    expect(linesOf(file(`${grown}, ${any}`), file(`${wide}, ${any}`))).toEqual([
+      'k in 10.0.0.0/8: tightens: no longer takes 192.168.0.0/16; they get 10 per minute (k)',
+    ]);
+  });
+
+  test('a bucket that becomes shared', () => {
+    const pattern = (share: boolean): string =>
+      file(`{ key: k, value: "a*", share_threshold: ${share}, rate_limit: { ${MINUTE} } }`);
+    expect(linesOf(pattern(false), pattern(true))).toEqual([
+      'k=a*: tightens: share_threshold: off becomes on; all its values share one bucket',
+    ]);
+    expect(linesOf(pattern(true), pattern(false))).toEqual([
+      'k=a*: loosens: share_threshold: on becomes off; each value has a bucket of its own',
+    ]);
+    const shared = `{ key: k, value: "a*", share_threshold: true, rate_limit: { ${MINUTE} } }`;
+    expect(linesOf(file(any), file(`${shared}, ${any}`))).toEqual([
+      'k=a*: appears !: 10 per minute; its values had 10 per minute (k)',
+    ]);
+  });
+});
+
+describe('a domain', () => {
+  test('that is new or gone', () => {
+    const [a, b] = [limited(MINUTE), limited(MINUTE).replace('domain: d', 'domain: e')];
+    const [appears] = diffPolicies(setOf(a), setOf(a, b), NOW);
+    expect(appears).toEqual({
+      domain: 'e',
+      path: '',
+      setting: 'domain',
+      effect: 'appears',
+      tightens: true,
+      text: 'the domain, with 1 rule; its requests had no limit',
+    });
+    expect(diffPolicies(setOf(a, b), setOf(a), NOW)).toMatchObject([
+      { domain: 'e', effect: 'vanishes', tightens: false },
+    ]);
+  });
+
+  test.each([
+    [
+      '',
+      'response_headers: [x-ratelimit]',
+      'changes: response_headers: as the environment says becomes x-ratelimit',
+    ],
+    ['', 'denied_response: problem+json', 'changes: denied_response is set'],
+    ['', 'decision_metadata: true', 'changes: decision_metadata: as the environment says becomes on'],
+  ])('%s -> %s', (before, after, line) => {
+    expect(linesOf(file('', before), file('', after))).toEqual([`: ${line}`]);
+  });
+
+  const A = 'a'.repeat(64);
+  test.each([
+    [
+      'derive: [{ entry: t, from: [api_key], sha256: {} }]',
+      `derive: [{ entry: t, from: [api_key], sha256: { ${A}: acme } }]`,
+      'tightens: derive[0], t from api_key: 1 API key added; requests may meet other limits',
+    ],
+    [
+      `derive: [{ entry: t, from: [api_key], sha256: { ${A}: acme } }]`,
+      `derive: [{ entry: t, from: [api_key], sha256: { ${A}: globex } }]`,
+      'tightens: derive[0], t from api_key: 1 API key given to another t; requests may meet other limits',
+    ],
+    [
+      'derive: [{ entry: g, from: [p], rules: [{ p: /a, value: x }, { value: y }] }]',
+      'derive: [{ entry: g, from: [p], rules: [{ p: /b, value: x }, { value: y }] }]',
+      'tightens: derive[0], g from p: new: p=/b -> x; gone: p=/a -> x; requests may meet other limits',
+    ],
+  ])('%s', (before, after, line) => {
+    expect(linesOf(file('', before), file('', after))).toEqual([`: ${line}`]);
+    expect(linesOf(file('', before), file('', before))).toEqual([]);
+  });
+
+  test('shows no secret', () => {
+    const top = 'derive: [{ entry: t, from: [token], sha256: {} }]';
+    const text = JSON.stringify([
+      changesOf(file('', top), file('{ key: token, value: s3cret, rate_limit: { unlimited: true } }', top)),
+      changesOf(file(''), file('{ key: api_key, value: s3cret, rate_limit: { unlimited: true } }')),
+    ]);
+    expect(text).not.toContain('s3cret');
+    expect(text.match(/redacted sha256/g)).toHaveLength(2);
+  });
+});
+
+describe('the text', () => {
+  test('names domain, path, and the sum', () => {
+    const before = file(`{ key: k, rate_limit: { ${MINUTE} } }, { key: l, rate_limit: { ${MINUTE} } }`);
+    const after = file(
+      `{ key: k, rate_limit: { unit: minute, requests_per_unit: 5 } }, { key: m, rate_limit: { ${MINUTE} } }`,
+    );
+    expect(renderDiff(changesOf(before, after))).toBe(`domain d
+  k: tightens: 10 per minute becomes 5 per minute; fewer per window
+  m: appears, tightens: 10 per minute; its values had no limit
+  l: vanishes: 10 per minute; its values get no limit
+
+1 tightens, 1 appears (1 tightens), 1 vanishes
+`);
+    expect(renderDiff([])).toBe('nothing changes\n');
+  });
+
+  test('tells once what many rules inherit', () => {
+    const nodes = Array.from({ length: 6 }, (_, i) => `{ key: k${i}, rate_limit: { ${MINUTE} } }`).join(', ');
+    expect(renderDiff(changesOf(file(nodes, 'phase: monitoring'), file(nodes)))).toBe(`domain d
+  tightens: phase: monitoring becomes active; for limits that callers send; what it does to rules is said below
+  6 rules (k0, k1 and 4 more): tightens: phase: monitoring becomes active
+
+7 tighten
+`);
+  });
+});

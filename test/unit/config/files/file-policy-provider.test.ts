@@ -1,0 +1,290 @@
+import { renameSync, rmSync, utimesSync } from 'node:fs';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { FilePolicyProvider, type ReloadOutcome } from '../../../../src/config/files/file-policy-provider.js';
+import { type LoadedPolicies, loadPolicies } from '../../../../src/config/files/load-policies.js';
+import type { PolicyLoader } from '../../../../src/config/files/policy-loader.js';
+import { FakeTimers } from '../../../support/clock/fake-timers.js';
+import { TempDir } from '../../../support/process/temp-dir.js';
+
+const POLL = 7000;
+let dir: TempDir;
+let timers: FakeTimers;
+let provider: FilePolicyProvider | undefined;
+let outcomes: ReloadOutcome[];
+
+beforeEach(() => {
+  dir = new TempDir();
+  timers = new FakeTimers();
+  outcomes = [];
+});
+afterEach(() => {
+  provider?.stop();
+  dir.remove();
+});
+
+/** Loads in this thread. */
+class PlainLoader implements PolicyLoader {
+  readonly paths: readonly string[];
+  /** Set: the loads to come wait for it. */
+  gate: Promise<void> | undefined;
+  loads = 0;
+
+  constructor(paths: readonly string[]) {
+    this.paths = paths;
+  }
+
+  async load(previous?: LoadedPolicies): Promise<LoadedPolicies> {
+    this.loads++;
+    await this.gate;
+    return loadPolicies(this.paths, {}, previous);
+  }
+
+  close(): void {}
+}
+
+let loader: PlainLoader;
+
+/** A provider that only polls, and only when the test says so. */
+function provide(...paths: string[]): FilePolicyProvider {
+  loader = new PlainLoader(paths);
+  const options = { watch: false, pollMs: POLL, timers };
+  const made = new FilePolicyProvider(paths, loadPolicies(paths), loader, options);
+  made.onReload((outcome) => outcomes.push(outcome));
+  provider = made;
+  return made;
+}
+
+async function start(started: FilePolicyProvider): Promise<void> {
+  started.start();
+  await started.settled();
+}
+
+/** Polls, and waits for what comes of it. */
+async function poll(): Promise<void> {
+  timers.run(POLL);
+  await provider?.settled();
+}
+
+const kinds = (): string[] => outcomes.map((outcome) => `${outcome.reason} ${outcome.kind}`);
+const domainsOf = (of: FilePolicyProvider): string[] => [...of.current.domains.keys()];
+
+test('a change is loaded at the next poll, and the set is swapped as a whole', async () => {
+  const file = dir.write('a.yaml', 'domain: a\n');
+  const provided = provide(file);
+  const before = provided.current;
+  await start(provided);
+  expect(kinds()).toEqual([]);
+  dir.write('a.yaml', 'domain: changed\n');
+  expect(provided.current).toBe(before);
+  await poll();
+  expect(domainsOf(provided)).toEqual(['changed']);
+  expect([...before.domains.keys()]).toEqual(['a']);
+  expect(kinds()).toEqual(['poll loaded']);
+  expect(outcomes[0]?.policySet).toBe(provided.current);
+});
+
+test('a change between the first load and the start is not lost', async () => {
+  const file = dir.write('a.yaml', 'domain: a\n');
+  const provided = provide(file);
+  dir.write('a.yaml', 'domain: b\n');
+  await start(provided);
+  expect(kinds()).toEqual(['start loaded']);
+  expect(domainsOf(provided)).toEqual(['b']);
+});
+
+test('a bad file keeps the old policy and tells all errors, once', async () => {
+  const file = dir.write('a.yaml', 'domain: a\n');
+  const provided = provide(file);
+  await start(provided);
+  dir.write('a.yaml', 'domain:\nphase: x\n');
+  await poll();
+  await poll();
+  utimesSync(file, 1, 1);
+  await poll();
+  expect(kinds()).toEqual(['poll failed']);
+  expect(outcomes[0]?.errors).toHaveLength(2);
+  expect(domainsOf(provided)).toEqual(['a']);
+  // Another attempt is news, even where it makes the same mistakes.
+  dir.write('a.yaml', 'domain:\nphase: x # mended?\n');
+  await poll();
+  expect(outcomes[1]?.errors).toEqual(outcomes[0]?.errors);
+  // So is another mistake.
+  dir.write('a.yaml', 'domain: [\n');
+  await poll();
+  expect(kinds()).toEqual(['poll failed', 'poll failed', 'poll failed']);
+});
+
+test('the end of a failure is told, even when the old content is back', async () => {
+  dir.write('a.yaml', 'domain: a\n');
+  const provided = provide(dir.path);
+  const before = provided.current;
+  await start(provided);
+  dir.write('a.yaml', 'domain:\n');
+  await poll();
+  dir.write('a.yaml', 'domain: a\n');
+  await poll();
+  expect(kinds()).toEqual(['poll failed', 'poll unchanged']);
+  expect(provided.current).toBe(before);
+});
+
+test('one bad file among good ones: they are loaded, its domain stays, and the reload failed', async () => {
+  dir.write('a.yaml', 'domain: a\n');
+  dir.write('b.yaml', 'domain: b\n');
+  const provided = provide(dir.path);
+  const b = provided.current.domains.get('b');
+  await start(provided);
+  dir.write('a.yaml', 'domain: a2\n');
+  dir.write('b.yaml', 'domain: b\nphase: x\n');
+  await poll();
+  expect(kinds()).toEqual(['poll failed']);
+  expect(domainsOf(provided)).toEqual(['a2', 'b']);
+  expect(provided.current.domains.get('b')).toBe(b);
+  expect(outcomes[0]?.policySet).toBe(provided.current);
+  expect(provided.domains).toEqual([
+    { domain: 'a2', files: [dir.join('a.yaml')], state: 'ok' },
+    { domain: 'b', files: [dir.join('b.yaml')], state: 'kept' },
+  ]);
+});
+
+test('loads never overlap, and what is asked for meanwhile is one load more', async () => {
+  const file = dir.write('a.yaml', 'domain: a\n');
+  const provided = provide(file);
+  await start(provided);
+  let open = (): void => {};
+  loader.gate = new Promise((resolve) => {
+    open = resolve;
+  });
+  const first = provided.reload('change');
+  const waiting = [provided.reload('signal'), provided.reload('change'), provided.reload('poll')];
+  dir.write('a.yaml', 'domain: b\n');
+  open();
+  expect((await first).kind).toBe('loaded');
+  for (const outcome of await Promise.all(waiting)) {
+    expect(outcome).toMatchObject({ kind: 'unchanged', reason: 'signal' });
+  }
+  // At the start, the first and the one more.
+  expect(loader.loads).toBe(3);
+});
+
+test('a load that cannot be tried fails, leaves all as it was and is tried again', async () => {
+  dir.write('a.yaml', 'domain: a\n');
+  const provided = provide(dir.path);
+  await start(provided);
+  const before = provided.current;
+  loader.gate = Promise.reject(new Error('no thread'));
+  dir.write('b.yaml', 'domain: b\n');
+  await poll();
+  expect(kinds()).toEqual(['poll failed']);
+  expect(outcomes[0]?.errors).toMatchObject([
+    { file: dir.path, message: expect.stringMatching(/^the policies could not be loaded: no thread; /) },
+  ]);
+  expect(provided.current).toBe(before);
+  expect(provided.domains).toMatchObject([{ domain: 'a', state: 'ok' }]);
+  loader.gate = undefined;
+  await poll();
+  expect(domainsOf(provided)).toEqual(['a', 'b']);
+});
+
+test('a stop while files are loaded leaves all as it was', async () => {
+  const file = dir.write('a.yaml', 'domain: a\n');
+  const provided = provide(file);
+  await start(provided);
+  dir.write('a.yaml', 'domain: b\n');
+  const outcome = provided.reload('signal');
+  provided.stop();
+  expect((await outcome).kind).toBe('unchanged');
+  expect(domainsOf(provided)).toEqual(['a']);
+  expect(outcomes).toEqual([]);
+  expect((await provided.reload('signal')).kind).toBe('unchanged');
+});
+
+test('identical content is no reload', async () => {
+  const file = dir.write('a.yaml', 'domain: a\n');
+  const provided = provide(file);
+  const before = provided.current;
+  await start(provided);
+  utimesSync(file, 1, 1);
+  await poll();
+  dir.write('new.yaml', 'domain: a\n');
+  renameSync(dir.join('new.yaml'), file);
+  await poll();
+  expect(kinds()).toEqual([]);
+  expect(provided.current).toBe(before);
+});
+
+test('asked to reload it always answers', async () => {
+  const file = dir.write('a.yaml', 'domain: a\n');
+  const provided = provide(file);
+  await start(provided);
+  expect(await provided.reload('signal')).toMatchObject({ kind: 'unchanged', reason: 'signal', errors: [] });
+  dir.write('a.yaml', 'domain: b\n');
+  expect((await provided.reload('signal')).kind).toBe('loaded');
+  dir.write('a.yaml', 'domain:\n');
+  expect((await provided.reload('signal')).kind).toBe('failed');
+  expect((await provided.reload('signal')).kind).toBe('failed');
+  expect(kinds()).toEqual(['signal unchanged', 'signal loaded', 'signal failed', 'signal failed']);
+  expect(domainsOf(provided)).toEqual(['b']);
+});
+
+test('a start with a failure tells when it ends', async () => {
+  const file = dir.write('a.yaml', 'domain:\n');
+  const provided = provide(file);
+  await start(provided);
+  expect(kinds()).toEqual([]);
+  dir.write('a.yaml', 'domain: a\n');
+  await poll();
+  expect(kinds()).toEqual(['poll loaded']);
+});
+
+test('files that come and go, and a directory that does', async () => {
+  dir.write('policies/a.yaml', 'domain: a\n');
+  const provided = provide(dir.join('policies'));
+  await start(provided);
+  dir.write('policies/b.yaml', 'domain: b\n');
+  await poll();
+  expect(domainsOf(provided)).toEqual(['a', 'b']);
+  rmSync(dir.join('policies/a.yaml'));
+  await poll();
+  expect(domainsOf(provided)).toEqual(['b']);
+  rmSync(dir.join('policies'), { recursive: true });
+  await poll();
+  expect(domainsOf(provided)).toEqual(['b']);
+  dir.write('policies/c.yaml', 'domain: c\n');
+  await poll();
+  expect(domainsOf(provided)).toEqual(['c']);
+  expect(kinds()).toEqual(['poll loaded', 'poll loaded', 'poll failed', 'poll loaded']);
+});
+
+test('a key table elsewhere is followed, from the moment a policy names it', async () => {
+  const digest = '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae';
+  const derive = 'derive: [{ entry: t, from: [k], sha256_file: ../secret/keys.yaml }]';
+  const file = dir.write('policies/a.yaml', 'domain: a\n');
+  const tenant = (): string | undefined =>
+    provided.current.domains.get('a')?.match([{ key: 'k', value: 'foo' }]).entries[0]?.value;
+  const provided = provide(file);
+  await start(provided);
+  dir.write('secret/keys.yaml', `${digest}: acme\n`);
+  dir.write('policies/a.yaml', `domain: a\n${derive}\n`);
+  await poll();
+  expect(tenant()).toBe('acme');
+  dir.write('secret/keys.yaml', `${digest}: globex\n`);
+  await poll();
+  expect(tenant()).toBe('globex');
+  rmSync(dir.join('secret'), { recursive: true });
+  await poll();
+  expect(tenant()).toBe('globex');
+  dir.write('secret/keys.yaml', `${digest}: initech\n`);
+  await poll();
+  expect(tenant()).toBe('initech');
+  expect(kinds()).toEqual(['poll loaded', 'poll loaded', 'poll failed', 'poll loaded']);
+});
+
+test('stop leaves no timer, start twice no second one', async () => {
+  const provided = provide(dir.write('a.yaml', 'domain: a\n'));
+  await start(provided);
+  await start(provided);
+  expect(timers.delays).toEqual([POLL]);
+  provided.stop();
+  expect(timers.delays).toEqual([]);
+  expect(domainsOf(provided)).toEqual(['a']);
+});

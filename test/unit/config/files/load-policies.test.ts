@@ -1,0 +1,165 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, symlinkSync, truncateSync } from 'node:fs';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { isRefusedAtStart, loadPolicies, NO_POLICIES } from '../../../../src/config/files/load-policies.js';
+import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { entries } from '../../../support/policy/policies.js';
+import { TempDir } from '../../../support/process/temp-dir.js';
+
+let dir: TempDir;
+beforeEach(() => {
+  dir = new TempDir();
+});
+afterEach(() => dir.remove());
+
+const DIGEST = '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae'; // foo
+const domainsOf = (...paths: string[]): string[] => [...loadPolicies(paths).policySet.domains.keys()];
+const errorsOf = (...paths: string[]): string[] => loadPolicies(paths).errors.map(formatProblem);
+
+test('a directory: YAML files by name, without dotfiles, other files and directories', () => {
+  dir.write('b.yml', 'domain: b\n');
+  dir.write('a.yaml', 'domain: a\n');
+  dir.write('.hidden.yaml', 'domain: hidden\n');
+  dir.write('notes.txt', 'domain: txt\n');
+  dir.write('sub/c.yaml', 'domain: c\n');
+  mkdirSync(dir.join('directory.yaml'));
+  symlinkSync('sub/c.yaml', dir.join('z-link.yaml'));
+  const loaded = loadPolicies([dir.path]);
+  expect(loaded.errors).toEqual([]);
+  expect([...loaded.policySet.domains.keys()]).toEqual(['a', 'b', 'c']);
+  expect(loaded.files).toEqual([dir.join('a.yaml'), dir.join('b.yml'), dir.join('z-link.yaml')]);
+});
+
+test('a mounted ConfigMap', () => {
+  dir.write('..2024_05/policy.yaml', 'domain: d\n');
+  symlinkSync('..2024_05', dir.join('..data'));
+  symlinkSync('..data/policy.yaml', dir.join('policy.yaml'));
+  expect(domainsOf(dir.path)).toEqual(['d']);
+});
+
+test('an empty directory: no domains, no error', () => {
+  const loaded = loadPolicies([dir.path]);
+  expect(loaded).toMatchObject({ policySet: NO_POLICIES, domains: [], errors: [], warnings: [], files: [] });
+  expect(isRefusedAtStart(loaded)).toBe(false);
+});
+
+test('several paths, each file once', () => {
+  const a = dir.write('a.yaml', 'domain: a\n');
+  dir.write('b.yaml', 'domain: b\n');
+  expect(domainsOf(a, dir.path, `${dir.path}/./a.yaml`)).toEqual(['a', 'b']);
+});
+
+test('a file may have any name if it is named itself', () => {
+  expect(domainsOf(dir.write('policy.conf', 'domain: a\n'))).toEqual(['a']);
+});
+
+test('two files with one domain', () => {
+  dir.write('a.yaml', 'domain: d\n');
+  dir.write('b.yaml', '# second\ndomain: d\n');
+  expect(errorsOf(dir.path)).toEqual([
+    `${dir.join('b.yaml')}:2:9: domain: the domain "d" is already defined in ${dir.join('a.yaml')}:1:9, so neither counts; give a domain one file, or set MERGE_DOMAIN_CONFIG=true`,
+  ]);
+});
+
+test('errors of all files at once; good files still give their domains', () => {
+  dir.write('a.yaml', 'domain: a\n');
+  dir.write('b.yaml', 'domain:\n');
+  dir.write('c.yaml', 'domain: [\n');
+  expect(errorsOf(dir.path).map((error) => error.slice(dir.path.length + 1).split(' ')[0])).toEqual([
+    'b.yaml:1:8:',
+    expect.stringMatching(/^c.yaml:\d+:\d+:$/),
+  ]);
+  expect(domainsOf(dir.path)).toEqual(['a']);
+});
+
+test('what cannot be read', () => {
+  symlinkSync('gone.yaml', dir.join('dangling.yaml'));
+  execFileSync('mkfifo', [dir.join('pipe.yaml')]);
+  truncateSync(dir.write('large.yaml', ''), 5_000_000);
+  const sentences: Record<string, string> = {
+    'missing.yaml': 'does not exist; check the path',
+    'dangling.yaml': 'does not exist; check the path',
+    'pipe.yaml': 'is not a regular file; name a file',
+    'large.yaml': 'has 5000000 bytes, the most is 4194304; split it into several files',
+  };
+  for (const [name, sentence] of Object.entries(sentences)) {
+    expect(errorsOf(dir.join(name))).toEqual([`${dir.join(name)}: "${dir.join(name)}" ${sentence}`]);
+  }
+  expect(errorsOf(dir.path)).toHaveLength(3);
+});
+
+test('a key table beside the policies is no policy', () => {
+  dir.write('keys.yaml', `${DIGEST}: acme\n`);
+  const policy = `domain: d
+derive: [{ entry: t, from: [k], sha256_file: keys.yaml }]
+descriptors: [{ key: t, rate_limit: { unit: second, requests_per_unit: 1 } }]
+`;
+  dir.write('policy.yaml', policy);
+  const loaded = loadPolicies([dir.path]);
+  expect(loaded.errors).toEqual([]);
+  expect(loaded.policySet.domains.get('d')?.match(entries('k=foo')).keys[0]).toBe('1:d1:t4:acme%1');
+  expect([...loaded.files].sort()).toEqual([dir.join('keys.yaml'), dir.join('policy.yaml')]);
+});
+
+test('a key table whose policy is broken, or does not name it, is only warned about', () => {
+  dir.write('keys.yaml', `${DIGEST}: acme\n`);
+  dir.write('policy.yaml', 'domain: d\nderive: [{ entry: t, from: [k], sha256_file: keys.yaml }\n');
+  const loaded = loadPolicies([dir.path]);
+  expect(loaded.errors.map((error) => error.file)).toEqual([dir.join('policy.yaml')]);
+  expect(loaded.warnings.map(formatProblem)).toEqual([
+    `${dir.join('keys.yaml')}: the file is a key table that no policy names; name it as "sha256_file" or remove it`,
+  ]);
+  // Named as a policy it is an error, which shows none of its keys.
+  dir.write('keys.yaml', 'my-secret-key: acme\n');
+  expect(errorsOf(dir.join('keys.yaml'))).toEqual([
+    `${dir.join('keys.yaml')}:1:1: the file holds no policy; begin it with "domain: <name>", or move it elsewhere`,
+  ]);
+});
+
+test('a bad key table, used twice, is reported once', () => {
+  dir.write('secret/keys.yaml', 'oops: acme\n');
+  for (const name of ['a', 'b']) {
+    dir.write(
+      `${name}.yaml`,
+      `domain: ${name}\nderive: [{ entry: t, from: [k], sha256_file: secret/keys.yaml }]\n`,
+    );
+  }
+  expect(errorsOf(dir.path)).toEqual([
+    `${dir.join('secret/keys.yaml')}:1:1: [0]: this is no SHA-256 digest (64 hex digits); write the digest of the API key, never the key itself`,
+  ]);
+  expect(domainsOf(dir.path)).toEqual([]);
+});
+
+test('a missing key table is an error of the policy, and is watched for', () => {
+  const file = dir.write('a.yaml', 'domain: a\nderive: [{ entry: t, from: [k], sha256_file: keys.yaml }]\n');
+  expect(errorsOf(file)).toEqual([
+    `${file}:2:46: derive[0].sha256_file: "${dir.join('keys.yaml')}" does not exist; check the path`,
+  ]);
+  expect(loadPolicies([file]).files).toEqual([file, dir.join('keys.yaml')]);
+});
+
+test('the version tells contents and names apart, not places', () => {
+  const versionOf = (path: string): string => loadPolicies([path]).policySet.version;
+  dir.write('one/a.yaml', 'domain: a\n');
+  dir.write('two/a.yaml', 'domain: a\n');
+  dir.write('three/a.yaml', 'domain: a # comment\n');
+  dir.write('four/b.yaml', 'domain: a\n');
+  expect(versionOf(dir.join('one'))).toMatch(/^[0-9a-f]{12}$/);
+  expect(versionOf(dir.join('two'))).toBe(versionOf(dir.join('one')));
+  expect(versionOf(dir.join('three'))).not.toBe(versionOf(dir.join('one')));
+  expect(versionOf(dir.join('four'))).not.toBe(versionOf(dir.join('one')));
+});
+
+test('the version follows the key table', () => {
+  const file = dir.write('a.yaml', 'domain: a\nderive: [{ entry: t, from: [k], sha256_file: keys.yaml }]\n');
+  dir.write('keys.yaml', `${DIGEST}: acme\n`);
+  const before = loadPolicies([file]).policySet.version;
+  dir.write('keys.yaml', `${DIGEST}: globex\n`);
+  expect(loadPolicies([file]).policySet.version).not.toBe(before);
+});
+
+test('loading leaves nothing behind', () => {
+  dir.write('a.yaml', 'domain: a\n');
+  loadPolicies([dir.path]);
+  expect(readdirSync(dir.path)).toEqual(['a.yaml']);
+});

@@ -1,0 +1,183 @@
+import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
+import { dirname, relative } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { loadPolicies } from '../../../../src/config/files/load-policies.js';
+import {
+  expandPaths,
+  expandPathsInSteps,
+  type RuntimeLayout,
+} from '../../../../src/config/files/policy-paths.js';
+import { WatchPlan } from '../../../../src/config/files/watch-plan.js';
+import { type ConfigProblem, formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { TempDir } from '../../../support/process/temp-dir.js';
+
+let dir: TempDir;
+beforeEach(() => {
+  dir = new TempDir();
+});
+afterEach(() => dir.remove());
+
+function layout(options: Partial<RuntimeLayout> = {}): RuntimeLayout {
+  const setting = 'RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY';
+  return { directory: dir.join('root/config'), setting, beside: false, ignoreDotFiles: false, ...options };
+}
+
+/** What is listed, below `root`, and every problem. */
+function listed(options: Partial<RuntimeLayout> = {}): { files: string[]; said: string[] } {
+  const errors: ConfigProblem[] = [];
+  const warnings: ConfigProblem[] = [];
+  const found = expandPaths([layout(options)], errors, warnings);
+  expect(found.every((path) => path.listed)).toBe(true);
+  return {
+    files: found.map(({ file }) => relative(dir.join('root'), file)),
+    said: [...errors, ...warnings].map((problem) => formatProblem(problem).replaceAll(dir.path, '')),
+  };
+}
+
+/** Runs `work` as a user whom file modes stop. */
+function asNobody<T>(work: () => T): T {
+  if (process.geteuid?.() !== 0) return work();
+  chmodSync(dir.path, 0o755);
+  process.seteuid?.(65534);
+  try {
+    return work();
+  } finally {
+    process.seteuid?.(0);
+  }
+}
+
+/** A volume as Kubernetes mounts a ConfigMap: files in a directory of their own, and links to them. */
+function mountVolume(...names: readonly string[]): void {
+  for (const name of names) dir.write(`root/config/..2024_01_31.1/${name}`, `domain: ${name.length}\n`);
+  symlinkSync('..2024_01_31.1', dir.join('root/config/..data'));
+  for (const top of new Set(names.map((name) => name.split('/', 1)[0] as string))) {
+    symlinkSync(`..data/${top}`, dir.join('root/config', top));
+  }
+}
+
+describe('the layout of the reference', () => {
+  test('every file counts, whatever its name, in directories below, too, in the order of names', () => {
+    for (const name of ['b.yaml', 'a', 'team/x/deep.txt', 'team/b.yml']) dir.write(`root/config/${name}`, '');
+    mkdirSync(dir.join('root/config/empty'));
+    dir.write('root/other/c.yaml', '');
+    expect(listed()).toEqual({
+      files: ['config/a', 'config/b.yaml', 'config/team/b.yml', 'config/team/x/deep.txt'],
+      said: [],
+    });
+  });
+
+  test('hidden files and directories count, unless they are to be ignored', () => {
+    for (const name of ['a.yaml', '.hidden.yaml', '.git/b.yaml', 'sub/.c.yaml'])
+      dir.write(`root/config/${name}`, '');
+    expect(listed().files).toEqual([
+      'config/.git/b.yaml',
+      'config/.hidden.yaml',
+      'config/a.yaml',
+      'config/sub/.c.yaml',
+    ]);
+    expect(listed({ ignoreDotFiles: true }).files).toEqual(['config/a.yaml']);
+  });
+
+  test.each([false, true])(
+    "no file of Kubernetes' volumes counts twice (RUNTIME_IGNOREDOTFILES=%s)",
+    (ignoreDotFiles) => {
+      mountVolume('a.yaml', 'team/b.yaml');
+      expect(listed({ ignoreDotFiles })).toEqual({
+        files: ['config/a.yaml', 'config/team/b.yaml'],
+        said: [],
+      });
+      const { errors, policySet } = loadPolicies([layout({ ignoreDotFiles })]);
+      expect(errors).toEqual([]);
+      expect(policySet.domains.size).toBe(2);
+    },
+  );
+
+  test('a link to a file is read, one to a directory elsewhere is not, and a warning says so', () => {
+    dir.write('elsewhere/a.yaml', '');
+    mkdirSync(dir.join('root/config'), { recursive: true });
+    symlinkSync('../../elsewhere/a.yaml', dir.join('root/config/a.yaml'));
+    symlinkSync('../../elsewhere', dir.join('root/config/team'));
+    symlinkSync('.', dir.join('root/config/loop'));
+    const { files, said } = listed();
+    expect(files).toEqual(['config/a.yaml']);
+    expect(said).toEqual([
+      '/root/config/loop: the link to a directory is not followed; put the directory here, or links to its files',
+      '/root/config/team: the link to a directory is not followed; put the directory here, or links to its files',
+    ]);
+  });
+
+  test('a link that leads nowhere is a file that cannot be read', () => {
+    mkdirSync(dir.join('root/config'), { recursive: true });
+    symlinkSync('gone', dir.join('root/config/a.yaml'));
+    expect(listed().files).toEqual(['config/a.yaml']);
+    expect(loadPolicies([layout()]).errors.map(({ message }) => message)).toEqual([
+      `"${dir.join('root/config/a.yaml')}" does not exist; check the path`,
+    ]);
+  });
+
+  test('a link that leads to itself is a file that cannot be read', () => {
+    dir.write('root/config/good.yaml', 'domain: good\n');
+    symlinkSync('loop.yaml', dir.join('root/config/loop.yaml'));
+    for (const place of [layout(), dir.join('root/config')]) {
+      const { policySet, errors } = loadPolicies([place]);
+      expect([...policySet.domains.keys()]).toEqual(['good']);
+      expect(errors.map(({ message }) => message)).toEqual([
+        `"${dir.join('root/config/loop.yaml')}" cannot be read (ELOOP); check the path`,
+      ]);
+    }
+  });
+
+  test('a directory below that cannot be read takes no file beside it down', () => {
+    dir.write('root/config/good.yaml', 'domain: good\n');
+    mkdirSync(dir.join('root/config/lost+found'), { mode: 0 });
+    const { policySet, errors } = asNobody(() => loadPolicies([layout()]));
+    expect([...policySet.domains.keys()]).toEqual(['good']);
+    const path = dir.join('root/config/lost+found');
+    expect(errors.map(formatProblem)).toEqual([
+      `${path}: "${path}" cannot be read (permission denied); check its owner and mode`,
+    ]);
+  });
+
+  test('what lies in a directory below that cannot be read stays as it was', () => {
+    const file = dir.write('root/config/team/a.yaml', 'domain: a\n');
+    const before = loadPolicies([layout()]);
+    chmodSync(dirname(file), 0);
+    const { policySet, domains } = asNobody(() => loadPolicies([layout()], {}, before));
+    chmodSync(dirname(file), 0o755);
+    expect(policySet.domains.get('a')).toBe(before.policySet.domains.get('a'));
+    expect(domains).toEqual([{ domain: 'a', files: [file], state: 'kept' }]);
+  });
+
+  test('what begins with the name of the directory and a dot counts, too, as with RUNTIME_WATCH_ROOT there', () => {
+    dir.write('root/config.yaml', '');
+    dir.write('root/config.d/b.yaml', '');
+    dir.write('root/configuration.yaml', '');
+    expect(listed({ beside: true })).toEqual({ files: ['config.d/b.yaml', 'config.yaml'], said: [] });
+    dir.write('root/config/a.yaml', '');
+    expect(listed({ beside: true }).files).toEqual(['config/a.yaml', 'config.d/b.yaml', 'config.yaml']);
+    expect(listed().files).toEqual(['config/a.yaml']);
+  });
+
+  test('a directory that is not there is an error that names variables and path', () => {
+    expect(listed({ beside: true })).toEqual({
+      files: [],
+      said: [
+        '/root/config: "/root/config" does not exist; RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY leads there: ' +
+          'create the directory, or set the variables to the one there is',
+      ],
+    });
+  });
+
+  test('an empty directory is none', () => {
+    mkdirSync(dir.join('root/config'), { recursive: true });
+    expect(loadPolicies([layout()])).toMatchObject({ errors: [], warnings: [], files: [] });
+  });
+});
+
+test('a listing of many files pauses again and again, so that decisions need not wait for all of it', () => {
+  for (let i = 0; i < 300; i++) dir.write(`root/config/${i}.yaml`, '');
+  for (const place of [layout(), dir.join('root/config')]) {
+    expect([...expandPathsInSteps([place], [])].length).toBeGreaterThanOrEqual(4);
+  }
+  expect([...new WatchPlan().addPlace(layout())].length).toBeGreaterThanOrEqual(4);
+});

@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from '@jest/globals';
+import { assetPath } from '../../../../src/assets.js';
+import { loadPolicies } from '../../../../src/config/files/load-policies.js';
+import type { DomainPolicy } from '../../../../src/policy/policy.js';
+import { fixedPhase } from '../../../../src/policy/rule.js';
+import { entries } from '../../../support/policy/policies.js';
+
+const loaded = loadPolicies([assetPath('deploy/policies/open-api.yaml')]);
+const policy = loaded.policySet.domains.get('open-api') as DomainPolicy;
+const USER_CHATS = '8:open-api6:tenant4:acme14:resource_group10:user-chats';
+const OTHER = '8:open-api6:tenant4:acme14:resource_group1**';
+
+const keyOf = (...texts: string[]): string => policy.match(entries(...texts)).keys[0]!;
+const request = (method: string, path: string): string =>
+  keyOf('tenant=acme', `method=${method}`, `path=${path}`);
+
+test('loads without a word', () => {
+  expect(loaded.errors).toEqual([]);
+  expect(loaded.warnings).toEqual([]);
+  expect(loaded.policySet.version).toMatch(/^[0-9a-f]{12}$/);
+});
+
+test('is the specification: capacities, refill, phase, headers', () => {
+  expect(policy.rules).toMatchObject([
+    { name: 'user-chats', rate: { maxTokens: 100, tokensPerFill: 10, fillIntervalMicros: 1_000_000 } },
+    { name: 'other', rate: { maxTokens: 1000, tokensPerFill: 10, fillIntervalMicros: 1_000_000 } },
+  ]);
+  for (const rule of policy.rules) expect(rule.phase).toEqual(fixedPhase('active'));
+  expect(policy.responseHeaders).toMatchObject({ xRateLimit: true, retryAfter: false });
+});
+
+describe('user chats: one bucket however it is asked for', () => {
+  test.each([
+    '/open/v4/user-chats',
+    '/open/v5/user-chats',
+    '/open/v5/user-chats?x=1',
+    '/open/v5/user-chats?',
+    '/open/v5/user-chats#x',
+    '/open//v5/user-chats/',
+    '//open/v5/user-chats',
+    '/open/v5/user%2Dchats',
+    '/open/v5/user%2dchats',
+    '/%6Fpen/v5/user-chats',
+    '/open/./v5/user-chats',
+    '/open/v5/%2e/user-chats',
+    '/open/v6/../v5/user-chats',
+    '/open/v6/%2E%2E/v5/user-chats',
+    '/x/../open/v5/user-chats',
+    'http://api.example/open/v5/user-chats',
+  ])('GET %s', (path) => {
+    expect(request('GET', path)).toBe(USER_CHATS);
+  });
+
+  test('the resource group can be sent ready made', () => {
+    expect(keyOf('tenant=acme', 'resource_group=user-chats')).toBe(USER_CHATS);
+    expect(keyOf('tenant=acme', 'resource_group=anything')).toBe(OTHER);
+    expect(keyOf('tenant=acme', 'resource_group=')).toBe(OTHER);
+  });
+});
+
+describe('everything else under /open/ shares the other bucket', () => {
+  test.each([
+    ['POST', '/open/v5/user-chats'],
+    ['HEAD', '/open/v5/user-chats'],
+    ['get', '/open/v5/user-chats'],
+    ['GET', '/open/v5/user-chats/123'],
+    ['GET', '/open/v6/user-chats'],
+    ['GET', '/open/V5/user-chats'],
+    ['GET', '/open/v5/User-Chats'],
+    ['GET', '/open/v5/user%252Dchats'],
+    ['GET', '/open/v5%2Fuser-chats'],
+    ['GET', '/open/v5/user-chats;a=b'],
+    ['GET', '/open/v5/user-chats%0A'],
+    ['GET', '/open/v5/user-chats\n'],
+    ['GET', '/open/a\nb'],
+    ['GET', '/open/%0d%0a'],
+    ['GET', '/open/\u2028'],
+    ['GET', '/open/.env'],
+    ['GET', '/open/.well-known/x'],
+    ['GET', '/open/v5/%ff%fe'],
+    ['GET', '/open/..%2f'],
+    ['GET', '/open/'],
+    ['DELETE', '/x/../open/y'],
+    ['GET', '/x/%2e%2e/open/y'],
+    ['GET', `/open/${'x/'.repeat(20_000)}`],
+  ])('%s %j', (method, path) => {
+    expect(request(method, path)).toBe(OTHER);
+  });
+});
+
+describe('outside /open/ there is no limit', () => {
+  test.each([
+    '/',
+    '/health',
+    '/openx/v5',
+    '/v5/open/user-chats',
+    '/open/../health',
+    '/open%2Fv5/user-chats',
+    '/Open/v5',
+  ])('%s', (path) => {
+    expect(policy.match(entries('tenant=acme', 'method=GET', `path=${path}`)).rules[0]).toBeUndefined();
+  });
+});
+
+test('tenants are apart, API keys of no tenant too', () => {
+  expect(keyOf('tenant=globex', 'resource_group=user-chats')).not.toBe(USER_CHATS);
+  const digest = createHash('sha256').update('k1').digest('hex');
+  expect(keyOf('api_key=k1', 'method=GET', 'path=/open/v5/user-chats')).toBe(
+    `8:open-api6:tenant71:sha256:${digest}14:resource_group10:user-chats`,
+  );
+  // A tenant that is called like a digest is that very bucket only if the caller may name tenants at all.
+  expect(keyOf('api_key=k2', 'resource_group=user-chats')).not.toContain('k2');
+});
+
+test('a tenant alone, or nothing, has no limit', () => {
+  expect(policy.match(entries('tenant=acme')).rules[0]).toBeUndefined();
+  expect(policy.match([]).rules[0]).toBeUndefined();
+});

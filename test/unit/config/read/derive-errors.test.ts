@@ -1,0 +1,131 @@
+import { describe, expect, test } from '@jest/globals';
+import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { parse } from '../../../support/policy/policies.js';
+
+const A = 'a'.repeat(64);
+
+function errorsOf(derive: string, files: Readonly<Record<string, string>> = {}): string[] {
+  const { policy, problems, tableFiles } = parse(`domain: d\nderive:\n- ${derive}\n`, files);
+  const errors = [problems, ...tableFiles].flatMap((list) => list.errors.map(formatProblem));
+  expect(policy === undefined).toBe(errors.length > 0);
+  return errors;
+}
+
+describe('errors of derive', () => {
+  test.each([
+    ['{ from: [a], sha256: {} }', '3:3: derive[0].entry: "entry" is missing; it is the key of the new entry'],
+    [
+      '{ entry: e, sha256: {} }',
+      '3:3: derive[0].from: "from" is missing; it lists the keys of the entries to derive from',
+    ],
+    [
+      '{ entry: e, from: [], sha256: {} }',
+      '3:21: derive[0].from: "from" is empty; list the keys of the entries to derive from',
+    ],
+    [
+      '{ entry: e, from: [a, a], rules: [{ value: x }] }',
+      '3:25: derive[0].from[1]: "a" stands twice in "from"; remove one',
+    ],
+    [
+      '{ entry: e, from: [a, b], sha256: {} }',
+      '3:21: derive[0].from: a SHA-256 table has exactly one source; leave one key in "from"',
+    ],
+    [
+      '{ entry: e, from: [a] }',
+      '3:3: derive[0]: an item of "derive" holds either "rules", or "sha256" or "sha256_file"; give one of them',
+    ],
+    [
+      '{ entry: e, from: [a], sha256: {}, rules: [] }',
+      '3:3: derive[0]: an item of "derive" holds either "rules", or "sha256" or "sha256_file"; give one of them',
+    ],
+    [
+      '{ entry: e, from: [a], rules: [] }',
+      '3:33: derive[0].rules: "rules" is empty; give at least one rule, or remove the item',
+    ],
+    [
+      '{ entry: e, from: [a], rules: }',
+      '3:33: derive[0].rules: "rules" is empty; give at least one rule, or remove the item',
+    ],
+    [
+      '{ entry: e, from: [a], rules: [{ a: x }] }',
+      '3:34: derive[0].rules[0].value: "value" is missing; it is the value of the new entry',
+    ],
+    [
+      '{ entry: e, from: [a], rules: [{ b: x, value: v }] }',
+      '3:36: derive[0].rules[0][0]: unknown key; did you mean "a"?',
+    ],
+    [
+      '{ entry: e, from: [method], rules: [{ path: /x, value: v }] }',
+      '3:41: derive[0].rules[0][0]: unknown key; the keys known here are method, value',
+    ],
+    [
+      '{ entry: e, from: [value], rules: [{ value: v }] }',
+      '3:47: derive[0].rules[0].value: an entry with key "value" cannot be a source of rules; send it under another key',
+    ],
+    [
+      '{ entry: e, from: [a], rules: [{ a: "/{x", value: v }] }',
+      '3:39: derive[0].rules[0].a: "/{x" is no path pattern: a "{" is not closed; add "}", or write "\\{" for the character',
+    ],
+    [
+      '{ entry: e, from: [a], sha_256: {} }',
+      '3:3: derive[0]: an item of "derive" holds either "rules", or "sha256" or "sha256_file"; give one of them|3:26: derive[0][2]: unknown key; did you mean "sha256"?',
+    ],
+    [
+      '{ entry: e, from: [a], sha256: { my-secret-key: acme } }',
+      '3:36: derive[0].sha256[0]: this is no SHA-256 digest (64 hex digits); write the digest of the API key, never the key itself',
+    ],
+    [
+      `{ entry: e, from: [a], sha256: { ${A}: } }`,
+      '3:102: derive[0].sha256[0]: the tenant of this key is missing; write its name as a text',
+    ],
+    [
+      `{ entry: e, from: [a], sha256: { ${A}: "sha256:x" } }`,
+      '3:102: derive[0].sha256[0]: a tenant must not begin with "sha256:", which stands for keys that are not listed; rename it',
+    ],
+    [
+      `{ entry: e, from: [a], sha256: { ${A}: x, ${A.toUpperCase()}: y } }`,
+      '3:105: derive[0].sha256[1]: the key with digest aaaaaaaa… has two tenants, "x" and "y"; remove one',
+    ],
+    [
+      '{ entry: e, from: [a], sha256_file: gone.yaml }',
+      '3:39: derive[0].sha256_file: "gone.yaml" does not exist; check the path',
+    ],
+    [
+      '{ entry: e, from: [a], sha256: {} }\n- { entry: f, from: [a], sha256: {} }',
+      '4:21: derive[1].from: "a" is replaced by an item before this one and never gets here; remove it',
+    ],
+  ])('%s', (derive, errors) => {
+    expect(errorsOf(derive)).toEqual(errors.split('|').map((error) => `policy.yaml:${error}`));
+  });
+});
+
+describe('errors of a key table file', () => {
+  const derive = `{ entry: e, from: [a], sha256: { ${A}: acme }, sha256_file: keys.yaml }`;
+  test.each([
+    ['', 'keys.yaml: the file is empty; write {} for a table without keys'],
+    ['- x\n', 'keys.yaml:1:1: the table must be a mapping of SHA-256 digests to tenants'],
+    [
+      `${A}: other\n`,
+      'keys.yaml:1:1: [0]: the key with digest aaaaaaaa… has two tenants, "acme" and "other"; remove one',
+    ],
+    [
+      'my-secret-key: acme\n',
+      'keys.yaml:1:1: [0]: this is no SHA-256 digest (64 hex digits); write the digest of the API key, never the key itself',
+    ],
+    [
+      'my-secret: a\nmy-secret: b\n',
+      'keys.yaml:1:1: [0]: this is no SHA-256 digest (64 hex digits); write the digest of the API key, never the key itself|keys.yaml:2:1: [1]: this key stands twice in one mapping; remove one of the two',
+    ],
+    ['my-secret: "\n', 'keys.yaml:2:1: this is not valid YAML: MISSING_CHAR'],
+  ])('%j', (content, error) => {
+    const errors = errorsOf(derive, { 'keys.yaml': content });
+    expect(errors).toEqual(error.split('|'));
+    expect(errors.join()).not.toContain('my-secret');
+  });
+
+  test('the same tenant twice is no conflict, and JSON is YAML', () => {
+    expect(
+      errorsOf(derive, { 'keys.yaml': `{"${A.toUpperCase()}": "acme", "${'b'.repeat(64)}": "globex"}` }),
+    ).toEqual([]);
+  });
+});

@@ -1,0 +1,234 @@
+import { rmSync, symlinkSync } from 'node:fs';
+import { relative } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { isRefusedAtStart, loadPolicies } from '../../../../src/config/files/load-policies.js';
+import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../../../support/policy/policy-dir.js';
+
+let policies: PolicyDir;
+beforeEach(() => {
+  policies = new PolicyDir();
+});
+afterEach(() => policies.dir.remove());
+
+describe('a bad domain', () => {
+  test('is absent at start, and good later', () => {
+    const first = policies.load({ 'a.yaml': goodFile('a', 1), 'b.yaml': badFile('b') });
+    expect(statesOf(first)).toEqual(['a: ok 1', 'b: absent']);
+    expect(isRefusedAtStart(first)).toBe(false);
+    const second = policies.load({ 'b.yaml': goodFile('b', 2) });
+    expect(statesOf(second)).toEqual(['a: ok 1', 'b: ok 2']);
+    expect(second.errors).toEqual([]);
+  });
+
+  test('stays as it was, while the others change', () => {
+    policies.load({ 'a.yaml': goodFile('a', 1), 'b.yaml': goodFile('b', 1) });
+    expect(statesOf(policies.load({ 'a.yaml': goodFile('a', 2), 'b.yaml': badFile('b') }))).toEqual([
+      'a: ok 2',
+      'b: kept 1',
+    ]);
+    expect(statesOf(policies.load({ 'a.yaml': goodFile('a', 3) }))).toEqual(['a: ok 3', 'b: kept 1']);
+    expect(statesOf(policies.load({ 'a.yaml': UNPARSEABLE, 'b.yaml': goodFile('b', 4) }))).toEqual([
+      'a: kept 3',
+      'b: ok 4',
+    ]);
+  });
+
+  test('is gone with its file', () => {
+    policies.load({ 'a.yaml': goodFile('a', 1), 'b.yaml': goodFile('b', 1) });
+    policies.load({ 'b.yaml': badFile('b') });
+    expect(statesOf(policies.load({ 'b.yaml': undefined }))).toEqual(['a: ok 1']);
+    expect(statesOf(policies.load({ 'b.yaml': UNPARSEABLE }))).toEqual(['a: ok 1']);
+  });
+
+  test('alone refuses a start, but no reload', () => {
+    const first = policies.load({ 'a.yaml': badFile('a') });
+    expect(statesOf(first)).toEqual(['a: absent']);
+    expect(isRefusedAtStart(first)).toBe(true);
+    policies.load({ 'a.yaml': goodFile('a', 1) });
+    const last = policies.load({ 'a.yaml': badFile('a') });
+    expect(statesOf(last)).toEqual(['a: kept 1']);
+    expect(isRefusedAtStart(last)).toBe(false);
+  });
+
+  test('by its key table', () => {
+    const digest = 'a'.repeat(64);
+    const policy = 'domain: d\nderive: [{ entry: t, from: [api_key], sha256_file: keys.yaml }]\n';
+    const { version } = policies.load({ 'd.yaml': policy, 'keys.yaml': `${digest}: acme\n` }).policySet;
+    const broken = policies.load({ 'keys.yaml': 'not a digest: acme\n' });
+    expect(statesOf(broken)).toEqual(['d: kept']);
+    expect(broken.policySet.version).toBe(version);
+    const mended = policies.load({ 'keys.yaml': `${digest}: other\n` });
+    expect(statesOf(mended)).toEqual(['d: ok']);
+    expect(mended.policySet.version).not.toBe(version);
+  });
+});
+
+test('a domain that did not change stays the same object', () => {
+  const before = policies.load({ 'a.yaml': goodFile('a', 1), 'b.yaml': goodFile('b', 1) }).policySet;
+  const after = policies.load({ 'b.yaml': goodFile('b', 2) }).policySet;
+  expect(after.domains.get('a')).toBe(before.domains.get('a'));
+  expect(after.domains.get('b')).not.toBe(before.domains.get('b'));
+});
+
+describe('a file that cannot be parsed', () => {
+  test('keeps the domain it last gave, for as long as it takes', () => {
+    policies.load({ 'a.yaml': goodFile('a', 1), 'b.yaml': goodFile('b', 1) });
+    for (let i = 2; i < 5; i++) {
+      const loaded = policies.load({ 'a.yaml': UNPARSEABLE.repeat(i), 'b.yaml': goodFile('b', i) });
+      expect(statesOf(loaded)).toEqual(['a: kept 1', `b: ok ${i}`]);
+      expect(loaded.domains[0]?.files).toEqual([policies.join('a.yaml')]);
+    }
+    expect(statesOf(policies.load({ 'a.yaml': goodFile('c', 1) }))).toEqual(['b: ok 4', 'c: ok 1']);
+  });
+
+  test('also when it is empty, binary, or no policy any more', () => {
+    policies.load({ 'a.yaml': goodFile('a', 1) });
+    for (const text of ['', '\0', '- list\n', 'descriptors: []\n', 'other: file\n']) {
+      expect(statesOf(policies.load({ 'a.yaml': text }))).toEqual(['a: kept 1']);
+    }
+  });
+
+  test('takes no other domain down at start', () => {
+    const loaded = policies.load({ 'a.yaml': UNPARSEABLE, 'b.yaml': goodFile('b', 1) });
+    expect(statesOf(loaded)).toEqual(['b: ok 1']);
+    expect(loaded.errors).toHaveLength(1);
+  });
+
+  test('and whose domain another file takes over: nobody knows whether both mean it', () => {
+    policies.load({ 'a.yaml': goodFile('d', 1) });
+    const loaded = policies.load({ 'a.yaml': UNPARSEABLE, 'b.yaml': goodFile('d', 2) });
+    expect(statesOf(loaded)).toEqual(['d: kept 1']);
+    expect(policies.errorsOf(loaded).at(-1)).toBe(
+      'b.yaml:1:9: domain: the domain "d" was last defined in a.yaml, which cannot be read now; mend or remove that file',
+    );
+    expect(statesOf(policies.load({ 'a.yaml': undefined }))).toEqual(['d: ok 2']);
+  });
+});
+
+test('a directory that cannot be listed loses nothing; one that is empty has no domains', () => {
+  const { dir } = policies;
+  const { policySet } = policies.load({ 'a.yaml': goodFile('a', 1) });
+  rmSync(dir.path, { recursive: true });
+  const loaded = policies.load({});
+  expect(statesOf(loaded)).toEqual(['a: kept 1']);
+  expect(loaded.policySet.version).toBe(policySet.version);
+  expect(loaded.errors.map(formatProblem)).toEqual([
+    `${dir.path}: "${dir.path}" does not exist; check the path`,
+  ]);
+  dir.write('a.yaml', '');
+  expect(statesOf(policies.load({}))).toEqual(['a: kept 1']);
+  expect(statesOf(policies.load({ 'a.yaml': undefined }))).toEqual([]);
+});
+
+test('so does a directory that was named in another way', () => {
+  const { dir } = policies;
+  const place = `./${relative(process.cwd(), dir.path)}/`;
+  dir.write('a.yaml', goodFile('a', 1));
+  const before = loadPolicies([place]);
+  rmSync(dir.path, { recursive: true });
+  expect(statesOf(loadPolicies([place], {}, before))).toEqual(['a: kept 1']);
+});
+
+test('what lies behind a link to a directory stays while the link leads nowhere', () => {
+  const { dir } = policies;
+  const place = { directory: dir.path, setting: 'RUNTIME_ROOT', beside: false, ignoreDotFiles: false };
+  dir.write('..v1/team/a.yaml', goodFile('a', 1));
+  dir.write('top.yaml', goodFile('top', 1));
+  symlinkSync('..v1', dir.join('..data'));
+  symlinkSync('..data/team', dir.join('team'));
+  const before = loadPolicies([place]);
+  expect(statesOf(before)).toEqual(['a: ok 1', 'top: ok 1']);
+  rmSync(dir.join('..data'));
+  expect(statesOf(loadPolicies([place], {}, before))).toEqual(['a: kept 1', 'top: ok 1']);
+});
+
+describe('domains that move', () => {
+  test('from one file to another', () => {
+    policies.load({ 'a.yaml': goodFile('d', 1) });
+    expect(statesOf(policies.load({ 'a.yaml': undefined, 'b.yaml': goodFile('d', 2) }))).toEqual(['d: ok 2']);
+    expect(statesOf(policies.load({ 'a.yaml': goodFile('e', 3) }))).toEqual(['d: ok 2', 'e: ok 3']);
+  });
+
+  test('two files that swap', () => {
+    policies.load({ 'a.yaml': goodFile('a', 1), 'b.yaml': goodFile('b', 2) });
+    expect(statesOf(policies.load({ 'a.yaml': goodFile('b', 3), 'b.yaml': goodFile('a', 4) }))).toEqual([
+      'a: ok 4',
+      'b: ok 3',
+    ]);
+    expect(statesOf(policies.load({ 'a.yaml': UNPARSEABLE }))).toEqual(['a: ok 4', 'b: kept 3']);
+  });
+
+  test('a file that takes another domain, and is bad', () => {
+    policies.load({ 'a.yaml': goodFile('d', 1) });
+    expect(statesOf(policies.load({ 'a.yaml': badFile('e') }))).toEqual(['e: absent']);
+  });
+});
+
+describe('a domain in two files, not merged', () => {
+  test('is bad as a whole at start, and good when one goes', () => {
+    const loaded = policies.load({
+      'a.yaml': goodFile('d', 1),
+      'b.yaml': goodFile('d', 2),
+      'c.yaml': goodFile('c', 3),
+    });
+    expect(statesOf(loaded)).toEqual(['c: ok 3', 'd: absent']);
+    expect(loaded.domains[1]?.files).toEqual([policies.join('a.yaml'), policies.join('b.yaml')]);
+    expect(policies.errorsOf(loaded)).toEqual([
+      'b.yaml:1:9: domain: the domain "d" is already defined in a.yaml:1:9, so neither counts; give a domain one file, or set MERGE_DOMAIN_CONFIG=true',
+    ]);
+    expect(statesOf(policies.load({ 'a.yaml': undefined }))).toEqual(['c: ok 3', 'd: ok 2']);
+  });
+
+  test('stays as it was on reload', () => {
+    policies.load({ 'b.yaml': goodFile('d', 1) });
+    expect(statesOf(policies.load({ 'a.yaml': goodFile('d', 2) }))).toEqual(['d: kept 1']);
+    expect(statesOf(policies.load({ 'b.yaml': goodFile('d', 5) }))).toEqual(['d: kept 1']);
+    expect(statesOf(policies.load({ 'b.yaml': undefined }))).toEqual(['d: ok 2']);
+  });
+
+  test('in three, each of which is checked', () => {
+    const loaded = policies.load({
+      'a.yaml': goodFile('d', 1),
+      'b.yaml': badFile('d'),
+      'c.yaml': goodFile('d', 1),
+    });
+    expect(policies.errorsOf(loaded).map((error) => error.split(' ')[0])).toEqual([
+      'b.yaml:1:9:',
+      'b.yaml:2:1:',
+      'c.yaml:1:9:',
+    ]);
+  });
+});
+
+describe('the version', () => {
+  const versionAfter = (files: Readonly<Record<string, string | undefined>>): string =>
+    policies.load(files).policySet.version;
+
+  test('differs whenever what is in force differs, and only then', () => {
+    const first = versionAfter({ 'a.yaml': goodFile('a', 1), 'b.yaml': goodFile('b', 1) });
+    expect(versionAfter({})).toBe(first);
+    expect(versionAfter({ 'b.yaml': UNPARSEABLE })).toBe(first);
+    const second = versionAfter({ 'a.yaml': goodFile('a', 2) });
+    expect(second).not.toBe(first);
+    expect(versionAfter({ 'b.yaml': badFile('b') })).toBe(second);
+    const third = versionAfter({ 'b.yaml': goodFile('b', 2) });
+    expect([first, second]).not.toContain(third);
+    expect(versionAfter({ 'a.yaml': goodFile('a', 1), 'b.yaml': goodFile('b', 1) })).toBe(first);
+    expect(first).toMatch(/^[0-9a-f]{12}$/);
+  });
+
+  test('is that of a replica which never saw the bad file', () => {
+    policies.load({ 'a.yaml': goodFile('a', 1) });
+    const kept = versionAfter({ 'a.yaml': badFile('a') });
+    policies.restart();
+    expect(versionAfter({ 'a.yaml': goodFile('a', 1) })).toBe(kept);
+  });
+
+  test('differs without the bad domain', () => {
+    policies.load({ 'a.yaml': goodFile('a', 1), 'b.yaml': goodFile('b', 1) });
+    const kept = versionAfter({ 'b.yaml': badFile('b') });
+    policies.restart();
+    expect(versionAfter({})).not.toBe(kept);
+  });
+});

@@ -1,0 +1,122 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { LoadedPolicies } from '../../../../src/config/files/load-policies.js';
+import { entries } from '../../../support/policy/policies.js';
+import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../../../support/policy/policy-dir.js';
+
+let policies: PolicyDir;
+beforeEach(() => {
+  policies = new PolicyDir({ mergeDomains: true });
+});
+afterEach(() => policies.dir.remove());
+
+describe('merged domains', () => {
+  const file = (rest: string): string => `domain: d\n${rest}`;
+  const part = (key: string, value = 'x'): string =>
+    `descriptors: [{ key: ${key}, value: ${value}, rate_limit: { unlimited: true } }]\n`;
+  const pathsOf = ({ policySet }: LoadedPolicies): string[] =>
+    policySet.domains.get('d')?.rules.map(({ path }) => path) ?? [];
+
+  test('hold the nodes of all files, in the order of their names', () => {
+    const loaded = policies.load({
+      'b.yaml': file(part('b')),
+      'a.yaml': file(part('a')),
+      'c.yaml': goodFile('c', 1),
+    });
+    expect(loaded.errors).toEqual([]);
+    expect(pathsOf(loaded)).toEqual(['a=x', 'b=x']);
+    expect(loaded.domains).toEqual([
+      { domain: 'c', files: [policies.join('c.yaml')], state: 'ok' },
+      { domain: 'd', files: [policies.join('a.yaml'), policies.join('b.yaml')], state: 'ok' },
+    ]);
+    const { policySet } = loaded;
+    expect(policySet.domains.get('d')?.file).toBe(`${policies.join('a.yaml')}, ${policies.join('b.yaml')}`);
+    expect(policySet.domains.get('d')?.match(entries('b=x')).rules[0]).toBeDefined();
+  });
+
+  test('one key with other values may stand in each', () => {
+    expect(
+      pathsOf(policies.load({ 'a.yaml': file(part('k', 'x')), 'b.yaml': file(part('k', 'y')) })),
+    ).toEqual(['k=x', 'k=y']);
+  });
+
+  test('a node in two files is an error that names both, with a rate_limit or without', () => {
+    const outer = 'descriptors:\n- key: k\n  value: v\n  descriptors:\n  - key: ';
+    const loaded = policies.load({
+      'a.yaml': file(`${outer}one\n`),
+      'b.yaml': file(`# more\n${outer}two\n`),
+    });
+    expect(policies.errorsOf(loaded)).toEqual([
+      'b.yaml:5:10: descriptors[0]: "k=v" stands on this level already, in a.yaml:4:10; the files of a domain may not repeat a node: keep one of the two',
+    ]);
+    expect(statesOf(loaded)).toEqual(['d: absent']);
+  });
+
+  test('one bad file makes the whole domain bad: never half of it', () => {
+    policies.load({ 'a.yaml': file(part('a')), 'b.yaml': file(part('b')) });
+    for (const text of [UNPARSEABLE, badFile('d')]) {
+      const loaded = policies.load({ 'a.yaml': file(part('other')), 'b.yaml': text });
+      expect(loaded.domains).toEqual([
+        { domain: 'd', files: [policies.join('a.yaml'), policies.join('b.yaml')], state: 'kept' },
+      ]);
+      expect(pathsOf(loaded)).toEqual(['a=x', 'b=x']);
+    }
+    expect(pathsOf(policies.load({ 'b.yaml': undefined }))).toEqual(['other=x']);
+  });
+
+  test('settings may stand in any file, and in several if they agree', () => {
+    const loaded = policies.load({
+      'a.yaml': file(part('a')),
+      'b.yaml': file('phase: monitoring\non_store_failure: deny\nresponse_headers: [x-ratelimit]\n'),
+      'c.yaml': file('phase: monitoring\nresponse_headers: [x-ratelimit]\n'),
+    });
+    expect(loaded.errors).toEqual([]);
+    const policy = loaded.policySet.domains.get('d');
+    expect(policy?.rules[0]?.onStoreFailure).toBe('deny');
+    expect(policy?.rules[0]?.phase).toEqual({ gracePeriodAtMicros: Infinity, activeAtMicros: Infinity });
+    expect(policy?.responseHeaders).toMatchObject({ xRateLimit: true, retryAfter: false });
+  });
+
+  test.each([
+    [
+      'phase: monitoring',
+      'phase: grace_period',
+      '2:8: phase: "phase" of this domain is another in a.yaml:2:8; let them agree, or write it once',
+    ],
+    [
+      'on_store_failure: deny',
+      'on_store_failure: error',
+      '2:19: on_store_failure: "on_store_failure" of this domain is another in a.yaml:2:19; let them agree, or write it once',
+    ],
+    [
+      'response_headers: []',
+      'response_headers: [retry-after]',
+      '2:19: response_headers: "response_headers" of this domain is another in a.yaml:2:19; let them agree, or write it once',
+    ],
+    [
+      'derive: []',
+      'derive: []',
+      '2:9: derive: "derive" of this domain stands in a.yaml:2:9; move its items there',
+    ],
+  ])('%s and %s', (a, b, error) => {
+    const loaded = policies.load({ 'a.yaml': file(`${a}\n`), 'b.yaml': file(`${b}\n`) });
+    expect(policies.errorsOf(loaded)).toEqual([`b.yaml:${error}`]);
+    expect(statesOf(loaded)).toEqual(['d: absent']);
+  });
+
+  test('secrets of a derive table count in every file', () => {
+    const loaded = policies.load({
+      'a.yaml': file('descriptors: [{ key: token, value: raw-token, rate_limit: { unlimited: true } }]\n'),
+      'b.yaml': file('derive: [{ entry: tenant, from: [token], sha256: {} }]\n'),
+    });
+    expect(loaded.errors).toEqual([]);
+    expect(loaded.policySet.domains.get('d')?.rules[0]?.statName).not.toContain('raw-token');
+  });
+
+  test('a name that a rule of another file has can be replaced', () => {
+    const loaded = policies.load({
+      'a.yaml': file('descriptors: [{ key: a, rate_limit: { unlimited: true, replaces: [{ name: b }] } }]\n'),
+      'b.yaml': file('descriptors: [{ key: b, rate_limit: { unlimited: true, name: b } }]\n'),
+    });
+    expect(loaded.warnings).toEqual([]);
+  });
+});

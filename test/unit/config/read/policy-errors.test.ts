@@ -1,0 +1,542 @@
+import { describe, expect, test } from '@jest/globals';
+import { NEVER_EMPTY, NODE_KEYS, ROOT_KEYS } from '../../../../src/config/read/policy-keys.js';
+import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { MAX_ALIAS_VALUES, MAX_FILE_BYTES, MAX_MARKS } from '../../../../src/config/yaml/yaml-document.js';
+import { parse } from '../../../support/policy/policies.js';
+
+function errorsOf(text: string, files: Readonly<Record<string, string>> = {}): string[] {
+  const { policy, problems, tableFiles } = parse(text, files);
+  const errors = [problems, ...tableFiles].flatMap((list) => list.errors.map(formatProblem));
+  // Errors and a policy exclude each other.
+  expect(policy === undefined).toBe(errors.length > 0);
+  return errors;
+}
+
+function warningsOf(text: string): string[] {
+  const { policy, problems } = parse(text);
+  expect(problems.errors).toEqual([]);
+  expect(policy).toBeDefined();
+  return problems.warnings.map(formatProblem);
+}
+
+/** Cases under a name that shows the beginning of the text, and what is said of it. */
+const named = (cases: readonly (readonly [text: string, said: string])[]) =>
+  cases.map(([text, said]) => [`${JSON.stringify(text.slice(0, 60))}: ${said}`, text, said] as const);
+
+/** A `rate_limit` written in one line, on line 4. */
+const limit = (fields: string): string => `domain: d\ndescriptors:\n- key: k\n  rate_limit: ${fields}\n`;
+const bucket = (fields: string): string => limit(`{ token_bucket: { ${fields} } }`);
+
+describe('the file', () => {
+  test.each(
+    named([
+      ['', 'policy.yaml: the file is empty; write the policy into it or remove it'],
+      ['# nothing\n', 'policy.yaml: the file is empty; write the policy into it or remove it'],
+      ['---\n', 'policy.yaml: the file is empty; write the policy into it or remove it'],
+      ['just text', 'policy.yaml:1:1: a policy file is a mapping; begin it with "domain: <name>"'],
+      ['- a\n- b\n', 'policy.yaml:1:1: a policy file is a mapping; begin it with "domain: <name>"'],
+      ['domain: d\0', 'policy.yaml: the file is binary; a policy is a YAML text'],
+      [
+        `#${' '.repeat(MAX_FILE_BYTES)}`,
+        'policy.yaml: the file has 4194305 bytes, the most is 4194304; split it into several files',
+      ],
+      [
+        // An anchor is for the parser of all YAML.
+        `domain: &d [${'a,'.repeat(MAX_MARKS)}]`,
+        'policy.yaml: the file has more than 500000 brackets, commas, colons, dashes and line ends; split it into several files',
+      ],
+      ['['.repeat(100_000), 'policy.yaml: the file nests more than 200 levels; flatten it'],
+      ["domain: '\n", "policy.yaml:2:1: this is not valid YAML: Missing closing 'quote"],
+      [
+        'domain: d\n? [a]\n: b\n',
+        'policy.yaml:2:3: a key of a mapping must be a text; put the mapping or list elsewhere',
+      ],
+      ['domain: *x\n', 'policy.yaml:1:9: domain: there is no anchor "&x" before this alias; define it first'],
+      [
+        'domain: d\ndescriptors: &a\n- *a\n',
+        'policy.yaml:3:3: descriptors[0]: the alias "*a" stands inside its own anchor; remove it',
+      ],
+      ['domain: d\n<<: x\n', 'policy.yaml:2:5: <<: a merge key takes a mapping or a list of mappings'],
+    ]),
+  )('%s', (_name, text, error) => {
+    expect(errorsOf(text)).toEqual([error]);
+  });
+
+  test('bad aliases and merge keys hide no other errors, and cause none', () => {
+    const text = `domain: *gone
+on_store_failure: never
+descriptors:
+- key: a
+  key: b
+  rate_limit: { unit: eon, requests_per_unit: 1 }
+- *gone
+- key: c
+  <<: x
+  rate_limit: { <<: *gone, unit: hour, requests_per_unit: -1 }
+- &r { key: d, key: e, rate_limt: 1 }
+- { key: f, descriptors: [*r] }
+`;
+    expect(errorsOf(text).map((error) => error.slice('policy.yaml:'.length).split(';')[0])).toEqual([
+      '1:9: domain: there is no anchor "&gone" before this alias',
+      '2:19: on_store_failure: "never" is not one of error, allow, deny, local',
+      expect.stringMatching(/^6:23: descriptors\[0\]\.rate_limit\.unit: "eon"/),
+      '7:3: descriptors[1]: there is no anchor "&gone" before this alias',
+      '9:7: descriptors[2].<<: a merge key takes a mapping or a list of mappings',
+      '10:21: descriptors[2].rate_limit.<<: there is no anchor "&gone" before this alias',
+      expect.stringMatching(/^10:59: descriptors\[2\]\.rate_limit\.requests_per_unit: /),
+      '11:24: descriptors[3].rate_limt: unknown key "rate_limt"',
+      '11:24: descriptors[4].descriptors[0].rate_limt: unknown key "rate_limt"',
+    ]);
+    expect(parse(text).policy).toBeUndefined();
+  });
+
+  test('bytes that are not UTF-8', () => {
+    expect(errorsOf(Buffer.from('domain: d').toString())).toEqual([]);
+    expect(errorsOf(`domain: ${'- '.repeat(3)}`)).not.toEqual([]);
+  });
+
+  test.each(['[', '[ ', '{a: ', '- ', '? ', '- [', '-\t', '[\n'])(
+    'nesting by %j is refused, not a crash',
+    (part) => {
+      const error = 'policy.yaml: the file nests more than 200 levels; flatten it';
+      expect(errorsOf(part.repeat(50_000))).toEqual([error]);
+      expect(errorsOf(`domain: d\nx:\n  ${part.repeat(300)}`)).toEqual([error]);
+    },
+  );
+
+  test('nesting by indentation is refused, through aliases too', () => {
+    let text = 'domain: d\n';
+    for (let i = 0; i < 300; i++) text += `${' '.repeat(i)}a:\n`;
+    expect(errorsOf(text)).toEqual(['policy.yaml: the file nests more than 200 levels; flatten it']);
+    const deep = (name: string, inner: string): string =>
+      `${name}: &${name} ${'['.repeat(90)}${inner}${']'.repeat(90)}\n`;
+    expect(errorsOf(deep('x', '1') + deep('y', '*x') + deep('z', '*y'))).toEqual([
+      expect.stringMatching(/^policy.yaml:1:\d+: z\[0\].*: the file nests more than 200 levels; flatten it$/),
+    ]);
+  });
+
+  test('aliases that expand without end are refused', () => {
+    const lines = ['domain: d', 'x0: &x0 [a, b, c, d, e, f, g, h]'];
+    for (let i = 1; i < 9; i++) lines.push(`x${i}: &x${i} [${`*x${i - 1}, `.repeat(8)}]`);
+    expect(errorsOf(lines.join('\n'))).toEqual([
+      expect.stringContaining(`aliases expand to more than ${MAX_ALIAS_VALUES} values`),
+    ]);
+  });
+
+  test('only the first document counts, with a warning', () => {
+    expect(warningsOf('domain: d\n---\nbroken: [\n')).toEqual([
+      'policy.yaml:2:1: only the first document of a file is read; move the documents after this line to files of their own',
+    ]);
+  });
+
+  test('all errors of a file are reported at once', () => {
+    const text = `phase: later
+descriptors:
+  - value: v
+    rate_limit: { unit: fortnight, requests_per_unit: -1 }
+  - key: a
+    rate_limt: {}
+`;
+    // In the order of the file, so that an editor can walk through them.
+    expect(errorsOf(text)).toEqual([
+      'policy.yaml:1:1: domain: "domain" is missing or empty; write the domain that Envoy sends',
+      'policy.yaml:1:8: phase: "later" is not one of monitoring, grace_period, active',
+      'policy.yaml:3:5: descriptors[0].key: the descriptor has no key; write the key of the entry it matches',
+      'policy.yaml:4:25: descriptors[0].rate_limit.unit: "fortnight" is no unit; the units are second, minute, hour, day, week, month, year',
+      'policy.yaml:4:55: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+      'policy.yaml:6:5: descriptors[1].rate_limt: unknown key "rate_limt"; did you mean "rate_limit"?',
+    ]);
+  });
+});
+
+describe('domain and settings of the file', () => {
+  test.each(
+    named([
+      ['domain:\n', '1:8: domain: "domain" is missing or empty; write the domain that Envoy sends'],
+      ['domain: ""\n', '1:9: domain: "domain" is missing or empty; write the domain that Envoy sends'],
+      ['domain: [d]\n', '1:9: domain: "domain" must be a text, not a list'],
+      [
+        'domain: d\ndescriptor: []\n',
+        '2:1: descriptor: unknown key "descriptor"; did you mean "descriptors"?',
+      ],
+      ['domain: d\nfoo: 1\n', `2:1: foo: unknown key "foo"; the keys known here are ${ROOT_KEYS.join(', ')}`],
+      [
+        'domain: d\nphase: Active\n',
+        '2:8: phase: "Active" is not one of monitoring, grace_period, active; did you mean "active"?',
+      ],
+      [
+        'domain: d\nphase: {}\n',
+        '2:8: phase: the schedule is empty; give the time of grace_period, of active, or of both',
+      ],
+      [
+        'domain: d\nphase: [active]\n',
+        '2:8: phase: "phase" must be one of monitoring, grace_period, active, or a mapping of grace_period and active to times',
+      ],
+      [
+        'domain: d\nphase: { active: 2024-05-15 }\n',
+        '2:18: phase.active: "2024-05-15" is no RFC 3339 time; write it as 2024-05-15T00:00:00Z',
+      ],
+      [
+        'domain: d\nphase:\n  grace_period: 2024-05-15T00:00:00Z\n  active: 2024-05-14T23:59:59Z\n',
+        '4:11: phase.active: "active" lies before "grace_period"; the grace period comes first',
+      ],
+      [
+        'domain: d\nphase: { monitoring: 2024-05-15T00:00:00Z, active: 2024-05-15T00:00:00Z }\n',
+        '2:10: phase.monitoring: unknown key "monitoring"; the keys known here are grace_period, active',
+      ],
+      [
+        'domain: d\nresponse_headers: x-ratelimit\n',
+        '2:19: response_headers: "response_headers" must be a list of header families; begin each item with "- "',
+      ],
+      [
+        'domain: d\nresponse_headers: [x-rate]\n',
+        '2:20: response_headers[0]: "x-rate" is no header family; choose from x-ratelimit, retry-after, ratelimit-draft-03, ratelimit',
+      ],
+      [
+        'domain: d\non_store_failure: ignore\n',
+        '2:19: on_store_failure: "ignore" is not one of error, allow, deny, local',
+      ],
+      [
+        'domain: d\ndescriptors: {}\n',
+        '2:14: descriptors: "descriptors" must be a list of mappings with a key; begin each item with "- "',
+      ],
+      [
+        'domain: d\ndescriptors: [a]\n',
+        '2:15: descriptors[0]: each item of "descriptors" must be a mapping, not a single value',
+      ],
+    ]),
+  )('%s', (_name, text, error) => {
+    expect(errorsOf(text)).toEqual([`policy.yaml:${error}`]);
+  });
+});
+
+describe('descriptors', () => {
+  const node = (fields: string): string => `domain: d\ndescriptors:\n- { ${fields} }\n`;
+  test.each([
+    ['key: ""', '3:10: descriptors[0].key: the descriptor has no key; write the key of the entry it matches'],
+    ['key: [a]', '3:10: descriptors[0].key: "key" must be a text, not a list'],
+    [
+      'key: a, share_threshold: true',
+      '3:30: descriptors[0].share_threshold: "share_threshold" needs a value with a "*" in it; add one or remove it',
+    ],
+    [
+      'key: a, value: b, share_threshold: yes',
+      '3:40: descriptors[0].share_threshold: "share_threshold" needs a value with a "*" in it; add one or remove it',
+    ],
+    ['key: a, shadow_mode: maybe', '3:26: descriptors[0].shadow_mode: "shadow_mode" must be true or false'],
+    ['key: a, quota_mode: "true"', '3:25: descriptors[0].quota_mode: "quota_mode" must be true or false'],
+    [
+      'key: a, detailed_metric: 1',
+      '3:30: descriptors[0].detailed_metric: "detailed_metric" must be true or false',
+    ],
+    [
+      'key: a, value_to_metric: []',
+      '3:30: descriptors[0].value_to_metric: "value_to_metric" must be true or false',
+    ],
+    [
+      'key: a, metadata: text',
+      '3:23: descriptors[0].metadata: "metadata" must be a mapping, not a single value',
+    ],
+    [
+      'key: a, rate_limit: 5',
+      '3:25: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a single value',
+    ],
+    [
+      'key: a, token_bucket: {}',
+      '3:13: descriptors[0].token_bucket: unknown key "token_bucket"; it belongs in "rate_limit"',
+    ],
+    [
+      'key: a, limit: {}',
+      `3:13: descriptors[0].limit: unknown key "limit"; the keys known here are ${NODE_KEYS.join(', ')}`,
+    ],
+    [
+      'key: a, decision_metadata: true',
+      '3:13: descriptors[0].decision_metadata: unknown key "decision_metadata"; it belongs at the top of the file',
+    ],
+    [
+      'key: a, on_store_failure: deny',
+      '3:13: descriptors[0].on_store_failure: unknown key "on_store_failure"; it belongs at the top of the file or in "rate_limit"',
+    ],
+    [
+      'key: a, rate_limits: ',
+      '3:27: descriptors[0].rate_limits: "rate_limits" is empty; write 1 to 16 limits, or remove it',
+    ],
+    [
+      'key: a, value_regex: [~]',
+      '3:27: descriptors[0].value_regex[0]: each item of "value_regex" must be a text that is not empty',
+    ],
+    [
+      'key: a, value_cidr: "1\\n\\e[2J"',
+      '3:25: descriptors[0].value_cidr: "1\\u000a\\u001b[2J" is no block of IP addresses; write one such as 10.0.0.0/8 or 2001:db8::/32',
+    ],
+  ])('%s', (fields, error) => {
+    expect(errorsOf(node(fields))).toEqual([`policy.yaml:${error}`]);
+  });
+
+  test('duplicates on one level', () => {
+    const text = `domain: d
+descriptors:
+  - key: a
+    descriptors:
+      - key: b
+        value: x*
+      - key: b
+        value: "x*"
+      - { key: b, value: "" }
+      - key: b
+  - key: a
+    value: 007
+  - key: a
+    value: "007"
+`;
+    expect(errorsOf(text)).toEqual([
+      'policy.yaml:8:16: descriptors[0].descriptors[1]: "b=x*" stands twice on this level; merge the two or remove one',
+      'policy.yaml:10:14: descriptors[0].descriptors[3]: "b" stands twice on this level; merge the two or remove one',
+      'policy.yaml:14:12: descriptors[2]: "a=007" stands twice on this level; merge the two or remove one',
+    ]);
+  });
+
+  test('keys and values that only look alike when joined are no duplicates', () => {
+    expect(errorsOf('domain: d\ndescriptors: [{ key: a, value: b_c }, { key: a_b, value: c }]\n')).toEqual(
+      [],
+    );
+  });
+
+  test('positions and paths on deep levels, through aliases too', () => {
+    const text = `domain: d
+descriptors:
+  - key: a
+    descriptors: &below
+      - key: b
+        rate_limit: { unit: lightyear, requests_per_unit: 1 }
+  - key: c
+    descriptors: *below
+`;
+    const sentence = '"lightyear" is no unit; the units are second, minute, hour, day, week, month, year';
+    expect(errorsOf(text).map((error) => error.replace(/; did you mean.*/, ''))).toEqual([
+      `policy.yaml:6:29: descriptors[0].descriptors[0].rate_limit.unit: ${sentence}`,
+      `policy.yaml:6:29: descriptors[1].descriptors[0].rate_limit.unit: ${sentence}`,
+    ]);
+  });
+});
+
+describe('rate_limit', () => {
+  test.each([
+    [
+      '{}',
+      '4:15: descriptors[0].rate_limit: "rate_limit" holds no limit; give token_bucket, unit with requests_per_unit, or unlimited: true',
+    ],
+    [
+      '{ requests_per_unit: 5 }',
+      '4:15: descriptors[0].rate_limit: "unit" is missing; it is one of second, minute, hour, day, week, month, year',
+    ],
+    [
+      '{ unit: "", requests_per_unit: 5 }',
+      '4:23: descriptors[0].rate_limit.unit: "" is no unit; the units are second, minute, hour, day, week, month, year',
+    ],
+    [
+      '{ unit: seconds, requests_per_unit: 5 }',
+      '4:23: descriptors[0].rate_limit.unit: "seconds" is no unit; the units are second, minute, hour, day, week, month, year; did you mean "second"?',
+    ],
+    [
+      '{ unit: [second], requests_per_unit: 5 }',
+      '4:23: descriptors[0].rate_limit.unit: "unit" must be a text, not a list',
+    ],
+    [
+      '{ unit: second, requests_per_unit: 1.5 }',
+      '4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+    ],
+    [
+      '{ unit: second, requests_per_unit: "5" }',
+      '4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+    ],
+    [
+      '{ unit: second, requests_per_unit: 4294967296 }',
+      '4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+    ],
+    [
+      '{ unit: day, unlimited: true }',
+      '4:23: descriptors[0].rate_limit.unit: an unlimited rule has no unit; remove "unit" or "unlimited"',
+    ],
+    [
+      '{ unlimited: true, token_bucket: {} }',
+      '4:48: descriptors[0].rate_limit.token_bucket: an unlimited rule has no bucket; remove "token_bucket" or "unlimited"',
+    ],
+    ['{ unlimited: 1 }', '4:28: descriptors[0].rate_limit.unlimited: "unlimited" must be true or false'],
+    [
+      '{ unlimited: true, on_store_failure: open }',
+      '4:52: descriptors[0].rate_limit.on_store_failure: "open" is not one of error, allow, deny, local',
+    ],
+    [
+      '{ unlimited: true, name: [a] }',
+      '4:40: descriptors[0].rate_limit.name: "name" must be a text, not a list',
+    ],
+    [
+      '{ unlimited: true, replaces: [{ name: }] }',
+      '4:53: descriptors[0].rate_limit.replaces[0].name: an item of "replaces" has no name; name the rule to replace or remove the item',
+    ],
+    [
+      '{ unlimited: true, replaces: [{}] }',
+      '4:45: descriptors[0].rate_limit.replaces[0].name: an item of "replaces" has no name; name the rule to replace or remove the item',
+    ],
+    [
+      '{ unlimited: true, name: a, replaces: [{ name: a }] }',
+      '4:62: descriptors[0].rate_limit.replaces[0].name: "replaces" holds the rule\'s own name "a"; remove it',
+    ],
+    [
+      '{ unlimited: true, replaces: [a] }',
+      '4:45: descriptors[0].rate_limit.replaces[0]: each item of "replaces" must be a mapping, not a single value',
+    ],
+    [
+      '{ unit: second, requests_per_unit: 1, token_bucket: { max_tokens: 1, fill_interval: 1s } }',
+      '4:23: descriptors[0].rate_limit.unit: "unit" cannot stand beside "token_bucket"; keep one of the two|4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" cannot stand beside "token_bucket"; keep one of the two',
+    ],
+  ])('%s', (fields, errors) => {
+    const found = errorsOf(limit(fields)).map((error) =>
+      error.includes('"" is no unit') ? error.split('; did')[0] : error,
+    );
+    expect(found).toEqual(errors.split('|').map((error) => `policy.yaml:${error}`));
+  });
+});
+
+describe('token_bucket', () => {
+  const path = 'descriptors[0].rate_limit.token_bucket';
+  test.each([
+    [
+      '',
+      `4:31: ${path}: "max_tokens" is missing; it is the capacity of the bucket|4:31: ${path}: "fill_interval" is missing; it is the time in which tokens_per_fill tokens are added, as in 1s`,
+    ],
+    [
+      'max_tokens: 0, fill_interval: 1s',
+      `4:45: ${path}.max_tokens: a bucket of 0 tokens is none; to deny every request write unit and requests_per_unit: 0 instead of token_bucket`,
+    ],
+    [
+      'max_tokens: -1, fill_interval: 1s',
+      `4:45: ${path}.max_tokens: "max_tokens" must be a whole number from 1 to 4294967295, without quotes`,
+    ],
+    [
+      'max_tokens: 4294967296, fill_interval: 1s',
+      `4:45: ${path}.max_tokens: "max_tokens" must be a whole number from 1 to 4294967295, without quotes`,
+    ],
+    [
+      'max_tokens: 1, tokens_per_fill: 0, fill_interval: 1s',
+      `4:65: ${path}.tokens_per_fill: "tokens_per_fill" must be a whole number from 1 to 4294967295, without quotes`,
+    ],
+    [
+      'max_tokens: 1, fill_interval: 1',
+      `4:63: ${path}.fill_interval: "1" is no duration; write a number and a unit, as in 150ms, 1s or 1h30m`,
+    ],
+    [
+      'max_tokens: 1, fill_interval: 999us',
+      `4:63: ${path}.fill_interval: the interval is shorter than 1ms; raise it and tokens_per_fill alike`,
+    ],
+    [
+      'max_tokens: 1, fill_interval: -1s',
+      `4:63: ${path}.fill_interval: the interval is shorter than 1ms; raise it and tokens_per_fill alike`,
+    ],
+    [
+      'max_tokens: 1, fill_interval: 1000001ns',
+      `4:63: ${path}.fill_interval: the interval is no whole number of microseconds; round it`,
+    ],
+    [
+      'max_tokens: 1, fill_interval: 876001h',
+      `4:63: ${path}.fill_interval: the interval is longer than 100 years; shorten it`,
+    ],
+    [
+      'max_tokens: 876001, fill_interval: 1h',
+      `4:31: ${path}: an empty bucket would need more than 100 years to fill; lower max_tokens or fill_interval, or raise tokens_per_fill`,
+    ],
+    [
+      'max_tokens: 1, fill_interval: 1s, refill: 1',
+      `4:67: ${path}.refill: unknown key "refill"; the keys known here are max_tokens, tokens_per_fill, fill_interval`,
+    ],
+  ])('%s', (fields, errors) => {
+    expect(errorsOf(bucket(fields))).toEqual(errors.split('|').map((error) => `policy.yaml:${error}`));
+  });
+
+  test.each([
+    'max_tokens: 4294967295, tokens_per_fill: 4294967295, fill_interval: 1ms',
+    'max_tokens: 876000, fill_interval: 1h',
+    'max_tokens: 1, tokens_per_fill: 3, fill_interval: 876000h',
+  ])('%s is good', (fields) => {
+    expect(errorsOf(bucket(fields))).toEqual([]);
+  });
+});
+
+describe('warnings', () => {
+  test("keys of weir's own that are left empty, wherever they stand", () => {
+    const places = [...NEVER_EMPTY].map((key) => {
+      const text = ROOT_KEYS.includes(key)
+        ? `domain: d\n${key}:\n`
+        : NODE_KEYS.includes(key)
+          ? `domain: d\ndescriptors: [{ key: a, ${key}: }]\n`
+          : limit(`{ unit: day, requests_per_unit: 1, ${key}: }`);
+      return [key, warningsOf(text), errorsOf(text)];
+    });
+    expect(places).toEqual(
+      [...NEVER_EMPTY].map((key) => [
+        key,
+        [expect.stringContaining(`"${key}" is empty, which is as if it were not there; write a value`)],
+        [],
+      ]),
+    );
+  });
+
+  test('of a key that stands twice the last counts', () => {
+    const text = 'domain: d\ndescriptors:\n- key: a\n  key: b\ndomain: e\n';
+    expect(errorsOf(text)).toEqual([]);
+    expect(warningsOf(text)).toEqual([
+      'policy.yaml:4:3: descriptors[0].key: the key "key" stands twice in one mapping, and the last counts; remove the other',
+      'policy.yaml:5:1: domain: the key "domain" stands twice in one mapping, and the last counts; remove the other',
+    ]);
+    const { policy } = parse(text);
+    expect([policy?.domain, [...(policy?.root.children() ?? [])].map(({ label }) => label)]).toEqual([
+      'e',
+      ['b'],
+    ]);
+  });
+
+  test.each(
+    named([
+      [
+        limit('{ unit: second }'),
+        '4:15: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is missing and counts as 0: the rule denies every request; write 0 if that is meant',
+      ],
+      [
+        limit('{ unlimited: true, requests_per_unit: 5 }'),
+        '4:53: descriptors[0].rate_limit.requests_per_unit: the number is ignored, as the rule is unlimited',
+      ],
+      [
+        limit('{ unit: second, requests_per_unit: 010 }'),
+        '4:50: descriptors[0].rate_limit.requests_per_unit: "010" is read as octal, 8; write the number without the leading 0',
+      ],
+      [
+        limit('{ unlimited: true, replaces: [{ name: nobody }] }'),
+        '4:53: descriptors[0].rate_limit.replaces[0].name: no rule of this domain has the name "nobody"; it replaces nothing',
+      ],
+      [
+        limit('{ unlimited: true, shadow_mode: true }'),
+        '4:34: descriptors[0].rate_limit.shadow_mode: "shadow_mode" has no effect here; it belongs on a descriptor, beside "rate_limit"',
+      ],
+      ['domain: d\nunit: day\n', '2:1: unit: "unit" has no effect here; it belongs in "rate_limit"'],
+      [
+        'domain: d\ndescriptors: [{ key: a, shadow_mode: true }]\n',
+        '2:38: descriptors[0].shadow_mode: "shadow_mode" has no effect without "rate_limit" beside it',
+      ],
+      [
+        'domain: d\ndescriptors: [{ key: a, detailed_metric: true }]\n',
+        '2:42: descriptors[0].detailed_metric: "detailed_metric" has no effect without "rate_limit" beside it',
+      ],
+      [
+        'domain: d\ndescriptors: [{ key: a, metadata: { any: [1, { x: y }] } }]\n',
+        '2:35: descriptors[0].metadata: "metadata" has no effect without "rate_limit" beside it',
+      ],
+      [
+        'domain: d\ndescriptors: [{ key: a* }]\n',
+        '2:22: descriptors[0].key: a "*" in a key stands for itself; patterns are for values',
+      ],
+    ]),
+  )('%s', (_name, text, warning) => {
+    expect(warningsOf(text)).toEqual([`policy.yaml:${warning}`]);
+  });
+});

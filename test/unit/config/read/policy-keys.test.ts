@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import {
+  ALL_KEYS,
+  CANDIDATE_KEYS,
+  LIMIT_KEYS,
+  NODE_KEYS,
+  RATE_KEYS,
+  RATE_LIMIT_KEYS,
+  ROOT_KEYS,
+} from '../../../../src/config/read/policy-keys.js';
+import { repositoryRoot } from '../../../support/process/tools.js';
+
+const readme = readFileSync(join(repositoryRoot, 'README.md'), 'utf8');
+const chapter = readme.slice(readme.indexOf('\n## Policy files\n'), readme.indexOf('\n## Answers\n'));
+
+/** Keys of the table of policy keys, each with the places that the second column names. */
+const rows = [...chapter.matchAll(/^\| (`[^|]*) \| ([^|]*) \| /gm)].flatMap(([, keys = '', places = '']) =>
+  [...keys.matchAll(/`(\w+)`/g)].map(([, key = '']) => ({ key, places: places.split(', ') })),
+);
+const standingIn = (place: string): readonly string[] =>
+  rows
+    .filter(({ places }) => places.includes(place))
+    .map(({ key }) => key)
+    .sort();
+
+describe("README's table of policy keys", () => {
+  test('has every key once', () => {
+    const keys = rows.map(({ key }) => key);
+    expect([...keys].sort()).toEqual([...ALL_KEYS].sort());
+  });
+
+  test.each([
+    ['file', ROOT_KEYS],
+    ['node', NODE_KEYS],
+    ['`rate_limit`', RATE_LIMIT_KEYS],
+    // What a `rate_limit` may hold, its items may, too; the table names what is theirs alone.
+    ['item of `rate_limits`', LIMIT_KEYS.filter((key) => !RATE_LIMIT_KEYS.includes(key))],
+  ])('says which stand in %s', (place, keys) => {
+    expect(standingIn(place)).toEqual([...keys].sort());
+  });
+
+  test('a candidate has keys of a rate_limit only', () => {
+    expect([...RATE_KEYS, 'name'].sort()).toEqual([...CANDIDATE_KEYS].sort());
+    expect(CANDIDATE_KEYS.filter((key) => !RATE_LIMIT_KEYS.includes(key))).toEqual([]);
+  });
+});

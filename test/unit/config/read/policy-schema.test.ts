@@ -1,0 +1,137 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { parse as parseYaml } from 'yaml';
+import {
+  CANDIDATE_KEYS,
+  LIMIT_KEYS,
+  NODE_KEYS,
+  RATE_LIMIT_KEYS,
+  ROOT_KEYS,
+} from '../../../../src/config/read/policy-keys.js';
+import { HEADER_FAMILIES } from '../../../../src/config/read/read-response.js';
+import { MAX_UINT32, WINDOW_UNITS } from '../../../../src/limiter/rate.js';
+import { ALGORITHMS } from '../../../../src/policy/policy.js';
+import { PHASES, STORE_FAILURE_POLICIES } from '../../../../src/policy/rule.js';
+import {
+  accepts,
+  resolved,
+  SCHEMA_PATH,
+  type SchemaPart,
+  schema,
+  schemaErrors,
+} from '../../../support/policy/policy-schema.js';
+import { repositoryRoot } from '../../../support/process/tools.js';
+
+const definition = (name: string): SchemaPart => resolved({ $ref: `#/definitions/${name}` });
+const keysOf = (part: SchemaPart): readonly string[] => Object.keys(part.properties ?? {});
+
+/** Every mapping of the schema with known keys, by its place. */
+function mappings(part: SchemaPart, place: string): readonly (readonly [string, SchemaPart])[] {
+  if (typeof part !== 'object' || part === null) return [];
+  const below = Object.entries(part).flatMap(([key, value]) =>
+    mappings(value as SchemaPart, `${place}/${key}`),
+  );
+  return part.additionalProperties === undefined ? below : [[place, part], ...below];
+}
+
+describe('the schema', () => {
+  test('knows the keys that the loader knows', () => {
+    const same = (part: SchemaPart, keys: readonly string[]): void =>
+      expect([...keysOf(part)].sort()).toEqual([...keys].sort());
+    same(schema, ROOT_KEYS);
+    same(definition('node'), NODE_KEYS);
+    same(definition('rate_limit'), RATE_LIMIT_KEYS);
+    same(definition('rate_limits_item'), LIMIT_KEYS);
+    same(definition('candidate'), CANDIDATE_KEYS);
+  });
+
+  test('knows the words and bounds that the loader knows', () => {
+    const [phases] = definition('phase').anyOf ?? [];
+    expect(phases?.enum).toEqual(PHASES);
+    const [units] = definition('unit').anyOf ?? [];
+    expect(units?.enum).toEqual(WINDOW_UNITS);
+    expect(definition('on_store_failure').enum).toEqual(STORE_FAILURE_POLICIES);
+    expect(definition('algorithm').enum).toEqual(ALGORITHMS);
+    for (const name of ['max_tokens', 'tokens_per_fill']) {
+      expect(definition('token_bucket').properties?.[name]).toMatchObject({
+        minimum: 1,
+        maximum: MAX_UINT32,
+      });
+    }
+    expect(definition('response_headers').items?.enum).toEqual(HEADER_FAMILIES);
+    expect(definition('requests_per_unit')).toMatchObject({ minimum: 0, maximum: MAX_UINT32 });
+  });
+
+  test('refuses keys it does not know, and tells the meaning of those it does', () => {
+    const found = mappings(schema, '');
+    expect(found.length).toBeGreaterThan(8);
+    for (const [place, part] of found) {
+      if (typeof part.additionalProperties === 'object') continue;
+      expect([place, part.additionalProperties]).toEqual([place, false]);
+      for (const [key, property] of Object.entries(part.properties ?? {})) {
+        expect([place, key, resolved(property).description ?? '']).toEqual([
+          place,
+          key,
+          expect.stringMatching(/\.$/),
+        ]);
+      }
+    }
+  });
+
+  test('holds examples that it accepts itself', () => {
+    const visit = (part: SchemaPart): void => {
+      if (typeof part !== 'object' || part === null) return;
+      for (const example of part.examples ?? []) {
+        const { examples: _, ...rest } = part;
+        expect([example, accepts(rest, example)]).toEqual([example, true]);
+      }
+      for (const [key, below] of Object.entries(part)) if (key !== 'examples') visit(below as SchemaPart);
+    };
+    visit(schema);
+  });
+});
+
+/** Files that hold a policy: YAML with a domain. */
+const policyFiles = readdirSync(join(repositoryRoot, 'deploy'), { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile() && /\.ya?ml$/.test(entry.name))
+  .map((entry) => join(entry.parentPath, entry.name))
+  .filter((file) => /^domain:/m.test(readFileSync(file, 'utf8')));
+
+describe('shipped policies', () => {
+  test('are found', () => {
+    expect(policyFiles.length).toBeGreaterThanOrEqual(3);
+  });
+
+  test.each(policyFiles.map((file) => file.slice(repositoryRoot.length + 1)))(
+    '%s names the schema and follows it',
+    (name) => {
+      const file = join(repositoryRoot, name);
+      const text = readFileSync(file, 'utf8');
+      const [, path = ''] = /^# yaml-language-server: \$schema=(\S+)\n/.exec(text) ?? [];
+      expect(resolve(dirname(file), path)).toBe(join(repositoryRoot, SCHEMA_PATH));
+      expect(schemaErrors(text)).toEqual([]);
+    },
+  );
+
+  test('no directory of policies holds the schema, where it would be taken for one', () => {
+    expect(existsSync(join(repositoryRoot, 'deploy/policies/policy.schema.json'))).toBe(false);
+  });
+
+  test('ConfigMaps hold policies that follow the schema', () => {
+    const { data } = parseYaml(
+      readFileSync(join(repositoryRoot, 'deploy/kubernetes/policies.yaml'), 'utf8'),
+    ) as {
+      data: Record<string, string>;
+    };
+    for (const text of Object.values(data)) expect(schemaErrors(text)).toEqual([]);
+  });
+
+  test('those of the README follow the schema', () => {
+    const readme = readFileSync(join(repositoryRoot, 'README.md'), 'utf8');
+    const blocks = [...readme.matchAll(/^```yaml\n(.*?)^```/gms)].map(([, block = '']) => block);
+    const policies = blocks.filter((block) => block.startsWith('# readme: ') || /^domain:/m.test(block));
+    expect(policies.length).toBeGreaterThan(0);
+    for (const text of policies) expect([text, schemaErrors(text)]).toEqual([text, []]);
+  });
+});

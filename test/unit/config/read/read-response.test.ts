@@ -1,0 +1,136 @@
+import { describe, expect, test } from '@jest/globals';
+import { dumpTree } from '../../../../src/config/show/dump-tree.js';
+import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { describeRule } from '../../../../src/policy/describe.js';
+import { textOf } from '../../../support/codec/text-of.js';
+import { parse, policyOf } from '../../../support/policy/policies.js';
+
+const limit = (fields: string): string =>
+  `domain: d\ndescriptors:\n- key: k\n  rate_limit: { unit: day, requests_per_unit: 1, ${fields} }\n`;
+
+const errorsOf = (text: string): string[] => parse(text).problems.errors.map(formatProblem);
+const ruleOf = (fields: string) => policyOf(limit(fields)).rules[0];
+
+const NONE = { xRateLimit: false, retryAfter: false, rateLimitDraft03: false, rateLimit: false };
+
+describe('response_headers', () => {
+  test('of a file', () => {
+    const families = (list: string) => policyOf(`domain: d\nresponse_headers: ${list}\n`).responseHeaders;
+    expect(families('[]')).toEqual(NONE);
+    expect(families('[ratelimit]')).toEqual({ ...NONE, rateLimit: true });
+    expect(families('[ratelimit-draft-03, retry-after]')).toEqual({
+      ...NONE,
+      rateLimitDraft03: true,
+      retryAfter: true,
+    });
+    expect(policyOf('domain: d\n').responseHeaders).toBeUndefined();
+  });
+
+  test('of a rule', () => {
+    expect(ruleOf('response_headers: [x-ratelimit]')?.responseHeaders).toEqual({ ...NONE, xRateLimit: true });
+    expect(ruleOf('name: n')?.responseHeaders).toBeUndefined();
+    expect(errorsOf(limit('response_headers: [ratelimit, RateLimit]'))).toEqual([
+      'policy.yaml:4:80: descriptors[0].rate_limit.response_headers[1]: "RateLimit" is no header family; choose from x-ratelimit, retry-after, ratelimit-draft-03, ratelimit',
+    ]);
+  });
+});
+
+describe('denied_response', () => {
+  test('a preset, or a body with its media type', () => {
+    expect(policyOf('domain: d\ndenied_response: problem+json\n').deniedResponse).toEqual({
+      preset: 'problem+json',
+      body: '',
+      contentType: 'application/problem+json',
+    });
+    expect(ruleOf('denied_response: { body: "no\\nmore" }')?.deniedResponse).toEqual({
+      preset: 'none',
+      body: 'no\nmore',
+      contentType: '',
+    });
+    const type = 'text/html; charset=utf-8;x="a\\"b, c"';
+    expect(ruleOf(`denied_response: { body: b, content_type: '${type}' }`)?.deniedResponse).toEqual({
+      preset: 'none',
+      body: 'b',
+      contentType: type,
+    });
+    expect(policyOf('domain: d\n').deniedResponse).toBeUndefined();
+  });
+
+  test.each([
+    ['problem', '2:18: denied_response: "denied_response" must be problem+json, or a mapping with a body'],
+    ['[a]', '2:18: denied_response: "denied_response" must be problem+json, or a mapping with a body'],
+    ['{}', '2:18: denied_response: "body" is missing; write the text that denied callers get, "" for none'],
+    [
+      '{ text: x }',
+      '2:18: denied_response: "body" is missing; write the text that denied callers get, "" for none',
+      '2:20: denied_response.text: unknown key "text"; the keys known here are body, content_type',
+    ],
+    ['{ body: [a] }', '2:26: denied_response.body: "body" must be a text, not a list'],
+  ])('%s', (value, ...errors) => {
+    expect(errorsOf(`domain: d\ndenied_response: ${value}\n`)).toEqual(
+      errors.map((error) => `policy.yaml:${error}`),
+    );
+  });
+
+  test.each([
+    'html',
+    'text/',
+    'text/html\\r\\nset-cookie: a=b',
+    'text/html\\n',
+    'text/html;',
+    'text/html; charset',
+    'text/html; charset="a\\nb"',
+    'text/hä',
+    `text/${'x'.repeat(300)}`,
+  ])('the media type %j is refused', (type) => {
+    const errors = errorsOf(
+      `domain: d\ndenied_response: { body: b, content_type: "${type.replace(/"a/, '\\"a').replace(/b"$/, 'b\\"')}" }\n`,
+    );
+    expect(errors).toEqual([
+      expect.stringMatching(
+        /^policy\.yaml:2:43: denied_response\.content_type: ".*" is no media type; write one as in text\/html; charset=utf-8$/,
+      ),
+    ]);
+  });
+
+  test('a long body is refused', () => {
+    const withBody = (bytes: number) => `domain: d\ndenied_response: { body: ${'ä'.repeat(bytes / 2)} }\n`;
+    expect(errorsOf(withBody(65_536))).toEqual([]);
+    expect(errorsOf(withBody(65_538))).toEqual([
+      'policy.yaml:2:26: denied_response.body: the body is longer than 65536 bytes; shorten it',
+    ]);
+  });
+});
+
+test('decision_metadata is true or false', () => {
+  expect(policyOf('domain: d\ndecision_metadata: true\n').decisionMetadata).toBe(true);
+  expect(policyOf('domain: d\ndecision_metadata: false\n').decisionMetadata).toBe(false);
+  expect(policyOf('domain: d\n').decisionMetadata).toBeUndefined();
+  expect(errorsOf('domain: d\ndecision_metadata: maybe\n')).toEqual([
+    'policy.yaml:2:20: decision_metadata: "decision_metadata" must be true or false',
+  ]);
+});
+
+test('an unlimited rule has no answer of its own', () => {
+  const { policy, problems } = parse(
+    'domain: d\ndescriptors:\n- key: k\n  rate_limit: { unlimited: true, response_headers: [ratelimit], denied_response: problem+json }\n',
+  );
+  expect(policy).toBeDefined();
+  expect(problems.warnings.map(({ message }) => message)).toEqual([
+    '"response_headers" is ignored, as the rule is unlimited; remove it',
+    '"denied_response" is ignored, as the rule is unlimited; remove it',
+  ]);
+});
+
+test('explain and dumps show it', () => {
+  const rule = ruleOf('response_headers: [ratelimit, retry-after], denied_response: { body: abc }');
+  expect(rule && describeRule(rule, 0)).toBe(
+    'window: 1 per day; phase active; on store failure error; headers retry-after, ratelimit; denied with 3 bytes of text/plain',
+  );
+  const none = ruleOf('response_headers: [], denied_response: { body: "" }');
+  expect(none && describeRule(none, 0)).toContain('; headers none; denied without a body');
+  const policy = policyOf('domain: d\ndenied_response: problem+json\ndecision_metadata: false\n');
+  expect(textOf(dumpTree({ version: 'v', domains: new Map([['d', policy]]) }, 0))).toContain(
+    '\n  denied: with problem+json\n  decision metadata: off\n',
+  );
+});

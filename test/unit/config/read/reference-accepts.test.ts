@@ -1,0 +1,103 @@
+import { describe, expect, test } from '@jest/globals';
+import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { entries, parse, policyOf } from '../../../support/policy/policies.js';
+
+const node = (fields: string): string => `domain: shop\ndescriptors:\n- { ${fields} }\n`;
+const limit = (fields: string): string => node(`key: user, rate_limit: { ${fields} }`);
+
+/** Files that envoyproxy/ratelimit loads, and a part of the warning, if there is one. */
+const ACCEPTED: readonly (readonly [what: string, text: string, warning: string | undefined])[] = [
+  ['no descriptors', 'domain: shop\n', undefined],
+  ['descriptors of nothing', 'domain: shop\ndescriptors:\n', undefined],
+  ['an empty list', 'domain: shop\ndescriptors: []\n', undefined],
+  ['a rate_limit of nothing', node('key: a, rate_limit: ~'), undefined],
+  ['a value of nothing', node('key: a, value: '), undefined],
+  ['a number of 0', limit('unit: day, requests_per_unit: 0'), undefined],
+  ['no number', limit('unit: day'), 'counts as 0: the rule denies every request'],
+  ['the largest number', limit('unit: day, requests_per_unit: 4294967295'), undefined],
+  ['a number in hexadecimal', limit('unit: day, requests_per_unit: 0X1F'), undefined],
+  ['a number in octal', limit('unit: day, requests_per_unit: 017'), 'is read as octal, 15'],
+  ['a unit in any case', limit('unit: MiNuTe, requests_per_unit: 1'), undefined],
+  ['unlimited with a number', limit('unlimited: true, requests_per_unit: 5'), 'the number is ignored'],
+  ['unlimited with a unit that is none', limit('unlimited: true, unit: unknown'), '"unknown" is ignored'],
+  ['unlimited that is false', limit('unlimited: no, unit: day, requests_per_unit: 1'), undefined],
+  [
+    'an unused name in replaces',
+    limit('unlimited: true, replaces: [{ name: other }]'),
+    'it replaces nothing',
+  ],
+  ['an empty list of replaces', limit('unlimited: true, replaces: []'), undefined],
+  [
+    'a valid key out of place',
+    limit('unlimited: true, shadow_mode: true'),
+    '"shadow_mode" has no effect here',
+  ],
+  [
+    'anything in metadata out of place',
+    'domain: shop\nmetadata: [a, 1.5]\n',
+    '"metadata" has no effect here',
+  ],
+  ['share_threshold with a pattern', node('key: a, value: "*", share_threshold: true'), undefined],
+  [
+    'share_threshold with a pattern in the key',
+    node('key: "a*", share_threshold: true'),
+    'stands for itself',
+  ],
+  ['further documents', 'domain: shop\n---\nnonsense: true\n', 'only the first document'],
+  ['a byte order mark and CRLF', '\ufeffdomain: shop\r\ndescriptors:\r\n- key: a\r\n', undefined],
+  ['quoted keys', '"domain": shop\n\'descriptors\': []\n', undefined],
+  ['flow style with a trailing comma', '{ domain: shop, descriptors: [{ key: a, }, ] }\n', undefined],
+  [
+    'nodes that differ in the value only',
+    'domain: shop\ndescriptors: [{ key: a }, { key: a, value: "*" }, { key: a, value: b }]\n',
+    undefined,
+  ],
+];
+
+describe('a file that envoyproxy/ratelimit accepts', () => {
+  test.each(ACCEPTED)('%s', (_, text, warning) => {
+    const { policy, problems } = parse(text);
+    expect(problems.errors.map(formatProblem)).toEqual([]);
+    expect(policy?.domain).toBe('shop');
+    const warnings = problems.warnings.map(formatProblem).join('\n');
+    if (warning === undefined) expect(warnings).toBe('');
+    else expect(warnings).toContain(warning);
+  });
+
+  test.each(['007', 'yes', '0x1F', 'no', 'true', '1_000', '9223372036854775807', '2024-05-15', '12:30:45'])(
+    'the unquoted %s as domain, key, value and name',
+    (text) => {
+      const policy = policyOf(
+        `domain: ${text}\ndescriptors: [{ key: ${text}, value: ${text}, rate_limit: { name: ${text}, unlimited: yes } }]\n`,
+      );
+      expect(policy.domain).toBe(text);
+      expect(policy.match(entries(`${text}=${text}`)).rules[0]?.name).toBe(text);
+    },
+  );
+
+  test('anchors and merge keys', () => {
+    const policy = policyOf(`
+domain: shop
+descriptors:
+  - &node
+    key: a
+    shadow_mode: on
+    rate_limit: &limit { unit: day, requests_per_unit: 7 }
+  - { <<: *node, key: b }
+  - { key: c, rate_limit: { <<: *limit, unit: hour } }
+`);
+    expect(policy.rules.map(({ path, shadowMode, rate }) => [path, shadowMode, rate])).toEqual([
+      ['a', true, expect.objectContaining({ unit: 'day', requestsPerUnit: 7 })],
+      ['b', true, expect.objectContaining({ unit: 'day', requestsPerUnit: 7 })],
+      ['c', false, expect.objectContaining({ unit: 'hour', requestsPerUnit: 7 })],
+    ]);
+  });
+});
+
+test('two nodes that only envoyproxy/ratelimit confuses', () => {
+  const policy = policyOf(
+    'domain: shop\ndescriptors: [{ key: a_b, rate_limit: { unlimited: true } }, { key: a, value: b, rate_limit: { unlimited: true } }]\n',
+  );
+  expect(policy.match(entries('a=b')).rules[0]?.path).toBe('a=b');
+  expect(policy.match(entries('a_b=c')).rules[0]?.path).toBe('a_b');
+});

@@ -1,0 +1,285 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { isRefusedAtStart, loadPolicies } from '../../../../src/config/files/load-policies.js';
+import { ALL_KEYS, NODE_KEYS, ROOT_KEYS } from '../../../../src/config/read/policy-keys.js';
+import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { TempDir } from '../../../support/process/temp-dir.js';
+
+let dir: TempDir;
+beforeEach(() => {
+  dir = new TempDir();
+});
+afterEach(() => dir.remove());
+
+/** A descriptor with these fields, on line 3. */
+const node = (fields: string): string => `domain: shop\ndescriptors:\n- { ${fields} }\n`;
+/** A `rate_limit` with these fields, on line 4. */
+const limit = (fields: string): string =>
+  `domain: shop\ndescriptors:\n- key: user\n  rate_limit: { ${fields} }\n`;
+
+/** Files that envoyproxy/ratelimit refuses, and what is said about them here. */
+const REJECTED: readonly (readonly [what: string, text: string, error: string])[] = [
+  [
+    'a bad unit',
+    limit('unit: fortnight, requests_per_unit: 5'),
+    '4:23: descriptors[0].rate_limit.unit: "fortnight" is no unit; the units are second, minute, hour, day, week, month, year',
+  ],
+  [
+    'the unit unknown',
+    limit('unit: unknown, requests_per_unit: 5'),
+    '4:23: descriptors[0].rate_limit.unit: "unknown" is no unit; the units are second, minute, hour, day, week, month, year',
+  ],
+  [
+    'a unit in the plural',
+    limit('unit: minutes, requests_per_unit: 5'),
+    '4:23: descriptors[0].rate_limit.unit: "minutes" is no unit; the units are second, minute, hour, day, week, month, year; did you mean "minute"?',
+  ],
+  [
+    'no unit',
+    limit('requests_per_unit: 5'),
+    '4:15: descriptors[0].rate_limit: "unit" is missing; it is one of second, minute, hour, day, week, month, year',
+  ],
+  [
+    'nothing in a rate_limit',
+    limit(''),
+    '4:15: descriptors[0].rate_limit: "rate_limit" holds no limit; give token_bucket, unit with requests_per_unit, or unlimited: true',
+  ],
+  ['an open quote', "domain: 'shop\n", "2:1: this is not valid YAML: Missing closing 'quote"],
+  [
+    'tabs for indentation',
+    'domain: shop\ndescriptors:\n\t- key: a\n',
+    '3:1: this is not valid YAML: Tabs are not allowed as indentation',
+  ],
+  [
+    'an alias to nothing',
+    'domain: shop\ndescriptors: *all\n',
+    '2:14: descriptors: there is no anchor "&all" before this alias; define it first',
+  ],
+  [
+    'an alias to itself',
+    'domain: shop\ndescriptors: &all\n- key: a\n  descriptors: *all\n',
+    '4:16: descriptors[0].descriptors: the alias "*all" stands inside its own anchor; remove it',
+  ],
+  [
+    'no domain',
+    'descriptors: []\n',
+    '1:1: domain: "domain" is missing or empty; write the domain that Envoy sends',
+  ],
+  [
+    'an empty domain',
+    'domain: ""\n',
+    '1:9: domain: "domain" is missing or empty; write the domain that Envoy sends',
+  ],
+  ['an empty file', '\n', ' the file is empty; write the policy into it or remove it'],
+  ['a list', '- domain: shop\n', '1:1: a policy file is a mapping; begin it with "domain: <name>"'],
+  [
+    'no key',
+    node('value: x'),
+    '3:3: descriptors[0].key: the descriptor has no key; write the key of the entry it matches',
+  ],
+  [
+    'an empty key',
+    node('key: ""'),
+    '3:10: descriptors[0].key: the descriptor has no key; write the key of the entry it matches',
+  ],
+  [
+    'a node twice',
+    'domain: shop\ndescriptors:\n- { key: a, value: x }\n- { key: b }\n- { key: a, value: x }\n',
+    '5:20: descriptors[2]: "a=x" stands twice on this level; merge the two or remove one',
+  ],
+  [
+    'a node twice, deeper',
+    node('key: a, descriptors: [{ key: b }, { key: b, value: "" }]'),
+    '3:46: descriptors[0].descriptors[1]: "b" stands twice on this level; merge the two or remove one',
+  ],
+  [
+    'a misspelled rate_limit',
+    node('key: a, ratelimit: { unit: day, requests_per_unit: 5 }'),
+    '3:13: descriptors[0].ratelimit: unknown key "ratelimit"; did you mean "rate_limit"?',
+  ],
+  [
+    'a misspelled requests_per_unit',
+    limit('unit: day, requestsperunit: 5'),
+    '4:28: descriptors[0].rate_limit.requestsperunit: unknown key "requestsperunit"; did you mean "requests_per_unit"?',
+  ],
+  [
+    'a key in capitals',
+    node('Key: a, key: a'),
+    '3:5: descriptors[0].Key: unknown key "Key"; did you mean "key"?',
+  ],
+  [
+    'an unknown key at the top',
+    'domain: shop\nlimits: []\n',
+    `2:1: limits: unknown key "limits"; the keys known here are ${ROOT_KEYS.join(', ')}`,
+  ],
+  [
+    'a key that is a number',
+    'domain: shop\n0.5: x\n',
+    `2:1: [1]: unknown key; the keys known here are ${ROOT_KEYS.join(', ')}`,
+  ],
+  [
+    'a key that is a boolean',
+    node('key: a, yes: x'),
+    `3:13: descriptors[0].yes: unknown key "yes"; the keys known here are ${NODE_KEYS.join(', ')}`,
+  ],
+  [
+    'a list of texts',
+    'domain: shop\ndescriptors:\n- a\n',
+    '3:3: descriptors[0]: each item of "descriptors" must be a mapping, not a single value',
+  ],
+  [
+    'a list of lists',
+    'domain: shop\ndescriptors:\n- [a]\n',
+    '3:3: descriptors[0]: each item of "descriptors" must be a mapping, not a list',
+  ],
+  [
+    'a list with nothing',
+    'domain: shop\ndescriptors: [~]\n',
+    '2:15: descriptors[0]: each item of "descriptors" must be a mapping, not a single value',
+  ],
+  [
+    'descriptors in a mapping',
+    'domain: shop\ndescriptors: { key: a }\n',
+    '2:14: descriptors: "descriptors" must be a list of mappings with a key; begin each item with "- "',
+  ],
+  [
+    'a rate_limit that is a text',
+    node('key: a, rate_limit: 5/s'),
+    '3:25: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a single value',
+  ],
+  [
+    'an empty replaces',
+    limit('unlimited: true, replaces: [{ name: }]'),
+    '4:53: descriptors[0].rate_limit.replaces[0].name: an item of "replaces" has no name; name the rule to replace or remove the item',
+  ],
+  [
+    'a replaces of itself',
+    limit('unlimited: true, name: me, replaces: [{ name: me }]'),
+    '4:63: descriptors[0].rate_limit.replaces[0].name: "replaces" holds the rule\'s own name "me"; remove it',
+  ],
+  [
+    'a replaces of texts',
+    limit('unlimited: true, replaces: [other]'),
+    '4:45: descriptors[0].rate_limit.replaces[0]: each item of "replaces" must be a mapping, not a single value',
+  ],
+  [
+    'unlimited with a unit',
+    limit('unlimited: true, unit: DAY'),
+    '4:40: descriptors[0].rate_limit.unit: an unlimited rule has no unit; remove "unit" or "unlimited"',
+  ],
+  [
+    'share_threshold without a pattern',
+    node('key: a, value: x, share_threshold: true'),
+    '3:40: descriptors[0].share_threshold: "share_threshold" needs a value with a "*" in it; add one or remove it',
+  ],
+  [
+    'share_threshold without a value',
+    node('key: a, share_threshold: true'),
+    '3:30: descriptors[0].share_threshold: "share_threshold" needs a value with a "*" in it; add one or remove it',
+  ],
+  [
+    'a number that is none',
+    limit('unit: day, requests_per_unit: many'),
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+  ],
+  [
+    'a negative number',
+    limit('unit: day, requests_per_unit: -1'),
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+  ],
+  [
+    'a number over 32 bits',
+    limit('unit: day, requests_per_unit: 4294967296'),
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+  ],
+  [
+    'a fraction',
+    limit('unit: day, requests_per_unit: 1.5'),
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+  ],
+  [
+    'a quoted number',
+    limit('unit: day, requests_per_unit: "5"'),
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+  ],
+  [
+    'an ignored number that is none',
+    limit('unlimited: true, requests_per_unit: x'),
+    '4:53: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+  ],
+  [
+    'a value that is a fraction',
+    node('key: version, value: 1.10'),
+    '3:26: descriptors[0].value: "value" is a number to YAML, as it has no quotes; write it in quotes',
+  ],
+  [
+    'a boolean that is none',
+    node('key: a, shadow_mode: 1'),
+    '3:26: descriptors[0].shadow_mode: "shadow_mode" must be true or false',
+  ],
+  [
+    'a quoted boolean',
+    node('key: a, detailed_metric: "true"'),
+    '3:30: descriptors[0].detailed_metric: "detailed_metric" must be true or false',
+  ],
+  [
+    'a boolean in odd case',
+    limit('unlimited: tRUE'),
+    '4:28: descriptors[0].rate_limit.unlimited: "unlimited" must be true or false',
+  ],
+  ['a key that is a list', node('key: [a]'), '3:10: descriptors[0].key: "key" must be a text, not a list'],
+  [
+    'metadata that is a text',
+    node('key: a, metadata: x, rate_limit: { unlimited: true }'),
+    '3:23: descriptors[0].metadata: "metadata" must be a mapping, not a single value',
+  ],
+  [
+    'metadata with a mapping for a key',
+    node('key: a, metadata: { x: { ? { y: z } : 1 } }, rate_limit: { unlimited: true }'),
+    '3:32: descriptors[0].metadata.x: a key of a mapping must be a text; put the mapping or list elsewhere',
+  ],
+  [
+    'an unknown key below a misplaced one',
+    node('key: a, unit: { size: 5 }'),
+    `3:21: descriptors[0].unit.size: unknown key "size"; the keys known here are ${ALL_KEYS.join(', ')}`,
+  ],
+  [
+    'a list of texts below a misplaced key',
+    'domain: shop\nreplaces: [a]\n',
+    '2:12: replaces[0]: each item of a list must be a mapping, not a single value',
+  ],
+  [
+    'a fraction below a misplaced key',
+    node('key: a, name: 1.5'),
+    '3:19: descriptors[0].name: this is a number to YAML, as it has no quotes; write it in quotes',
+  ],
+];
+
+describe('a file that envoyproxy/ratelimit rejects', () => {
+  test.each(REJECTED)('%s', (_, text, error) => {
+    const file = dir.write('bad.yaml', text);
+    const expected = [`${file}:${error}`];
+    // At start, alone: no good domain.
+    const alone = loadPolicies([dir.path]);
+    expect(alone.errors.map(formatProblem)).toEqual(expected);
+    expect(alone.policySet.domains.size).toBe(0);
+    expect(isRefusedAtStart(alone)).toBe(true);
+    // At start, beside a good domain, which serves.
+    dir.write('good.yaml', 'domain: good\ndescriptors:\n- { key: a, rate_limit: { unlimited: true } }\n');
+    const beside = loadPolicies([dir.path]);
+    expect(beside.errors.map(formatProblem)).toEqual(expected);
+    expect([...beside.policySet.domains.keys()]).toEqual(['good']);
+    expect(isRefusedAtStart(beside)).toBe(false);
+    // On reload: the domain stays as it was.
+    dir.write('bad.yaml', 'domain: shop\n');
+    const before = loadPolicies([dir.path]);
+    expect(before.errors).toEqual([]);
+    dir.write('bad.yaml', text);
+    const reloaded = loadPolicies([dir.path], {}, before);
+    expect(reloaded.errors.map(formatProblem)).toEqual(expected);
+    expect(reloaded.policySet.domains.get('shop')).toBe(before.policySet.domains.get('shop'));
+    expect(reloaded.domains).toEqual([
+      { domain: 'good', files: [dir.join('good.yaml')], state: 'ok' },
+      { domain: 'shop', files: [file], state: 'kept' },
+    ]);
+  });
+});

@@ -1,0 +1,271 @@
+/* The JSON Schema, which editors go by, and the loader, which decides, agree about policy files. */
+import { describe, expect, test } from '@jest/globals';
+import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { parse } from '../../../support/policy/policies.js';
+import { schemaErrors } from '../../../support/policy/policy-schema.js';
+
+const A = 'a'.repeat(64);
+const root = (fields: string): string => `domain: d\n${fields}\n`;
+const node = (fields: string): string => `domain: d\ndescriptors:\n- { ${fields} }\n`;
+const limit = (fields: string): string => node(`key: k, rate_limit: { ${fields} }`);
+const bucket = (fields: string): string => limit(`token_bucket: { ${fields} }`);
+const derive = (item: string): string => `domain: d\nderive:\n- ${item}\n`;
+
+/** What the loader says, and how. */
+function verdict(text: string): 'good' | 'warned' | 'bad' {
+  const { problems, tableFiles } = parse(text);
+  if ([problems, ...tableFiles].some(({ errors }) => errors.length > 0)) return 'bad';
+  return problems.warnings.length > 0 ? 'warned' : 'good';
+}
+
+const problemsOf = (text: string): readonly string[] => parse(text).problems.errors.map(formatProblem);
+
+describe('both accept', () => {
+  test.each([
+    'domain: d\n',
+    'domain: 7\n',
+    root('descriptors:'),
+    root('descriptors: []'),
+    root('response_headers: []'),
+    root('response_headers: [x-ratelimit, retry-after]'),
+    root('response_headers: [ratelimit-draft-03, ratelimit]\ndecision_metadata: true'),
+    root('denied_response: problem+json'),
+    root('denied_response: { body: "" }'),
+    root('denied_response: { body: 5, content_type: text/html; charset=utf-8 }'),
+    limit(
+      'unit: day, requests_per_unit: 1, response_headers: [], denied_response: { body: b, content_type: a/b }',
+    ),
+    root('on_store_failure: local'),
+    root('phase: grace_period'),
+    root('phase:'),
+    root('phase: { active: 2024-05-15T00:00:00Z }'),
+    root('phase: { grace_period: "2024-05-15 00:00:00.25+02:00", active: 2024-05-15T00:00:00Z }'),
+    root('derive: []'),
+    node('key: a, rate_limit: ~'),
+    node('key: a, value: '),
+    node('key: a, value: 404'),
+    node('key: a, value: true'),
+    node('key: 0x1F, value: 9223372036854775807'),
+    node('key: a, value: "*", share_threshold: true'),
+    node('key: a, share_threshold: false'),
+    node('key: a, metadata: ~'),
+    node('key: a, rate_limit: { unlimited: true }, metadata: { a: [1, 2.5, { b: ~ }] }'),
+    node(
+      'key: a, shadow_mode: true, quota_mode: true, detailed_metric: true, value_to_metric: true, rate_limit: { unlimited: true }',
+    ),
+    'domain: d\ndescriptors: [{ key: a }, { key: a, value: "*" }, { key: a, value: b, descriptors: [{ key: c }] }]\n',
+    limit('unit: day, requests_per_unit: 0'),
+    limit('unit: day, requests_per_unit: 4294967295, name: 5, replaces: []'),
+    limit('unit: MiNuTe, requests_per_unit: 0x1F'),
+    limit('unlimited: false, unit: day, requests_per_unit: 1'),
+    limit('unlimited: true, on_store_failure: deny, name: free'),
+    bucket('max_tokens: 1, fill_interval: 1h30m'),
+    bucket('max_tokens: 4294967295, tokens_per_fill: 4294967295, fill_interval: 1ms'),
+    bucket('max_tokens: 5, tokens_per_fill: ~, fill_interval: +1.5s'),
+    bucket('max_tokens: 5, fill_interval: 2500µs'),
+    'x: &x\n- { key: a }\ndomain: d\n'.replace('x: &x', 'descriptors: &x'),
+    'domain: d\ndescriptors:\n- &a { key: a, rate_limit: { unlimited: true } }\n- { <<: *a, key: b }\n',
+    root(
+      'algorithm: token_bucket\nenforce_percent: 12.5\ndecision_metadata: false\ndenied_response: problem+json',
+    ),
+    root(
+      'response_headers: [ratelimit, ratelimit-draft-03]\ndenied_response: { body: "", content_type: text/html; charset=utf-8 }',
+    ),
+    limit('unit: day, requests_per_unit: 5, calendar: Europe/Berlin, response_headers: []'),
+    limit('unit: minute, unit_multiplier: 5, requests_per_unit: 5, algorithm: token_bucket, burst: 20'),
+    limit('unit: minute, requests_per_unit: 5, allow_debt: true, max_debt: 5'),
+    node('key: ip, value_cidr: 10.0.0.0/8, share_threshold: true, rate_limit: { unlimited: true }'),
+    node('key: ip, value_cidr: ["::1", 2001:db8::/32], rate_limit: { unlimited: true }'),
+    node(
+      'key: p, value_regex: ["/v[0-9]+", b], enforce_percent: 5, rate_limit: { unit: day, requests_per_unit: 1 }',
+    ),
+    node(
+      'key: k, rate_limits: [{ unit: day, requests_per_unit: 5, name: daily, shadow_mode: true }, { unit: hour, requests_per_unit: 1, phase: monitoring, enforce_percent: 5 }]',
+    ),
+    node('key: k, candidate: { unit: day, requests_per_unit: 5, name: trial }'),
+    derive('{ entry: e, from: [a], sha256: {} }'),
+    derive(`{ entry: e, from: [a], sha256: { ${A}: acme, ${'B'.repeat(64)}: 7 } }`),
+    derive(
+      '{ entry: e, from: [a, b], rules: [{ a: 1.5, value: x }, { b: "/a/**", value: y }, { value: 3 }] }',
+    ),
+  ])('%j', (text) => {
+    expect([verdict(text), problemsOf(text)]).toEqual(['good', []]);
+    expect(schemaErrors(text)).toEqual([]);
+  });
+});
+
+describe('both refuse', () => {
+  test.each([
+    root('domain:'),
+    'phase: active\n',
+    'domain: ""\n',
+    'domain: [d]\n',
+    '- a\n',
+    'just text\n',
+    root('descriptor: []'),
+    root('foo: 1'),
+    root('phase: Active'),
+    root('phase: {}'),
+    root('phase: [active]'),
+    root('phase: { active: 2024-05-15 }'),
+    root('phase: { active: 2024-13-15T00:00:00Z }'),
+    root('phase: { monitoring: 2024-05-15T00:00:00Z, active: 2024-05-15T00:00:00Z }'),
+    root('response_headers: x-ratelimit'),
+    root('response_headers: [x-rate]'),
+    root('denied_response: problem'),
+    root('denied_response: {}'),
+    root('denied_response: { content_type: text/html }'),
+    root('denied_response: { body: b, content_type: html }'),
+    root('denied_response: { body: b, content_type: "text/html\\r\\nset-cookie: a=b" }'),
+    root('denied_response: { body: b, status: 503 }'),
+    root('decision_metadata: 1'),
+    limit('unit: day, requests_per_unit: 1, decision_metadata: true'),
+    root('on_store_failure: ignore'),
+    root('descriptors: {}'),
+    root('descriptors: [a]'),
+    node('value: v'),
+    node('key: ""'),
+    node('key: [a]'),
+    node('key: a, value: 1.10'),
+    node('key: a, share_threshold: true'),
+    node('key: a, value: b, share_threshold: true'),
+    node('key: a, shadow_mode: maybe'),
+    node('key: a, quota_mode: "true"'),
+    node('key: a, detailed_metric: 1'),
+    node('key: a, value_to_metric: []'),
+    node('key: a, metadata: text'),
+    node('key: a, rate_limit: 5'),
+    node('key: a, rate_limit: [{ unlimited: true }]'),
+    node('key: a, token_bucket: {}'),
+    node('key: a, rate_limt: {}'),
+    limit(''),
+    limit('requests_per_unit: 5'),
+    limit('unit: "", requests_per_unit: 5'),
+    limit('unit: seconds, requests_per_unit: 5'),
+    limit('unit: [second], requests_per_unit: 5'),
+    limit('unit: second, requests_per_unit: 1.5'),
+    limit('unit: second, requests_per_unit: -1'),
+    limit('unit: second, requests_per_unit: "5"'),
+    limit('unit: second, requests_per_unit: 4294967296'),
+    limit('unit: day, unlimited: true'),
+    limit('unlimited: true, token_bucket: {}'),
+    limit('unlimited: 1'),
+    limit('unlimited: true, on_store_failure: open'),
+    limit('unlimited: true, name: [a]'),
+    limit('unlimited: true, replaces: [{ name: }]'),
+    limit('unlimited: true, replaces: [{}]'),
+    limit('unlimited: true, replaces: [a]'),
+    limit('unit: second, requests_per_unit: 1, token_bucket: { max_tokens: 1, fill_interval: 1s }'),
+    bucket(''),
+    bucket('max_tokens: 1'),
+    bucket('max_tokens: 0, fill_interval: 1s'),
+    bucket('max_tokens: -1, fill_interval: 1s'),
+    bucket('max_tokens: 4294967296, fill_interval: 1s'),
+    bucket('max_tokens: 1, tokens_per_fill: 0, fill_interval: 1s'),
+    bucket('max_tokens: 1, fill_interval: 1'),
+    bucket('max_tokens: 1, fill_interval: -1s'),
+    bucket('max_tokens: 1, fill_interval: 1s, refill: 1'),
+    root('algorithm: leaky_bucket'),
+    root('enforce_percent: 101'),
+    root('denied_response: { content_type: text/html }'),
+    root('denied_response: html'),
+    limit('unit: hour, requests_per_unit: 5, calendar: UTC'),
+    limit('unit: day, unit_multiplier: 2, requests_per_unit: 5, calendar: UTC'),
+    limit('unit: day, requests_per_unit: 5, calendar: UTC, algorithm: token_bucket'),
+    limit('unit: day, unit_multiplier: 0, requests_per_unit: 5'),
+    limit('unit: day, requests_per_unit: 5, algorithm: fixed_window, burst: 5'),
+    limit('unit: day, requests_per_unit: 5, max_debt: 5'),
+    limit('unit: day, requests_per_unit: 5, allow_debt: false, max_debt: 5'),
+    limit('unit: day, requests_per_unit: 0, allow_debt: true'),
+    limit('token_bucket: { max_tokens: 1, fill_interval: 1s }, burst: 5'),
+    limit('token_bucket: { max_tokens: 1, fill_interval: 1s }, algorithm: token_bucket'),
+    limit('unlimited: true, allow_debt: true'),
+    node('key: k, value: a, value_cidr: 10.0.0.0/8'),
+    node('key: k, value_regex: a, value_cidr: 10.0.0.0/8'),
+    node('key: k, value_cidr: 10.0.0.0/33'),
+    node('key: k, value_cidr: localhost'),
+    node('key: k, value_regex: []'),
+    node('key: k, rate_limit: { unlimited: true }, rate_limits: [{ unit: day, requests_per_unit: 1 }]'),
+    node('key: k, rate_limits: []'),
+    node('key: k, rate_limits: [{ unlimited: true }]'),
+    node('key: k, rate_limits: [{ unit: day, requests_per_unit: 1, quota_mode: true }]'),
+    node('key: k, rate_limits: [{ unit: day, requests_per_unit: 1, name: "2" }]'),
+    node('key: k, quota_mode: true, rate_limits: [{ unit: day, requests_per_unit: 1 }]'),
+    node('key: k, candidate: { unlimited: true }'),
+    node('key: k, candidate: { unit: day, requests_per_unit: 1, phase: monitoring }'),
+    derive('{ from: [a], sha256: {} }'),
+    derive('{ entry: e, sha256: {} }'),
+    derive('{ entry: e, from: [], sha256: {} }'),
+    derive('{ entry: e, from: [a, a], rules: [{ value: x }] }'),
+    derive('{ entry: e, from: [a, b], sha256: {} }'),
+    derive('{ entry: e, from: [a] }'),
+    derive('{ entry: e, from: [a], sha256: {}, rules: [] }'),
+    derive('{ entry: e, from: [a], rules: [] }'),
+    derive('{ entry: e, from: [a], rules: }'),
+    derive('{ entry: e, from: [a], rules: [{ a: x }] }'),
+    derive('{ entry: e, from: [a], rules: [{ a: [x], value: y }] }'),
+    derive('{ entry: e, from: [a], sha_256: {} }'),
+    derive('{ entry: e, from: [a], sha256: { my-secret-key: acme } }'),
+    derive(`{ entry: e, from: [a], sha256: { ${A}: } }`),
+    derive(`{ entry: e, from: [a], sha256: { ${A}: "sha256:x" } }`),
+  ])('%j', (text) => {
+    expect(verdict(text)).toBe('bad');
+    expect(schemaErrors(text)).not.toEqual([]);
+  });
+});
+
+describe('only the loader refuses what a schema cannot tell', () => {
+  test.each([
+    [
+      'an order of times',
+      root('phase: { grace_period: 2024-05-15T00:00:00Z, active: 2024-05-14T00:00:00Z }'),
+    ],
+    ['a day that does not exist', root('phase: { active: 2024-02-30T00:00:00Z }')],
+    ['two alike', 'domain: d\ndescriptors: [{ key: a }, { key: a }]\n'],
+    ['its own name', limit('unlimited: true, name: a, replaces: [{ name: a }]')],
+    ['shorter than a millisecond', bucket('max_tokens: 1, fill_interval: 999us')],
+    ['no whole microseconds', bucket('max_tokens: 1, fill_interval: 1000001ns')],
+    ['over a century to fill', bucket('max_tokens: 876001, fill_interval: 1h')],
+    ['a key that is no source', derive('{ entry: e, from: [method], rules: [{ path: /x, value: v }] }')],
+    ['a bad path pattern', derive('{ entry: e, from: [a], rules: [{ a: "/{x", value: v }] }')],
+    ['a file that is not there', derive('{ entry: e, from: [a], sha256_file: gone.yaml }')],
+    ['a time zone that is none', limit('unit: day, requests_per_unit: 5, calendar: Europe/Bielefeld')],
+    ['burst where the default is a window', limit('unit: day, requests_per_unit: 5, burst: 5')],
+    [
+      'a debt that one window cannot pay',
+      limit('unit: day, requests_per_unit: 5, allow_debt: true, max_debt: 6'),
+    ],
+    ['a pattern that is none', node('key: a, value_regex: "("')],
+    ['bits behind a prefix', node('key: a, value_cidr: 10.0.0.1/8')],
+    ['a number with a point, as JSON sees none', node('key: a, value: 1.0')],
+  ])('%s', (_, text) => {
+    expect(verdict(text)).toBe('bad');
+    expect(schemaErrors(text)).toEqual([]);
+  });
+});
+
+describe('the schema refuses what the loader only warns of', () => {
+  test.each([
+    root('unit: day'),
+    root('metadata: [a, 1.5]'),
+    limit('unlimited: true, shadow_mode: true'),
+    limit('unit: second'),
+    limit('unlimited: true, unit: unknown'),
+    node('key: "a*", share_threshold: true'),
+  ])('%j', (text) => {
+    expect(verdict(text)).toBe('warned');
+    expect(schemaErrors(text)).not.toEqual([]);
+  });
+});
+
+describe('the schema wants the plain way to write what the loader takes for the sake of old files', () => {
+  test.each([
+    ['words of YAML 1.1', node('key: a, rate_limit: { unlimited: yes }')],
+    ['digits in groups', limit('unit: day, requests_per_unit: 1_000')],
+    ['words left out', root('on_store_failure:')],
+    ['limits left out beside others', limit('unit: day, requests_per_unit: 1, token_bucket: ~')],
+  ])('%s', (_, text) => {
+    expect(verdict(text)).toBe('good');
+    expect(schemaErrors(text)).not.toEqual([]);
+  });
+});

@@ -1,0 +1,195 @@
+import { createHash } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { type LoadedPolicies, loadPolicies } from '../../../../src/config/files/load-policies.js';
+import {
+  LoadBuilder,
+  type LoadItem,
+  loadItems,
+  loadRequest,
+} from '../../../../src/config/files/load-transfer.js';
+import { cutSlices, openSlice } from '../../../../src/config/files/slices.js';
+import { newSecrets, sharedSecrets, shareSecrets } from '../../../../src/config/read/secret-keys.js';
+import { dump } from '../../../../src/config/show/dump.js';
+import { explain, renderExplanation } from '../../../../src/config/show/explain.js';
+import { entriesKey } from '../../../../src/policy/names/bucket-key.js';
+import type { PolicySet } from '../../../../src/policy/policy.js';
+import { entries } from '../../../support/policy/policies.js';
+import { TempDir } from '../../../support/process/temp-dir.js';
+
+/* What `derive` of one domain takes for an API key is a secret in all. */
+
+const SECRET = 's3cret-of-a-partner';
+const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
+const LIMIT = 'rate_limit: { token_bucket: { max_tokens: 5, fill_interval: 1h } }';
+const DERIVING = `domain: deriving
+derive: [{ entry: who, from: [token], sha256: { ${hex(SECRET)}: acme } }]
+descriptors: [{ key: who, ${LIMIT} }]
+`;
+const OTHER = `domain: other
+descriptors:
+  - { key: token, detailed_metric: true, ${LIMIT}, descriptors: [{ key: path, ${LIMIT} }] }
+  - { key: token, value: ${SECRET}, ${LIMIT}, descriptors: [{ key: path, rate_limits: [{ name: a, unit: minute, requests_per_unit: 5 }] }] }
+  - { key: plain, ${LIMIT} }
+`;
+const OWN = 'another-token';
+
+let dir: TempDir;
+beforeEach(() => {
+  dir = new TempDir();
+  dir.write('other.yaml', OTHER);
+});
+afterEach(() => dir.remove());
+
+function keysOf(policySet: PolicySet, domain: string, ...texts: string[]): readonly string[] {
+  return policySet.domains.get(domain)?.match(entries(...texts)).keys ?? [];
+}
+
+const digested = (value: string): string => `5:other5:token#${hex(value)}`;
+
+describe('an entry key that another domain takes for API keys', () => {
+  test('enters names of buckets as a digest, and statistics redacted', () => {
+    dir.write('deriving.yaml', DERIVING);
+    const { policySet } = loadPolicies([dir.path]);
+    expect(keysOf(policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
+    expect(keysOf(policySet, 'other', `token=${OWN}`, 'path=/')).toEqual([`${digested(OWN)}4:path1:/`]);
+    expect(keysOf(policySet, 'other', `token=${SECRET}`, 'path=/')).toEqual([
+      `${digested(SECRET)}4:path1:/~1:a%60`,
+    ]);
+    expect(keysOf(policySet, 'other', 'plain=x')).toEqual(['5:other5:plain1:x']);
+    const policy = policySet.domains.get('other')!;
+    expect(policy.match(entries(`token=${OWN}`)).statNames.join()).toMatch(
+      /^other\.token_\[redacted sha256:[0-9a-f]{8}\]$/,
+    );
+    expect(entriesKey('other', entries(`token=${OWN}`), policy.secretKeys).key).toBe(digested(OWN));
+  });
+
+  test('is redacted where the policy itself is shown', () => {
+    dir.write('deriving.yaml', DERIVING);
+    const { policySet } = loadPolicies([dir.path]);
+    const policy = policySet.domains.get('other')!;
+    const shown = [
+      dump(policySet),
+      ...policy.rules.flatMap(({ path, statName }) => [path, statName]),
+      renderExplanation(explain(policySet, 'other', entries(`token=${SECRET}`, 'path=/'), 0), 0),
+    ].join('\n');
+    expect(shown).not.toContain(SECRET);
+    expect(shown).toContain('[redacted sha256:');
+    expect(policy.rules.map(({ path }) => path)).toContain('plain');
+    for (const text of ['plain=x', `token=${SECRET}`]) {
+      expect(policy.rules).toContain(policy.match(entries(text)).rules[0]);
+    }
+  });
+
+  test('is one no more when no domain takes it for such', () => {
+    dir.write('deriving.yaml', DERIVING);
+    const { policySet } = loadPolicies([dir.path]);
+    const other = policySet.domains.get('other')!;
+    const alone: PolicySet = { domains: new Map([['other', other]]), version: 'alone' };
+    shareSecrets(alone);
+    expect(keysOf(alone, 'other', `token=${OWN}`)).toEqual([`5:other5:token${OWN.length}:${OWN}`]);
+    expect(other.rules.map(({ path }) => path)).toContain(`token=${SECRET}/path[a]`);
+  });
+});
+
+describe('a reload that makes a key a secret', () => {
+  test('gives a domain whose file stays as it was other names, and not what is in force', () => {
+    const before = loadPolicies([dir.path]);
+    const raw = `5:other5:token${OWN.length}:${OWN}`;
+    expect(keysOf(before.policySet, 'other', `token=${OWN}`)).toEqual([raw]);
+    dir.write('deriving.yaml', DERIVING);
+    const after = loadPolicies([dir.path], {}, before);
+    expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
+    expect(after.memory.digests.get('other')).not.toBe(before.memory.digests.get('other'));
+    expect(newSecrets(before.policySet, after.policySet)).toEqual([{ key: 'token', domains: ['other'] }]);
+    shareSecrets(after.policySet);
+    expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
+    expect(newSecrets(after.policySet, after.policySet)).toEqual([]);
+    // The set may have been refused, and calls under way keep their names.
+    expect(keysOf(before.policySet, 'other', `token=${OWN}`)).toEqual([raw]);
+    // Now nothing changes for it any more.
+    dir.write('deriving.yaml', `${DERIVING}# another comment`);
+    const last = loadPolicies([dir.path], {}, after);
+    expect(last.policySet.domains.get('other')).toBe(after.policySet.domains.get('other'));
+    rmSync(dir.join('deriving.yaml'));
+    const gone = loadPolicies([dir.path], {}, last);
+    expect(keysOf(gone.policySet, 'other', `token=${OWN}`)).toEqual([raw]);
+  });
+
+  test('reaches a large domain whose file is bad now in short steps', () => {
+    const COUNT = 1000;
+    const values = Array.from({ length: COUNT }, (_, n) => `v${n}`);
+    const large = values.map((value) => `  - { key: token, value: ${value}, ${LIMIT} }`);
+    const rest = `  - { key: token, ${LIMIT} }\n`;
+    dir.write('other.yaml', `domain: other\ndescriptors:\n${large.join('\n')}\n${rest}`);
+    const before = loadPolicies([dir.path]);
+    dir.write('deriving.yaml', DERIVING);
+    dir.write('other.yaml', 'domain: other\ndescriptors: [{ key: [bad }]');
+    const after = loadPolicies([dir.path], {}, before);
+    const policy = after.policySet.domains.get('other')!;
+    const isDigest = (value: string): boolean =>
+      policy.match(entries(`token=${value}`)).rules[0]?.path.includes('[redacted') === true;
+    const renamed = (): number => values.filter(isDigest).length;
+    let count = renamed();
+    expect(count).toBe(0);
+    const steps = sharedSecrets(after.policySet);
+    // Its names may be remembered while the walk goes on, and are forgotten at its end.
+    for (let step = steps.next(); step.done !== true; step = steps.next()) {
+      const now = renamed();
+      expect(now - count).toBeLessThanOrEqual(20);
+      count = now;
+      keysOf(after.policySet, 'other', `token=${OWN}`);
+    }
+    expect(count).toBe(COUNT);
+    expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
+    expect(policy.rules.filter(({ path }) => path.includes('[redacted'))).toHaveLength(COUNT);
+  });
+
+  test('reaches a domain whose file is bad now once the set is in force', () => {
+    const before = loadPolicies([dir.path]);
+    dir.write('deriving.yaml', DERIVING);
+    dir.write('other.yaml', OTHER.replace('key: plain', 'key: [plain'));
+    const after = loadPolicies([dir.path], {}, before);
+    expect(after.policySet.domains.get('other')).toBe(before.policySet.domains.get('other'));
+    expect(keysOf(before.policySet, 'other', `token=${OWN}`)).toEqual([`5:other5:token${OWN.length}:${OWN}`]);
+    shareSecrets(after.policySet);
+    expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
+  });
+
+  test('is named by the thread that loads, with the secrets of domains that stay', () => {
+    dir.write('deriving.yaml', DERIVING);
+    const load = (previous: LoadedPolicies | undefined): LoadedPolicies => {
+      const builder = new LoadBuilder(previous?.policySet);
+      for (const slice of cutSlices(loadItems(loadRequest([dir.path], {}, previous)))) {
+        for (const item of openSlice<LoadItem>(slice)) builder.add(item);
+      }
+      return builder.finish();
+    };
+    const before = load(undefined);
+    expect(keysOf(before.policySet, 'other', `token=${SECRET}`, 'path=/')).toEqual([
+      `${digested(SECRET)}4:path1:/~1:a%60`,
+    ]);
+    const other = before.policySet.domains.get('other')!;
+    expect([...other.secretKeys]).toEqual(['token']);
+    expect(other.rules.map(({ path }) => path).join()).not.toContain(SECRET);
+    const { rules } = other;
+    shareSecrets(before.policySet);
+    expect(other.rules).toBe(rules);
+    // The file of the domain that declares the secret is bad now: it stays, and so does its secret.
+    dir.write('deriving.yaml', DERIVING.replace('derive: [', 'derive: ['.repeat(2)));
+    dir.write('other.yaml', `${OTHER}  - { key: more, ${LIMIT} }\n`);
+    const after = load(before);
+    expect(after.errors).not.toEqual([]);
+    expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
+    expect(keysOf(after.policySet, 'other', 'more=x')).toHaveLength(1);
+    expect(after.policySet.domains.get('deriving')).toBe(before.policySet.domains.get('deriving'));
+  });
+
+  test('tells nothing of domains that are new, or have no such buckets', () => {
+    dir.write('other.yaml', `domain: other\ndescriptors: [{ key: plain, ${LIMIT} }]\n`);
+    const before = loadPolicies([dir.path]);
+    dir.write('deriving.yaml', DERIVING);
+    dir.write('third.yaml', OTHER.replace('other', 'third'));
+    expect(newSecrets(before.policySet, loadPolicies([dir.path]).policySet)).toEqual([]);
+  });
+});

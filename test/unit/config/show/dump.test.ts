@@ -1,0 +1,164 @@
+import { describe, expect, test } from '@jest/globals';
+import { dump } from '../../../../src/config/show/dump.js';
+import { dumpJson } from '../../../../src/config/show/dump-json.js';
+import type { DomainStatus, PolicySet } from '../../../../src/policy/policy.js';
+import { textOf } from '../../../support/codec/text-of.js';
+import { policyOf } from '../../../support/policy/policies.js';
+
+function setOf(...texts: string[]): PolicySet {
+  const policies = texts.map((text) => policyOf(text));
+  return { version: 'v', domains: new Map(policies.map((policy) => [policy.domain, policy])) };
+}
+
+describe('the lines of /rlconfig', () => {
+  test('one for each rule, in the order of the file', () => {
+    const text = textOf(
+      dump(
+        setOf(`
+domain: shop
+descriptors:
+  - key: b
+    value: x
+    rate_limit: { unit: minute, requests_per_unit: 5 }
+    descriptors:
+      - { key: c, shadow_mode: true, rate_limit: { unit: MONTH, requests_per_unit: 0 } }
+  - { key: a, value: "p*q", quota_mode: true, detailed_metric: true, rate_limit: { unit: second, requests_per_unit: 4294967295 } }
+  - { key: b, value_to_metric: true, rate_limit: { unlimited: true } }
+  - { key: b, value: exempt }
+`),
+      ),
+    );
+    expect(text).toBe(
+      [
+        'shop.b_x: unit=MINUTE requests_per_unit=5, shadow_mode: false, quota_mode: false',
+        'shop.b_x.c: unit=MONTH requests_per_unit=0, shadow_mode: true, quota_mode: false',
+        'shop.a_p*q: unit=SECOND requests_per_unit=4294967295, shadow_mode: false, quota_mode: true',
+        'shop.b: unit=UNKNOWN requests_per_unit=0, shadow_mode: false, quota_mode: false',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('a token bucket shows its capacity', () => {
+    const bucket = (fields: string): string =>
+      textOf(
+        dump(setOf(`domain: d\ndescriptors: [{ key: k, rate_limit: { token_bucket: { ${fields} } } }]\n`)),
+      );
+    expect(bucket('max_tokens: 100, tokens_per_fill: 10, fill_interval: 1s')).toMatch(
+      /^d\.k: unit=UNKNOWN requests_per_unit=100, shadow_mode: false, quota_mode: false\n$/,
+    );
+    expect(bucket('max_tokens: 60, fill_interval: 1s')).toMatch(/unit=MINUTE requests_per_unit=60,/);
+  });
+
+  test('several domains; none', () => {
+    const rule = 'descriptors: [{ key: k, rate_limit: { unlimited: true } }]\n';
+    expect(
+      textOf(dump(setOf(`domain: b\n${rule}`, `domain: a\n${rule}`, 'domain: c\n'))).match(/^\w\.k: /gm),
+    ).toEqual(['b.k: ', 'a.k: ']);
+    expect(textOf(dump(setOf()))).toBe('');
+  });
+
+  test('no secret', () => {
+    const text = textOf(
+      dump(
+        setOf(`
+domain: d
+derive: [{ entry: tenant, from: [token], sha256: {} }]
+descriptors:
+  - { key: X-Api-Key, value: raw-key, rate_limit: { unlimited: true } }
+  - { key: token, value: raw-token, rate_limit: { unlimited: true } }
+`),
+      ),
+    );
+    expect(text).not.toContain('raw-');
+    expect(text).toMatch(/^d\.X-Api-Key_\[redacted sha256:[0-9a-f]{8}\]: unit/);
+  });
+});
+
+describe('/rlconfig?format=json', () => {
+  const policies = setOf(`
+domain: shop
+phase: { grace_period: 2026-01-01T00:00:00Z }
+response_headers: [retry-after]
+denied_response: { body: 'no', content_type: text/html }
+decision_metadata: true
+derive: [{ entry: g, from: [path], rules: [{ path: "/a/**", value: a }] }]
+descriptors:
+  - { key: a, phase: active, metadata: { team: x }, rate_limit: { name: n, unit: day, requests_per_unit: 5, on_store_failure: deny, response_headers: [ratelimit, ratelimit-draft-03], denied_response: problem+json } }
+  - { key: b, detailed_metric: true, shadow_mode: true, rate_limit: { replaces: [{ name: n }], token_bucket: { max_tokens: 3, fill_interval: 1500ms } } }
+  - { key: c, rate_limit: { unlimited: true } }
+`);
+  const domains: readonly DomainStatus[] = [
+    { domain: 'gone', state: 'absent', files: ['gone.yaml'] },
+    { domain: 'shop', state: 'kept', files: ['shop.yaml'] },
+  ];
+  const error = { file: 'gone.yaml', line: 1, column: 2, path: 'domain', message: 'is bad' };
+
+  test('everything', () => {
+    const dumped = textOf(dumpJson(policies, domains, [error], 0));
+    expect(dumped).toBe(JSON.stringify(JSON.parse(dumped), null, 2));
+    expect(JSON.parse(dumped)).toEqual({
+      version: 'v',
+      domains: [
+        { domain: 'gone', state: 'absent', files: ['gone.yaml'] },
+        {
+          domain: 'shop',
+          state: 'kept',
+          files: ['shop.yaml'],
+          policy: {
+            phase: { now: 'monitoring', grace_period: '2026-01-01T00:00:00.000Z' },
+            algorithm: 'fixed_window',
+            response_headers: ['retry-after'],
+            denied_response: { body: 'no', content_type: 'text/html' },
+            decision_metadata: true,
+            on_store_failure: 'error',
+            derive: [{ step: 'g from path: 1 rules', rules: ['path=/a/** -> a'] }],
+            rules: [
+              {
+                full_key: 'shop.a',
+                path: 'a',
+                name: 'n',
+                limit: { unit: 'day', requests_per_unit: 5 },
+                phase: { now: 'active' },
+                shadow_mode: false,
+                quota_mode: false,
+                enforce_percent: 100,
+                candidate: false,
+                replaces: [],
+                on_store_failure: 'deny',
+                response_headers: ['ratelimit-draft-03', 'ratelimit'],
+                denied_response: 'problem+json',
+                metadata: { team: 'x' },
+                stat_name: 'shop.a',
+              },
+              {
+                full_key: 'shop.b',
+                path: 'b',
+                name: '',
+                limit: { token_bucket: { max_tokens: 3, tokens_per_fill: 1, fill_interval: '1500ms' } },
+                phase: { now: 'monitoring', grace_period: '2026-01-01T00:00:00.000Z' },
+                shadow_mode: true,
+                quota_mode: false,
+                enforce_percent: 100,
+                candidate: false,
+                replaces: ['n'],
+                on_store_failure: 'error',
+                response_headers: null,
+                denied_response: null,
+                metadata: null,
+                stat_name: null,
+              },
+              expect.objectContaining({ full_key: 'shop.c', limit: { unlimited: true } }),
+            ],
+          },
+        },
+      ],
+      errors: [error],
+    });
+  });
+
+  test('before anything was loaded', () => {
+    const dumped = textOf(dumpJson(undefined, [], [], 0));
+    expect(JSON.parse(dumped)).toEqual({ version: 'none', domains: [], errors: [] });
+  });
+});

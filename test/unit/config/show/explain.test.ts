@@ -1,0 +1,213 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from '@jest/globals';
+import { dumpTree } from '../../../../src/config/show/dump-tree.js';
+import { explain, renderExplanation } from '../../../../src/config/show/explain.js';
+import { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
+import type { PolicySet } from '../../../../src/policy/policy.js';
+import { redactEntries } from '../../../../src/policy/redact.js';
+import { textOf } from '../../../support/codec/text-of.js';
+import { entries, policyOf } from '../../../support/policy/policies.js';
+
+const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
+const NOW = Date.parse('2024-05-10T00:00:00Z') * 1000;
+const SECRET = 'my-very-secret-key';
+
+const policy = policyOf(`
+domain: open-api
+phase: { grace_period: 2024-05-01T00:00:00Z, active: 2024-05-15T00:00:00Z }
+response_headers: [x-ratelimit]
+on_store_failure: local
+derive:
+  - { entry: tenant, from: [api_key], sha256: { ${hex(SECRET)}: acme } }
+  - entry: group
+    from: [method, path]
+    rules:
+      - { method: GET, path: "/open/{v4,v5}/user-chats", value: user-chats }
+      - { path: "/open/**", value: other }
+descriptors:
+  - key: tenant
+    descriptors:
+      - key: group
+        value: user-chats
+        rate_limit: { name: chats, token_bucket: { max_tokens: 100, tokens_per_fill: 10, fill_interval: 1s } }
+      - key: group
+        value: "x*"
+        shadow_mode: true
+        quota_mode: true
+        rate_limit: { replaces: [{ name: chats }], unit: minute, requests_per_unit: 5, on_store_failure: deny }
+      - key: group
+        value: "*"
+        share_threshold: true
+        phase: active
+        rate_limit: { unlimited: true }
+  - key: exempt
+`);
+const policySet: PolicySet = { domains: new Map([['open-api', policy]]), version: '0123456789ab' };
+
+const asked = (...texts: string[]): ReturnType<typeof explain> =>
+  explain(policySet, 'open-api', entries(...texts), NOW);
+
+test('an API key on its way to a rule', () => {
+  const explanation = asked(`api_key=${SECRET}`, 'method=GET', 'path=/open/v5/user-chats?x=1');
+  expect(renderExplanation(explanation, NOW)).toBe(`domain:     open-api (policy.yaml)
+descriptor: api_key=[redacted sha256:${hex(SECRET).slice(0, 8)}], method=GET, path=/open/v5/user-chats?x=1
+derive[0]:  tenant from api_key: table of 1 API keys
+            the API key is in the table: tenant=acme
+derive[1]:  group from method, path: 2 rules
+            method=GET path=/open/{v4,v5}/user-chats -> user-chats
+matched as: tenant=acme, group=user-chats
+level 1:    tenant=acme
+          > tenant: a key alone takes every value
+level 2:    group=user-chats
+          > group=user-chats: the value is equal
+result:     The rule at tenant/group=user-chats applies.
+rule:       "chats"; token bucket: 100 tokens, 10 every 1s; phase grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z); on store failure local
+phase:      grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z)
+headers:    x-ratelimit (of the file)
+denied:     without a body
+bucket:     8:open-api6:tenant4:acme5:group10:user-chats
+statistics: open-api.tenant.group_user-chats
+overrides:  fixed_window
+decision metadata: as the environment says
+`);
+  expect(explanation.rules[0]?.phase).toBe('grace_period');
+  expect(JSON.stringify(explanation)).not.toContain(SECRET);
+});
+
+test('what rules have from the file, and what they say themselves', () => {
+  const inherited = policyOf(`
+domain: d
+algorithm: token_bucket
+response_headers: [ratelimit, retry-after]
+denied_response: problem+json
+decision_metadata: true
+descriptors:
+  - key: a
+    rate_limits:
+      - { unit: day, requests_per_unit: 1 }
+      - { unit: hour, requests_per_unit: 1, response_headers: [], denied_response: { body: no } }
+    candidate: { unit: hour, requests_per_unit: 1 }
+  - { key: b, rate_limit: { unlimited: true } }
+`);
+  const set: PolicySet = { domains: new Map([['d', inherited]]), version: '0123456789ab' };
+  const explanation = explain(set, 'd', entries('a=1'), NOW);
+  expect(explanation.settings).toEqual({ overrideAlgorithm: 'token_bucket', decisionMetadata: true });
+  expect(explanation.rules.flatMap(({ answer }) => answer ?? [])).toMatchObject([
+    {
+      responseHeaders: { families: ['retry-after', 'ratelimit'], from: 'file' },
+      deniedResponse: { value: { preset: 'problem+json' }, from: 'file' },
+    },
+    {
+      responseHeaders: { families: [], from: 'rule' },
+      deniedResponse: { value: { body: 'no' }, from: 'rule' },
+    },
+  ]);
+  const lines = renderExplanation(explanation, NOW).split('\n');
+  expect(lines.filter((line) => /^(headers|denied|overrides|decision)/.test(line))).toEqual([
+    'headers:    retry-after, ratelimit (of the file)',
+    'denied:     with problem+json (of the file)',
+    'headers:    none (of the rule)',
+    'denied:     with 2 bytes of text/plain (of the rule)',
+    'overrides:  token_bucket',
+    'decision metadata: on',
+  ]);
+  expect(explain(set, 'd', entries('b=1'), NOW).rules[0]?.answer).toBeUndefined();
+});
+
+test('an unknown key, and patterns that were tried', () => {
+  const text = renderExplanation(asked('api_key=other-secret', 'group=y'), NOW);
+  expect(text).toContain(`the API key is in no table: tenant=sha256:${hex('other-secret')}`);
+  expect(text).toContain('there is no entry method, path');
+  expect(text).toContain('            group=user-chats: no value is equal\n');
+  expect(text).toContain('            group=x*: the pattern does not match\n');
+  expect(text).toContain('          > group=*: the pattern matches\n');
+  expect(text).toContain('rule:       unlimited; phase active; on store failure local\n');
+  // An unlimited rule has no bucket.
+  expect(text).not.toContain('bucket:');
+  expect(text).not.toContain('other-secret');
+});
+
+test('a second API key is dropped, and said to be', () => {
+  const explanation = asked(
+    `api_key=${SECRET}`,
+    'api_key=other-secret',
+    'method=GET',
+    'path=/open/v5/user-chats',
+  );
+  expect(explanation.steps[0]?.outcome).toBe(
+    'the API key is in the table: tenant=acme; further entries api_key are dropped: 1',
+  );
+  expect(explanation.result).toBe('The rule at tenant/group=user-chats applies.');
+  expect(JSON.stringify(explanation)).not.toContain('secret');
+});
+
+describe('why nothing applies', () => {
+  test.each([
+    [[], 'The descriptor has no entries: no limit.'],
+    [['foo=1'], 'No node matches entry 1: no limit.'],
+    [['tenant=a', 'group=x', 'more=1'], 'No node matches entry 3: no limit.'],
+    [['exempt=me'], 'The descriptor ends at exempt, which holds no rate_limit: no limit.'],
+    [['tenant=a'], 'The descriptor ends at tenant, which holds no rate_limit: no limit.'],
+  ])('%j', (texts, result) => {
+    const explanation = asked(...texts);
+    expect(explanation).toMatchObject({ result, rules: [] });
+    expect(renderExplanation(explanation, NOW)).toContain(`result:     ${result}\n`);
+  });
+
+  test('an unknown domain, which shows no API key either', () => {
+    const explanation = explain(policySet, 'open-apu', entries(`api_key=${SECRET}`), NOW);
+    expect(explanation.result).toBe('The domain is unknown: no limit. Known domains: "open-api".');
+    expect(renderExplanation(explanation, NOW)).not.toContain(SECRET);
+    expect(explain({ domains: new Map(), version: '' }, 'd', [], NOW).result).toContain(
+      'Known domains: none.',
+    );
+  });
+
+  test('no derive rule fits', () => {
+    expect(asked('method=GET', 'path=/x').steps[1]).toEqual({
+      path: 'derive[1]',
+      step: 'group from method, path: 2 rules',
+      applied: false,
+      outcome: 'no rule fits, the entries stay',
+    });
+  });
+});
+
+test('dump prints everything but keys and tenants of the table', () => {
+  const text = textOf(dumpTree(policySet, NOW));
+  expect(text).toBe(`policy version 0123456789ab
+
+domain open-api (policy.yaml)
+  phase: grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z)
+  algorithm: fixed_window
+  response headers: x-ratelimit
+  on store failure: local
+  denied: without a body
+  decision metadata: as the environment says
+  derive[0]: tenant from api_key: table of 1 API keys
+  derive[1]: group from method, path: 2 rules
+    method=GET path=/open/{v4,v5}/user-chats -> user-chats
+    path=/open/** -> other
+  descriptors:
+    tenant
+      group=user-chats: "chats"; token bucket: 100 tokens, 10 every 1s; phase grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z); on store failure local
+      group=x*: window: 5 per minute; phase grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z); shadow mode; quota mode; replaces "chats"; on store failure deny
+      group=* (one bucket for all): unlimited; phase active; on store failure local
+    exempt
+`);
+  expect(textOf(dumpTree({ domains: new Map(), version: 'v' }, NOW))).toBe('policy version v\nno domains\n');
+});
+
+test('redaction covers the secret keys of a policy and well-known credentials, and keeps the rest', () => {
+  const given = entries('api_key=s', 'x=1');
+  expect(redactEntries(given, policy.secretKeys)).toEqual([
+    { key: 'api_key', value: `[redacted sha256:${hex('s').slice(0, 8)}]` },
+    { key: 'x', value: '1' },
+  ]);
+  expect(redactEntries(given, new Set())).toEqual(redactEntries(given, policy.secretKeys));
+  expect(redactEntries(entries('Authorization=s'), new Set())[0]?.value).toContain('redacted');
+  expect(redactEntries(entries('x=1'), new Set(['x']))[0]?.value).toContain('redacted');
+  const open = entries('x=1', 'tenant=acme');
+  expect(redactEntries(open, policy.secretKeys)).toBe(open);
+  expect(policy).toBeInstanceOf(CompiledPolicy);
+});

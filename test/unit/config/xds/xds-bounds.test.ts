@@ -1,0 +1,149 @@
+/* What an update may hold, and what looking at it costs the thread that decides. */
+import { describe, expect, test } from '@jest/globals';
+import { loadDocuments } from '../../../../src/config/files/load-policies.js';
+import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../../../src/config/xds/discovery.js';
+import { MAX_RESOURCES, readEnvelope } from '../../../../src/config/xds/envelope.js';
+import { countFields } from '../../../../src/config/xds/field-count.js';
+import { loadResponse, MAX_FIELDS } from '../../../../src/config/xds/load-update.js';
+import {
+  countProblems,
+  formatProblem,
+  MAX_PROBLEMS,
+  ProblemList,
+} from '../../../../src/config/yaml/config-problem.js';
+import { atOnce } from '../../../../src/turns.js';
+import { encodeConfig } from '../../../support/xds/xds-server.js';
+
+const text = (field: number, value: string): Buffer =>
+  Buffer.concat([Buffer.from([field * 8 + 2, value.length]), Buffer.from(value)]);
+const resources = (count: number): Buffer => Buffer.alloc(2 * count, Buffer.from([0x12, 0]));
+
+describe('an envelope', () => {
+  test('is read from fields in any order, with others between them', () => {
+    const other = Buffer.from([0x18, 1, 0x32, 2, 0x0a, 0, 0x49, 1, 2, 3, 4, 5, 6, 7, 8, 0x55, 1, 2, 3, 4]);
+    const bytes = Buffer.concat([
+      text(5, 'n'),
+      other,
+      resources(3),
+      text(4, 't'),
+      text(1, 'v'),
+      text(5, 'last'),
+    ]);
+    expect(atOnce(readEnvelope(bytes))).toEqual({
+      versionInfo: 'v',
+      typeUrl: 't',
+      nonce: 'last',
+      bytes,
+      refusal: undefined,
+    });
+    expect(atOnce(readEnvelope(Buffer.alloc(0)))).toMatchObject({ versionInfo: '', typeUrl: '', nonce: '' });
+  });
+
+  test('of two million resources is refused, with the nonce that follows them, in parts of 2,000 fields', () => {
+    const bytes = Buffer.concat([resources(2_000_000), text(5, 'n')]);
+    const reading = readEnvelope(bytes);
+    let parts = 0;
+    let step = reading.next();
+    for (; step.done !== true; step = reading.next()) parts++;
+    expect(step.value).toMatchObject({
+      nonce: 'n',
+      refusal: `the update holds 2000000 resources; send ${MAX_RESOURCES} at most`,
+    });
+    expect(parts).toBe(1000);
+  });
+
+  test.each([
+    ['ends within a length', [0x12, 0x80]],
+    ['ends within a text', [0x0a, 0x7f]],
+    ['ends within a number', [0x18, 0xff]],
+    ['ends within a tag', [0xff]],
+    ['ends within fixed bytes', [0x49, 1]],
+    ['has a number without end', [0x18, ...Array<number>(11).fill(0xff)]],
+    ['has a field without a number', [0x02, 0]],
+    ['has a group', [0x13, 0x14]],
+    ['has a length beyond all', [0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]],
+    ['has a nonce of 70 KB', [0x2a, 0xf0, 0xa2, 0x04, ...Array<number>(70_000).fill(0x61)]],
+  ])('that %s is none', (_, bytes) => {
+    expect(() => atOnce(readEnvelope(Uint8Array.from(bytes)))).toThrow();
+  });
+});
+
+describe('the fields of a resource', () => {
+  test('are those of its parts, too', () => {
+    const { bytes } = encodeConfig({
+      name: 'r',
+      domain: 'd',
+      descriptors: [
+        {
+          key: 'k',
+          value: 'v',
+          rate_limit: { unit: 'DAY', requests_per_unit: 5, replaces: [{ name: 'm' }] },
+        },
+        {
+          key: 'l',
+          descriptors: [{ key: 'm' }],
+          metadata: { fields: { a: { listValue: { values: [{ boolValue: true }] } } } },
+        },
+      ],
+    });
+    // r, d; a descriptor with k, v and a limit of unit, number and replaced name; one with l, one below with m, and metadata: entry, key, value, list, value, bool.
+    // Three more for each descriptor.
+    expect(countFields(bytes, 1000)).toBe(2 + 1 + 3 + 4 + 1 + 1 + 2 + 1 + 6 + 9);
+  });
+
+  test('are counted no further than asked, and never past the end', () => {
+    const many = Buffer.alloc(100_000, Buffer.from([0x1a, 0]));
+    expect(countFields(many, 10)).toBe(13);
+    expect(countFields(many, 1_000_000)).toBe(200_000);
+    // A part that says it is longer than what it is in.
+    expect(countFields(Uint8Array.of(0x1a, 4, 0x22, 0x7f, 0x0a, 0), 100)).toBe(9);
+    for (const bytes of [[0xff], [0x1a], [0x1a, 0xff], [0x0b], [0x08]]) {
+      expect(countFields(Uint8Array.from(bytes), 100)).toBe(1);
+    }
+  });
+});
+
+describe('an update', () => {
+  const codec = createDiscoveryCodec();
+  const response = (value: Uint8Array): Buffer => {
+    const varint = (number: number): number[] =>
+      number < 0x80 ? [number] : [(number & 0x7f) | 0x80, ...varint(Math.floor(number / 0x80))];
+    const any = Buffer.concat([
+      text(1, RATE_LIMIT_CONFIG_TYPE),
+      Buffer.from([0x12, ...varint(value.length)]),
+      value,
+    ]);
+    return Buffer.concat([Buffer.from([0x12, ...varint(any.length)]), any]);
+  };
+
+  test('of more fields than are decoded is refused before', () => {
+    const bytes = response(Buffer.alloc(2 * (MAX_FIELDS + 1), Buffer.from([0x1a, 0])));
+    const { errors, contents } = loadResponse(bytes, codec, {}, undefined);
+    expect(errors.map(formatProblem)).toEqual([
+      'update: the update has more than 1000000 fields; send fewer rules',
+    ]);
+    expect(contents).toMatch(/^[0-9a-f]{64}$/);
+  });
+});
+
+describe('problems', () => {
+  test('are kept up to a number, and counted beyond; long ones are cut', () => {
+    const list = new ProblemList('f');
+    for (let line = 1; line <= 2500; line++) {
+      list.error({ line, column: 1 }, 'x'.repeat(10_000), 'y'.repeat(10_000));
+      list.warn({ line, column: 1 }, '', 'w');
+    }
+    expect([list.errors.length, list.errorCount]).toEqual([MAX_PROBLEMS, 2500]);
+    expect([list.warnings.length, list.warningCount]).toEqual([MAX_PROBLEMS, 2500]);
+    expect(formatProblem(list.errors[0]!).length).toBeLessThan(5000);
+  });
+
+  test('of several documents are bound together', () => {
+    const bad = { kind: 'list', items: [], at: { line: 0, column: 0 } } as const;
+    const documents = Array.from({ length: 1500 }, (_, i) => ({ name: `r${i}`, document: bad }));
+    const { errors } = loadDocuments(documents);
+    expect(errors).toHaveLength(MAX_PROBLEMS + 1);
+    expect(formatProblem(errors.at(-1)!)).toBe('r999: and 500 more errors, which are not listed');
+    expect(countProblems(errors)).toBe(MAX_PROBLEMS + 500);
+  });
+});

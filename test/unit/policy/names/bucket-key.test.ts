@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from '@jest/globals';
+import { entriesKey, overrideKey, patternPart, textPart } from '../../../../src/policy/names/bucket-key.js';
+import { entries, policyOf } from '../../../support/policy/policies.js';
+
+const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+describe('parts', () => {
+  test('a text says its length', () => {
+    expect(textPart('acme')).toBe('4:acme');
+    expect(textPart('')).toBe('0:');
+    expect(textPart('3:abc')).toBe('5:3:abc');
+  });
+
+  test('a text of more than 128 bytes is its digest, counted in UTF-8', () => {
+    expect(textPart('a'.repeat(128))).toBe(`128:${'a'.repeat(128)}`);
+    expect(textPart('a'.repeat(129))).toBe(`#${hex('a'.repeat(129))}`);
+    expect(textPart('ü'.repeat(64))).toBe(`64:${'ü'.repeat(64)}`);
+    expect(textPart('ü'.repeat(65))).toBe(`#${hex('ü'.repeat(65))}`);
+  });
+
+  test('a digest sent as a value is no digest part', () => {
+    const long = 'a'.repeat(129);
+    expect(textPart(`#${hex(long)}`)).toBe(`65:#${hex(long)}`);
+  });
+
+  test('a pattern is marked', () => {
+    expect(patternPart('*')).toBe('1**');
+    expect(patternPart('files/*')).toBe('7*files/*');
+    expect(patternPart(`${'a'.repeat(128)}*`)).toBe(`*${hex(`${'a'.repeat(128)}*`)}`);
+  });
+});
+
+describe('keys', () => {
+  test('domain, then keys and values; the tag covers domain and first entry', () => {
+    const { key, tagLength } = entriesKey('open-api', entries('tenant=acme', 'resource_group=user-chats'));
+    expect(key).toBe('8:open-api6:tenant4:acme14:resource_group10:user-chats');
+    expect(key.slice(0, tagLength)).toBe('8:open-api6:tenant4:acme');
+  });
+
+  test('overrides are apart from the rule and from each other', () => {
+    const given = entriesKey('d', entries('tenant=acme'));
+    expect(overrideKey(given, 'minute', 100)).toEqual({
+      key: '1:d6:tenant4:acme!100/minute',
+      tagLength: 17,
+    });
+    expect(overrideKey(given, 'minute', 10).key).toBe('1:d6:tenant4:acme!10/minute');
+    expect(overrideKey(given, 'hour', 100).key).toBe('1:d6:tenant4:acme!100/hour');
+  });
+
+  test('matches give the same keys', () => {
+    const policy = policyOf(`
+domain: open-api
+descriptors:
+  - key: tenant
+    rate_limit: { unit: second, requests_per_unit: 1 }
+    descriptors:
+      - key: resource_group
+        value: "*"
+        share_threshold: true
+        rate_limit: { unit: second, requests_per_unit: 1 }
+        descriptors:
+          - key: method
+            value: GE*
+            rate_limit: { unit: second, requests_per_unit: 1 }
+  - key: path
+    value: /${'a'.repeat(200)}
+    rate_limit: { unit: second, requests_per_unit: 1 }
+`);
+    const keyOf = (...texts: string[]): [string, string] => {
+      const {
+        keys: [key = ''],
+        tagLength,
+      } = policy.match(entries(...texts));
+      return [key, key.slice(0, tagLength)];
+    };
+    const tag = '8:open-api6:tenant4:acme';
+    expect(keyOf('tenant=acme')).toEqual([`${tag}%1`, tag]);
+    expect(keyOf('tenant=acme', 'resource_group=x')).toEqual([`${tag}14:resource_group1**%1`, tag]);
+    // A caller who sends the pattern itself lands in the shared bucket like everyone.
+    expect(keyOf('tenant=acme', 'resource_group=*')).toEqual([`${tag}14:resource_group1**%1`, tag]);
+    expect(keyOf('tenant=acme', 'resource_group=x', 'method=GET')).toEqual([
+      `${tag}14:resource_group1**6:method3:GET%1`,
+      tag,
+    ]);
+    const long = `8:open-api4:path#${hex(`/${'a'.repeat(200)}`)}`;
+    expect(keyOf(`path=/${'a'.repeat(200)}`)).toEqual([`${long}%1`, long]);
+  });
+});

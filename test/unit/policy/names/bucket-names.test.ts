@@ -1,0 +1,56 @@
+import { describe, expect, test } from '@jest/globals';
+import { entriesKey } from '../../../../src/policy/names/bucket-key.js';
+import { entries, policyOf } from '../../../support/policy/policies.js';
+
+const LIMIT = 'rate_limit: { token_bucket: { max_tokens: 1, fill_interval: 1s } }';
+
+/** Tenant and user enter the name with their values, so that it is the one of {@link entriesKey}. */
+const POLICY = `
+domain: d
+descriptors:
+  - key: tenant
+    ${LIMIT}
+    descriptors:
+      - { key: user, ${LIMIT} }
+      - { key: other, ${LIMIT} }
+  - key: api_key
+    ${LIMIT}
+`;
+
+describe('names of buckets that come again', () => {
+  test('are the same, with many more of them than are remembered', () => {
+    const policy = policyOf(POLICY);
+    for (let round = 0; round < 4; round++) {
+      for (let i = 0; i < 20_000; i++) {
+        // Some come again at once, some within the round, all in the next.
+        const number = i % 3 === 0 ? i : i % 97;
+        const given = entries(`tenant=${number % 113}`, `user=${number}`);
+        const expected = entriesKey('d', given);
+        const {
+          keys: [key],
+          tagLength,
+        } = policy.match(given);
+        if (key !== expected.key || tagLength !== expected.tagLength)
+          throw new Error(`${key} names ${number}`);
+      }
+    }
+  });
+
+  test.each([
+    ['values cut at another place', ['tenant=ab', 'user=c'], ['tenant=a', 'user=bc']],
+    ['values the other way round', ['tenant=a', 'user=b'], ['tenant=b', 'user=a']],
+    ['another rule', ['tenant=a', 'user=b'], ['tenant=a', 'other=b']],
+    ['another level', ['tenant=a'], ['tenant=a', 'user=']],
+    ['values that end alike', ['tenant=0-0123456789'], ['tenant=1-0123456789']],
+    ['values beyond what is remembered', [`tenant=${'x'.repeat(300)}`], [`tenant=${'x'.repeat(301)}`]],
+    ['credentials', ['api_key=secret-1'], ['api_key=secret-2']],
+  ])('differ: %s', (_name, one, other) => {
+    const policy = policyOf(POLICY);
+    for (let round = 0; round < 4; round++) {
+      for (const given of [entries(...one), entries(...other)]) {
+        const { key, tagLength } = entriesKey('d', given);
+        expect(policy.match(given)).toMatchObject({ keys: [key], tagLength });
+      }
+    }
+  });
+});

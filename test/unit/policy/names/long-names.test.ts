@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, test } from '@jest/globals';
+import {
+  boundedKey,
+  entriesKey,
+  extendedKey,
+  MAX_NAME_BYTES,
+  overrideKey,
+  textPart,
+} from '../../../../src/policy/names/bucket-key.js';
+import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
+import { redisKey } from '../../../../src/storage/redis/redis-key.js';
+import { FakeClock } from '../../../support/clock/fake-clock.js';
+import { Decider, descriptor } from '../../../support/policy/decider.js';
+import { policyOf } from '../../../support/policy/policies.js';
+
+/* However many entries a caller sends, the names of buckets stay short, and what they take in memory within its bound. */
+
+const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
+const ANY = 'rate_limit: { token_bucket: { max_tokens: 5, fill_interval: 1h } }';
+
+/** Entries with texts so short that none becomes a digest by itself. */
+function many(count: number, last = 'x') {
+  return Array.from({ length: count }, (_, i) => ({ key: `k${i}`, value: i === count - 1 ? last : 'v' }));
+}
+
+describe('a name', () => {
+  test('of 1,024 bytes stays, one of a byte more keeps domain and first entry, with the digest of what follows', () => {
+    const tag = '1:d1:k1:v';
+    const rest = 'x'.repeat(MAX_NAME_BYTES - tag.length);
+    expect(boundedKey(tag, rest)).toEqual({ key: tag + rest, tagLength: 9 });
+    expect(boundedKey(tag, `${rest}x`)).toEqual({ key: `${tag}&${hex(`${rest}x`)}`, tagLength: 9 });
+    // Bytes of UTF-8 count.
+    const wide = 'ü'.repeat((MAX_NAME_BYTES - tag.length - 1) / 2);
+    expect(boundedKey(tag, `${wide}x`).key).toBe(`${tag}${wide}x`);
+    expect(boundedKey(tag, `${wide}xx`).key).toBe(`${tag}&${hex(`${wide}xx`)}`);
+  });
+
+  test('that gets too long by what follows it has its digest before that', () => {
+    const tag = '1:d1:k1:v';
+    const rest = 'x'.repeat(MAX_NAME_BYTES - tag.length);
+    const base = boundedKey(tag, rest);
+    expect(extendedKey(base, '~5:daily%60').key).toBe(`${tag}&${hex(rest)}~5:daily%60`);
+    expect(overrideKey(base, 'minute', 100).key).toBe(`${tag}&${hex(rest)}!100/minute`);
+    expect(overrideKey(boundedKey(tag, 'x'), 'minute', 100).key).toBe(`${tag}x!100/minute`);
+  });
+
+  test('of many entries is the digest of all texts, those past its bound whole', () => {
+    const short = many(100);
+    const parts = (list: typeof short) =>
+      list.map(({ key, value }) => textPart(key) + textPart(value)).join('');
+    expect(entriesKey('d', short).key).toBe(`1:d${parts(short)}`);
+    const long = many(400);
+    expect(entriesKey('d', long).key).toBe(`1:d2:k01:v&${hex(parts(long.slice(1)))}`);
+    const texts = [...long, { key: 'last', value: 'y'.repeat(200) }];
+    expect(entriesKey('d', texts).key).toBe(
+      `1:d2:k01:v&${hex(`${parts(long.slice(1))}4:last200:${'y'.repeat(200)}`)}`,
+    );
+  });
+
+  test('of a rule below many levels has each limit behind the digest, on the slot of its first entry', () => {
+    const depth = 40;
+    const value = 'w'.repeat(60);
+    let node =
+      '{ key: k39, rate_limits: [{ name: a, unit: minute, requests_per_unit: 5 }, { token_bucket: { max_tokens: 5, fill_interval: 1h } }] }';
+    for (let i = depth - 2; i >= 0; i--) node = `{ key: k${i}, descriptors: [${node}] }`;
+    const policy = policyOf(`domain: d\ndescriptors: [${node}]\n`);
+    const given = Array.from({ length: depth }, (_, i) => ({ key: `k${i}`, value }));
+    const { keys, tagLength } = policy.match(given);
+    const tag = `1:d2:k060:${value}`;
+    const rest = given
+      .slice(1)
+      .map(({ key }) => `${textPart(key)}60:${value}`)
+      .join('');
+    expect(keys).toEqual([`${tag}&${hex(rest)}~1:a%60`, `${tag}&${hex(rest)}~2`]);
+    expect(tagLength).toBe(tag.length);
+    const slot = redisKey({ key: tag, tagLength: tag.length }).replace(/\}.*/, '}');
+    expect(redisKey({ key: keys[0]!, tagLength })).toBe(`${slot}${keys[0]}`);
+  });
+
+  test('differs where any entry does, in key, value, or where one ends', () => {
+    const lists = [
+      many(500),
+      many(500, 'y'),
+      many(501),
+      many(500, ''),
+      [...many(499), { key: 'k499x', value: '' }],
+      [...many(499), { key: 'k4', value: '99x' }],
+      [...many(200), { key: 'a', value: 'b'.repeat(300) }, ...many(300)],
+      [...many(200), { key: 'a', value: hex('b'.repeat(300)) }, ...many(300)],
+    ];
+    const keys = lists.map((list) => entriesKey('d', list).key);
+    expect(new Set(keys).size).toBe(lists.length);
+    for (const key of keys) expect(Buffer.byteLength(key)).toBeLessThanOrEqual(MAX_NAME_BYTES);
+  });
+});
+
+test('a limit override of 400,000 entries makes a Redis key of less than two kilobytes', () => {
+  const base = entriesKey('d', many(400_000));
+  expect(redisKey(overrideKey(base, 'minute', 100)).length).toBeLessThan(2048);
+});
+
+test('floods of long names take no more memory than is allowed, and a second flood adds nothing', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const maxBytes = 1 << 20;
+  const store = new MemoryStore({ clock: new FakeClock(), maxBytes });
+  const policy = `domain: d\ndescriptors: [{ key: a, ${ANY}, descriptors: [{ key: b, ${ANY} }] }]\n`;
+  const decider = new Decider(policy, { store });
+  const limit = { requestsPerUnit: 5, unit: 4 };
+  const buffers = (): number => {
+    collect();
+    return process.memoryUsage().arrayBuffers;
+  };
+  const flood = (round: number): void => {
+    for (let i = 0; i < 3000; i++) {
+      // Names of all lengths: by entries of a limit override, and by values of a rule.
+      const long = Array.from({ length: i % 300 }, (_, at) => `k${at}=${round} ${i}`);
+      decider.answer([{ ...descriptor(['a=x', ...long]), limit }]);
+      decider.answer([descriptor([`a=${'x'.repeat(i % 128)}${round}.${i}`, `b=${'y'.repeat(i % 120)}`])]);
+    }
+    // One caller sends as long values as buckets are named after.
+    const huge = `${round}${'z'.repeat(250_000)}`;
+    decider.answer([
+      descriptor([`a=${huge}`, `b=${huge}`]),
+      { ...descriptor([`a=${huge}`, `b=${huge}`]), limit },
+    ]);
+  };
+  const before = buffers();
+  flood(0);
+  const first = buffers();
+  expect(store.evictions).toBeGreaterThan(0);
+  expect(store.bytes).toBeLessThanOrEqual(maxBytes);
+  // Records of each length lie in chunks of their own, so a part of each is empty.
+  expect(first - before).toBeLessThan(maxBytes + 8 * 1024 * 1024);
+  for (let round = 1; round < 4; round++) flood(round);
+  expect(store.bytes).toBeLessThanOrEqual(maxBytes);
+  expect(buffers() - first).toBeLessThan(512 * 1024);
+});

@@ -1,0 +1,88 @@
+import { describe, expect, test } from '@jest/globals';
+import { MAX_PATTERN_LENGTH, PathPattern } from '../../../../src/policy/paths/path-pattern.js';
+
+function matches(pattern: string, path: string): boolean {
+  const parsed = PathPattern.parse(pattern);
+  if (typeof parsed === 'string') throw new Error(parsed);
+  return parsed.matches(path);
+}
+
+test.each([
+  ['/', '/', true],
+  ['/', '/a', false],
+  ['/a', '/a', true],
+  ['/a', '/A', false],
+  ['/a/', '/a', true],
+  ['/a//b', '/a/b', true],
+  ['/open/**', '/open/v5/x', true],
+  ['/open/**', '/open', true],
+  ['/open/**', '/openx', false],
+  ['/open/**', '/open/.hidden/..x', true],
+  ['/open/**', '/open/a\nb', true],
+  ['/open/**', '/open/a\u2028b/\r', true],
+  ['/open/*', '/open/a', true],
+  ['/open/*', '/open/.a', true],
+  ['/open/*', '/open/a/b', false],
+  ['/open/*', '/open', false],
+  ['/**/x', '/x', true],
+  ['/**/x', '/a/b/x', true],
+  ['/**/x/**/y', '/a/x/x/b/y', true],
+  ['/**/x/**/y', '/a/y/x', false],
+  ['/**', '/', true],
+  ['/**/**', '/a', true],
+  ['/{v4,v5}/c', '/v4/c', true],
+  ['/{v4,v5}/c', '/v6/c', false],
+  ['/v{4,5}{,-beta}', '/v5-beta', true],
+  ['/v{4,5}{,-beta}', '/v4', true],
+  ['/{a,{b,c}/d}', '/c/d', true],
+  ['/{a,{b,c}/d}', '/c', false],
+  ['/a?c', '/abc', true],
+  ['/a?c', '/a😀c', true],
+  ['/a?c', '/ac', false],
+  ['/v[45]', '/v4', true],
+  ['/v[4-6]', '/v5', true],
+  ['/v[!4-6]', '/v5', false],
+  ['/v[^4-6]', '/v7', true],
+  ['/v[!a]', '/v😀', true],
+  ['/v[]a]', '/v]', true],
+  ['/v[a\\]b]', '/v]', true],
+  ['/v[-a]', '/v-', true],
+  ['/a\\*', '/a*', true],
+  ['/a\\*', '/ab', false],
+  ['/a\\{b\\}', '/a{b}', true],
+  ['/Users(1)', '/Users(1)', true],
+  ['/a+(b|c)', '/a+(b|c)', true],
+  ['/a.b', '/axb', false],
+  ['/*a*b', '/xxaxxb', true],
+  ['/*a*b', '/xxbxxa', false],
+  ['/!x', '/!x', true],
+])('%s against %j: %s', (pattern, path, expected) => {
+  expect(matches(pattern, path)).toBe(expected);
+});
+
+describe('bad patterns', () => {
+  test.each([
+    ['open/**', 'a path pattern begins with "/"'],
+    ['/a**', '"**" must be a whole segment'],
+    ['/***', '"**" must be a whole segment'],
+    ['/{a,b', 'a "{" is not closed'],
+    ['/a}', 'a "}" has no "{" before it'],
+    ['/{a}', 'braces hold alternatives'],
+    ['/[a', 'a "[" is not closed'],
+    ['/[]', 'a "[" is not closed'],
+    ['/[z-a]', 'the range "z-a" is empty'],
+    ['/[a/b]', 'cannot hold "/"'],
+    ['/a\\', 'the pattern ends with "\\"'],
+    ['/a/../b', 'the segment ".." matches no path'],
+    ['/./b', 'the segment "." matches no path'],
+    [`/${'{a,b}'.repeat(9)}`, 'more than 256 alternatives'],
+    [`/${'a'.repeat(MAX_PATTERN_LENGTH)}`, 'at most 1024 characters'],
+  ])('%s', (pattern, sentence) => {
+    expect(PathPattern.parse(pattern)).toEqual(expect.stringContaining(sentence));
+  });
+});
+
+test('long paths with many near matches are answered without backtracking', () => {
+  expect(matches('/**/a/**/a/**/b', `/a`.repeat(30_000))).toBe(false);
+  expect(matches('/*a*a*a*b', `/${'a'.repeat(60_000)}`)).toBe(false);
+});

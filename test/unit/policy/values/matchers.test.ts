@@ -1,0 +1,416 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  PolicyBuilder,
+  type PolicyItem,
+  policyItems,
+  takesLong,
+} from '../../../../src/config/files/policy-transfer.js';
+import { cutSlices, openSlice } from '../../../../src/config/files/slices.js';
+import { dump } from '../../../../src/config/show/dump.js';
+import { dumpJson } from '../../../../src/config/show/dump-json.js';
+import { dumpTree } from '../../../../src/config/show/dump-tree.js';
+import { explain } from '../../../../src/config/show/explain.js';
+import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import type { DomainPolicy } from '../../../../src/policy/policy.js';
+import { textOf } from '../../../support/codec/text-of.js';
+import { entries, parse, policyOf } from '../../../support/policy/policies.js';
+
+const ANY = 'rate_limit: { unit: second, requests_per_unit: 1 }';
+
+/** A policy with these nodes on its first level, one a line. */
+const nodes = (...lines: string[]): string =>
+  `domain: d\ndescriptors:\n${lines.map((line) => `- { ${line} }\n`).join('')}`;
+
+function pathOf(policy: DomainPolicy, entry: string): string {
+  return policy.match(entries(entry)).rules[0]?.path ?? '-';
+}
+
+function keyOf(policy: DomainPolicy, entry: string): string {
+  return policy.match(entries(entry)).keys[0] ?? '-';
+}
+
+function errorsOf(text: string): string[] {
+  return parse(text).problems.errors.map(formatProblem);
+}
+
+const ORDER = nodes(
+  `key: k, ${ANY}`,
+  `key: k, value_regex: "1.*", ${ANY}`,
+  `key: k, value_regex: [".*9", "[0-9.]+"], ${ANY}`,
+  `key: k, value: "10.1.*", ${ANY}`,
+  `key: k, value_cidr: 10.0.0.0/8, ${ANY}`,
+  `key: k, value_cidr: [10.2.0.0/16, "2001:db8::/32", "::/0"], ${ANY}`,
+  `key: k, value_cidr: 0.0.0.0/5, ${ANY}`,
+  `key: k, value: 10.2.0.1, ${ANY}`,
+  `key: k, value: "2001:DB8::5", ${ANY}`,
+);
+
+describe('order at a level', () => {
+  const policy = policyOf(ORDER);
+
+  test.each([
+    ['k=10.2.0.1', 'k=10.2.0.1'],
+    ['k=10.2.0.2', 'k in 10.2.0.0/16,…'],
+    ['k=10.1.0.1', 'k in 10.0.0.0/8'],
+    ['k=::ffff:10.2.0.2', 'k in 10.2.0.0/16,…'],
+    ['k=::ffff:0a02:0002', 'k in 10.2.0.0/16,…'],
+    ['k=7.255.255.255', 'k in 0.0.0.0/5'],
+    ['k=8.0.0.0', 'k~.*9,…'],
+    ['k=11.0.0.0', 'k~1.*'],
+    ['k=2001:db8::1', 'k in 10.2.0.0/16,…'],
+    ['k=2001:DB8::5', 'k=2001:DB8::5'],
+    ['k=2001:db8::5', 'k in 10.2.0.0/16,…'],
+    ['k=::ffff:8.0.0.1', 'k'],
+    ['k=10.1.x', 'k=10.1.*'],
+    ['k=10.2.0.2:80', 'k~1.*'],
+    ['k=10.02.0.2', 'k~1.*'],
+    ['k=[::1]', 'k'],
+    ['k=fe80::1%eth0', 'k'],
+    ['k=x9', 'k~.*9,…'],
+    ['k=9x', 'k'],
+    ['k=', 'k'],
+    ['k', 'k'],
+    ['other=10.0.0.1', '-'],
+  ])('%s meets %s', (entry, path) => {
+    // The second time what regular expressions gave is remembered.
+    expect(pathOf(policy, entry)).toBe(path);
+    expect(pathOf(policy, entry)).toBe(path);
+  });
+
+  test('regular expressions go by the order of the file, over all nodes, whatever their number', () => {
+    const many = policyOf(
+      nodes(...Array.from({ length: 100 }, (_, i) => `key: k, value_regex: ["a${i}", "[ab]${i}.*"], ${ANY}`)),
+    );
+    expect(pathOf(many, 'k=a77')).toBe('k~a7,…');
+    expect(pathOf(many, 'k=b99')).toBe('k~a9,…');
+    expect(pathOf(many, 'k=c99')).toBe('-');
+  });
+
+  test('a pattern may match the empty value, and matches whole values only', () => {
+    const policy = policyOf(nodes(`key: k, value_regex: "a*|b", ${ANY}`));
+    expect(['k', 'k=aa', 'k=b', 'k=ab', 'k=bc'].map((entry) => pathOf(policy, entry))).toEqual([
+      'k~a*|b',
+      'k~a*|b',
+      'k~a*|b',
+      '-',
+      '-',
+    ]);
+  });
+
+  test('values match however long they are', () => {
+    const policy = policyOf(nodes(`key: k, value_regex: "a*", ${ANY}`, `key: k, ${ANY}`));
+    expect(pathOf(policy, `k=${'a'.repeat(100_000)}`)).toBe('k~a*');
+    expect(pathOf(policy, `k=${'a'.repeat(100_000)}b`)).toBe('k');
+  });
+
+  test('what was found is remembered for each level by itself', () => {
+    const policy = policyOf(`
+domain: d
+descriptors:
+- { key: a, value_regex: "x+", ${ANY} }
+- { key: b, value_regex: "x+", ${ANY} }
+- { key: b, ${ANY} }
+`);
+    for (let round = 0; round < 3; round++) {
+      expect([pathOf(policy, 'a=x'), pathOf(policy, 'b=x'), pathOf(policy, 'b=y')]).toEqual([
+        'a~x+',
+        'b~x+',
+        'b',
+      ]);
+      for (let i = 0; i < 5000; i++) pathOf(policy, `a=${i}`);
+    }
+  });
+
+  test('deny list and allow list', () => {
+    const policy = policyOf(
+      nodes(
+        `key: ip, value_cidr: [192.0.2.0/24, "2001:db8::/32"], rate_limit: { unit: day, requests_per_unit: 0 }`,
+        `key: ip, value_cidr: 192.0.2.7, rate_limit: { unlimited: true }`,
+        `key: ip, ${ANY}`,
+      ),
+    );
+    const rate = (entry: string) => policy.match(entries(entry)).rules[0]?.rate;
+    expect(rate('ip=192.0.2.8')).toMatchObject({ requestsPerUnit: 0 });
+    expect(rate('ip=2001:DB8:0::1')).toMatchObject({ requestsPerUnit: 0 });
+    expect(rate('ip=192.0.2.7')).toBeUndefined();
+    expect(rate('ip=::ffff:192.0.2.7')).toBeUndefined();
+    expect(rate('ip=198.51.100.1')).toMatchObject({ requestsPerUnit: 1 });
+  });
+});
+
+describe('buckets', () => {
+  test('one for each address, in whatever spelling, or for each value', () => {
+    const policy = policyOf(
+      nodes(
+        `key: ip, value_cidr: ["2001:db8::/32", 10.0.0.0/8], ${ANY}`,
+        `key: ip, value: 10.0.0.1, ${ANY}`,
+        `key: path, value_regex: "/v[0-9]+", ${ANY}`,
+        `key: api_key, value_cidr: 0.0.0.0/0, ${ANY}`,
+      ),
+    );
+    expect(keyOf(policy, 'ip=2001:DB8:0:0::1')).toBe('1:d2:ip@11:2001:db8::1%1');
+    expect(keyOf(policy, 'ip=2001:db8::0.0.0.1')).toBe('1:d2:ip@11:2001:db8::1%1');
+    expect(keyOf(policy, 'ip=::ffff:10.0.0.1')).toBe('1:d2:ip@8:10.0.0.1%1');
+    expect(keyOf(policy, 'ip=10.0.0.1')).toBe('1:d2:ip8:10.0.0.1%1');
+    expect(keyOf(policy, 'path=/v1')).toBe('1:d4:path3:/v1%1');
+    expect(keyOf(policy, 'api_key=10.0.0.1')).toMatch(/^1:d7:api_key@#[0-9a-f]{64}%1$/);
+  });
+
+  test('with share_threshold one for the node, which stays when its list grows', () => {
+    const share = (blocks: string, patterns: string): DomainPolicy =>
+      policyOf(
+        nodes(
+          `key: ip, value_cidr: ${blocks}, share_threshold: true, ${ANY}`,
+          `key: path, value_regex: ${patterns}, share_threshold: true, ${ANY}`,
+        ),
+      );
+    for (const policy of [
+      share('10.0.0.0/8', '"/a.*"'),
+      share('[10.0.0.0/8, 9.0.0.0/8]', '["/a.*", "/b"]'),
+    ]) {
+      expect(keyOf(policy, 'ip=10.1.2.3')).toBe('1:d2:ip@10*10.0.0.0/8%1');
+      expect(keyOf(policy, 'ip=10.1.2.4')).toBe('1:d2:ip@10*10.0.0.0/8%1');
+      expect(keyOf(policy, 'path=/ab')).toBe('1:d4:path^4*/a.*%1');
+    }
+    expect(keyOf(share('10.0.0.0/8', `"${'a'.repeat(129)}"`), `path=${'a'.repeat(129)}`)).toMatch(
+      /^1:d4:path\^\*[0-9a-f]{64}%1$/,
+    );
+  });
+
+  test('statistics take the first block or pattern, or the value where they are told to', () => {
+    const policy = policyOf(
+      nodes(
+        `key: ip, value_cidr: [10.0.0.0/8, "::/0"], ${ANY}`,
+        `key: path, value_regex: "/v.*", value_to_metric: true, ${ANY}`,
+        `key: all, value_regex: "/v.*", share_threshold: true, detailed_metric: true, ${ANY}`,
+      ),
+    );
+    const statOf = (entry: string) => policy.match(entries(entry)).statNames;
+    expect(statOf('ip=10.1.1.1')).toEqual(['d.ip_10_0_0_0/8']);
+    expect(statOf('path=/v1')).toEqual(['d.path_/v1']);
+    expect(statOf('all=/v1')).toEqual(['d.all_/v_*']);
+  });
+});
+
+describe('errors', () => {
+  test.each([
+    [
+      'key: k, value_cidr: 10.0.0.1/8',
+      '3:25: descriptors[0].value_cidr: "10.0.0.1/8" has bits set behind its prefix; write 10.0.0.0/8, or 10.0.0.1/32 for the one address',
+    ],
+    [
+      'key: k, value_cidr: [10.0.0.0/8, 1.2.3.4/33]',
+      '3:38: descriptors[0].value_cidr[1]: "1.2.3.4/33" has no length of a prefix after its "/"; write a number from 0 to 32',
+    ],
+    [
+      'key: k, value_cidr: "::/129"',
+      '3:25: descriptors[0].value_cidr: "::/129" has no length of a prefix after its "/"; write a number from 0 to 128',
+    ],
+    [
+      'key: k, value_cidr: 10.0.0.0/08',
+      '3:25: descriptors[0].value_cidr: "10.0.0.0/08" has no length of a prefix after its "/"; write a number from 0 to 32',
+    ],
+    [
+      'key: k, value_cidr: localhost',
+      '3:25: descriptors[0].value_cidr: "localhost" is no block of IP addresses; write one such as 10.0.0.0/8 or 2001:db8::/32',
+    ],
+    [
+      'key: k, value_cidr: "::ffff:10.0.0.1/104"',
+      '3:25: descriptors[0].value_cidr: "::ffff:10.0.0.1/104" has bits set behind its prefix; write 10.0.0.0/8, or 10.0.0.1/32 for the one address',
+    ],
+    [
+      'key: k, value_cidr: [10.0.0.0/8, "::ffff:10.0.0.0/104"]',
+      '3:38: descriptors[0].value_cidr[1]: "10.0.0.0/8" stands twice in the list; remove one',
+    ],
+    [
+      'key: k, value_cidr: []',
+      '3:25: descriptors[0].value_cidr: the list "value_cidr" is empty; write what values match, or remove it',
+    ],
+    [
+      'key: k, value_cidr: ""',
+      '3:25: descriptors[0].value_cidr: "value_cidr" is empty; write what values match, or remove it',
+    ],
+    [
+      'key: k, value_cidr: ',
+      '3:26: descriptors[0].value_cidr: "value_cidr" is empty; write what values match, or remove it',
+    ],
+    [
+      'key: k, value_cidr: { a: b }',
+      '3:25: descriptors[0].value_cidr: "value_cidr" must be a text or a list of texts, not a mapping',
+    ],
+    [
+      'key: k, value: x, value_cidr: 10.0.0.0/8',
+      '3:35: descriptors[0].value_cidr: "value_cidr" stands in place of "value"; remove one of the two',
+    ],
+    [
+      'key: k, value_cidr: 10.0.0.0/8, value_regex: x',
+      '3:50: descriptors[0].value_regex: "value_regex" and "value_cidr" exclude each other; use two descriptors',
+    ],
+    [
+      'key: k, value_regex: "a("',
+      '3:26: descriptors[0].value_regex: this is no regular expression of RE2: error parsing regexp: missing closing ): `a(`',
+    ],
+    [
+      'key: k, value_regex: ["a", "(?=a)"]',
+      '3:32: descriptors[0].value_regex[1]: this is no regular expression of RE2: error parsing regexp: invalid or unsupported Perl syntax: `(?=`',
+    ],
+    [
+      'key: k, value_regex: "(a{1000}){1000}"',
+      '3:26: descriptors[0].value_regex: this is no regular expression of RE2: error parsing regexp: invalid repeat count: `{1000}`',
+    ],
+    ['key: k, value_regex: "(ab){1000}"', /compiles to [0-9]+ instructions, the most is 500; repeat less$/],
+    [`key: k, value_regex: "${'a'.repeat(1025)}"`, /has at most 1024 characters, this one 1025; shorten it$/],
+    ['key: k, value_regexp: a', /unknown key "value_regexp"; did you mean "value_regex"\?/],
+  ])('%s', (node, error) => {
+    const errors = errorsOf(nodes(`${node}`));
+    if (typeof error === 'string') expect(errors).toEqual([`policy.yaml:${error}`]);
+    else expect(errors).toEqual([expect.stringMatching(error)]);
+  });
+
+  test('a block or a pattern in two nodes of a level', () => {
+    expect(
+      errorsOf(
+        nodes(
+          'key: k, value_cidr: [10.0.0.0/8, 192.168.0.0/16]',
+          'key: k, value_cidr: [9.0.0.0/8, "::ffff:192.168.0.0/112"]',
+          'key: k, value: 10.0.0.0/8',
+          'key: l, value_cidr: 10.0.0.0/8',
+          'key: l, value_regex: [a, b]',
+          'key: l, value_regex: b',
+        ),
+      ),
+    ).toEqual([
+      'policy.yaml:4:25: descriptors[1]: "192.168.0.0/16" stands twice on this level; merge the two or remove one',
+      'policy.yaml:8:26: descriptors[5]: "b" stands twice on this level; merge the two or remove one',
+    ]);
+  });
+});
+
+describe('shown', () => {
+  const policySet = { domains: new Map([['d', policyOf(ORDER)]]), version: 'v' };
+
+  test.each([
+    [
+      'k=10.2.0.2',
+      ['k=10.2.0.1, k=2001:DB8::5: no value is equal', '> k in 10.2.0.0/16,…: 10.2.0.0/16 holds the address'],
+    ],
+    [
+      'k=10.1.x',
+      [
+        'k=10.2.0.1, k=2001:DB8::5: no value is equal',
+        'k in 10.0.0.0/8, k in 10.2.0.0/16,…, k in 0.0.0.0/5: the value is no IP address',
+        '> k=10.1.*: the pattern matches',
+      ],
+    ],
+    [
+      'k=8.0.0.0',
+      [
+        'k=10.2.0.1, k=2001:DB8::5: no value is equal',
+        'k in 10.0.0.0/8, k in 10.2.0.0/16,…, k in 0.0.0.0/5: no block holds the address',
+        'k=10.1.*: the pattern does not match',
+        'k~1.*: the regular expression does not match the whole value',
+        '> k~.*9,…: [0-9.]+ matches the whole value',
+      ],
+    ],
+    [
+      'k=-',
+      [
+        'k=10.2.0.1, k=2001:DB8::5: no value is equal',
+        'k in 10.0.0.0/8, k in 10.2.0.0/16,…, k in 0.0.0.0/5: the value is no IP address',
+        'k=10.1.*: the pattern does not match',
+        'k~1.*, k~.*9,…: the regular expression does not match the whole value',
+        '> k: a key alone takes every value',
+      ],
+    ],
+  ])('what %s was held against', (entry, lines) => {
+    const [level] = explain(policySet, 'd', entries(entry), 0).levels;
+    expect(level?.tried.map(({ node, matched, why }) => `${matched ? '> ' : ''}${node}: ${why}`)).toEqual(
+      lines,
+    );
+  });
+
+  test('by /rlconfig', () => {
+    expect(textOf(dumpTree(policySet, 0))).toContain('    k in 10.2.0.0/16,…: window');
+    expect(textOf(dumpTree(policySet, 0))).toContain('      matches 10.2.0.0/16, 2001:db8::/32, ::/0\n');
+    expect(textOf(dump(policySet))).toContain('d.k_10_2_0_0/16: unit=SECOND');
+  });
+
+  test('by /rlconfig for machines, in full, of each level on the way', () => {
+    const policy = policyOf(
+      nodes(
+        `key: k, value_cidr: 10.0.0.0/8, descriptors: [{ key: l, value_regex: [a, b], ${ANY} }]`,
+        `key: k, ${ANY}`,
+      ),
+    );
+    const text = textOf(
+      dumpJson(
+        { domains: new Map([['d', policy]]), version: 'v' },
+        [{ domain: 'd', files: [], state: 'ok' }],
+        [],
+        0,
+      ),
+    );
+    const { rules } = JSON.parse(text).domains[0].policy as { rules: { matchers?: unknown }[] };
+    expect(rules.map(({ matchers }) => matchers)).toEqual([
+      [
+        { key: 'k', value_cidr: ['10.0.0.0/8'] },
+        { key: 'l', value_regex: ['a', 'b'] },
+      ],
+      undefined,
+    ]);
+  });
+
+  test('long patterns shortened, and still told apart', () => {
+    const long = 'a'.repeat(100);
+    const policy = policyOf(
+      nodes(`key: k, value_regex: "${long}b", ${ANY}`, `key: k, value_regex: "${long}c", ${ANY}`),
+    );
+    const paths = policy.rules.map(({ path }) => path);
+    expect(new Set(paths).size).toBe(2);
+    for (const path of paths) expect(path).toMatch(/^k~a{60}…[0-9a-f]{8}$/);
+  });
+});
+
+test('handed to another thread, what takes long in slices of its own, or done already', () => {
+  const regexes = Array.from({ length: 100 }, (_, i) => `key: k, value_regex: "r${i}-.*", ${ANY}`);
+  const text = ORDER + nodes(...regexes).slice('domain: d\ndescriptors:\n'.length);
+  const before = policyOf(text);
+  const builder = new PolicyBuilder(undefined);
+  const kinds: string[][] = [];
+  for (const slice of cutSlices(
+    policyItems({ domains: new Map([['d', before]]), version: 'v' }),
+    takesLong,
+  )) {
+    const items = openSlice<PolicyItem>(slice);
+    kinds.push(items.map(({ kind }) => kind));
+    for (const item of items) builder.add(item);
+  }
+  expect(kinds.flat().filter((kind) => kind === 'compile')).toHaveLength(4);
+  for (const slice of kinds) expect(slice.slice(0, -1)).not.toContain('compile');
+  expect(kinds.flat()).toContain('intervals');
+  const after = builder.finish('v').domains.get('d') as DomainPolicy;
+  for (const value of ['10.2.0.2', '2001:db8::1', '10.1.x', 'r77-', 'x', '9']) {
+    expect(after.match(entries(`k=${value}`))).toEqual(before.match(entries(`k=${value}`)));
+  }
+});
+
+test('a reload that changes a list meets what it says now', () => {
+  const before = policyOf(
+    nodes(`key: k, value_cidr: 10.0.0.0/8, ${ANY}`, `key: k, value_regex: "a.*", ${ANY}`),
+  );
+  expect([pathOf(before, 'k=10.0.0.1'), pathOf(before, 'k=abc')]).toEqual(['k in 10.0.0.0/8', 'k~a.*']);
+  const after = policyOf(
+    nodes(`key: k, value_cidr: 10.0.0.0/9, ${ANY}`, `key: k, value_regex: "b.*", ${ANY}`, `key: k, ${ANY}`),
+  );
+  const asked = ['k=10.0.0.1', 'k=10.128.0.1', 'k=abc', 'k=bc'];
+  expect(asked.map((entry) => pathOf(after, entry))).toEqual(['k in 10.0.0.0/9', 'k', 'k', 'k~b.*']);
+  // The bucket of an address outlives its block.
+  expect(keyOf(after, 'k=10.0.0.1')).toBe(keyOf(before, 'k=10.0.0.1'));
+});
+
+test('levels one below the other each add their part to the bucket', () => {
+  const policy = policyOf(
+    nodes(`key: k, value_cidr: 10.0.0.0/8, descriptors: [{ key: l, value_regex: a, ${ANY} }]`),
+  );
+  expect(policy.match(entries('k=10.0.0.1', 'l=a')).keys).toEqual(['1:d1:k@8:10.0.0.11:l1:a%1']);
+});

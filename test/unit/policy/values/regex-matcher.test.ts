@@ -1,0 +1,122 @@
+import { describe, expect, test } from '@jest/globals';
+import { RE2JS } from 're2js';
+import { MatchMemo } from '../../../../src/policy/match-memo.js';
+import { EXCEEDED, unboundedWork } from '../../../../src/policy/match-work.js';
+import { patternSize, RegexList } from '../../../../src/policy/values/regex-matcher.js';
+
+/** Patterns that take JavaScript's own engine years, each with a text that shows it. */
+const HOSTILE: readonly (readonly [string, (length: number) => string])[] = [
+  ['(a+)+b', (length) => 'a'.repeat(length)],
+  ['(a|aa)+b', (length) => 'a'.repeat(length)],
+  ['(.*)\\.(.*)\\.(.*)\\.(.*)x', (length) => '.'.repeat(length)],
+  ['(a?){50}a{50}b', (length) => 'a'.repeat(length)],
+  ['.*a.{12}b', (length) => mixed('ab', length)],
+  ['(?i)(k|ſ|K|s)+[^\\pL]', (length) => mixed('KſsS', length)],
+  ['(\\pL+\\b)*!', (length) => mixed('aé😀 ', length)],
+];
+
+/** The letters in an order that does not repeat soon. */
+function mixed(letters: string, length: number): string {
+  const all = [...letters];
+  let state = 1;
+  let text = '';
+  while (text.length < length - 1) {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fff_ffff;
+    text += all[(state >> 16) % all.length];
+  }
+  return text;
+}
+
+function find<Owner>(list: RegexList<Owner>, value: string): Owner | undefined {
+  const found = list.find(value, unboundedWork());
+  if (found === EXCEEDED) throw new Error('unbounded work was exceeded');
+  return found;
+}
+
+describe('hostile values', () => {
+  // In a time that doubled with each character none of them would end.
+  test.each(HOSTILE)('%s is matched to the end of a long value', (pattern, textOf) => {
+    const list = new RegexList<true>();
+    for (let i = 0; i < 40; i++)
+      list.add([`${pattern}${i}`], [patternSize(`${pattern}${i}`) as number], true);
+    expect(find(list, textOf(4096))).toBeUndefined();
+  });
+});
+
+describe('a pattern', () => {
+  test.each([
+    '',
+    'a|b',
+    '(?i)x',
+    '\\Aab\\z',
+    '[[:^alpha:]]',
+    '\\pN{3}',
+    '(?s).*',
+    '(?U)a*',
+    'a{1000}'.slice(0, 4),
+  ])('%j is fine', (pattern) => {
+    expect(typeof patternSize(pattern)).toBe('number');
+  });
+
+  test.each([
+    '(a{1000}){1000}',
+    '((a{100}){100}){100}',
+    '(a{30}){34}',
+    '(\\pL{10}){200}',
+    '(?<=a)b',
+    '(a)\\1',
+    '('.repeat(900),
+  ])('%j is refused', (pattern) => {
+    expect(typeof patternSize(pattern)).toBe('string');
+  });
+
+  test('that is large, or has large classes, is compiled in a step with few others or none', () => {
+    const list = new RegexList<number>();
+    const large = (i: number) => `[\\pL\\pN]{450}${i}`;
+    for (let i = 0; i < 6; i++) list.add([large(i)], [patternSize(large(i)) as number], i);
+    expect(list.setCount).toBe(6);
+    for (let i = 0; i < 100; i++) list.add([`a${i}`], [patternSize(`a${i}`) as number], 100 + i);
+    expect(list.setCount).toBeLessThan(11);
+    expect([find(list, `${'x'.repeat(450)}1`), find(list, 'a42'), find(list, 'b')]).toEqual([
+      1,
+      142,
+      undefined,
+    ]);
+  });
+
+  test('looks the same to the engine in a set and alone where it is as large as it may be', () => {
+    const pattern = '[a-z]{1,200}x';
+    expect(typeof patternSize(pattern)).toBe('number');
+    const list = new RegexList<true>();
+    list.add([pattern], [patternSize(pattern) as number], true);
+    for (const value of ['abcx', 'x', 'ax', `${'a'.repeat(200)}x`, `${'a'.repeat(201)}x`]) {
+      expect(find(list, value) === true).toBe(RE2JS.compile(pattern).testExact(value));
+    }
+  });
+});
+
+describe('what is remembered', () => {
+  test('is what was asked for not long ago, nothing for one level in place of another', () => {
+    const memo = new MatchMemo<number>();
+    const [one, other] = [{}, {}];
+    memo.set(one, 'a', 1);
+    expect(memo.get(one, 'a')).toBe(1);
+    expect(memo.get(other, 'a')).toBeUndefined();
+    for (let i = 0; i < 20_000; i++) {
+      memo.set(other, `flood ${i}`, i);
+      if (i % 4000 === 0) expect(memo.get(one, 'a')).toBe(1);
+    }
+    expect(memo.get(other, 'flood 19999')).toBe(19_999);
+    expect(memo.get(other, 'flood 100')).toBeUndefined();
+    for (let i = 0; i < 10_000; i++) memo.set(other, `more ${i}`, i);
+    expect(memo.get(one, 'a')).toBeUndefined();
+  });
+
+  test('holds no long values', () => {
+    const memo = new MatchMemo<number>();
+    memo.set(memo, 'a'.repeat(256), 1);
+    memo.set(memo, 'a'.repeat(257), 1);
+    expect(memo.get(memo, 'a'.repeat(256))).toBe(1);
+    expect(memo.get(memo, 'a'.repeat(257))).toBeUndefined();
+  });
+});
