@@ -1,3 +1,4 @@
+import type { Entry, StoreFailurePolicy } from '../limiter/entry.js';
 import type { DeriveStep } from './derive/derive.js';
 import type { Level } from './level.js';
 import { EXCEEDED, unboundedWork } from './match-work.js';
@@ -8,14 +9,7 @@ import type { Algorithm, DomainPolicy, DomainSettings, Exceeded, Match } from '.
 import type { PolicyNode } from './policy-node.js';
 import { PossibleDenial } from './possible-denial.js';
 import { isSecretKey } from './redact.js';
-import type {
-  DeniedResponse,
-  Entry,
-  PhaseSchedule,
-  ResponseHeaders,
-  Rule,
-  StoreFailurePolicy,
-} from './rule.js';
+import type { DeniedResponse, PhaseSchedule, ResponseHeaders, Rule } from './rule.js';
 
 const NO_RULES: readonly Rule[] = [];
 const NO_NAMES: readonly string[] = [];

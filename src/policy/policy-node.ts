@@ -1,3 +1,4 @@
+import type { StoreFailurePolicy } from '../limiter/entry.js';
 import { Level } from './level.js';
 import { MatchMemo } from './match-memo.js';
 import type { EXCEEDED, MatchWork } from './match-work.js';
@@ -10,7 +11,7 @@ import {
   textPart,
 } from './names/bucket-key.js';
 import { isCredential, redacted } from './redact.js';
-import type { PhaseSchedule, Rule, StoreFailurePolicy } from './rule.js';
+import type { PhaseSchedule, Rule } from './rule.js';
 import { canonicalAddress } from './values/cidr.js';
 import { matcherLabel, type ValueMatcher } from './values/value-matcher.js';
 import { Wildcard } from './values/wildcard.js';

@@ -1,13 +1,7 @@
+import type { Entry, StoreFailurePolicy } from '../limiter/entry.js';
 import type { MatchWork } from './match-work.js';
 import type { PossibleDenial } from './possible-denial.js';
-import type {
-  DeniedResponse,
-  Entry,
-  PhaseSchedule,
-  ResponseHeaders,
-  Rule,
-  StoreFailurePolicy,
-} from './rule.js';
+import type { DeniedResponse, PhaseSchedule, ResponseHeaders, Rule } from './rule.js';
 
 /** What `requests_per_unit` means: so many in each window, or a token bucket that refills at that rate. */
 export const ALGORITHMS = ['fixed_window', 'token_bucket'] as const;

@@ -1,5 +1,5 @@
+import type { Entry } from '../limiter/entry.js';
 import { sha256Hex } from './names/sha256.js';
-import type { Entry } from './rule.js';
 
 /** What is shown in place of a secret: enough to tell two apart, too little to guess one. */
 export function redacted(secret: string): string {

@@ -1,10 +1,5 @@
+import type { StoreFailurePolicy } from '../limiter/entry.js';
 import type { Rate } from '../limiter/rate.js';
-
-/** One key and value of a descriptor (envoy.extensions.common.ratelimit.v3.RateLimitDescriptor.Entry). */
-export interface Entry {
-  readonly key: string;
-  readonly value: string;
-}
 
 /** Phases in which a policy is introduced; see README, "Phases". */
 export const PHASES = ['monitoring', 'grace_period', 'active'] as const;
@@ -33,10 +28,6 @@ export function fixedPhase(phase: Phase): PhaseSchedule {
     activeAtMicros: phase === 'active' ? -Infinity : Infinity,
   };
 }
-
-/** What a rule answers while the store cannot be asked; see README, "When Redis is away". */
-export const STORE_FAILURE_POLICIES = ['error', 'allow', 'deny', 'local'] as const;
-export type StoreFailurePolicy = (typeof STORE_FAILURE_POLICIES)[number];
 
 /** Which header families a file or a rule asks for in `response_headers`. */
 export interface ResponseHeaders {

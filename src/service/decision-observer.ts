@@ -1,5 +1,5 @@
 import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
-import type { Entry, StoreFailurePolicy } from '../policy/rule.js';
+import type { Entry, StoreFailurePolicy } from '../limiter/entry.js';
 
 /** One line of the decision log; see README, "Logging". */
 export interface DecisionLine {

@@ -1,8 +1,8 @@
 import { CODE, type RateLimitRequest, type RateLimitResponse } from '../codec/messages.js';
 import type { Clock } from '../limiter/clock.js';
+import type { Entry } from '../limiter/entry.js';
 import type { DomainPolicy, PolicySet } from '../policy/policy.js';
 import { redactEntries } from '../policy/redact.js';
-import type { Entry } from '../policy/rule.js';
 import { secretKeysOf } from './answer.js';
 import type { DecisionLine, DecisionObserver } from './decision-observer.js';
 import { tightestOf } from './denial.js';

@@ -1,6 +1,6 @@
+import type { Entry } from '../limiter/entry.js';
 import type { DomainPolicy } from '../policy/policy.js';
 import { redactEntries } from '../policy/redact.js';
-import type { Entry } from '../policy/rule.js';
 
 /**
  * The name that envoyproxy/ratelimit's statistics have for a limit override: domain and entries, `domain.key_value.key`. Values of

@@ -1,17 +1,12 @@
 import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
+import type { Entry, StoreFailurePolicy } from '../limiter/entry.js';
 import { type Rate, tokenBucketRate, UNIT_MICROS, type WindowUnit, windowRate } from '../limiter/rate.js';
 import type { MatchWork } from '../policy/match-work.js';
 import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names/bucket-key.js';
 import { namingSteps } from '../policy/names/naming-steps.js';
 import type { Algorithm, DomainPolicy, Match } from '../policy/policy.js';
-import {
-  type Entry,
-  type PhaseSchedule,
-  phaseAt,
-  type Rule,
-  type StoreFailurePolicy,
-} from '../policy/rule.js';
+import { type PhaseSchedule, phaseAt, type Rule } from '../policy/rule.js';
 import type { AnswerOptions } from './answer-options.js';
 import { OVERRIDE_UNITS } from './bad-descriptor.js';
 

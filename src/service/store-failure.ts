@@ -1,5 +1,5 @@
 import type { BucketStore, TakeOutcome } from '../limiter/bucket-store.js';
-import type { StoreFailurePolicy } from '../policy/rule.js';
+import type { StoreFailurePolicy } from '../limiter/entry.js';
 import type { DecisionObserver } from './decision-observer.js';
 import { type Decision, type PlannedTake, takesOf } from './plan.js';
 

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client';
-import type { Entry, StoreFailurePolicy } from '../policy/rule.js';
+import type { Entry, StoreFailurePolicy } from '../limiter/entry.js';
 import { BoundedCounters, SeriesLimit } from './bounded-counters.js';
 import { CandidateCounts } from './candidate-counts.js';
 import { type CountedFamilyOptions, countedFamily } from './counted-family.js';

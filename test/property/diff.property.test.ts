@@ -2,8 +2,9 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { diffPolicies } from '../../src/config/diff/diff-policies.js';
+import type { Entry } from '../../src/limiter/entry.js';
 import type { DomainPolicy } from '../../src/policy/policy.js';
-import type { Entry, Rule } from '../../src/policy/rule.js';
+import type { Rule } from '../../src/policy/rule.js';
 import { parse } from '../support/policy/policies.js';
 
 const NOW = 1_700_000_000_000_000;

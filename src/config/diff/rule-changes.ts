@@ -1,5 +1,6 @@
+import type { StoreFailurePolicy } from '../../limiter/entry.js';
 import { describeHeaders, describePhase } from '../../policy/describe.js';
-import type { Rule, StoreFailurePolicy } from '../../policy/rule.js';
+import type { Rule } from '../../policy/rule.js';
 import { type Effect, effectOf, type LocalChange } from './change.js';
 import { narrower, shortRate } from './compare-rates.js';
 import { enforcedFrom, isEnforced } from './enforcement.js';

@@ -2,6 +2,7 @@ import { type Position, ProblemList, WHOLE_FILE } from '../yaml/config-problem.j
 import { FieldReader } from '../yaml/field-reader.js';
 import { parseYaml, type YamlValue } from '../yaml/yaml-document.js';
 import { MISPLACED_KEYS, ROOT_KEYS } from './policy-keys.js';
+import { POLICY_VOCABULARY } from './policy-vocabulary.js';
 import { showDeriveKey } from './read-derive.js';
 
 /** One document of a policy, a file or a resource, whose domain is known; its contents are yet to be read. */
@@ -59,7 +60,7 @@ function openValue(document: YamlValue | undefined, problems: ProblemList): Open
     );
     return { ...nothing, isKeyTable: keys.every((key) => /^[0-9a-f]{64}$/i.test(key)) };
   }
-  const root = new FieldReader(document, '', problems);
+  const root = new FieldReader(document, '', problems, POLICY_VOCABULARY);
   const domain = root.name('domain') ?? '';
   if (domain === '' && (root.field('domain')?.value.kind ?? 'scalar') === 'scalar') {
     root.error('domain', '"domain" is missing or empty; write the domain that Envoy sends');

@@ -1,10 +1,6 @@
+import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../../limiter/entry.js';
 import { MAX_UINT32, type Rate } from '../../limiter/rate.js';
-import {
-  type DeniedResponse,
-  type ResponseHeaders,
-  STORE_FAILURE_POLICIES,
-  type StoreFailurePolicy,
-} from '../../policy/rule.js';
+import type { DeniedResponse, ResponseHeaders } from '../../policy/rule.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 import {
   CANDIDATE_KEYS,

@@ -1,6 +1,7 @@
+import type { StoreFailurePolicy } from '../../limiter/entry.js';
 import type { Rate } from '../../limiter/rate.js';
 import { CANDIDATE_PART, limitPart, shapePart } from '../../policy/names/bucket-key.js';
-import type { PhaseSchedule, Rule, StoreFailurePolicy } from '../../policy/rule.js';
+import type { PhaseSchedule, Rule } from '../../policy/rule.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 import { readMetadata } from './read-metadata.js';
 import { readPhase } from './read-phase.js';

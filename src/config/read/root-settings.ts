@@ -1,11 +1,10 @@
+import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../../limiter/entry.js';
 import { ALGORITHMS, type Algorithm } from '../../policy/policy.js';
 import {
   type DeniedResponse,
   fixedPhase,
   type PhaseSchedule,
   type ResponseHeaders,
-  STORE_FAILURE_POLICIES,
-  type StoreFailurePolicy,
 } from '../../policy/rule.js';
 import type { Position } from '../yaml/config-problem.js';
 import type { FieldReader } from '../yaml/field-reader.js';

@@ -1,5 +1,5 @@
+import type { Entry } from '../../limiter/entry.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
-import type { Entry } from '../../policy/rule.js';
 import { canonicalAddress } from '../../policy/values/cidr.js';
 import { longestBlock } from '../../policy/values/cidr-table.js';
 import { firstMatch } from '../../policy/values/regex-matcher.js';

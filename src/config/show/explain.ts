@@ -1,3 +1,4 @@
+import type { Entry } from '../../limiter/entry.js';
 import { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { type DeriveStep, UNKNOWN_KEY_PREFIX } from '../../policy/derive/derive.js';
 import {
@@ -14,7 +15,6 @@ import type { PolicyNode } from '../../policy/policy-node.js';
 import { redactEntries } from '../../policy/redact.js';
 import {
   type DeniedResponse,
-  type Entry,
   type Phase,
   phaseAt,
   type ResponseHeaders,

@@ -1,4 +1,3 @@
-import { ALL_KEYS, MISPLACED_KEYS, NEVER_EMPTY, OWN_KEYS } from '../read/policy-keys.js';
 import type { Position, ProblemList } from './config-problem.js';
 import {
   isNull,
@@ -20,6 +19,19 @@ export interface Located<T> {
   readonly path: string;
 }
 
+/** What a format knows of its keys beyond those of the mapping at hand. */
+export interface Vocabulary {
+  /** Where keys belong that stand where they are not known: the remedy of that error, as in "it belongs on a descriptor". */
+  readonly homes: ReadonlyMap<string, string>;
+  /** Keys that are warned about when they are empty. */
+  readonly neverEmpty: ReadonlySet<string>;
+  /** Reports what is wrong below a field that stands elsewhere than it belongs, at `path`, and is ignored. */
+  readonly checkIdle: (field: YamlField, path: string, problems: ProblemList) => void;
+}
+
+/** Of a format whose keys have one place each. */
+const NO_VOCABULARY: Vocabulary = { homes: new Map(), neverEmpty: new Set(), checkIdle: () => {} };
+
 /**
  * Reads the fields of one mapping by name and type. Whatever is wrong goes into the problem list, and the reader answers
  * undefined, so that the caller goes on and finds the rest. A field that is null counts as absent, as in
@@ -29,17 +41,19 @@ export class FieldReader {
   readonly map: YamlMap;
   readonly path: string;
   readonly problems: ProblemList;
+  private readonly vocabulary: Vocabulary;
 
-  constructor(map: YamlMap, path: string, problems: ProblemList) {
+  /** `path`: where the mapping stands in its document, '' for the document itself. Readers of mappings below have the same vocabulary. */
+  constructor(map: YamlMap, path: string, problems: ProblemList, vocabulary: Vocabulary = NO_VOCABULARY) {
     this.map = map;
     this.path = path;
     this.problems = problems;
+    this.vocabulary = vocabulary;
   }
 
   /**
-   * Reports every key that is not in `known`; keys that may be secrets are not repeated. A key of `elsewhere` has its place in another mapping: the reference accepts
-   * and ignores it here, so it is only warned about. Of a key of `refused` its text is the error. Keys of {@link NEVER_EMPTY} that are empty are
-   * warned about.
+   * Reports every key that is not in `known`; keys that may be secrets are not repeated. A key of `elsewhere` has its place in another mapping and is
+   * ignored here, so it is only warned about. Of a key of `refused` its text is the error.
    */
   expectKeys(
     known: readonly string[],
@@ -48,7 +62,7 @@ export class FieldReader {
   ): void {
     for (const field of this.map.fields.values()) {
       if (known.includes(field.key)) {
-        if (NEVER_EMPTY.has(field.key) && isNull(field.value)) {
+        if (this.vocabulary.neverEmpty.has(field.key) && isNull(field.value)) {
           this.warn(
             field.key,
             `"${field.key}" is empty, which is as if it were not there; write a value, or remove it`,
@@ -65,11 +79,11 @@ export class FieldReader {
       const place = elsewhere.get(field.key);
       if (place !== undefined) {
         this.problems.warn(field.keyAt, path, `"${field.key}" has no effect here; it belongs ${place}`);
-        if (field.key !== 'metadata') checkIdle(field.value, path, this.problems);
+        this.vocabulary.checkIdle(field, path, this.problems);
         continue;
       }
       const near = closest(field.key, known);
-      const home = OWN_KEYS.get(field.key);
+      const home = this.vocabulary.homes.get(field.key);
       const remedy =
         home !== undefined
           ? `it belongs ${home}`
@@ -196,7 +210,7 @@ export class FieldReader {
   mapping(key: string): FieldReader | undefined {
     const field = this.field(key);
     if (field === undefined) return undefined;
-    if (field.value.kind === 'map') return new FieldReader(field.value, this.pathOf(key), this.problems);
+    if (field.value.kind === 'map') return this.below(field.value, this.pathOf(key));
     this.error(key, `"${key}" must be a mapping, not a ${kindName(field.value)}`);
     return undefined;
   }
@@ -215,7 +229,7 @@ export class FieldReader {
     const readers: FieldReader[] = [];
     this.list(key, what)?.items.forEach((item, i) => {
       const path = `${this.pathOf(key)}[${i}]`;
-      if (item.kind === 'map') readers.push(new FieldReader(item, path, this.problems));
+      if (item.kind === 'map') readers.push(this.below(item, path));
       else
         this.problems.error(
           item.at,
@@ -237,40 +251,19 @@ export class FieldReader {
     });
     return texts;
   }
+
+  private below(map: YamlMap, path: string): FieldReader {
+    return new FieldReader(map, path, this.problems, this.vocabulary);
+  }
 }
 
-function kindName(value: YamlValue): string {
+/** `mapping`, `list` or `single value`, as messages say. */
+export function kindName(value: YamlValue): string {
   return value.kind === 'map' ? 'mapping' : value.kind === 'list' ? 'list' : 'single value';
 }
 
-/**
- * Checks what stands below a misplaced key as envoyproxy/ratelimit does, which looks at keys and kinds of values everywhere: what it
- * refuses is most likely a mistake.
- */
-function checkIdle(value: YamlValue, path: string, problems: ProblemList): void {
-  if (value.kind === 'scalar') {
-    if (value.plain && isOddNumber(value.text)) {
-      problems.error(value.at, path, 'this is a number to YAML, as it has no quotes; write it in quotes');
-    }
-    return;
-  }
-  const maps = value.kind === 'map' ? [value] : value.items;
-  maps.forEach((map, i) => {
-    const mapPath = value.kind === 'map' ? path : `${path}[${i}]`;
-    if (map.kind !== 'map') {
-      problems.error(map.at, mapPath, `each item of a list must be a mapping, not a ${kindName(map)}`);
-      return;
-    }
-    const reader = new FieldReader(map, mapPath, problems);
-    reader.expectKeys(ALL_KEYS);
-    for (const field of map.fields.values()) {
-      if (!MISPLACED_KEYS.has(field.key) || field.key === 'metadata') continue;
-      checkIdle(field.value, reader.pathOf(field.key), problems);
-    }
-  });
-}
-
-function isOddNumber(text: string): boolean {
+/** Whether YAML takes a text without quotes for a number with a fraction, or of more than 63 bits. */
+export function isOddNumber(text: string): boolean {
   const plain = readPlain(text);
   return plain.kind === 'float' || (plain.kind === 'integer' && plain.value > MAX_INT64);
 }

@@ -1,6 +1,6 @@
+import type { Entry } from '../../limiter/entry.js';
 import { EXCEEDED, type MatchWork } from '../match-work.js';
 import { sha256Hex } from '../names/sha256.js';
-import type { Entry } from '../rule.js';
 import type { DeriveRule } from './derive-rule.js';
 import { RuleIndex } from './rule-index.js';
 

@@ -1,5 +1,5 @@
+import type { Entry } from '../../limiter/entry.js';
 import type { PolicyNode } from '../policy-node.js';
-import type { Entry } from '../rule.js';
 import {
   type BucketKey,
   type BucketName,

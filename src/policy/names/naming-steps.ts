@@ -1,4 +1,4 @@
-import type { Entry } from '../rule.js';
+import type { Entry } from '../../limiter/entry.js';
 
 /** Values of so many UTF-16 units enter the name of a bucket as they are, whatever they hold, and for next to nothing. */
 const SHORT_VALUE = 42;

@@ -1,5 +1,5 @@
+import type { Entry } from '../../limiter/entry.js';
 import { isSecretKey, redacted } from '../redact.js';
-import type { Entry } from '../rule.js';
 import { matcherName, type ValueMatcher } from '../values/value-matcher.js';
 
 /** What a level of the tree gives to the name of a rule in the statistics. */

@@ -1,7 +1,7 @@
 import { type ParsedPolicy, parsePolicy } from '../../../src/config/read/policy-file.js';
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
+import type { Entry } from '../../../src/limiter/entry.js';
 import type { DomainPolicy } from '../../../src/policy/policy.js';
-import type { Entry } from '../../../src/policy/rule.js';
 
 /** Parses a policy given as text, under the name `policy.yaml`; `files` are what `sha256_file` may name. */
 export function parse(text: string, files: Readonly<Record<string, string>> = {}): ParsedPolicy {

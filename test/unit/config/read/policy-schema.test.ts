@@ -10,9 +10,10 @@ import {
   ROOT_KEYS,
 } from '../../../../src/config/read/policy-keys.js';
 import { HEADER_FAMILIES } from '../../../../src/config/read/read-response.js';
+import { STORE_FAILURE_POLICIES } from '../../../../src/limiter/entry.js';
 import { MAX_UINT32, WINDOW_UNITS } from '../../../../src/limiter/rate.js';
 import { ALGORITHMS } from '../../../../src/policy/policy.js';
-import { PHASES, STORE_FAILURE_POLICIES } from '../../../../src/policy/rule.js';
+import { PHASES } from '../../../../src/policy/rule.js';
 import {
   accepts,
   resolved,

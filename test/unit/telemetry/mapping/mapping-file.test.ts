@@ -68,6 +68,11 @@ mappings: # for statsd exporter >= v0.6.0
   test.each<[string, string, RegExp]>([
     ['an unknown key', rule('labls: {}'), /^conf\.yaml:4:3: .*unknown key "labls"; did you mean "labels"/],
     ['an unknown key at the top', 'mapping: []\n', /^conf\.yaml:1:1: .*did you mean "mappings"/],
+    [
+      'a key of policies',
+      rule('burst: 5'),
+      /^conf\.yaml:4:3: .*unknown key "burst"; the keys known here are match,/,
+    ],
     ['no name', 'mappings:\n- match: a\n', /:2:3: mappings\[0\]\.name: a rule needs a "name"/],
     ['no match', 'mappings:\n- name: a\n', /:2:3: mappings\[0\]\.match: a rule needs a "match"/],
     ['a bad name', 'mappings:\n- { match: a, name: "a-b" }\n', /"a-b" is no metric name/],

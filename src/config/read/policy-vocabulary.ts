@@ -1,0 +1,40 @@
+import type { ProblemList } from '../yaml/config-problem.js';
+import { FieldReader, isOddNumber, kindName, type Vocabulary } from '../yaml/field-reader.js';
+import type { YamlValue } from '../yaml/yaml-document.js';
+import { ALL_KEYS, MISPLACED_KEYS, NEVER_EMPTY, OWN_KEYS } from './policy-keys.js';
+
+/** What is known of the keys of a policy wherever they stand. */
+export const POLICY_VOCABULARY: Vocabulary = {
+  homes: OWN_KEYS,
+  neverEmpty: NEVER_EMPTY,
+  checkIdle: ({ key, value }, path, problems) => {
+    if (key !== 'metadata') checkIdle(value, path, problems);
+  },
+};
+
+/**
+ * Checks what stands below a misplaced key as envoyproxy/ratelimit does, which looks at keys and kinds of values everywhere: what it
+ * refuses is most likely a mistake.
+ */
+function checkIdle(value: YamlValue, path: string, problems: ProblemList): void {
+  if (value.kind === 'scalar') {
+    if (value.plain && isOddNumber(value.text)) {
+      problems.error(value.at, path, 'this is a number to YAML, as it has no quotes; write it in quotes');
+    }
+    return;
+  }
+  const maps = value.kind === 'map' ? [value] : value.items;
+  maps.forEach((map, i) => {
+    const mapPath = value.kind === 'map' ? path : `${path}[${i}]`;
+    if (map.kind !== 'map') {
+      problems.error(map.at, mapPath, `each item of a list must be a mapping, not a ${kindName(map)}`);
+      return;
+    }
+    const reader = new FieldReader(map, mapPath, problems, POLICY_VOCABULARY);
+    reader.expectKeys(ALL_KEYS);
+    for (const field of map.fields.values()) {
+      if (!MISPLACED_KEYS.has(field.key) || field.key === 'metadata') continue;
+      checkIdle(field.value, reader.pathOf(field.key), problems);
+    }
+  });
+}
