@@ -3,7 +3,11 @@ const { writeFileSync } = require('node:fs');
 const { relative, join } = require('node:path');
 
 const SAY_EVERY_MS = 5000;
+/** So many of the slowest files are named at the end. */
+const SLOWEST = 10;
 const BUILT_TESTS = join(__dirname, '../build/test');
+
+const sourceOf = (path) => relative(BUILT_TESTS, path).replace(/\.js$/, '.ts');
 
 module.exports = class JestReporter {
   #startedMs = performance.now();
@@ -20,11 +24,20 @@ module.exports = class JestReporter {
   }
 
   onRunComplete(_contexts, results) {
+    const slowest = results.testResults
+      .map(({ testFilePath, perfStats }) => ({
+        name: sourceOf(testFilePath),
+        ms: perfStats.end - perfStats.start,
+      }))
+      .sort((a, b) => b.ms - a.ms)
+      .slice(0, SLOWEST)
+      .map(({ name, ms }) => `${name} ${(ms / 1000).toFixed(1)} s`);
+    process.stderr.write(`weir: the slowest files: ${slowest.join(', ')}\n`);
     const file = process.env.WEIR_TEST_COUNTS;
     if (file === undefined) return;
     const tests = results.testResults.flatMap((suite) =>
       suite.testResults.map(({ fullName, status }) => ({
-        file: relative(BUILT_TESTS, suite.testFilePath).replace(/\.js$/, '.ts'),
+        file: sourceOf(suite.testFilePath),
         name: fullName,
         status,
       })),

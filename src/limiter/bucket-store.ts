@@ -48,7 +48,7 @@ export interface TakeOutcome {
   readonly cached: boolean;
 }
 
-/** `full`: the caller's own requests of many items have taken the room for such; the others are about the store. */
+/** `full`: the store works, and other requests had the room or the time; the others are about the store itself. */
 export type StorageFailure = 'timeout' | 'disconnected' | 'overloaded' | 'breaker_open' | 'rejected' | 'full';
 
 /** Why a store could not decide. Expected, so stores return it; the message goes to the log, never to the wire. */

@@ -20,8 +20,10 @@ import { MAX_REPEATED } from '../service/dynamic-metadata.js';
 import { MAX_LOGGED_ENTRIES } from '../service/observe.js';
 import { STRETCH_STEPS } from '../service/planning.js';
 import { MAX_BYTES, MAX_PIECES } from '../service/turn-queue.js';
-import { MAX_TAKES_PER_CALL, WIDE_ITEMS_IN_FLIGHT } from '../storage/redis/redis-store.js';
-import { NARROW_ITEMS } from '../storage/redis/wide-takes.js';
+import { LIVELY_MICROS } from '../storage/redis/redis-load.js';
+import { MAX_TAKES_PER_CALL } from '../storage/redis/redis-store.js';
+import { WIDE_ITEMS_IN_FLIGHT } from '../storage/redis/wide-sender.js';
+import { NARROW_ITEMS, QUANTUM_ITEMS } from '../storage/redis/wide-takes.js';
 import { MAX_WAITING_BYTES } from '../telemetry/log-output.js';
 import { BODY_LIMITS } from './body-calls.js';
 import { MAX_CHARACTERS } from './decision-observer.js';
@@ -283,12 +285,12 @@ export const BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'takes that wait for Redis',
-        bound: setting('REDIS_MAX_IN_FLIGHT'),
-        beyond: '`on_store_failure` answers',
+        bound: `${setting('REDIS_MAX_IN_FLIGHT')}; of the upper half a connection has at most what is left free`,
+        beyond: `OVER_LIMIT if a rule that the request meets may deny; \`on_store_failure\` answers if Redis was silent for ${time(LIVELY_MICROS / 1000)}`,
       },
       {
         what: `takes of requests with more than ${NARROW_ITEMS}, which wait by themselves`,
-        bound: `as many again; one connection at most what is left free; ${WIDE_ITEMS_IN_FLIGHT}, or one request, are given to Redis at a time, by turns of the connections`,
+        bound: `as many again, one connection at most what is left free; as many once more in requests of at most ${QUANTUM_ITEMS} from connections with nothing waiting; ${WIDE_ITEMS_IN_FLIGHT}, or one request, are given to Redis at a time, by turns of the connections`,
         beyond:
           'OVER_LIMIT if a rule that the request meets may deny, else as if nothing matched; so for one whose time is over while Redis serves others',
       },

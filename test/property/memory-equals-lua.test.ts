@@ -75,11 +75,12 @@ const OF_A_SECOND: readonly TokenBucketRate[] = [1, 3, 7, 10, 300, 299_993].map(
 
 /**
  * Between calls a bucket keeps its depth, though not its limit: one that changes is another server's, for which Redis keeps more than memory does
- * (test/property/storage/two-levels.property.test.ts). In one call all limits meet on the buckets of {@link MIXED_KEY}.
+ * (test/property/storage/two-levels.property.test.ts). In one request all limits meet on the buckets of {@link MIXED_KEY}, which are of the request
+ * whose `place` it is.
  */
-function bucketOf({ key, rate }: TakeItem, turn: number): string {
+function bucketOf({ key, rate }: TakeItem, place: string): string {
   if (rate.kind === 'window') return key;
-  return key.startsWith(MIXED_KEY) ? `${key}.${turn}` : `${key}.${rate.debtWhole}`;
+  return key.startsWith(MIXED_KEY) ? `${key}.${place}` : `${key}.${rate.debtWhole}`;
 }
 
 /** A candidate's bucket has a name of its own. */
@@ -178,8 +179,11 @@ describe('take.lua', () => {
           const memory = new MemoryStore({ clock: bench.clock, countDeniedHits });
           for (const [turn, { wait, requests }] of turns.entries()) {
             bench.clock.advance(wait);
-            const asked = requests.map((items) =>
-              items.map((item) => ({ ...item, key: `${run}${bucketOf(item, turn)}` })),
+            const asked = requests.map((items, place) =>
+              items.map((item) => ({
+                ...item,
+                key: `${run}${bucketOf(item, `${turn}.${place}`)}`,
+              })),
             );
             const expected = asked.map((items) => memory.take(items));
             expect(await Promise.all(asked.map((items) => takeFrom(redis, ...items)))).toEqual(expected);

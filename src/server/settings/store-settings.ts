@@ -175,7 +175,7 @@ export const STORE_SETTINGS = {
     type: 'count',
     default: '20000',
     max: 1_000_000,
-    help: 'Most limits waiting for Redis at once, a request counting for each that it meets; past it `on_store_failure` answers. Requests of more than 8 limits wait apart, see Bounds.',
+    help: 'Most limits waiting for Redis at once, a request counting for each that it meets; past it OVER_LIMIT is the answer where a rule may deny, or, once Redis is silent, `on_store_failure`. Requests of more than 8 limits wait apart, see Bounds.',
   },
   redisBatchKeys: {
     name: 'REDIS_BATCH_KEYS',

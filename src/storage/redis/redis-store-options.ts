@@ -16,7 +16,7 @@ export interface RedisStoreOptions {
   readonly timeoutMicros?: number;
   /** Whether windows count the hits of denied requests; default true. */
   readonly countDeniedHits?: boolean;
-  /** Items decided at a time, past which takes are refused as overloaded; default 20,000. */
+  /** Items decided at a time, past which takes are refused: as `full` while Redis answers, else as `overloaded`; default 20,000. */
   readonly maxInFlight?: number;
   /** Most keys of one call, unless a single request has more; default 256. */
   readonly keysPerCall?: number;

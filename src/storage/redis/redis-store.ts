@@ -8,6 +8,7 @@ import { MAX_TIMER_MS, systemClock, timerMs } from '../../limiter/clock.js';
 import { tokenBucketRate } from '../../limiter/rate.js';
 import { type ConnectionCounts, RedisConnection, type SendCommand } from './redis-connection.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
+import { RedisLoad } from './redis-load.js';
 import {
   DEFAULT_BREAKER_FAILURES,
   DEFAULT_KEYS_PER_CALL,
@@ -18,16 +19,16 @@ import {
 } from './redis-store-options.js';
 import { RedisTime } from './redis-time.js';
 import { SHORT_TEXT } from './reply-bound.js';
+import { ScarceRoom } from './scarce-room.js';
 import { ScriptCalls } from './script-calls.js';
 import { SilenceWatch } from './silence-watch.js';
 import { TakeBatch } from './take-batch.js';
 import { loadTakeScript } from './take-script.js';
-import { NARROW_ITEMS, NO_ROOM, WideTakes } from './wide-takes.js';
+import { WideSender } from './wide-sender.js';
+import { NARROW_ITEMS, NO_ROOM } from './wide-takes.js';
 
-/** Most takes of one call, unless a single request has more: Redis does nothing else meanwhile, 4 to 6 µs for a take. */
+/** Most takes of one call, unless a single request has more: Redis does nothing else meanwhile, 4 to 6 µs a take. */
 export const MAX_TAKES_PER_CALL = 1000;
-/** Most items of wide requests that Redis is given before it has answered, unless a single request has more: some 5 ms of its time. */
-export const WIDE_ITEMS_IN_FLIGHT = 1000;
 /** Longest that closing waits for answers, milliseconds. */
 const CLOSE_WAIT_MS = 500;
 /** The probe's bucket fills in a second, so its key does not stay. */
@@ -44,7 +45,7 @@ const TIMER_SLACK_MICROS = 1000;
 
 /**
  * Buckets in one Redis. All takes of one event-loop turn travel in one script call, several calls may be under way; requests of many items take turns
- * ({@link WideTakes}). A take never rejects and never outlives its deadline; see the README, "When Redis is away".
+ * ({@link WideSender}). A take never rejects and never outlives its deadline; see the README, "When Redis is away".
  */
 export class RedisStore implements BucketStore {
   readonly counters: RedisStoreCounters = {
@@ -73,10 +74,11 @@ export class RedisStore implements BucketStore {
   private flushScheduled = false;
   /** Calls sent and not yet answered, whether or not anybody waits for them. */
   private readonly sent = new Set<TakeBatch>();
+  /** Items of requests of few, sent or waiting. */
   private itemsInFlight = 0;
-  private readonly wide: WideTakes;
-  /** Those of {@link sent} that hold wide requests. */
-  private readonly wideSent = new Set<TakeBatch>();
+  private readonly scarce: ScarceRoom;
+  private readonly wide: WideSender;
+  private readonly load = new RedisLoad();
   private readonly time: RedisTime;
   private readonly silence: SilenceWatch;
   private timer: NodeJS.Timeout | undefined;
@@ -93,7 +95,12 @@ export class RedisStore implements BucketStore {
     this.time = new RedisTime(this.monotonicMicros);
     this.calls = new ScriptCalls(script, this.time, options.clock);
     this.maxInFlight = options.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT;
-    this.wide = new WideTakes(this.maxInFlight);
+    this.scarce = new ScarceRoom(this.maxInFlight);
+    this.wide = new WideSender(this.maxInFlight, {
+      newBatch: () => this.newBatch(this.monotonicMicros()),
+      hasRoomFor: (batch, items) => this.hasRoomFor(batch, items),
+      send: (batch) => this.sendOrFail(batch),
+    });
     this.keysPerCall = options.keysPerCall ?? DEFAULT_KEYS_PER_CALL;
     this.countDeniedHits = options.countDeniedHits ?? true;
     this.keys = new RedisKeys(options.keyPrefix ?? DEFAULT_KEY_PREFIX);
@@ -121,7 +128,7 @@ export class RedisStore implements BucketStore {
       {
         up: () => this.onConnectionUp(),
         down: (reason) => {
-          this.sendWide();
+          this.failWide(this.connection.downReason, 'Redis went away');
           for (const listener of this.downListeners) listener(reason);
         },
         lost: () => this.onConnectionLost(),
@@ -169,18 +176,25 @@ export class RedisStore implements BucketStore {
       return this.refuse(this.connection.downReason, `Redis ${this.options.address.redactedAddress} is away`);
     }
     const now = this.monotonicMicros();
-    if (deadlineMicros <= now) return this.refuse('timeout', 'the deadline has passed');
+    // Redis has no part in that.
+    if (deadlineMicros <= now) return this.refuse('full', 'the deadline has passed');
     const deadline = Math.min(deadlineMicros, now + this.timeoutMicros);
     let promise: Promise<TakeResult>;
     if (items.length > NARROW_ITEMS) {
-      if (!this.wide.hasRoomFor(items.length, connection)) return this.refuse('full', NO_ROOM);
-      promise = this.wide.add(items, deadline, connection, now);
+      const { queue } = this.wide;
+      if (!queue.hasRoomFor(items.length, connection)) return this.refuse('full', NO_ROOM);
+      promise = queue.add(items, deadline, connection, now);
     } else {
-      if (this.itemsInFlight > 0 && this.itemsInFlight + items.length > this.maxInFlight) {
-        return this.refuse('overloaded', `more than ${this.maxInFlight} items are waiting for Redis`);
+      const taken = this.itemsInFlight;
+      if (2 * taken >= this.maxInFlight && taken > 0 && !this.scarce.has(items.length, taken, connection)) {
+        // Redis that answers is busy, and an error would be a way round the limit.
+        const reason = this.load.isLively(now) ? 'full' : 'overloaded';
+        return this.refuse(reason, `more than ${this.maxInFlight} items are waiting for Redis`);
       }
+      const batch = this.batchFor(items, now);
+      this.scarce.take(items.length, taken, connection, batch);
       this.itemsInFlight += items.length;
-      promise = this.batchFor(items.length).add(items, deadline);
+      promise = batch.add(items, deadline);
     }
     this.armTimer(deadline, now);
     if (!this.flushScheduled) {
@@ -202,7 +216,7 @@ export class RedisStore implements BucketStore {
       clearTimeout(timer);
     }
     const closed = new StorageError('disconnected', 'the store is closed');
-    this.wide.expire(Infinity, () => this.failed(closed));
+    this.failWide(closed.reason, closed.message);
     for (const batch of [...this.sent, ...this.waiting]) this.fail(batch, closed.reason, closed.message);
     this.connection.close();
     clearTimeout(this.timer);
@@ -213,17 +227,17 @@ export class RedisStore implements BucketStore {
     return this.failed(new StorageError(reason, message));
   }
 
-  /** Counts an error that one take gets. */
+  /** Counts it. */
   private failed(error: StorageError): StorageError {
     this.counters.failures[error.reason]++;
     return error;
   }
 
   /** The call that the next request goes into. */
-  private batchFor(items: number): TakeBatch {
+  private batchFor(items: readonly TakeItem[], nowMicros: number): TakeBatch {
     const last = this.waiting.at(-1);
-    if (last !== undefined && this.hasRoomFor(last, items)) return last;
-    const batch = this.newBatch();
+    if (last !== undefined && this.hasRoomFor(last, items.length) && last.suits(items)) return last;
+    const batch = this.newBatch(nowMicros);
     this.waiting.push(batch);
     return batch;
   }
@@ -233,46 +247,22 @@ export class RedisStore implements BucketStore {
     return batch.load + items <= this.keysPerCall && batch.itemCount + items <= MAX_TAKES_PER_CALL;
   }
 
-  private newBatch(): TakeBatch {
-    return new TakeBatch(this.keys, this.countDeniedHits, this.time.aboutMicros);
+  private newBatch(nowMicros: number): TakeBatch {
+    return new TakeBatch(this.keys, this.countDeniedHits, this.time.aboutMicros, nowMicros);
   }
 
   private flush(): void {
     this.flushScheduled = false;
-    const { waiting } = this;
-    this.waiting = [];
-    for (const batch of waiting) {
-      if (!batch.hasPending) this.retire(batch);
-      else if (this.connection.up) this.send(batch);
-      else this.fail(batch, this.connection.downReason, 'Redis went away');
+    for (const batch of this.waiting.splice(0)) {
+      if (batch.hasPending) this.sendOrFail(batch);
+      else this.retire(batch);
     }
-    this.sendWide();
+    this.wide.send();
   }
 
-  /** Sends wide requests behind what was sent just now, as long as Redis has little of them to do. */
-  private sendWide(): void {
-    const { wide } = this;
-    if (!this.connection.up) {
-      const reason = this.connection.downReason;
-      const away = new StorageError(reason, 'Redis went away');
-      wide.expire(Infinity, () => this.failed(away));
-      return;
-    }
-    let inFlight = 0;
-    for (const { itemCount } of this.wideSent) inFlight += itemCount;
-    for (let take = wide.peek(); take !== undefined; take = wide.peek()) {
-      if (inFlight > 0 && inFlight + take.items.length > WIDE_ITEMS_IN_FLIGHT) return;
-      const batch = this.newBatch();
-      do {
-        wide.shift();
-        void batch.add(take.items, take.deadlineMicros).then(take.resolve);
-        take = wide.peek();
-      } while (take !== undefined && this.hasRoomFor(batch, take.items.length));
-      inFlight += batch.itemCount;
-      this.itemsInFlight += batch.itemCount;
-      this.wideSent.add(batch);
-      this.send(batch);
-    }
+  private sendOrFail(batch: TakeBatch): void {
+    if (this.connection.up) this.send(batch);
+    else this.fail(batch, this.connection.downReason, 'Redis went away');
   }
 
   private send(batch: TakeBatch): void {
@@ -281,6 +271,7 @@ export class RedisStore implements BucketStore {
     counters.takes += batch.takeCount;
     counters.items += batch.itemCount;
     batch.sentMicros = this.monotonicMicros();
+    this.load.sent(batch, batch.sentMicros);
     this.sent.add(batch);
     this.silence.begin();
     const wanted = (): boolean => batch.hasPending && this.sent.has(batch);
@@ -296,7 +287,7 @@ export class RedisStore implements BucketStore {
   private async probe(send: SendCommand): Promise<void> {
     // A Redis that wants a password first breaks off at a long command, without saying so; at a short one it does.
     await send('set', [this.keys.of(PROBE), '1', 'PX', '1000'], SHORT_TEXT);
-    const batch = this.newBatch();
+    const batch = this.newBatch(this.monotonicMicros());
     void batch.add([PROBE], Infinity);
     batch.succeed(await this.calls.run(batch, send, () => true));
     this.time.note(batch.nowMicros);
@@ -304,7 +295,7 @@ export class RedisStore implements BucketStore {
 
   private onReply(batch: TakeBatch, reply: unknown): void {
     if (!this.sent.has(batch)) return;
-    this.silence.answered();
+    this.answered();
     try {
       batch.succeed(reply);
       this.time.note(batch.nowMicros);
@@ -317,11 +308,16 @@ export class RedisStore implements BucketStore {
     this.retire(batch);
   }
 
+  private answered(): void {
+    this.silence.answered();
+    this.load.answered(this.silence.answeredMicros);
+  }
+
   private onError(batch: TakeBatch, error: Error): void {
     if (!this.sent.has(batch)) return;
     // Redis's own errors begin with a code in capitals; the rest are about the connection.
     const reason = /^[A-Z]{2,}\b|script answered/.test(error.message) ? 'rejected' : 'disconnected';
-    if (reason === 'rejected') this.silence.answered();
+    if (reason === 'rejected') this.answered();
     this.fail(batch, reason, error.message);
     this.connection.noteFailure(error.message);
   }
@@ -332,11 +328,17 @@ export class RedisStore implements BucketStore {
     this.retire(batch);
   }
 
+  private failWide(reason: StorageError['reason'], message: string): void {
+    this.counters.failures[reason] += this.wide.fail(new StorageError(reason, message));
+  }
+
   /** Nothing more will come of this call. */
   private retire(batch: TakeBatch): void {
-    this.sent.delete(batch);
-    this.itemsInFlight -= batch.itemCount;
-    if (this.wideSent.delete(batch)) this.sendWide();
+    if (this.sent.delete(batch)) this.load.ended(batch);
+    if (!this.wide.retire(batch)) {
+      this.itemsInFlight -= batch.itemCount;
+      this.scarce.giveBack(batch);
+    }
     if (this.isIdle) this.whenIdle?.();
   }
 
@@ -367,29 +369,30 @@ export class RedisStore implements BucketStore {
     this.timerAtMicros = deadlineMicros;
     // A deadline beyond the longest timer is looked at again then.
     const wait = Math.max(0, Math.floor((deadlineMicros - TIMER_SLACK_MICROS - nowMicros) / 1000));
-    this.timer = setTimeout(() => this.onTimer(), Math.min(wait, MAX_TIMER_MS));
+    // A busy process sees its timers before the answers that have come meanwhile.
+    this.timer = setTimeout(() => setImmediate(() => this.onTimer()), Math.min(wait, MAX_TIMER_MS));
   }
 
   private onTimer(): void {
-    this.timerAtMicros = Infinity;
     const now = this.monotonicMicros();
     const due = now + TIMER_SLACK_MICROS;
-    const error = new StorageError('timeout', 'Redis did not answer in time');
-    let soonest = Infinity;
-    for (const batch of [...this.sent, ...this.waiting]) {
+    this.timerAtMicros = Infinity;
+    const late = new StorageError('timeout', 'Redis did not answer in time');
+    const busy = new StorageError('full', 'Redis was busy with others');
+    // What waits for its turn, or is just put into a call, waits for others.
+    const { queue, making } = this.wide;
+    const waits = this.load.isLively(now) ? busy : late;
+    this.counters.failures[waits.reason] += queue.expire(due, waits);
+    let soonest = queue.soonestDeadline;
+    for (const batch of [...this.sent, ...this.waiting, ...(making === undefined ? [] : [making])]) {
       if (!batch.hasPending) continue;
-      if (batch.soonestDeadline <= due) this.counters.failures.timeout += batch.expire(due, error);
+      const dueMicros = batch === making ? Infinity : batch.dueMicros;
+      const errorOf = (deadline: number): StorageError =>
+        this.failed(this.load.explains(batch.sinceMicros, dueMicros, deadline, now) ? busy : late);
+      if (batch.soonestDeadline <= due) batch.expire(due, errorOf);
       soonest = Math.min(soonest, batch.soonestDeadline);
     }
-    const { wide } = this;
-    // Redis has answered others meanwhile: what it waited for was its turn, and an error would be a way round the limit.
-    const noTurn = new StorageError('full', NO_ROOM);
-    if (wide.soonestDeadline <= due) {
-      wide.expire(due, ({ sinceMicros }) =>
-        this.failed(this.silence.answeredMicros > sinceMicros ? noTurn : error),
-      );
-    }
-    soonest = Math.min(soonest, wide.soonestDeadline);
     if (soonest < Infinity) this.armTimer(soonest, now);
+    if (this.isIdle) this.whenIdle?.();
   }
 }

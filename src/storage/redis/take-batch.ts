@@ -1,13 +1,16 @@
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
 import type { RedisKeys } from './redis-key.js';
 import { TakeGroup } from './take-group.js';
-import { type BucketSlot, mayRun, TakeRun, unknownForm } from './take-run.js';
+import { type BucketSlot, depthOf, mayRun, TakeRun, unknownForm } from './take-run.js';
 import { Asks, encodeNumber, MAX_ENCODED } from './take-script.js';
 
 /** Work that one more request of a run is to Redis, where a bucket is 1. */
 const RUN_LOAD = 1 / 32;
 /** As much of one more item of a group: Redis decides each one anew if they are charges, or denied and counted by windows or candidates. */
 const GROUP_LOAD = 1 / 4;
+
+/** Items of a request that are taken in at a stretch: half a millisecond, most of which makes the digests of keys. */
+const ITEMS_OF_A_STEP = 256;
 
 interface PendingTake {
   readonly items: readonly TakeItem[];
@@ -24,8 +27,14 @@ export class TakeBatch {
   itemCount = 0;
   /** Buckets that Redis will look at, about; a bucket may be hit often for one. */
   load = 0;
-  /** When it was sent, on the clock of deadlines; 0 before. */
+  /** When the first request was added, on the clock of deadlines. */
+  readonly sinceMicros: number;
+  /** When it was sent, on the same clock; 0 before. */
   sentMicros = 0;
+  /** When Redis is expected to have done it, 0 before it was sent; see {@link RedisLoad}. */
+  dueMicros = 0;
+  /** Items of connections that hold a part of the room that is scarce; see {@link ScarceRoom}. */
+  scarce: Map<unknown, number> | undefined;
   /** Redis's time in the answer. */
   nowMicros = 0;
   /** Soonest deadline of a take that still waits, Infinity when none does. */
@@ -40,7 +49,8 @@ export class TakeBatch {
   private pending = 0;
 
   /** `countDeniedHits`: whether windows count the hits of denied requests. `wallMicros`: see {@link Asks}. */
-  constructor(names: RedisKeys, countDeniedHits: boolean, wallMicros: () => number) {
+  constructor(names: RedisKeys, countDeniedHits: boolean, wallMicros: () => number, sinceMicros: number) {
+    this.sinceMicros = sinceMicros;
     this.asks = new Asks(wallMicros);
     this.names = names;
     this.countDeniedHits = countDeniedHits;
@@ -55,16 +65,50 @@ export class TakeBatch {
     return this.pending > 0;
   }
 
-  /** Adds a request; the promise is settled by one of {@link succeed}, {@link fail} and {@link expire}. */
+  /**
+   * Whether the request asks nothing of a bucket that the call asks for with another depth: requests decided by the policy before a change and by the one after
+   * it. The script reads one level of a bucket in a call.
+   */
+  suits(items: readonly TakeItem[]): boolean {
+    for (let i = 0; i < items.length; i++) {
+      const { key, rate } = items[i] as TakeItem;
+      const slot = this.slots.get(key);
+      if (slot !== undefined && slot.depth !== depthOf(rate)) return false;
+    }
+    return true;
+  }
+
+  /** Adds a request that {@link suits}; the promise is settled by one of {@link succeed}, {@link fail} and {@link expire}. */
   add(items: readonly TakeItem[], deadlineMicros: number): Promise<TakeResult> {
-    this.itemCount += items.length;
-    this.pending++;
-    if (deadlineMicros < this.soonestDeadline) this.soonestDeadline = deadlineMicros;
     const first = items[0] as TakeItem;
-    const step = items.length === 1 && mayRun(first) ? this.addRun(first) : this.addGroup(items);
-    return new Promise((resolve) => {
-      this.takes.push({ items, deadlineMicros, step, resolve });
-    });
+    if (items.length === 1 && mayRun(first)) return this.wait(items, deadlineMicros, this.addRun(first));
+    const adding = this.addInSteps(items, deadlineMicros);
+    let step = adding.next();
+    while (step.done !== true) step = adding.next();
+    return step.value;
+  }
+
+  /** {@link add}, half a millisecond of it at a time. The call must not be sent before the end, and may be failed or expired meanwhile. */
+  *addInSteps(items: readonly TakeItem[], deadlineMicros: number): Generator<void, Promise<TakeResult>> {
+    const { last } = this.slotOf(items[0] as TakeItem);
+    if (last instanceof TakeGroup && last.accepts(items) && last.count < MAX_ENCODED) {
+      last.count++;
+      this.load += GROUP_LOAD * items.length;
+      return this.wait(items, deadlineMicros, last);
+    }
+    const indexes: number[] = [];
+    const group = new TakeGroup(items, indexes, this.countDeniedHits);
+    this.steps.push(group);
+    this.load += items.length;
+    const result = this.wait(items, deadlineMicros, group);
+    for (let i = 0; i < items.length; i++) {
+      const { rate, hits, refund, enforcement } = items[i] as TakeItem;
+      const slot = this.slotOf(items[i] as TakeItem);
+      touch(slot, group);
+      indexes.push(slot.index, this.asks.indexOf(rate, hits, refund, enforcement));
+      if ((i + 1) % ITEMS_OF_A_STEP === 0) yield;
+    }
+    return result;
   }
 
   /**
@@ -115,17 +159,17 @@ export class TakeBatch {
 
   /** Gives `error` to all who still wait. Returns how many. */
   fail(error: StorageError): number {
-    return this.expire(Infinity, error);
+    return this.expire(Infinity, () => error);
   }
 
-  /** Gives `error` to those whose deadline is at `nowMicros` or before. Returns how many. */
-  expire(nowMicros: number, error: StorageError): number {
+  /** Gives the error that `errorOf` finds for a deadline to those whose deadline is at `nowMicros` or before. Returns how many. */
+  expire(nowMicros: number, errorOf: (deadlineMicros: number) => StorageError): number {
     let settled = 0;
     this.soonestDeadline = Infinity;
     for (const take of this.takes) {
       if (take.resolve === undefined) continue;
       if (take.deadlineMicros <= nowMicros) {
-        this.settle(take, error);
+        this.settle(take, errorOf(take.deadlineMicros));
         settled++;
       } else {
         this.soonestDeadline = Math.min(this.soonestDeadline, take.deadlineMicros);
@@ -151,30 +195,24 @@ export class TakeBatch {
     return run;
   }
 
-  private addGroup(items: readonly TakeItem[]): TakeGroup {
-    const { last } = this.slotOf(items[0] as TakeItem);
-    if (last instanceof TakeGroup && last.accepts(items) && last.count < MAX_ENCODED) {
-      last.count++;
-      this.load += GROUP_LOAD * items.length;
-      return last;
-    }
-    const indexes: number[] = [];
-    const group = new TakeGroup(items, indexes, this.countDeniedHits);
-    for (const item of items) {
-      const slot = this.slotOf(item);
-      touch(slot, group);
-      indexes.push(slot.index, this.asks.indexOf(item.rate, item.hits, item.refund, item.enforcement));
-    }
-    this.steps.push(group);
-    this.load += items.length;
-    return group;
+  private wait(
+    items: readonly TakeItem[],
+    deadlineMicros: number,
+    step: TakeRun | TakeGroup,
+  ): Promise<TakeResult> {
+    this.itemCount += items.length;
+    this.pending++;
+    if (deadlineMicros < this.soonestDeadline) this.soonestDeadline = deadlineMicros;
+    return new Promise((resolve) => {
+      this.takes.push({ items, deadlineMicros, step, resolve });
+    });
   }
 
   private slotOf(item: TakeItem): BucketSlot {
     let slot = this.slots.get(item.key);
     if (slot === undefined) {
       this.keys.push(this.names.of(item));
-      slot = { index: this.keys.length, last: undefined, steps: 0 };
+      slot = { index: this.keys.length, last: undefined, steps: 0, depth: depthOf(item.rate) };
       this.slots.set(item.key, slot);
     }
     return slot;

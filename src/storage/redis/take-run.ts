@@ -1,7 +1,14 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { MAX_COUNT } from '../../limiter/decide.js';
 import { outcome } from '../../limiter/outcome.js';
-import { askedCarry, askedWhole, countsDenied, isCharge, windowStart } from '../../limiter/rate.js';
+import {
+  askedCarry,
+  askedWhole,
+  countsDenied,
+  isCharge,
+  type Rate,
+  windowStart,
+} from '../../limiter/rate.js';
 import type { TakeGroup } from './take-group.js';
 
 /** Whether a request of one item may be part of a {@link TakeRun}: each of its equals must find what the one before left, less the same. */
@@ -18,6 +25,13 @@ export interface BucketSlot {
   last: TakeRun | TakeGroup | undefined;
   /** Steps that name it. */
   steps: number;
+  /** {@link depthOf} the rates that it is asked for with. */
+  readonly depth: number;
+}
+
+/** How long the bucket of a rate takes to fill from its deepest debt, microseconds; windows have none. */
+export function depthOf(rate: Rate): number {
+  return rate.kind === 'token_bucket' ? rate.debtWhole : 0;
 }
 
 /**

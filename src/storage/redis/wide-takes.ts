@@ -1,49 +1,73 @@
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
+import { type GivenUp, GiveUpTimes } from '../../limiter/give-up-times.js';
 
 /** A request of more items is wide. */
 export const NARROW_ITEMS = 8;
 /** What a connection gets for a request that finds no room. */
 export const NO_ROOM = 'the room for requests of many limits is taken';
 /** Items that a connection may send more with each of its turns: a request is sent once so many turns have gone by that its items are paid for. */
-const QUANTUM_ITEMS = 64;
+export const QUANTUM_ITEMS = 64;
 
 /** A request that waits for its turn. */
-export interface WideTake {
+export interface WideTake extends GivenUp {
   readonly items: readonly TakeItem[];
-  /** On the clock of deadlines, microseconds. */
-  readonly deadlineMicros: number;
-  /** Since when it waits, on the same clock. */
+  /** Since when it waits, on the clock of its deadline. Microseconds. */
   readonly sinceMicros: number;
   resolve(result: TakeResult): void;
 }
 
-/** What waits of one connection, the oldest first. */
+interface Waiting extends WideTake {
+  readonly line: Line;
+  before: Waiting | undefined;
+  after: Waiting | undefined;
+}
+
+/** What waits of one connection, the oldest first, or what it may still send of its last turn. */
 interface Line {
   readonly connection: unknown;
   /** The one whose turn follows. */
   next: Line | undefined;
-  takes: WideTake[];
+  first: Waiting | undefined;
+  last: Waiting | undefined;
   items: number;
   /** Items that it may send. */
   credit: number;
 }
 
+/** Lines in the order of their turns. A Map, whose first entry is found behind all that were deleted, would take longer the more there are. */
+class Turns {
+  first: Line | undefined;
+  #last: Line | undefined;
+
+  append(line: Line): void {
+    line.next = undefined;
+    if (this.#last === undefined) this.first = line;
+    else this.#last.next = line;
+    this.#last = line;
+  }
+
+  shift(): void {
+    this.first = this.first?.next;
+    if (this.first === undefined) this.#last = undefined;
+  }
+}
+
 /**
  * Requests of many items that wait until they are sent to Redis. Redis serves one call after the other, so that whatever is sent is waited for by all who ask
  * later: requests of few items are sent at once, wide ones a call at a time, and connections take turns by items (deficit round robin: Shreedhar and
- * Varghese, Efficient Fair Queueing, 1995). A connection holds no more than is left free.
+ * Varghese, Efficient Fair Queueing, 1995). One that has not asked for a while comes before those that ask all the time (RFC 8290 section 4.2), and
+ * none holds more than is left free.
  */
 export class WideTakes {
-  /** Of those that wait, Infinity when none does; it may be one that is gone. */
-  soonestDeadline = Number.POSITIVE_INFINITY;
   readonly #maxItems: number;
   readonly #lines = new Map<unknown, Line>();
-  /** In the order of their turns. A Map, whose first entry is found behind all that were deleted, would take longer the more lines there are. */
-  #first: Line | undefined;
-  #last: Line | undefined;
+  /** Lines that have not had a turn yet, which come first. */
+  readonly #fresh = new Turns();
+  readonly #others = new Turns();
+  readonly #times = new GiveUpTimes<Waiting>();
   #items = 0;
 
-  /** `maxItems`: most items that wait; a connection with nothing waiting may have one request more, up to twice as many in all. */
+  /** `maxItems`: most items that wait; of connections with nothing waiting up to twice as many, in requests of {@link QUANTUM_ITEMS} at most. */
   constructor(maxItems: number) {
     this.#maxItems = maxItems;
   }
@@ -53,12 +77,17 @@ export class WideTakes {
     return this.#items;
   }
 
+  /** Soonest deadline of those that wait, Infinity when none does. Microseconds. */
+  get soonestDeadline(): number {
+    return this.#times.first?.giveUpMicros ?? Number.POSITIVE_INFINITY;
+  }
+
   /** Whether a request of so many items may wait. */
   hasRoomFor(items: number, connection: unknown): boolean {
     if (this.#items === 0) return true;
-    const own = this.#lines.get(connection)?.items;
-    if (own === undefined) return this.#items + items <= 2 * this.#maxItems;
-    return own + items <= this.#maxItems - this.#items;
+    const own = this.#lines.get(connection)?.items ?? 0;
+    if (own + items <= this.#maxItems - this.#items) return true;
+    return own === 0 && items <= QUANTUM_ITEMS && this.#items + items <= 2 * this.#maxItems;
   }
 
   /** Adds a request; see {@link hasRoomFor}. The promise is settled once it is sent and answered, or by {@link expire}. */
@@ -68,81 +97,85 @@ export class WideTakes {
     connection: unknown,
     sinceMicros: number,
   ): Promise<TakeResult> {
-    let line = this.#lines.get(connection);
-    if (line === undefined) {
-      line = { connection, next: undefined, takes: [], items: 0, credit: 0 };
-      this.#lines.set(connection, line);
-      this.#append(line);
-    }
-    const { takes } = line;
+    const line = this.#lineOf(connection);
     line.items += items.length;
     this.#items += items.length;
-    this.soonestDeadline = Math.min(this.soonestDeadline, deadlineMicros);
     return new Promise((resolve) => {
-      takes.push({ items, deadlineMicros, sinceMicros, resolve });
+      const take: Waiting = {
+        ...{ items, sinceMicros, resolve, line, giveUpMicros: deadlineMicros, place: -1 },
+        ...{ before: line.last, after: undefined },
+      };
+      if (line.last === undefined) line.first = take;
+      else line.last.after = take;
+      line.last = take;
+      this.#times.add(take);
     });
   }
 
   /** The request whose turn it is. */
   peek(): WideTake | undefined {
     for (;;) {
-      const line = this.#first;
+      const turns = this.#turns();
+      const line = turns.first;
       if (line === undefined) return undefined;
-      const head = line.takes[0] as WideTake;
-      if (head.items.length <= line.credit) return head;
-      line.credit += QUANTUM_ITEMS;
-      if (line.next === undefined) continue;
-      this.#first = line.next;
-      this.#append(line);
+      const head = line.first;
+      if (head !== undefined && head.items.length <= line.credit) return head;
+      turns.shift();
+      if (head === undefined && turns === this.#others) {
+        // It had its turn, and asked for nothing since.
+        this.#lines.delete(line.connection);
+        continue;
+      }
+      if (head !== undefined) line.credit += QUANTUM_ITEMS;
+      this.#others.append(line);
     }
   }
 
   /** Removes the request that {@link peek} gave: it is sent. */
   shift(): void {
-    const line = this.#first as Line;
-    const count = (line.takes.shift() as WideTake).items.length;
-    line.items -= count;
-    line.credit -= count;
-    this.#items -= count;
-    if (line.takes.length > 0) return;
-    this.#lines.delete(line.connection);
-    this.#first = line.next;
-    if (this.#first === undefined) this.#last = undefined;
+    const { first: line } = this.#turns();
+    const take = line?.first;
+    if (line === undefined || take === undefined) throw new Error('nothing has its turn');
+    line.credit -= take.items.length;
+    this.#remove(take);
   }
 
-  #append(line: Line): void {
-    line.next = undefined;
-    if (this.#last === undefined) this.#first = line;
-    else this.#last.next = line;
-    this.#last = line;
-  }
-
-  /** Gives the error that `errorOf` finds to those whose deadline is at `nowMicros` or before. Returns how many. */
-  expire(nowMicros: number, errorOf: (take: WideTake) => StorageError): number {
+  /** Gives `error` to those whose deadline is at `nowMicros` or before. Returns to how many. */
+  expire(nowMicros: number, error: StorageError): number {
     let expired = 0;
-    this.soonestDeadline = Number.POSITIVE_INFINITY;
-    let line = this.#first;
-    this.#first = undefined;
-    this.#last = undefined;
-    while (line !== undefined) {
-      const { next, connection, takes } = line;
-      const kept: WideTake[] = [];
-      for (const take of takes) {
-        if (take.deadlineMicros > nowMicros) {
-          kept.push(take);
-          this.soonestDeadline = Math.min(this.soonestDeadline, take.deadlineMicros);
-          continue;
-        }
-        expired++;
-        line.items -= take.items.length;
-        this.#items -= take.items.length;
-        take.resolve(errorOf(take));
-      }
-      line.takes = kept;
-      if (kept.length === 0) this.#lines.delete(connection);
-      else this.#append(line);
-      line = next;
+    for (let take = this.#times.first; take !== undefined; take = this.#times.first) {
+      if (take.giveUpMicros > nowMicros) break;
+      this.#remove(take);
+      take.resolve(error);
+      expired++;
     }
     return expired;
+  }
+
+  #turns(): Turns {
+    return this.#fresh.first === undefined ? this.#others : this.#fresh;
+  }
+
+  #lineOf(connection: unknown): Line {
+    const known = this.#lines.get(connection);
+    if (known !== undefined) return known;
+    const line: Line = {
+      ...{ connection, next: undefined, first: undefined, last: undefined },
+      ...{ items: 0, credit: QUANTUM_ITEMS },
+    };
+    this.#lines.set(connection, line);
+    this.#fresh.append(line);
+    return line;
+  }
+
+  #remove(take: Waiting): void {
+    const { line, before, after, items } = take;
+    if (before === undefined) line.first = after;
+    else before.after = after;
+    if (after === undefined) line.last = before;
+    else after.before = before;
+    line.items -= items.length;
+    this.#items -= items.length;
+    this.#times.remove(take);
   }
 }

@@ -33,6 +33,35 @@ describe('requests of many items', () => {
     expect(sent(wide)).toEqual(['v0', 'w0', 'x0', 'y0', 'z0', 'a0', 'b0', 'c0', 'd0']);
   });
 
+  test('of a connection that has not asked for a while come before those of connections that ask all the time', () => {
+    const wide = new WideTakes(1_000_000);
+    for (let n = 0; n < 2000; n++) void wide.add(itemsOf('g', 500), 1, n % 1000, 0);
+    sent(wide, 1);
+    void wide.add(itemsOf('new', 64), 1, 'modest', 0);
+    expect(sent(wide, 1)).toEqual(['new0']);
+    // It has had its turn: more of it waits like all others, for one turn of each.
+    void wide.add(itemsOf('more', 64), 1, 'modest', 0);
+    const order = sent(wide);
+    expect(order.indexOf('more0')).toBeGreaterThan(-1);
+    expect(order.indexOf('more0')).toBeLessThan(1000);
+    expect([wide.items, wide.peek()]).toEqual([0, undefined]);
+  });
+
+  test('of ten connections with requests as large as can be leave room for others', () => {
+    const wide = new WideTakes(20_000);
+    let taken = 0;
+    for (let round = 0; round < 3; round++) {
+      for (let greedy = 0; greedy < 10; greedy++) {
+        if (!wide.hasRoomFor(4000, greedy)) continue;
+        void wide.add(itemsOf('g', 4000), 1, greedy, 0);
+        taken++;
+      }
+    }
+    expect(taken).toBe(5);
+    expect(wide.hasRoomFor(9, 'modest')).toBe(true);
+    expect(wide.hasRoomFor(65, 'modest')).toBe(false);
+  });
+
   test('find half of the room when they are alone, and some when others have taken that', () => {
     const wide = new WideTakes(1000);
     const fill = (connection: string): number => {
@@ -60,11 +89,11 @@ describe('requests of many items', () => {
     );
     expect(wide.soonestDeadline).toBe(10);
     const error = new StorageError('timeout', 'late');
-    expect(wide.expire(20, () => error)).toBe(2);
+    expect(wide.expire(20, error)).toBe(2);
     expect([wide.items, wide.soonestDeadline]).toEqual([10, 30]);
     expect(await Promise.all([results[0], results[2]] as Promise<TakeResult>[])).toEqual([error, error]);
     expect(sent(wide)).toEqual(['d300']);
-    expect(wide.expire(100, () => error)).toBe(0);
+    expect(wide.expire(100, error)).toBe(0);
     expect(wide.soonestDeadline).toBe(Number.POSITIVE_INFINITY);
   });
 });
