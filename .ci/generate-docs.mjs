@@ -1,5 +1,5 @@
-// Prints the bundled policy and the tables of settings and bounds (compiled src/server/settings-table.ts, bounds-table.ts) into README.md. With --check it only compares and
-// fails when README is out of date.
+// Prints the bundled policy and the tables of settings and bounds (compiled src/server/settings/settings-table.ts,
+// src/server/bounds-table.ts) into README.md. With --check it only compares and fails when README is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const compiled = createRequire(import.meta.url);
-const { SETTINGS } = compiled(join(root, 'build/src/server/settings-table.js'));
-const { hasReferenceDefault } = compiled(join(root, 'build/src/server/reference-defaults.js'));
+const { SETTINGS } = compiled(join(root, 'build/src/server/settings/settings-table.js'));
+const { hasReferenceDefault } = compiled(join(root, 'build/src/server/settings/reference-defaults.js'));
 const { BOUNDS } = compiled(join(root, 'build/src/server/bounds-table.js'));
 const readme = join(root, 'README.md');
 

@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { type ChannelCredentials, makeGenericClientConstructor } from '@grpc/grpc-js';
 import { service } from 'grpc-health-check';
 import { formatHostPort } from '../grpc/connections.js';
-import { readSettings } from '../server/settings.js';
+import { readSettings } from '../server/settings/read-settings.js';
 import { isAddress } from './address.js';
 import { readArguments } from './arguments.js';
 import { channelCredentials } from './channel.js';

@@ -1,4 +1,4 @@
-import { SETTINGS } from '../server/settings-table.js';
+import { SETTINGS } from '../server/settings/settings-table.js';
 import { LOAD_OPTIONS_HELP } from './load-options.js';
 
 /** One command of `weir`, as `weir --help` lists it. */

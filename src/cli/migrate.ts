@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
 import { loadPolicies } from '../config/files/load-policies.js';
 import type { RuntimeLayout } from '../config/files/policy-paths.js';
-import { loadOptions, policyPlace } from '../server/policy-place.js';
-import type { Settings } from '../server/settings-table.js';
+import { loadOptions, policyPlace } from '../server/settings/policy-place.js';
+import type { Settings } from '../server/settings/settings-table.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
 import { type EnvFile, readEnvFile } from './migrate/env-file.js';

@@ -1,6 +1,6 @@
-import { overlookedPolicies } from '../server/policy-place.js';
-import { readSettings } from '../server/settings.js';
-import { SETTINGS } from '../server/settings-table.js';
+import { overlookedPolicies } from '../server/settings/policy-place.js';
+import { readSettings } from '../server/settings/read-settings.js';
+import { SETTINGS } from '../server/settings/settings-table.js';
 import { startServer } from '../server/start.js';
 import { StartError, StartStopped } from '../server/start-error.js';
 import { runWorker } from '../server/workers/worker.js';

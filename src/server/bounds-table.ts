@@ -30,7 +30,7 @@ import { MAX_CHARACTERS } from './decision-observer.js';
 import { MAX_CONNECTIONS, REQUEST_TIMEOUT_MS } from './http.js';
 import { UNREAD_MS } from './http-connections.js';
 import { READING_MS } from './http-reads.js';
-import { SETTINGS } from './settings-table.js';
+import { SETTINGS } from './settings/settings-table.js';
 import { MAX_HELD_BYTES } from './views/held-texts.js';
 import { KEPT_MS } from './views/page-memory.js';
 import { SLICE_MS } from './views/view-slices.js';

@@ -16,7 +16,7 @@ import { type HttpListener, type HttpOptions, listenHttp } from './http.js';
 import { type Decide, jsonEndpoint } from './json-endpoint.js';
 import type { Policies } from './policies.js';
 import { listenPrometheus } from './prometheus.js';
-import type { Settings } from './settings-table.js';
+import type { Settings } from './settings/settings-table.js';
 import { listenError } from './start-error.js';
 import { HeldTexts } from './views/held-texts.js';
 import { TextView } from './views/text-view.js';

@@ -10,8 +10,8 @@ import type { DomainStatus } from '../policy/policy.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { PolicySource } from './grpc-service.js';
 import { logNewSecrets } from './new-secrets-log.js';
-import { loadOptions, policyPlace } from './policy-place.js';
-import type { Settings } from './settings-table.js';
+import { loadOptions, policyPlace } from './settings/policy-place.js';
+import type { Settings } from './settings/settings-table.js';
 import { StartError, StartStopped } from './start-error.js';
 import { openXdsPolicies } from './xds-policies.js';
 

@@ -12,7 +12,7 @@ import type { Closers } from './closers.js';
 import { metricsEndpoint } from './endpoints.js';
 import { type HttpOptions, listenHttp } from './http.js';
 import { readMappingFile } from './mapping-file.js';
-import type { Settings } from './settings-table.js';
+import type { Settings } from './settings/settings-table.js';
 import { listenError, StartError } from './start-error.js';
 import type { TextView } from './views/text-view.js';
 

@@ -6,7 +6,7 @@ import { StatsFlusher } from '../telemetry/statsd/stats-flusher.js';
 import { extraTags, type SinkLog, type StatsSink } from '../telemetry/statsd/stats-sink.js';
 import { StatsdTcp } from '../telemetry/statsd/statsd-tcp.js';
 import type { Closers } from './closers.js';
-import type { Settings } from './settings-table.js';
+import type { Settings } from './settings/settings-table.js';
 import type { ViewSlices } from './views/view-slices.js';
 
 export interface StatsSinksOptions {

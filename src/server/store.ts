@@ -8,8 +8,8 @@ import { SplitStore } from '../storage/split-store.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { DenyCacheStats, MemoryStats } from '../telemetry/metrics-options.js';
 import { followPools, giveUpAfter, openPool, type RedisPool } from './redis-pool.js';
-import { mainRedis, perSecondRedis } from './redis-settings.js';
-import type { Settings } from './settings-table.js';
+import { mainRedis, perSecondRedis } from './settings/redis-settings.js';
+import type { Settings } from './settings/settings-table.js';
 import type { StartError } from './start-error.js';
 
 /** Connections to one Redis; named as in the reference's statistics. */

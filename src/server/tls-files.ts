@@ -8,7 +8,7 @@ import {
 } from '../h2/tls-material.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { TlsSource } from './grpc-service.js';
-import type { Settings } from './settings-table.js';
+import type { Settings } from './settings/settings-table.js';
 import { StartError } from './start-error.js';
 
 /** Certificate and key come as two files, one after the other: how long to wait for the second. Milliseconds. */

@@ -16,8 +16,8 @@ import type { DomainStatus, PolicySet } from '../policy/policy.js';
 import type { Logger } from '../telemetry/logger.js';
 import { logNewSecrets } from './new-secrets-log.js';
 import type { Policies } from './policies.js';
-import { loadOptions } from './policy-place.js';
-import type { Settings } from './settings-table.js';
+import { loadOptions } from './settings/policy-place.js';
+import type { Settings } from './settings/settings-table.js';
 import { StartError, StartStopped } from './start-error.js';
 import { XdsCredentials, xdsServerName } from './xds-credentials.js';
 

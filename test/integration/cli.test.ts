@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { SETTINGS } from '../../src/server/settings-table.js';
+import { SETTINGS } from '../../src/server/settings/settings-table.js';
 import { runToEnd } from '../support/process/processes.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';

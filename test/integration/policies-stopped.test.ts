@@ -1,7 +1,7 @@
 /* A process that is told to end while it loads its first policies. */
 import { expect, test } from '@jest/globals';
 import { openPolicies } from '../../src/server/policies.js';
-import { readSettings } from '../../src/server/settings.js';
+import { readSettings } from '../../src/server/settings/read-settings.js';
 import { StartStopped } from '../../src/server/start-error.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 

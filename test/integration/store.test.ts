@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { systemClock } from '../../src/limiter/clock.js';
 import { windowRate } from '../../src/limiter/rate.js';
-import { readSettings } from '../../src/server/settings.js';
+import { readSettings } from '../../src/server/settings/read-settings.js';
 import { openStore, type PoolStats, type Store } from '../../src/server/store.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';

@@ -1,7 +1,7 @@
-import { hasReferenceDefault } from '../../server/reference-defaults.js';
-import { readSettings } from '../../server/settings.js';
-import type { GivenSettings } from '../../server/settings-check.js';
-import { SETTINGS, type Setting, type Settings } from '../../server/settings-table.js';
+import { readSettings } from '../../server/settings/read-settings.js';
+import { hasReferenceDefault } from '../../server/settings/reference-defaults.js';
+import type { GivenSettings } from '../../server/settings/settings-check.js';
+import { SETTINGS, type Setting, type Settings } from '../../server/settings/settings-table.js';
 import { type Finding, type Findings, together } from './findings.js';
 
 type Variables = Readonly<Record<string, string>>;

@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { CODE, type RateLimitResponse } from '../../../src/codec/messages.js';
 import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
-import { readSettings } from '../../../src/server/settings.js';
+import { readSettings } from '../../../src/server/settings/read-settings.js';
 import { RawClient } from '../../support/grpc/grpc-client.js';
 import {
   ALWAYS,

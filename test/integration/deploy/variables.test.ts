@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
-import { readSettings } from '../../../src/server/settings.js';
-import { SETTINGS } from '../../../src/server/settings-table.js';
+import { readSettings } from '../../../src/server/settings/read-settings.js';
+import { SETTINGS } from '../../../src/server/settings/settings-table.js';
 import { environmentOf, parseDockerfile } from '../../support/image/dockerfile.js';
 import { repositoryRoot } from '../../support/process/tools.js';
 

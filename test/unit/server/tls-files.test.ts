@@ -1,6 +1,6 @@
 import { symlinkSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { readSettings } from '../../../src/server/settings.js';
+import { readSettings } from '../../../src/server/settings/read-settings.js';
 import { StartError } from '../../../src/server/start-error.js';
 import { openTlsFiles, type TlsFiles } from '../../../src/server/tls-files.js';
 import { createLogger } from '../../../src/telemetry/logger.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { readAsset } from '../../../src/assets.js';
 import { CODE } from '../../../src/codec/messages.js';
-import { BUNDLED_POLICY } from '../../../src/server/policy-place.js';
+import { BUNDLED_POLICY } from '../../../src/server/settings/policy-place.js';
 import { Decider, descriptor, headers } from '../../support/policy/decider.js';
 
 /* The specification's sentences on the bundled policy, with a clock that stands still. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { findInVariables, IMAGE_VARIABLES } from '../../../../src/cli/migrate/variable-findings.js';
-import { SETTINGS } from '../../../../src/server/settings-table.js';
+import { SETTINGS } from '../../../../src/server/settings/settings-table.js';
 import { environmentOf, parseDockerfile } from '../../../support/image/dockerfile.js';
 import { repositoryRoot } from '../../../support/process/tools.js';
 

@@ -1,4 +1,4 @@
-import { parseRedisUrl, type RedisAddress } from '../storage/redis/redis-address.js';
+import { parseRedisUrl, type RedisAddress } from '../../storage/redis/redis-address.js';
 import type { Settings } from './settings-table.js';
 
 /** What says where one Redis is; `variable` names its settings, as in `REDIS_URL`. */

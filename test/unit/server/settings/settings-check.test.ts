@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { readSettings } from '../../../src/server/settings.js';
-import { SETTINGS } from '../../../src/server/settings-table.js';
+import { readSettings } from '../../../../src/server/settings/read-settings.js';
+import { SETTINGS } from '../../../../src/server/settings/settings-table.js';
 
 /** Errors of settings that are good one by one. */
 function errorsOf(environment: Record<string, string>): readonly string[] {

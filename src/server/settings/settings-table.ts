@@ -1,12 +1,12 @@
-import type { Mogrifier } from '../telemetry/statsd/mogrifier.js';
-import { ANSWER_SETTINGS } from './settings/answer-settings.js';
-import { LISTEN_SETTINGS } from './settings/listen-settings.js';
-import { MEMCACHE_SETTINGS } from './settings/memcache-settings.js';
-import { PER_SECOND_SETTINGS } from './settings/per-second-settings.js';
-import { POLICY_SETTINGS } from './settings/policy-settings.js';
-import type { SettingSpec, SettingTypes } from './settings/spec.js';
-import { STORE_SETTINGS } from './settings/store-settings.js';
-import { TELEMETRY_SETTINGS } from './settings/telemetry-settings.js';
+import type { Mogrifier } from '../../telemetry/statsd/mogrifier.js';
+import { ANSWER_SETTINGS } from './answer-settings.js';
+import { LISTEN_SETTINGS } from './listen-settings.js';
+import { MEMCACHE_SETTINGS } from './memcache-settings.js';
+import { PER_SECOND_SETTINGS } from './per-second-settings.js';
+import { POLICY_SETTINGS } from './policy-settings.js';
+import type { SettingSpec, SettingTypes } from './spec.js';
+import { STORE_SETTINGS } from './store-settings.js';
+import { TELEMETRY_SETTINGS } from './telemetry-settings.js';
 
 /**
  * Every setting: the one place for name, type, default and help. README's tables and `weir serve --help` are printed from it; names are

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { assetPath } from '../assets.js';
-import type { LoadOptions } from '../config/files/load-policies.js';
-import type { PolicyPlace } from '../config/files/policy-paths.js';
+import { assetPath } from '../../assets.js';
+import type { LoadOptions } from '../../config/files/load-policies.js';
+import type { PolicyPlace } from '../../config/files/policy-paths.js';
 import type { Settings } from './settings-table.js';
 
 /** The policy that is served when no variable says where policies are. */

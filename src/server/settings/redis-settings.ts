@@ -1,14 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext, rootCertificates } from 'node:tls';
-import { timerMs } from '../limiter/clock.js';
-import type { RedisAddress } from '../storage/redis/redis-address.js';
-import { DEFAULT_RETRY, type RedisTlsOptions, type RetryPauses } from '../storage/redis/redis-connection.js';
-import { DEFAULT_KEY_PREFIX } from '../storage/redis/redis-key.js';
-import { parseLogin, type RedisLogin } from '../storage/redis/redis-login.js';
-import type { RedisStoreOptions } from '../storage/redis/redis-store-options.js';
+import { timerMs } from '../../limiter/clock.js';
+import type { RedisAddress } from '../../storage/redis/redis-address.js';
+import {
+  DEFAULT_RETRY,
+  type RedisTlsOptions,
+  type RetryPauses,
+} from '../../storage/redis/redis-connection.js';
+import { DEFAULT_KEY_PREFIX } from '../../storage/redis/redis-key.js';
+import { parseLogin, type RedisLogin } from '../../storage/redis/redis-login.js';
+import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
+import { StartError } from '../start-error.js';
 import { type RedisPlace, readRedisAddress } from './redis-address-settings.js';
 import type { Settings } from './settings-table.js';
-import { StartError } from './start-error.js';
 
 /** The settings of one Redis. */
 interface Instance extends RedisPlace {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { MAX_TIMER_MS } from '../../../src/limiter/clock.js';
-import { mainRedis } from '../../../src/server/redis-settings.js';
-import { readSettings } from '../../../src/server/settings.js';
+import { MAX_TIMER_MS } from '../../../../src/limiter/clock.js';
+import { readSettings } from '../../../../src/server/settings/read-settings.js';
+import { mainRedis } from '../../../../src/server/settings/redis-settings.js';
 
 function startupOf(environment: Record<string, string>) {
   const read = readSettings({ REDIS_URL: 'redis:6379', ...environment });

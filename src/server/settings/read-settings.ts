@@ -1,4 +1,4 @@
-import { readMogrifiers } from './settings/mogrifier-settings.js';
+import { readMogrifiers } from './mogrifier-settings.js';
 import { type GivenSettings, notesOn, refusedSettings } from './settings-check.js';
 import { SETTINGS, type Setting, type Settings } from './settings-table.js';
 import { parseValue } from './settings-values.js';

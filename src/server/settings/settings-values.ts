@@ -1,7 +1,7 @@
-import { parseGoDuration } from '../config/yaml/go-duration.js';
-import { ALGORITHMS } from '../policy/policy.js';
-import { LOG_LEVELS } from '../telemetry/logger.js';
-import type { SettingType, SettingTypes } from './settings/spec.js';
+import { parseGoDuration } from '../../config/yaml/go-duration.js';
+import { ALGORITHMS } from '../../policy/policy.js';
+import { LOG_LEVELS } from '../../telemetry/logger.js';
+import type { SettingType, SettingTypes } from './spec.js';
 
 /** A value, or the sentence that says what would be one. */
 export type Parsed<T> =

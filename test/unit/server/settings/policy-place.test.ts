@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { assetPath } from '../../../src/assets.js';
+import { assetPath } from '../../../../src/assets.js';
 import {
   BUNDLED_POLICY,
   overlookedPolicies,
   policyPlace,
   policySource,
-} from '../../../src/server/policy-place.js';
-import { readSettings } from '../../../src/server/settings.js';
+} from '../../../../src/server/settings/policy-place.js';
+import { readSettings } from '../../../../src/server/settings/read-settings.js';
 
 const UNSET = {
   configPath: '',
