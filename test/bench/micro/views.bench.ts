@@ -9,7 +9,7 @@ import { dumpTree } from '../../../src/config/show/dump-tree.js';
 import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/rate.js';
 import type { PolicySet } from '../../../src/policy/policy.js';
-import { statFamilies, statsText } from '../../../src/server/stats-text.js';
+import { statFamilies, statsText } from '../../../src/server/metrics/stats-text.js';
 import { TextView } from '../../../src/server/views/text-view.js';
 import { ViewSlices, type ViewSteps } from '../../../src/server/views/view-slices.js';
 import { defaultMapping } from '../../../src/telemetry/mapping/default-mapping.js';

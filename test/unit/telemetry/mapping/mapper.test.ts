@@ -1,7 +1,7 @@
 /* What was written down here, statsd_exporter 0.26.1's own mapper makes of the same rules. */
 import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
-import { readMappingFile } from '../../../../src/server/mapping-file.js';
+import { readMappingFile } from '../../../../src/server/metrics/mapping-file.js';
 import { defaultMapping } from '../../../../src/telemetry/mapping/default-mapping.js';
 import { escapeMetricName, Mapper } from '../../../../src/telemetry/mapping/mapper.js';
 import type { StatKind } from '../../../../src/telemetry/mapping/mapping.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
-import { readMappingFile } from '../../../../src/server/mapping-file.js';
+import { readMappingFile } from '../../../../src/server/metrics/mapping-file.js';
 
 const read = (yaml: string) => readMappingFile('conf.yaml', Buffer.from(yaml));
 const rule = (more: string) => `mappings:\n- match: "a.*"\n  name: n\n  ${more}\n`;

@@ -6,11 +6,11 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { HeldTexts } from '../views/held-texts.js';
+import type { TextPages } from '../views/text-view.js';
+import { ViewSlices, type ViewSteps } from '../views/view-slices.js';
 import { BodyCalls, type BodyLimits, type NoBody } from './body-calls.js';
 import { connectionOf, HttpConnections } from './http-connections.js';
-import { HeldTexts } from './views/held-texts.js';
-import type { TextPages } from './views/text-view.js';
-import { ViewSlices, type ViewSteps } from './views/view-slices.js';
 
 /** What an endpoint answers. */
 export interface HttpAnswer {

@@ -1,10 +1,17 @@
-import { createJsonCodec } from '../codec/json-codec.js';
-import { loadReflectionDefinition } from '../codec/rls-definition.js';
-import { formatHostPort } from '../grpc/connections.js';
-import { fileDescriptors } from '../grpc/file-descriptors.js';
-import type { Clock } from '../limiter/clock.js';
-import type { TurnQueue } from '../service/turn-queue.js';
-import type { Closers } from './closers.js';
+import { createJsonCodec } from '../../codec/json-codec.js';
+import { loadReflectionDefinition } from '../../codec/rls-definition.js';
+import { formatHostPort } from '../../grpc/connections.js';
+import { fileDescriptors } from '../../grpc/file-descriptors.js';
+import type { Clock } from '../../limiter/clock.js';
+import type { TurnQueue } from '../../service/turn-queue.js';
+import type { Closers } from '../closers.js';
+import { listenPrometheus } from '../metrics/prometheus.js';
+import type { Policies } from '../policies.js';
+import type { Settings } from '../settings/settings-table.js';
+import { listenError } from '../start-error.js';
+import { HeldTexts } from '../views/held-texts.js';
+import { TextView } from '../views/text-view.js';
+import type { ViewSlices, ViewSteps } from '../views/view-slices.js';
 import {
   debugEndpoints,
   debugNotFound,
@@ -14,13 +21,6 @@ import {
 } from './endpoints.js';
 import { type HttpListener, type HttpOptions, listenHttp } from './http.js';
 import { type Decide, jsonEndpoint } from './json-endpoint.js';
-import type { Policies } from './policies.js';
-import { listenPrometheus } from './prometheus.js';
-import type { Settings } from './settings/settings-table.js';
-import { listenError } from './start-error.js';
-import { HeldTexts } from './views/held-texts.js';
-import { TextView } from './views/text-view.js';
-import type { ViewSlices, ViewSteps } from './views/view-slices.js';
 
 /** What the HTTP and debug ports show. */
 export interface HttpFrontOptions {

@@ -1,9 +1,9 @@
-import type { JsonCodec, JsonResponse } from '../codec/json-codec.js';
-import { DecodeError } from '../codec/messages.js';
-import { timeoutMicros } from '../grpc/timeout-header.js';
-import { Refusal } from '../service/refusal.js';
-import type { NotDone, TurnQueue, Waiter } from '../service/turn-queue.js';
-import { atOnce } from '../turns.js';
+import type { JsonCodec, JsonResponse } from '../../codec/json-codec.js';
+import { DecodeError } from '../../codec/messages.js';
+import { timeoutMicros } from '../../grpc/timeout-header.js';
+import { Refusal } from '../../service/refusal.js';
+import type { NotDone, TurnQueue, Waiter } from '../../service/turn-queue.js';
+import { atOnce } from '../../turns.js';
 import { failed, type HttpCall, type HttpEndpoint } from './http.js';
 
 /**

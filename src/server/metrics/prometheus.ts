@@ -1,20 +1,20 @@
 import { readFileSync } from 'node:fs';
-import { formatProblem } from '../config/yaml/config-problem.js';
-import { formatHostPort } from '../grpc/connections.js';
-import type { Logger } from '../telemetry/logger.js';
-import { defaultMapping } from '../telemetry/mapping/default-mapping.js';
-import { MappedMetrics } from '../telemetry/mapping/mapped-metrics.js';
-import { Mapper } from '../telemetry/mapping/mapper.js';
-import type { Mapping } from '../telemetry/mapping/mapping.js';
-import type { Metrics } from '../telemetry/metrics.js';
-import { extraTags } from '../telemetry/statsd/stats-sink.js';
-import type { Closers } from './closers.js';
-import { metricsEndpoint } from './endpoints.js';
-import { type HttpOptions, listenHttp } from './http.js';
+import { formatProblem } from '../../config/yaml/config-problem.js';
+import { formatHostPort } from '../../grpc/connections.js';
+import type { Logger } from '../../telemetry/logger.js';
+import { defaultMapping } from '../../telemetry/mapping/default-mapping.js';
+import { MappedMetrics } from '../../telemetry/mapping/mapped-metrics.js';
+import { Mapper } from '../../telemetry/mapping/mapper.js';
+import type { Mapping } from '../../telemetry/mapping/mapping.js';
+import type { Metrics } from '../../telemetry/metrics.js';
+import { extraTags } from '../../telemetry/statsd/stats-sink.js';
+import type { Closers } from '../closers.js';
+import { metricsEndpoint } from '../http/endpoints.js';
+import { type HttpOptions, listenHttp } from '../http/http.js';
+import type { Settings } from '../settings/settings-table.js';
+import { listenError, StartError } from '../start-error.js';
+import type { TextView } from '../views/text-view.js';
 import { readMappingFile } from './mapping-file.js';
-import type { Settings } from './settings/settings-table.js';
-import { listenError, StartError } from './start-error.js';
-import type { TextView } from './views/text-view.js';
 
 /** Whether the reference's metrics are served. */
 function servesReference(settings: Settings): boolean {

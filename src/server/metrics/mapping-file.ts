@@ -1,15 +1,15 @@
-import { type ConfigProblem, ProblemList } from '../config/yaml/config-problem.js';
-import { FieldReader } from '../config/yaml/field-reader.js';
-import { parseGoDuration } from '../config/yaml/go-duration.js';
-import { parseYaml } from '../config/yaml/yaml-document.js';
-import { compileGoRegExp } from '../telemetry/go-regexp.js';
+import { type ConfigProblem, ProblemList } from '../../config/yaml/config-problem.js';
+import { FieldReader } from '../../config/yaml/field-reader.js';
+import { parseGoDuration } from '../../config/yaml/go-duration.js';
+import { parseYaml } from '../../config/yaml/yaml-document.js';
+import { compileGoRegExp } from '../../telemetry/go-regexp.js';
 import {
   DEFAULT_BUCKETS,
   DEFAULT_SUMMARY,
   type Mapping,
   type MappingRule,
   type ObserverOptions,
-} from '../telemetry/mapping/mapping.js';
+} from '../../telemetry/mapping/mapping.js';
 
 const RULE_KEYS = [
   ...[

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import type { JsonCodec } from '../../../src/codec/json-codec.js';
-import { jsonEndpoint } from '../../../src/server/json-endpoint.js';
-import { TurnQueue } from '../../../src/service/turn-queue.js';
+import type { JsonCodec } from '../../../../src/codec/json-codec.js';
+import { jsonEndpoint } from '../../../../src/server/http/json-endpoint.js';
+import { TurnQueue } from '../../../../src/service/turn-queue.js';
 
 test('a decision is told even while no more may wait for turns, as it was counted', async () => {
   const codec: JsonCodec = {

@@ -1,15 +1,15 @@
 import { Registry } from 'prom-client';
-import { dump } from '../config/show/dump.js';
-import { dumpJson } from '../config/show/dump-json.js';
-import { dumpTree } from '../config/show/dump-tree.js';
-import { jsonText, LazyList, LazyObject } from '../config/show/json-text.js';
-import type { Clock } from '../limiter/clock.js';
-import type { DomainStatus, PolicySet } from '../policy/policy.js';
-import { phaseAt } from '../policy/rule.js';
+import { dump } from '../../config/show/dump.js';
+import { dumpJson } from '../../config/show/dump-json.js';
+import { dumpTree } from '../../config/show/dump-tree.js';
+import { jsonText, LazyList, LazyObject } from '../../config/show/json-text.js';
+import type { Clock } from '../../limiter/clock.js';
+import type { DomainStatus, PolicySet } from '../../policy/policy.js';
+import { phaseAt } from '../../policy/rule.js';
+import type { Policies } from '../policies.js';
+import { TextView } from '../views/text-view.js';
+import type { ViewSlices, ViewSteps } from '../views/view-slices.js';
 import { type HttpAnswer, type HttpEndpoint, JSON_TYPE, TEXT_TYPE, text } from './http.js';
-import type { Policies } from './policies.js';
-import { TextView } from './views/text-view.js';
-import type { ViewSlices, ViewSteps } from './views/view-slices.js';
 
 type ShownPolicies = Pick<Policies, 'current' | 'domains' | 'errors'>;
 

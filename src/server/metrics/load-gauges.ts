@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { GrpcLoad } from '../grpc/grpc-server.js';
+import type { GrpcLoad } from '../../grpc/grpc-server.js';
 
 /** What is held for callers and still to be done for them at this moment; all of it is 0 when nobody asks for anything. */
 export interface Load {
