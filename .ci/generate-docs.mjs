@@ -8,19 +8,19 @@ import { fileURLToPath } from 'node:url';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const compiled = createRequire(import.meta.url);
 const { SETTINGS } = compiled(join(root, 'build/src/server/settings/settings-table.js'));
+const { inertByReason } = compiled(join(root, 'build/src/server/settings/inert-settings.js'));
 const { hasReferenceDefault } = compiled(join(root, 'build/src/server/settings/reference-defaults.js'));
 const { BOUNDS } = compiled(join(root, 'build/src/server/bounds-table.js'));
 const readme = join(root, 'README.md');
 
 const cell = (text) => text.replaceAll('|', '\\|');
 const code = (text) => (text === '' ? '–' : `\`${text}\``);
-const names = (settings) => settings.map(({ name }) => `\`${name}\``).join(', ');
+const names = (variables) => variables.map((name) => `\`${name}\``).join(', ');
 
-/** What changes nothing here stands in the other table only. */
 const settings = [
   '| variable | type | default | meaning |',
   '|---|---|---|---|',
-  ...SETTINGS.filter(({ reference }) => reference?.inert === undefined).map(
+  ...SETTINGS.map(
     ({ name, type, default: value, help }) =>
       `| \`${name}\` | ${type.replaceAll('_', ' ')} | ${code(value)} | ${cell(help)} |`,
   ),
@@ -28,12 +28,10 @@ const settings = [
 
 const known = SETTINGS.filter(({ reference }) => reference !== undefined);
 const differs = (setting) => setting.reference.differs !== undefined || !hasReferenceDefault(setting);
-const active = known.filter(({ reference }) => reference.inert === undefined);
-const reasons = new Set(known.flatMap(({ reference: { inert } }) => (inert === undefined ? [] : [inert])));
 const reference = [
   '| variable | default there | default here | what differs |',
   '|---|---|---|---|',
-  ...active
+  ...known
     .filter(differs)
     .map(
       ({
@@ -43,12 +41,11 @@ const reference = [
         reference: { default: there, differs: text = here === '' ? help : '' },
       }) => `| \`${name}\` | ${code(there)} | ${code(here)} | ${cell(text)} |`,
     ),
-  ...[...reasons].map(
-    (reason) =>
-      `| ${names(known.filter(({ reference }) => reference.inert === reason))} | | | Changes nothing: ${cell(reason)} |`,
+  ...[...inertByReason()].map(
+    ([reason, inert]) => `| ${names(inert)} | | | Changes nothing: ${cell(reason)} |`,
   ),
   '',
-  `The same in name, meaning and default: ${names(active.filter((setting) => !differs(setting)))}.`,
+  `The same in name, meaning and default: ${names(known.filter((setting) => !differs(setting)).map(({ name }) => name))}.`,
 ].join('\n');
 
 /** One table; a group begins with a line of its own. */

@@ -1,3 +1,4 @@
+import { inertByReason } from '../server/settings/inert-settings.js';
 import { SETTINGS } from '../server/settings/settings-table.js';
 import { LOAD_OPTIONS_HELP } from './load-options.js';
 
@@ -79,22 +80,14 @@ function wrap(paragraph: string, width: number, indent: string): string {
 
 /** Variables of the reference that change nothing here, together with those that change nothing for the same reason. */
 function inertHelp(): string {
-  const reasons = new Map<string, string[]>();
-  for (const { name, reference } of SETTINGS) {
-    if (reference?.inert === undefined) continue;
-    const names = reasons.get(reference.inert);
-    if (names === undefined) reasons.set(reference.inert, [name]);
-    else names.push(name);
-  }
-  return [...reasons]
+  return [...inertByReason()]
     .map(([reason, names]) => `${wrap(names.join(', '), 94, '  ')}${wrap(reason, 90, '      ')}`)
     .join('');
 }
 
 /** `weir serve --help`: every setting with its flag, variable and default. */
 export function serveHelp(): string {
-  const active = SETTINGS.filter(({ reference }) => reference?.inert === undefined);
-  const settings = active.map(({ name, flag, type, default: value, help }) => {
+  const settings = SETTINGS.map(({ name, flag, type, default: value, help }) => {
     const shown = value === '' ? 'unset' : value;
     return `  ${flag} <${type.replaceAll('_', ' ')}>  ${name}, default ${shown}\n${wrap(help, 90, '      ')}`;
   });

@@ -1,6 +1,6 @@
 import { overlookedPolicies } from '../server/settings/policy-place.js';
 import { readSettings } from '../server/settings/read-settings.js';
-import { SETTINGS } from '../server/settings/settings-table.js';
+import { VARIABLES } from '../server/settings/settings-table.js';
 import { startServer } from '../server/start.js';
 import { StartError, StartStopped } from '../server/start-error.js';
 import { runWorker } from '../server/workers/worker.js';
@@ -12,7 +12,7 @@ import { version } from './version.js';
 export async function runServe(args: readonly string[], io: Io): Promise<number> {
   if (io.worker) return (await runWorker()) ? EXIT.OK : EXIT.FAILED;
   const options = Object.fromEntries(
-    SETTINGS.map(({ flag }) => [flag.slice(2), { type: 'string' as const }]),
+    VARIABLES.map(({ flag }) => [flag.slice(2), { type: 'string' as const }]),
   );
   const parsed = readArguments('serve', args, options);
   if (typeof parsed === 'string' || parsed.positionals.length > 0) {
@@ -23,7 +23,7 @@ export async function runServe(args: readonly string[], io: Io): Promise<number>
     );
     return EXIT.USAGE;
   }
-  const flags = Object.fromEntries(SETTINGS.map(({ name, flag }) => [name, parsed.values[flag.slice(2)]]));
+  const flags = Object.fromEntries(VARIABLES.map(({ name, flag }) => [name, parsed.values[flag.slice(2)]]));
   const read = readSettings(io.environment, flags);
   if (!read.ok) {
     io.err(read.errors.map((error) => `weir: ${error}\n`).join(''));

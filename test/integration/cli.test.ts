@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { SETTINGS } from '../../src/server/settings/settings-table.js';
+import { INERT_VARIABLES, SETTINGS } from '../../src/server/settings/settings-table.js';
 import { runToEnd } from '../support/process/processes.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';
@@ -50,12 +50,10 @@ describe('weir', () => {
     }
     const serve = await weir('help', 'serve');
     const [active = '', inert = ''] = serve.stdout.split('that are taken and change nothing:');
-    for (const { name, flag, reference } of SETTINGS) {
-      if (reference?.inert === undefined) expect(active).toMatch(new RegExp(`${flag} <.*${name}`));
-      else {
-        expect(active).not.toContain(flag);
-        expect(inert).toMatch(new RegExp(`\\b${name}\\b`));
-      }
+    for (const { name, flag } of SETTINGS) expect(active).toMatch(new RegExp(`${flag} <.*${name}`));
+    for (const { name, flag } of INERT_VARIABLES) {
+      expect(active).not.toContain(flag);
+      expect(inert).toMatch(new RegExp(`\\b${name}\\b`));
     }
   });
 

@@ -1,7 +1,8 @@
+import { INERT_SETTINGS } from '../../server/settings/inert-settings.js';
 import { readSettings } from '../../server/settings/read-settings.js';
 import { hasReferenceDefault } from '../../server/settings/reference-defaults.js';
 import type { GivenSettings } from '../../server/settings/settings-check.js';
-import { SETTINGS, type Setting, type Settings } from '../../server/settings/settings-table.js';
+import { SETTINGS, type Setting, type Settings, VARIABLES } from '../../server/settings/settings-table.js';
 import { type Finding, type Findings, together } from './findings.js';
 
 type Variables = Readonly<Record<string, string>>;
@@ -41,28 +42,28 @@ export function findInVariables(
   const better: Finding[] = [];
   const decide = [...refused];
   const keep: Record<string, string> = {};
+  const isSaid = (name: string): boolean =>
+    leftOut.has(name) || GO_WITH.some(([by, names]) => leftOut.has(by) && names.test(name));
   for (const setting of SETTINGS) {
     const { name, reference } = setting;
-    if (reference === undefined || unknown.has(name)) continue;
-    if (leftOut.has(name)) continue;
-    if (GO_WITH.some(([by, names]) => leftOut.has(by) && names.test(name))) continue;
+    if (reference === undefined || unknown.has(name) || isSaid(name)) continue;
     if (given.has(name)) {
       if (variables[name] === undefined) continue; // the image's
-      if (reference.inert !== undefined)
-        better.push({ about: name, text: `no longer needed: ${reference.inert}` });
-      else if (reference.differs === undefined || !hasReferenceDefault(setting))
+      if (reference.differs === undefined || !hasReferenceDefault(setting))
         same.push({ about: name, text: 'same meaning as there.' });
       else better.push({ about: name, text: reference.differs });
-    } else if (
-      reference.inert === undefined &&
-      !hasReferenceDefault(setting) &&
-      matters(name, settings, given)
-    ) {
+    } else if (!hasReferenceDefault(setting) && matters(name, settings, given)) {
       keep[name] = reference.default;
       decide.push(ofDefault(setting));
     }
   }
-  const foreign = Object.keys(variables).filter((name) => !SETTINGS.some((setting) => setting.name === name));
+  for (const [name, reason] of INERT_SETTINGS) {
+    if (unknown.has(name) || isSaid(name) || !given.has(name)) continue;
+    better.push({ about: name, text: `no longer needed: ${reason}` });
+  }
+  const foreign = Object.keys(variables).filter(
+    (name) => !VARIABLES.some((variable) => variable.name === name),
+  );
   for (const name of foreign) {
     if (leftOut.has(name)) continue;
     if (OF_ISSUERS.test(name)) decide.push({ about: name, text: OTHER_ISSUERS });

@@ -1,6 +1,7 @@
+import { inertType, refusedInert } from './inert-settings.js';
 import { readMogrifiers } from './mogrifier-settings.js';
 import { type GivenSettings, notesOn, refusedSettings } from './settings-check.js';
-import { SETTINGS, type Setting, type Settings } from './settings-table.js';
+import { INERT_VARIABLES, SETTINGS, type Setting, type Settings, type Variable } from './settings-table.js';
 import { parseValue } from './settings-values.js';
 
 /** Values given on the command line, by environment variable name. They beat the environment. */
@@ -16,29 +17,38 @@ export type SettingsResult =
     }
   | { readonly ok: false; readonly errors: readonly string[] };
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
 /**
  * Reads every setting from flags, environment and defaults. A variable that is set to nothing counts as unset: compose files and Helm
  * charts pass empty strings for what nobody filled in; so does a port that holds Kubernetes' link to a Service. Unknown variables are ignored;
  * every bad value is reported. Good values that cannot be served together are errors, too (settings-check.ts).
  */
-export function readSettings(
-  environment: Readonly<Record<string, string | undefined>>,
-  flags: Flags = {},
-): SettingsResult {
+export function readSettings(environment: Environment, flags: Flags = {}): SettingsResult {
   const errors: string[] = [];
   const values: Record<string, unknown> = {};
   const given = new Set<string>();
   const links: string[] = [];
   for (const setting of SETTINGS) {
-    const { text, source, isGiven, isLink } = lookUp(setting, environment, flags);
-    if (isGiven) given.add(setting.name);
+    const { name, key, type, max, secret } = setting;
+    const found = lookUp(setting, environment, flags, setting.reference?.whenEmpty);
+    const isLink = type === 'port' && found?.source === name && SERVICE_LINK.test(found.text);
     if (isLink) links.push(linkNote(setting));
-    const parsed = parseValue(setting.type, text, setting.max);
-    if (parsed.ok) values[setting.key] = parsed.value;
-    else
-      errors.push(
-        `${source}: ${setting.secret ? 'the value' : JSON.stringify(text)} is not ${parsed.expected}`,
-      );
+    else if (found !== undefined) given.add(name);
+    const { text, source } = found === undefined || isLink ? { text: setting.default, source: name } : found;
+    const parsed = parseValue(type, text, max);
+    if (parsed.ok) values[key] = parsed.value;
+    else errors.push(`${source}: ${secret ? 'the value' : JSON.stringify(text)} is not ${parsed.expected}`);
+  }
+  const refusedInerts: string[] = [];
+  for (const variable of INERT_VARIABLES) {
+    const { name } = variable;
+    const found = lookUp(variable, environment, flags);
+    if (found === undefined) continue;
+    given.add(name);
+    const parsed = parseValue(inertType(name), found.text);
+    if (!parsed.ok) errors.push(`${found.source}: ${JSON.stringify(found.text)} is not ${parsed.expected}`);
+    else refusedInerts.push(...refusedInert(name, parsed.value));
   }
   if (errors.length > 0) return { ok: false, errors };
   const { useDogStatsd, disableStats, dogStatsdMogrifiers } = values as Settings;
@@ -46,7 +56,7 @@ export function readSettings(
   const mogrifiers = readMogrifiers(inUse, environment);
   if (!mogrifiers.ok) return mogrifiers;
   const settings: Settings = { ...(values as Settings), dogStatsdMogrifierTable: mogrifiers.mogrifiers };
-  const refused = refusedSettings(settings, given);
+  const refused = [...refusedSettings(settings, given), ...refusedInerts];
   if (refused.length > 0) return { ok: false, errors: refused };
   return { ok: true, settings, given, notes: [...links, ...notesOn(settings, given)] };
 }
@@ -62,17 +72,15 @@ function linkNote({ name, default: value }: Setting): string {
   return `${name} is left out, so ${value} holds: it is Kubernetes' link to the Service ${service}; set it, or enableServiceLinks: false`;
 }
 
+/** What is said of a variable, and where; undefined: nothing. `whenEmpty`: what it means when it is set to nothing. */
 function lookUp(
-  setting: Setting,
-  environment: Readonly<Record<string, string | undefined>>,
+  { name, flag }: Variable,
+  environment: Environment,
   flags: Flags,
-): { readonly text: string; readonly source: string; readonly isGiven: boolean; readonly isLink: boolean } {
-  const { name } = setting;
-  const flag = flags[name];
-  if (flag !== undefined) return { text: flag, source: setting.flag, isGiven: true, isLink: false };
-  const variable = environment[name];
-  const isLink = setting.type === 'port' && SERVICE_LINK.test(variable ?? '');
-  const text = variable === '' ? setting.reference?.whenEmpty : variable;
-  if (text !== undefined && !isLink) return { text, source: name, isGiven: true, isLink };
-  return { text: setting.default, source: name, isGiven: false, isLink };
+  whenEmpty?: string,
+): { readonly text: string; readonly source: string } | undefined {
+  const onCommandLine = flags[name];
+  if (onCommandLine !== undefined) return { text: onCommandLine, source: flag };
+  const text = environment[name] === '' ? whenEmpty : environment[name];
+  return text === undefined ? undefined : { text, source: name };
 }

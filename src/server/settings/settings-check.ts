@@ -1,5 +1,6 @@
+import { INERT_SETTINGS } from './inert-settings.js';
 import { type RedisPlace, readRedisAddress } from './redis-address-settings.js';
-import { SETTINGS, type Settings } from './settings-table.js';
+import { type Settings, VARIABLES } from './settings-table.js';
 
 /** The names of variables that are set, on the command line or in the environment. */
 export type GivenSettings = ReadonlySet<string>;
@@ -133,15 +134,6 @@ function refuseRedis(
     'CACHE_KEY_PREFIX: it holds "{", which in a Redis Cluster begins what chooses the node: weir puts the tenant there, so ' +
       'that all its buckets are decided at once; choose a prefix without "{"',
   );
-  for (const [name, value] of [
-    ['REDIS_POOL_ON_EMPTY_BEHAVIOR', settings.redisPoolOnEmpty],
-    ['REDIS_PERSECOND_POOL_ON_EMPTY_BEHAVIOR', settings.perSecondPoolOnEmpty],
-  ] as const) {
-    refuse(
-      value !== 'WAIT',
-      `${name}: ${value} ends the reference, too; unset it. REDIS_MAX_IN_FLIGHT bounds what waits for Redis`,
-    );
-  }
   refuse(
     settings.redisAuth !== '' && settings.redisAuthFile !== '',
     'REDIS_AUTH_FILE: REDIS_AUTH is set, too; unset one of them',
@@ -202,10 +194,10 @@ const DEPENDENTS: readonly {
 
 /** Lines for the log about variables that are set and change nothing. */
 export function notesOn(settings: Settings, given: GivenSettings): readonly string[] {
-  return SETTINGS.flatMap(({ name, reference }) => {
+  return VARIABLES.flatMap(({ name }) => {
     if (!given.has(name)) return [];
     const reason =
-      reference?.inert ??
+      INERT_SETTINGS.get(name) ??
       DEPENDENTS.find(({ names, unused }) => names.test(name) && unused(settings, given))?.because;
     return reason === undefined ? [] : [`${name} changes nothing: ${reason}`];
   });

@@ -1,7 +1,7 @@
 import type { Mogrifier } from '../../telemetry/statsd/mogrifier.js';
 import { ANSWER_SETTINGS } from './answer-settings.js';
+import { INERT_SETTINGS } from './inert-settings.js';
 import { LISTEN_SETTINGS } from './listen-settings.js';
-import { MEMCACHE_SETTINGS } from './memcache-settings.js';
 import { PER_SECOND_SETTINGS } from './per-second-settings.js';
 import { POLICY_SETTINGS } from './policy-settings.js';
 import type { SettingSpec, SettingTypes } from './spec.js';
@@ -9,7 +9,7 @@ import { STORE_SETTINGS } from './store-settings.js';
 import { TELEMETRY_SETTINGS } from './telemetry-settings.js';
 
 /**
- * Every setting: the one place for name, type, default and help. README's tables and `weir serve --help` are printed from it; names are
+ * Every setting: the one place for name, type, default and help. What only the reference knows stands in inert-settings.ts. README's tables and `weir serve --help` are printed from it; names are
  * the reference's (envoyproxy/ratelimit) where it has one.
  */
 const SPECS = {
@@ -17,7 +17,6 @@ const SPECS = {
   ...LISTEN_SETTINGS,
   ...STORE_SETTINGS,
   ...PER_SECOND_SETTINGS,
-  ...MEMCACHE_SETTINGS,
   ...ANSWER_SETTINGS,
   ...TELEMETRY_SETTINGS,
 } as const satisfies Readonly<Record<string, SettingSpec>>;
@@ -30,16 +29,33 @@ export type Settings = { readonly [K in SettingKey]: SettingTypes[(typeof SPECS)
   readonly dogStatsdMogrifierTable: readonly Mogrifier[];
 };
 
-/** A row of the table. */
-export interface Setting extends SettingSpec {
-  readonly key: SettingKey;
-  /** The same setting on the command line of `weir serve`. */
+/** What names a value: in the environment, and on the command line of `weir serve`. */
+export interface Variable {
+  readonly name: string;
   readonly flag: string;
+}
+
+/** A row of the table. */
+export interface Setting extends SettingSpec, Variable {
+  readonly key: SettingKey;
+}
+
+function flagOf(name: string): string {
+  return `--${name.toLowerCase().replaceAll('_', '-')}`;
 }
 
 /** All settings in the order in which documentation lists them. */
 export const SETTINGS: readonly Setting[] = (Object.keys(SPECS) as SettingKey[]).map((key) => ({
   ...SPECS[key],
   key,
-  flag: `--${SPECS[key].name.toLowerCase().replaceAll('_', '-')}`,
+  flag: flagOf(SPECS[key].name),
 }));
+
+/** What is taken and changes nothing. */
+export const INERT_VARIABLES: readonly Variable[] = [...INERT_SETTINGS.keys()].map((name) => ({
+  name,
+  flag: flagOf(name),
+}));
+
+/** All that `weir serve` takes. */
+export const VARIABLES: readonly Variable[] = [...SETTINGS, ...INERT_VARIABLES];

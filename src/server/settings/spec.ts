@@ -43,8 +43,6 @@ export interface ReferenceSetting {
   readonly whenEmpty?: string;
   /** What differs here besides the default, a sentence. */
   readonly differs?: string;
-  /** Why it changes nothing here, a sentence: said at start when the variable is set. */
-  readonly inert?: string;
 }
 
 export interface SettingSpec {

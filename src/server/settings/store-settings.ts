@@ -52,61 +52,6 @@ export const STORE_SETTINGS = {
     help: 'Speak TLS with that Redis, as a `rediss://` URL does.',
     reference: { default: 'false' },
   },
-  redisPoolSize: {
-    name: 'REDIS_POOL_SIZE',
-    type: 'integer',
-    default: '10',
-    help: 'Connections of a pool.',
-    reference: {
-      default: '10',
-      inert: 'weir sends all calls of a moment over one connection; there is no pool.',
-    },
-  },
-  redisPoolOnEmpty: {
-    name: 'REDIS_POOL_ON_EMPTY_BEHAVIOR',
-    type: 'pool_on_empty',
-    default: 'WAIT',
-    help: '`WAIT`; `CREATE` and `ERROR` end the start, as there.',
-    reference: {
-      default: 'WAIT',
-      inert: 'weir sends all calls of a moment over one connection; there is no pool.',
-    },
-  },
-  redisPipelineWindow: {
-    name: 'REDIS_PIPELINE_WINDOW',
-    type: 'duration',
-    default: '0s',
-    help: 'How long commands are collected.',
-    reference: {
-      default: '0',
-      inert: 'weir sends all decisions of one event-loop turn in one call, always.',
-    },
-  },
-  redisPipelineLimit: {
-    name: 'REDIS_PIPELINE_LIMIT',
-    type: 'integer',
-    default: '0',
-    help: 'Most commands collected.',
-    reference: {
-      default: '0',
-      inert: 'weir sends all decisions of one event-loop turn in one call, always.',
-    },
-  },
-  redisClusterParallelism: {
-    name: 'REDIS_CLUSTER_PIPELINE_PARALLELISM',
-    type: 'integer',
-    default: '1',
-    help: 'Shards asked at once.',
-    reference: { default: '1', inert: 'it is about REDIS_TYPE=cluster, which weir does not have yet.' },
-  },
-  redisSentinelAuth: {
-    name: 'REDIS_SENTINEL_AUTH',
-    type: 'string',
-    default: '',
-    help: 'Password of the sentinels.',
-    secret: true,
-    reference: { default: '', inert: 'it is about REDIS_TYPE=sentinel, which weir does not have yet.' },
-  },
   redisTlsCaCert: {
     name: 'REDIS_TLS_CACERT',
     type: 'string',
@@ -220,16 +165,6 @@ export const STORE_SETTINGS = {
       default: 'false',
       differs:
         'Exact, where the reference looks first and counts later; a refused request counts nowhere, also where it is refused.',
-    },
-  },
-  expirationJitter: {
-    name: 'EXPIRATION_JITTER_MAX_SECONDS',
-    type: 'integer',
-    default: '300',
-    help: 'Spread of the expiry of keys.',
-    reference: {
-      default: '300',
-      inert: 'keys expire when their bucket is full or their window ends, which spreads them.',
     },
   },
   memoryMaxBuckets: {

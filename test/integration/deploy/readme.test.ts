@@ -3,6 +3,7 @@ import { existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
+import { INERT_SETTINGS } from '../../../src/server/settings/inert-settings.js';
 import { readSettings } from '../../../src/server/settings/read-settings.js';
 import { SETTINGS } from '../../../src/server/settings/settings-table.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
@@ -130,6 +131,7 @@ describe('variables', () => {
     for (const { name, reference } of SETTINGS) {
       if (reference !== undefined) expect(page).toContain(`\`${name}\``);
     }
+    for (const name of INERT_SETTINGS.keys()) expect(page).toContain(`\`${name}\``);
   });
 
   test('what is said to be refused is refused', () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
 import { readSettings } from '../../../src/server/settings/read-settings.js';
-import { SETTINGS } from '../../../src/server/settings/settings-table.js';
+import { VARIABLES } from '../../../src/server/settings/settings-table.js';
 import { environmentOf, parseDockerfile } from '../../support/image/dockerfile.js';
 import { repositoryRoot } from '../../support/process/tools.js';
 
@@ -84,7 +84,7 @@ test.each([
 ])('%s sets variables that weir knows, to values that it takes', (_where, variables, among) => {
   const given = variables();
   expect(Object.keys(given)).toEqual(expect.arrayContaining(among));
-  const known = SETTINGS.map(({ name }) => name as string);
+  const known = VARIABLES.map(({ name }) => name as string);
   expect(Object.keys(given).filter((name) => !known.includes(name) && !OF_NODE.includes(name))).toEqual([]);
   expect(readSettings(given)).toMatchObject({ ok: true });
   for (const value of Object.values(given)) expect(typeof value).toBe('string');

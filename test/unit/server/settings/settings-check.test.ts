@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { readSettings } from '../../../../src/server/settings/read-settings.js';
-import { SETTINGS } from '../../../../src/server/settings/settings-table.js';
+import { VARIABLES } from '../../../../src/server/settings/settings-table.js';
 
 /** Errors of settings that are good one by one. */
 function errorsOf(environment: Record<string, string>): readonly string[] {
@@ -233,8 +233,8 @@ test('headers for the management server may hold a token: no message repeats the
 });
 
 test('names, flags and keys are unique, and every default can be read', () => {
-  for (const of of [SETTINGS.map(({ name }) => name), SETTINGS.map(({ flag }) => flag)]) {
-    expect(new Set(of).size).toBe(SETTINGS.length);
+  for (const of of [VARIABLES.map(({ name }) => name), VARIABLES.map(({ flag }) => flag)]) {
+    expect(new Set(of).size).toBe(VARIABLES.length);
   }
   expect(readSettings({})).toMatchObject({ ok: true, given: new Set() });
 });

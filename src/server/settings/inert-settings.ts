@@ -1,0 +1,76 @@
+import type { SettingType } from './spec.js';
+
+const NO_POOL = 'weir sends all calls of a moment over one connection; there is no pool.';
+const ONE_CALL = 'weir sends all decisions of one event-loop turn in one call, always.';
+const NO_CLUSTER = 'it is about REDIS_TYPE=cluster, which weir does not have yet.';
+const NO_SENTINEL = 'it is about REDIS_TYPE=sentinel, which weir does not have yet.';
+const OWN_EXPIRY = 'keys expire when their bucket is full or their window ends, which spreads them.';
+const NO_MEMCACHE = 'it is about BACKEND_TYPE=memcache, which weir does not have.';
+const NO_TRACING = 'weir has no tracing yet.';
+
+/** Those about one Redis; `prefix` begins their names. */
+function ofRedis(prefix: 'REDIS' | 'REDIS_PERSECOND'): readonly (readonly [name: string, reason: string])[] {
+  return [
+    [`${prefix}_POOL_SIZE`, NO_POOL],
+    [`${prefix}_POOL_ON_EMPTY_BEHAVIOR`, NO_POOL],
+    [`${prefix}_PIPELINE_WINDOW`, ONE_CALL],
+    [`${prefix}_PIPELINE_LIMIT`, ONE_CALL],
+    [`${prefix}_CLUSTER_PIPELINE_PARALLELISM`, NO_CLUSTER],
+    [`${prefix}_SENTINEL_AUTH`, NO_SENTINEL],
+  ];
+}
+
+/**
+ * Variables of envoyproxy/ratelimit, the reference, that are taken and change nothing here: name → why, a sentence that is said at start when
+ * the variable is set.
+ */
+export const INERT_SETTINGS: ReadonlyMap<string, string> = new Map([
+  ...ofRedis('REDIS'),
+  ['EXPIRATION_JITTER_MAX_SECONDS', OWN_EXPIRY],
+  ...ofRedis('REDIS_PERSECOND'),
+  ['MEMCACHE_HOST_PORT', NO_MEMCACHE],
+  ['MEMCACHE_MAX_IDLE_CONNS', NO_MEMCACHE],
+  ['MEMCACHE_SRV', NO_MEMCACHE],
+  ['MEMCACHE_SRV_REFRESH', NO_MEMCACHE],
+  ['MEMCACHE_TLS', NO_MEMCACHE],
+  ['MEMCACHE_TLS_CLIENT_CERT', NO_MEMCACHE],
+  ['MEMCACHE_TLS_CLIENT_KEY', NO_MEMCACHE],
+  ['MEMCACHE_TLS_CACERT', NO_MEMCACHE],
+  ['MEMCACHE_TLS_SKIP_HOSTNAME_VERIFICATION', NO_MEMCACHE],
+  ['TRACING_SERVICE_NAME', NO_TRACING],
+  ['TRACING_SERVICE_NAMESPACE', NO_TRACING],
+  ['TRACING_SERVICE_INSTANCE_ID', NO_TRACING],
+  ['TRACING_EXPORTER_PROTOCOL', NO_TRACING],
+  ['TRACING_SAMPLING_RATE', NO_TRACING],
+]);
+
+/** {@link INERT_SETTINGS} for people: reason → names of all that change nothing for it. */
+export function inertByReason(): ReadonlyMap<string, readonly string[]> {
+  const names = new Map<string, string[]>();
+  for (const [name, reason] of INERT_SETTINGS) {
+    const list = names.get(reason);
+    if (list === undefined) names.set(reason, [name]);
+    else list.push(name);
+  }
+  return names;
+}
+
+/** How values are read where the reference takes no text: what it cannot read ends its start, and ours. */
+const TYPES: readonly (readonly [names: RegExp, type: SettingType])[] = [
+  [/_POOL_SIZE$|_PIPELINE_LIMIT$|_PIPELINE_PARALLELISM$|^EXPIRATION_JITTER_MAX_SECONDS$/, 'integer'],
+  [/_PIPELINE_WINDOW$/, 'duration'],
+  [/_POOL_ON_EMPTY_BEHAVIOR$/, 'pool_on_empty'],
+];
+
+/** The type of the values of one of {@link INERT_SETTINGS}. */
+export function inertType(name: string): SettingType {
+  return TYPES.find(([names]) => names.test(name))?.[1] ?? 'string';
+}
+
+/** Lines about a good value of one of {@link INERT_SETTINGS} that ends the start of the reference, and ours. */
+export function refusedInert(name: string, value: unknown): readonly string[] {
+  if (inertType(name) !== 'pool_on_empty' || value === 'WAIT') return [];
+  return [
+    `${name}: ${String(value)} ends the reference, too; unset it. REDIS_MAX_IN_FLIGHT bounds what waits for Redis`,
+  ];
+}
