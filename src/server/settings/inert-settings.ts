@@ -1,3 +1,4 @@
+import type { RedisPrefix } from './redis-instance-settings.js';
 import type { SettingType } from './spec.js';
 
 const NO_POOL = 'weir sends all calls of a moment over one connection; there is no pool.';
@@ -9,7 +10,7 @@ const NO_MEMCACHE = 'it is about BACKEND_TYPE=memcache, which weir does not have
 const NO_TRACING = 'weir has no tracing yet.';
 
 /** Those about one Redis; `prefix` begins their names. */
-function ofRedis(prefix: 'REDIS' | 'REDIS_PERSECOND'): readonly (readonly [name: string, reason: string])[] {
+function ofRedis(prefix: RedisPrefix): readonly (readonly [name: string, reason: string])[] {
   return [
     [`${prefix}_POOL_SIZE`, NO_POOL],
     [`${prefix}_POOL_ON_EMPTY_BEHAVIOR`, NO_POOL],

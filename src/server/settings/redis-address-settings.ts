@@ -1,17 +1,40 @@
 import { parseRedisUrl, type RedisAddress } from '../../storage/redis/redis-address.js';
+import type { RedisPrefix } from './redis-instance-settings.js';
 import type { Settings } from './settings-table.js';
 
-/** What says where one Redis is; `variable` names its settings, as in `REDIS_URL`. */
-export interface RedisPlace {
-  readonly variable: 'REDIS' | 'REDIS_PERSECOND';
+/** The settings of one Redis; `prefix` begins the names of their variables, as in `REDIS_URL`. */
+export interface RedisInstance {
+  readonly prefix: RedisPrefix;
   readonly url: string;
+  readonly auth: string;
+  readonly authFile: string;
+  /** Microseconds; undefined for the second Redis when unset. */
+  readonly timeout: number | undefined;
   readonly socketType: Settings['redisSocketType'];
+  readonly type: Settings['redisType'];
   readonly tls: boolean;
+}
+
+const KEYS = { REDIS: 'redis', REDIS_PERSECOND: 'perSecond' } as const;
+
+/** What the settings say of the Redis whose variables begin with `prefix`, whether or not it is in use. */
+export function redisInstance(settings: Settings, prefix: RedisPrefix): RedisInstance {
+  const key = KEYS[prefix];
+  return {
+    prefix,
+    url: settings[`${key}Url`],
+    auth: settings[`${key}Auth`],
+    authFile: settings[`${key}AuthFile`],
+    timeout: settings[`${key}Timeout`],
+    socketType: settings[`${key}SocketType`],
+    type: settings[`${key}Type`],
+    tls: settings[`${key}Tls`],
+  };
 }
 
 /** The address with its login; a line that names the variables instead where they make none. Never shows a password. */
 export function readRedisAddress(
-  { variable, url, socketType, tls }: RedisPlace,
+  { prefix, url, socketType, tls }: RedisInstance,
   login: { readonly username?: string; readonly password?: string } = {},
 ): RedisAddress | string {
   try {
@@ -22,9 +45,9 @@ export function readRedisAddress(
     });
   } catch (error) {
     const names = [
-      `${variable}_URL`,
-      ...(socketType === '' ? [] : [`${variable}_SOCKET_TYPE`]),
-      ...(tls ? [`${variable}_TLS`] : []),
+      `${prefix}_URL`,
+      ...(socketType === '' ? [] : [`${prefix}_SOCKET_TYPE`]),
+      ...(tls ? [`${prefix}_TLS`] : []),
     ];
     return `${names.join(', ')}: ${(error as Error).message}`;
   }

@@ -11,53 +11,30 @@ import { DEFAULT_KEY_PREFIX } from '../../storage/redis/redis-key.js';
 import { parseLogin, type RedisLogin } from '../../storage/redis/redis-login.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
 import { StartError } from '../start-error.js';
-import { type RedisPlace, readRedisAddress } from './redis-address-settings.js';
+import { type RedisInstance, readRedisAddress, redisInstance } from './redis-address-settings.js';
 import type { Settings } from './settings-table.js';
-
-/** The settings of one Redis. */
-interface Instance extends RedisPlace {
-  readonly auth: string;
-  readonly authFile: string;
-  readonly timeoutMicros: number;
-}
 
 /** REDIS_URL and what goes with it, as options of a store. Throws {@link StartError}. */
 export function mainRedis(settings: Settings): RedisStoreOptions {
-  return instanceOptions(settings, {
-    variable: 'REDIS',
-    url: settings.redisUrl,
-    auth: settings.redisAuth,
-    authFile: settings.redisAuthFile,
-    socketType: settings.redisSocketType,
-    tls: settings.redisTls,
-    timeoutMicros: settings.redisTimeout,
-  });
+  return instanceOptions(settings, redisInstance(settings, 'REDIS'));
 }
 
 /** REDIS_PERSECOND_URL and what goes with it; undefined when windows of a second have no Redis of their own. Throws {@link StartError}. */
 export function perSecondRedis(settings: Settings): RedisStoreOptions | undefined {
-  if (!settings.perSecond) return undefined;
-  return instanceOptions(settings, {
-    variable: 'REDIS_PERSECOND',
-    url: settings.perSecondUrl,
-    auth: settings.perSecondAuth,
-    authFile: settings.perSecondAuthFile,
-    socketType: settings.perSecondSocketType,
-    tls: settings.perSecondTls,
-    timeoutMicros: settings.perSecondTimeout ?? settings.redisTimeout,
-  });
+  return settings.perSecond
+    ? instanceOptions(settings, redisInstance(settings, 'REDIS_PERSECOND'))
+    : undefined;
 }
 
-function instanceOptions(settings: Settings, instance: Instance): RedisStoreOptions {
+function instanceOptions(settings: Settings, instance: RedisInstance): RedisStoreOptions {
+  const { prefix, authFile, timeout } = instance;
   const address = addressOf(instance);
   return {
     address,
     ...(address.tls ? { tls: tlsOptions(settings) } : {}),
-    ...(instance.authFile === ''
-      ? {}
-      : { login: loginFile(`${instance.variable}_AUTH_FILE`, instance.authFile) }),
+    ...(authFile === '' ? {} : { login: loginFile(`${prefix}_AUTH_FILE`, authFile) }),
     startup: startupPauses(settings),
-    timeoutMicros: instance.timeoutMicros,
+    timeoutMicros: timeout ?? settings.redisTimeout,
     countDeniedHits: !settings.stopIncrementWhenOver,
     maxInFlight: settings.redisMaxInFlight,
     keysPerCall: settings.redisBatchKeys,
@@ -65,7 +42,7 @@ function instanceOptions(settings: Settings, instance: Instance): RedisStoreOpti
   };
 }
 
-function addressOf(instance: Instance): RedisAddress {
+function addressOf(instance: RedisInstance): RedisAddress {
   const address = readRedisAddress(instance, parseLogin(instance.auth));
   if (typeof address === 'string') throw new StartError([address]);
   return address;

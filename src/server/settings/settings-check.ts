@@ -1,5 +1,5 @@
 import { INERT_SETTINGS } from './inert-settings.js';
-import { type RedisPlace, readRedisAddress } from './redis-address-settings.js';
+import { readRedisAddress, redisInstance } from './redis-address-settings.js';
 import { type Settings, VARIABLES } from './settings-table.js';
 
 /** The names of variables that are set, on the command line or in the environment. */
@@ -11,8 +11,7 @@ const FIELD_NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/;
 const ENVOYS_FAMILIES = ['x-ratelimit', 'retry-after'];
 const ENVOYS_X_RATELIMIT = /^x-ratelimit-(?:limit|remaining|reset)$/i;
 
-const LATER_TOPOLOGIES =
-  'weir speaks to one Redis for now; name the master in REDIS_URL and set REDIS_TYPE=SINGLE';
+const REDIS_PREFIXES = ['REDIS', 'REDIS_PERSECOND'] as const;
 
 /**
  * What good values mean together that weir cannot do, or that nobody can: a line each, with the variable, the reason and what to do instead. The
@@ -110,22 +109,23 @@ function refuseRedis(
       `${name}: REDIS_URL is not set, so buckets would live in memory; set REDIS_URL, or unset this`,
     );
   }
-  for (const [name, timeout] of [
-    ['REDIS_TIMEOUT', settings.redisTimeout],
-    ['REDIS_PERSECOND_TIMEOUT', settings.perSecondTimeout],
-  ] as const) {
+  const instances = REDIS_PREFIXES.map((prefix) => redisInstance(settings, prefix));
+  for (const { prefix, timeout } of instances) {
     refuse(
       timeout === 0,
-      `${name}: 0 is no limit in the reference, but here each decision ends in time; set the longest one may wait, such as 10s`,
+      `${prefix}_TIMEOUT: 0 is no limit in the reference, but here each decision ends in time; set the longest one may wait, such as 10s`,
     );
   }
-  refuse(settings.redisType !== 'single', `REDIS_TYPE: ${LATER_TOPOLOGIES}`);
-  refuse(
-    settings.perSecond && settings.perSecondType !== 'single',
-    `REDIS_PERSECOND_TYPE: ${LATER_TOPOLOGIES.replaceAll('REDIS_', 'REDIS_PERSECOND_')}`,
-  );
-  for (const place of placesOf(settings)) {
-    const address = readRedisAddress(place);
+  const inUse = instances.filter(({ prefix }) => prefix === 'REDIS' || settings.perSecond);
+  for (const { prefix, type } of inUse) {
+    refuse(
+      type !== 'single',
+      `${prefix}_TYPE: weir speaks to one Redis for now; name the master in ${prefix}_URL and set ${prefix}_TYPE=SINGLE`,
+    );
+  }
+  for (const instance of noUrl ? [] : inUse) {
+    // Where topologies are refused anyway, the address is not looked at.
+    const address = instance.type === 'single' ? readRedisAddress(instance) : undefined;
     if (typeof address === 'string') refuse(true, address);
   }
   // The hash tag of a Redis Cluster is what stands in the first braces of a key, and must be ours.
@@ -134,36 +134,12 @@ function refuseRedis(
     'CACHE_KEY_PREFIX: it holds "{", which in a Redis Cluster begins what chooses the node: weir puts the tenant there, so ' +
       'that all its buckets are decided at once; choose a prefix without "{"',
   );
-  refuse(
-    settings.redisAuth !== '' && settings.redisAuthFile !== '',
-    'REDIS_AUTH_FILE: REDIS_AUTH is set, too; unset one of them',
-  );
-  refuse(
-    settings.perSecondAuth !== '' && settings.perSecondAuthFile !== '',
-    'REDIS_PERSECOND_AUTH_FILE: REDIS_PERSECOND_AUTH is set, too; unset one of them',
-  );
-}
-
-/** Where one Redis is said to be, for each; not of topologies that are refused anyway. */
-function placesOf(settings: Settings): readonly RedisPlace[] {
-  const { redisUrl, redisType, redisSocketType, redisTls } = settings;
-  if (redisUrl === '') return [];
-  const { perSecond, perSecondUrl, perSecondType, perSecondSocketType, perSecondTls } = settings;
-  return [
-    ...(redisType === 'single'
-      ? [{ variable: 'REDIS', url: redisUrl, socketType: redisSocketType, tls: redisTls } as const]
-      : []),
-    ...(perSecond && perSecondType === 'single'
-      ? [
-          {
-            variable: 'REDIS_PERSECOND',
-            url: perSecondUrl,
-            socketType: perSecondSocketType,
-            tls: perSecondTls,
-          } as const,
-        ]
-      : []),
-  ];
+  for (const { prefix, auth, authFile } of instances) {
+    refuse(
+      auth !== '' && authFile !== '',
+      `${prefix}_AUTH_FILE: ${prefix}_AUTH is set, too; unset one of them`,
+    );
+  }
 }
 
 /** What a variable is about that is off here unless it is set, and on in the reference. */

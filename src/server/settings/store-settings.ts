@@ -1,4 +1,25 @@
+import { redisInstanceSettings } from './redis-instance-settings.js';
 import type { SettingSpec } from './spec.js';
+
+// REDIS_TIMEOUT is listed with what else bounds the wait.
+const { redisTimeout, ...REDIS } = redisInstanceSettings('redis', 'REDIS', {
+  url: {
+    default: '',
+    help: 'Where the buckets live: `host:port`, a socket path, or a `redis://`, `rediss://` (TLS), `unix://` URL. Unset: in memory.',
+    reference: { default: '/var/run/nutcracker/ratelimit.sock', differs: 'Unset: buckets live in memory.' },
+  },
+  authHelp: 'Redis password, or `user:password`. Beats one in REDIS_URL.',
+  authFileHelp:
+    'File that holds what REDIS_AUTH would; read anew at each connection, so that a rotated password needs no restart.',
+  timeout: {
+    type: 'duration',
+    default: '2s',
+    help: 'Longest a decision may wait for Redis; a shorter `grpc-timeout` of the caller counts instead.',
+    reference: { default: '10s', differs: 'Bounds the whole wait; there only the time to connect.' },
+  },
+  socketTypeHelp:
+    '`tcp`: REDIS_URL is `host:port`; `unix`: it is a path, relative ones too. Unset: what it looks like.',
+});
 
 /** Where buckets live. */
 export const STORE_SETTINGS = {
@@ -9,49 +30,7 @@ export const STORE_SETTINGS = {
     help: '`redis`; needs REDIS_URL. `memcache` is refused.',
     reference: { default: 'redis', differs: 'Unset: memory, or Redis if REDIS_URL is set.' },
   },
-  redisUrl: {
-    name: 'REDIS_URL',
-    type: 'string',
-    default: '',
-    help: 'Where the buckets live: `host:port`, a socket path, or a `redis://`, `rediss://` (TLS), `unix://` URL. Unset: in memory.',
-    secret: true,
-    reference: { default: '/var/run/nutcracker/ratelimit.sock', differs: 'Unset: buckets live in memory.' },
-  },
-  redisAuth: {
-    name: 'REDIS_AUTH',
-    type: 'string',
-    default: '',
-    help: 'Redis password, or `user:password`. Beats one in REDIS_URL.',
-    secret: true,
-    reference: { default: '' },
-  },
-  redisAuthFile: {
-    name: 'REDIS_AUTH_FILE',
-    type: 'string',
-    default: '',
-    help: 'File that holds what REDIS_AUTH would; read anew at each connection, so that a rotated password needs no restart.',
-  },
-  redisSocketType: {
-    name: 'REDIS_SOCKET_TYPE',
-    type: 'redis_socket_type',
-    default: '',
-    help: '`tcp`: REDIS_URL is `host:port`; `unix`: it is a path, relative ones too. Unset: what it looks like.',
-    reference: { default: 'unix' },
-  },
-  redisType: {
-    name: 'REDIS_TYPE',
-    type: 'redis_type',
-    default: 'SINGLE',
-    help: '`SINGLE`. `CLUSTER` and `SENTINEL` are refused for now.',
-    reference: { default: 'SINGLE' },
-  },
-  redisTls: {
-    name: 'REDIS_TLS',
-    type: 'boolean',
-    default: 'false',
-    help: 'Speak TLS with that Redis, as a `rediss://` URL does.',
-    reference: { default: 'false' },
-  },
+  ...REDIS,
   redisTlsCaCert: {
     name: 'REDIS_TLS_CACERT',
     type: 'string',
@@ -80,13 +59,7 @@ export const STORE_SETTINGS = {
     help: "Accept a Redis certificate that names another host. The certificate's issuer is still checked.",
     reference: { default: 'false' },
   },
-  redisTimeout: {
-    name: 'REDIS_TIMEOUT',
-    type: 'duration',
-    default: '2s',
-    help: 'Longest a decision may wait for Redis; a shorter `grpc-timeout` of the caller counts instead.',
-    reference: { default: '10s', differs: 'Bounds the whole wait; there only the time to connect.' },
-  },
+  redisTimeout,
   redisHealthFollows: {
     name: 'REDIS_HEALTH_CHECK_ACTIVE_CONNECTION',
     type: 'boolean',

@@ -1,0 +1,78 @@
+import type { SettingSpec } from './spec.js';
+
+/** What begins the names of the variables about one Redis. */
+export type RedisPrefix = 'REDIS' | 'REDIS_PERSECOND';
+
+/** What differs from one Redis to the other. */
+interface Particulars<Timeout> {
+  readonly url: Pick<SettingSpec, 'default' | 'help' | 'reference'>;
+  readonly authHelp: string;
+  readonly authFileHelp: string;
+  readonly socketTypeHelp: string;
+  readonly timeout: Timeout;
+}
+
+/** The keys of one Redis's settings, as in `redisUrl`. */
+type WithKey<Key extends string, Specs> = {
+  readonly [Name in keyof Specs & string as `${Key}${Capitalize<Name>}`]: Specs[Name];
+};
+
+/** The settings about one Redis that each of both has; `key` begins their keys, `prefix` their names. */
+export function redisInstanceSettings<Key extends string, const Timeout extends Omit<SettingSpec, 'name'>>(
+  key: Key,
+  prefix: RedisPrefix,
+  particulars: Particulars<Timeout>,
+) {
+  const specs = {
+    url: { name: `${prefix}_URL`, type: 'string', secret: true, ...particulars.url },
+    auth: {
+      name: `${prefix}_AUTH`,
+      type: 'string',
+      default: '',
+      help: particulars.authHelp,
+      secret: true,
+      reference: { default: '' },
+    },
+    authFile: {
+      name: `${prefix}_AUTH_FILE`,
+      type: 'string',
+      default: '',
+      help: particulars.authFileHelp,
+    },
+    timeout: { name: `${prefix}_TIMEOUT`, ...particulars.timeout },
+    socketType: {
+      name: `${prefix}_SOCKET_TYPE`,
+      type: 'redis_socket_type',
+      default: '',
+      help: particulars.socketTypeHelp,
+      reference: { default: 'unix' },
+    },
+    type: {
+      name: `${prefix}_TYPE`,
+      type: 'redis_type',
+      default: 'SINGLE',
+      help: '`SINGLE`. `CLUSTER` and `SENTINEL` are refused for now.',
+      reference: { default: 'SINGLE' },
+    },
+    tls: {
+      name: `${prefix}_TLS`,
+      type: 'boolean',
+      default: 'false',
+      help: 'Speak TLS with that Redis, as a `rediss://` URL does.',
+      reference: { default: 'false' },
+    },
+  } as const satisfies Readonly<Record<string, SettingSpec>>;
+  return withKey(key, specs);
+}
+
+function withKey<Key extends string, Specs extends Readonly<Record<string, SettingSpec>>>(
+  key: Key,
+  specs: Specs,
+): WithKey<Key, Specs> {
+  return Object.fromEntries(
+    Object.entries(specs).map(([name, spec]) => [
+      `${key}${name.charAt(0).toUpperCase()}${name.slice(1)}`,
+      spec,
+    ]),
+  ) as WithKey<Key, Specs>;
+}
