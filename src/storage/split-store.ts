@@ -15,8 +15,8 @@ export interface SplitStoreOptions {
   readonly main: BucketStore;
   /** Longest that a request to both may take, microseconds: the larger of their timeouts. */
   readonly timeoutMicros: number;
-  /** As both stores do; default true. */
-  readonly countDeniedHits?: boolean;
+  /** As both stores do. */
+  readonly countDeniedHits: boolean;
   /** Clock of deadlines, microseconds. */
   readonly monotonicMicros: () => number;
 }
@@ -80,7 +80,7 @@ export class SplitStore implements BucketStore {
     deadlineMicros: number,
     connection: unknown,
   ): Promise<TakeResult> {
-    const { perSecond, main, countDeniedHits = true, timeoutMicros, monotonicMicros } = this.options;
+    const { perSecond, main, countDeniedHits, timeoutMicros, monotonicMicros } = this.options;
     const deadline = Math.min(deadlineMicros, monotonicMicros() + timeoutMicros);
     const seconds = items.filter(isPerSecond);
     const others = items.filter((item) => !isPerSecond(item));

@@ -6,6 +6,7 @@ import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { parseRedisUrl } from '../../src/storage/redis/redis-address.js';
 import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import { SplitStore } from '../../src/storage/split-store.js';
+import { MEMORY, REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
@@ -74,7 +75,7 @@ describe('two Redis as one store', () => {
       await fc.assert(
         fc.asyncProperty(requests, async (turns) => {
           run++;
-          const memory = new MemoryStore({ clock: main.clock, countDeniedHits });
+          const memory = new MemoryStore({ ...MEMORY, clock: main.clock, countDeniedHits });
           for (const { wait, items } of turns) {
             main.clock.advance(wait);
             const named = items.map((one) => ({ ...one, key: `${run}${one.key}` }));
@@ -104,7 +105,7 @@ test('either Redis away is an error of those requests that need it', async () =>
     for (let i = 0; i < 2; i++) {
       const server = await startRedis();
       servers.push(server);
-      stores.push(new RedisStore({ address: parseRedisUrl(`127.0.0.1:${server.port}`) }));
+      stores.push(new RedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${server.port}`) }));
     }
     await Promise.all(stores.map(({ reached }) => reached));
     const [main, perSecond] = stores as [RedisStore, RedisStore];
@@ -112,6 +113,7 @@ test('either Redis away is an error of those requests that need it', async () =>
       main,
       perSecond,
       timeoutMicros: 2_000_000,
+      countDeniedHits: true,
       monotonicMicros: () => performance.now() * 1000,
     });
     const second = takeItem('s', windowRate('second', 1_000_000));

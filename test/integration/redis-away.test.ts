@@ -6,6 +6,7 @@ import { type Rate, tokenBucketRate, UNIT_MICROS } from '../../src/limiter/rate.
 import { parseRedisUrl } from '../../src/storage/redis/redis-address.js';
 import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
+import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
@@ -34,6 +35,7 @@ afterEach(async () => {
 
 function open(options: Partial<RedisStoreOptions> = {}): RedisStore {
   const store = new RedisStore({
+    ...REDIS,
     address: parseRedisUrl(`127.0.0.1:${redis.port}`),
     timeoutMicros: TIMEOUT_MICROS,
     log: (level, message) => log.push(`${level}: ${message}`),

@@ -8,6 +8,7 @@ import { StorageError } from '../../src/limiter/bucket-store.js';
 import { parseRedisUrl } from '../../src/storage/redis/redis-address.js';
 import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
+import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
@@ -35,6 +36,7 @@ afterEach(async () => {
 
 function open(url: string, options: Partial<RedisStoreOptions> = {}): RedisStore {
   store = new RedisStore({
+    ...REDIS,
     address: parseRedisUrl(url),
     log: (level, message) => log.push(`${level}: ${message}`),
     ...options,

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { StorageError } from '../../src/limiter/bucket-store.js';
 import { parseRedisUrl } from '../../src/storage/redis/redis-address.js';
 import { RedisStore } from '../../src/storage/redis/redis-store.js';
+import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
@@ -42,6 +43,7 @@ beforeEach(async () => {
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   const { port } = proxy.address() as { port: number };
   store = new RedisStore({
+    ...REDIS,
     address: parseRedisUrl(`127.0.0.1:${port}`),
     log: (level, message) => log.push(`${level}: ${message}`),
   });
@@ -143,6 +145,7 @@ describe('a Redis that lies loses that connection, and no more: it', () => {
     await new Promise<void>((resolve) => liar.listen(0, '127.0.0.1', resolve));
     const lines: string[] = [];
     const lied = new RedisStore({
+      ...REDIS,
       address: parseRedisUrl(`127.0.0.1:${(liar.address() as { port: number }).port}`),
       log: (level, message) => lines.push(`${level}: ${message}`),
     });

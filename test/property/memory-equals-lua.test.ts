@@ -17,6 +17,7 @@ import {
   arbitraryRate,
   arbitrarySpan,
 } from '../support/limiter/arbitrary-takes.js';
+import { MEMORY } from '../support/limiter/store-options.js';
 import { takeItem } from '../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
 
@@ -176,7 +177,7 @@ describe('take.lua', () => {
       await fc.assert(
         fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 12 }), async (turns) => {
           run++;
-          const memory = new MemoryStore({ clock: bench.clock, countDeniedHits });
+          const memory = new MemoryStore({ ...MEMORY, clock: bench.clock, countDeniedHits });
           for (const [turn, { wait, requests }] of turns.entries()) {
             bench.clock.advance(wait);
             const asked = requests.map((items, place) =>
@@ -216,7 +217,7 @@ describe('take.lua', () => {
           // Or many runs of steps would walk to times before 1970; for a store that has seen no later one.
           bench.clock.wall = new FakeClock().wall;
           const redis = await bench.open({ countDeniedHits });
-          const memory = new MemoryStore({ clock: bench.clock, countDeniedHits });
+          const memory = new MemoryStore({ ...MEMORY, clock: bench.clock, countDeniedHits });
           for (const { jump, requests } of steps) {
             bench.clock.stepWall(jump);
             const asked = requests.map((items) =>

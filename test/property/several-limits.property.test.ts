@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { CODE } from '../../src/codec/messages.js';
 import { type Rate, tokenBucketRate, UNIT_MICROS, windowRate } from '../../src/limiter/rate.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
+import { MEMORY } from '../support/limiter/store-options.js';
 import { takeItem } from '../support/limiter/take-items.js';
 import { Decider, descriptor } from '../support/policy/decider.js';
 
@@ -51,7 +52,7 @@ function listOf(limits: readonly Limit[]): Decider {
   const decider = new Decider(policyOf(limits), {
     store: { take: (items) => (late.store as MemoryStore).take(items), close: async () => {} },
   });
-  late.store = new MemoryStore({ clock: decider.clock, countDeniedHits: false });
+  late.store = new MemoryStore({ ...MEMORY, clock: decider.clock, countDeniedHits: false });
   return decider;
 }
 
@@ -63,7 +64,7 @@ test('a list of limits lets pass what each of them would, and takes exactly that
     fc.property(limits, steps, (list, requests) => {
       const decider = listOf(list);
       // Each limit alone, which is told of what the list let pass.
-      const alone = new MemoryStore({ clock: decider.clock, countDeniedHits: false });
+      const alone = new MemoryStore({ ...MEMORY, clock: decider.clock, countDeniedHits: false });
       for (const { wait, hits } of requests) {
         decider.clock.advance(wait);
         const items = list.map((limit, i) => takeItem(String(i), rateOf(limit), { hits }));

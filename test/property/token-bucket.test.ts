@@ -10,6 +10,7 @@ import {
   arbitraryRate,
   arbitrarySpan,
 } from '../support/limiter/arbitrary-takes.js';
+import { MEMORY } from '../support/limiter/store-options.js';
 import { takeItem } from '../support/limiter/take-items.js';
 import { TokenLevel } from '../support/limiter/token-level.js';
 
@@ -48,7 +49,7 @@ describe('a token bucket', () => {
     fc.assert(
       fc.property(sequence(1), ({ rate, steps }) => {
         const clock = new FakeClock();
-        const store = new MemoryStore({ clock });
+        const store = new MemoryStore({ ...MEMORY, clock });
         const level = new TokenLevel(rate, clock.monotonic);
         for (const { wait, hits, refund } of steps) {
           clock.advance(wait);
@@ -68,7 +69,7 @@ describe('a token bucket', () => {
     fc.assert(
       fc.property(sequence(20), ({ rate, steps }) => {
         const clock = new FakeClock();
-        const store = new MemoryStore({ clock });
+        const store = new MemoryStore({ ...MEMORY, clock });
         const passed: Passed[] = [];
         for (const { wait, hits, refund } of steps) {
           clock.advance(wait);
@@ -92,7 +93,7 @@ describe('a token bucket', () => {
     'of 300,000 single hits a second admits max_tokens and what is refilled, to the token: %j',
     (rate, hits) => {
       const clock = new FakeClock();
-      const store = new MemoryStore({ clock });
+      const store = new MemoryStore({ ...MEMORY, clock });
       const item = [takeItem('a', rate)];
       const start = clock.monotonic;
       let passed = 0;
@@ -108,7 +109,7 @@ describe('a token bucket', () => {
   test('of 300,000 hits a second on another limit each millisecond admits a bucketful a change at most', () => {
     const rates = [tokenBucketRate(100, 7, UNIT_MICROS.minute), tokenBucketRate(10, 3, UNIT_MICROS.second)];
     const clock = new FakeClock();
-    const store = new MemoryStore({ clock });
+    const store = new MemoryStore({ ...MEMORY, clock });
     let passed = 0;
     for (let hit = 0; hit < 100_000; hit++) {
       clock.advance(hit % 3 === 0 ? 4 : 3);
@@ -122,7 +123,7 @@ describe('a token bucket', () => {
     fc.assert(
       fc.property(sequence(1), sequence(1), (before, after) => {
         const clock = new FakeClock();
-        const store = new MemoryStore({ clock });
+        const store = new MemoryStore({ ...MEMORY, clock });
         for (const { wait, hits, refund } of before.steps) {
           clock.advance(wait);
           store.take([takeItem('a', before.rate, { hits, refund })]);

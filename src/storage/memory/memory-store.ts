@@ -10,16 +10,13 @@ import type { Slot } from './record-arena.js';
 export interface MemoryStoreOptions {
   /** Token buckets go by its monotonic time, windows by its wall time. */
   readonly clock: Clock;
-  /** Most buckets kept; default 1,000,000. */
-  readonly maxBuckets?: number;
-  /** Most bytes the buckets may take, estimated; default 512 MiB. */
-  readonly maxBytes?: number;
-  /** Whether windows count the hits of denied requests; default true, as envoyproxy/ratelimit does. */
-  readonly countDeniedHits?: boolean;
+  /** Most buckets kept (MEMORY_MAX_BUCKETS). */
+  readonly maxBuckets: number;
+  /** Most bytes the buckets may take, estimated (MEMORY_MAX_BYTES). */
+  readonly maxBytes: number;
+  /** Whether windows count the hits of denied requests, as in envoyproxy/ratelimit. */
+  readonly countDeniedHits: boolean;
 }
-
-export const DEFAULT_MAX_BUCKETS = 1_000_000;
-export const DEFAULT_MAX_BYTES = 512 * 1024 * 1024;
 
 /** Below this many items a repeated key is found by comparing, above by maps. */
 const FEW_ITEMS = 8;
@@ -45,12 +42,9 @@ export class MemoryStore implements BucketStore {
 
   constructor(options: MemoryStoreOptions) {
     this.clock = options.clock;
-    this.countDeniedHits = options.countDeniedHits ?? true;
-    this.table = new BucketTable({
-      clock: options.clock,
-      maxBuckets: options.maxBuckets ?? DEFAULT_MAX_BUCKETS,
-      maxBytes: options.maxBytes ?? DEFAULT_MAX_BYTES,
-    });
+    this.countDeniedHits = options.countDeniedHits;
+    const { clock, maxBuckets, maxBytes } = options;
+    this.table = new BucketTable({ clock, maxBuckets, maxBytes });
   }
 
   /** Buckets kept now. */

@@ -12,14 +12,14 @@ export interface RedisStoreOptions {
   readonly login?: () => RedisLogin;
   /** Pauses between attempts until Redis was reached for the first time; default as later. */
   readonly startup?: RetryPauses;
-  /** Longest wait for an answer, in microseconds (REDIS_TIMEOUT); default 2 s. A request's own deadline may be sooner. */
-  readonly timeoutMicros?: number;
-  /** Whether windows count the hits of denied requests; default true. */
-  readonly countDeniedHits?: boolean;
-  /** Items decided at a time, past which takes are refused: as `full` while Redis answers, else as `overloaded`; default 20,000. */
-  readonly maxInFlight?: number;
-  /** Most keys of one call, unless a single request has more; default 256. */
-  readonly keysPerCall?: number;
+  /** Longest wait for an answer, in microseconds (REDIS_TIMEOUT). A request's own deadline may be sooner. */
+  readonly timeoutMicros: number;
+  /** Whether windows count the hits of denied requests. */
+  readonly countDeniedHits: boolean;
+  /** Items decided at a time, past which takes are refused (REDIS_MAX_IN_FLIGHT): as `full` while Redis answers, else as `overloaded`. */
+  readonly maxInFlight: number;
+  /** Most keys of one call, unless a single request has more (REDIS_BATCH_KEYS). */
+  readonly keysPerCall: number;
   /** Failures in a row that open the circuit breaker; default 5. */
   readonly breakerFailures?: number;
   /** Default `weir:1:`. */
@@ -44,7 +44,4 @@ export interface RedisStoreCounters {
   readonly failures: Record<StorageError['reason'], number>;
 }
 
-export const DEFAULT_TIMEOUT_MICROS = 2_000_000;
-export const DEFAULT_MAX_IN_FLIGHT = 20_000;
-export const DEFAULT_KEYS_PER_CALL = 256;
 export const DEFAULT_BREAKER_FAILURES = 5;

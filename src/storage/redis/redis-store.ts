@@ -11,9 +11,6 @@ import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
 import { RedisLoad } from './redis-load.js';
 import {
   DEFAULT_BREAKER_FAILURES,
-  DEFAULT_KEYS_PER_CALL,
-  DEFAULT_MAX_IN_FLIGHT,
-  DEFAULT_TIMEOUT_MICROS,
   type RedisStoreCounters,
   type RedisStoreOptions,
 } from './redis-store-options.js';
@@ -90,19 +87,19 @@ export class RedisStore implements BucketStore {
   constructor(options: RedisStoreOptions) {
     this.options = options;
     this.monotonicMicros = options.monotonicMicros ?? (() => systemClock.monotonicMicros());
-    this.timeoutMicros = options.timeoutMicros ?? DEFAULT_TIMEOUT_MICROS;
+    this.timeoutMicros = options.timeoutMicros;
     const script = loadTakeScript();
     this.time = new RedisTime(this.monotonicMicros);
     this.calls = new ScriptCalls(script, this.time, options.clock);
-    this.maxInFlight = options.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT;
+    this.maxInFlight = options.maxInFlight;
     this.scarce = new ScarceRoom(this.maxInFlight);
     this.wide = new WideSender(this.maxInFlight, {
       newBatch: () => this.newBatch(this.monotonicMicros()),
       hasRoomFor: (batch, items) => this.hasRoomFor(batch, items),
       send: (batch) => this.sendOrFail(batch),
     });
-    this.keysPerCall = options.keysPerCall ?? DEFAULT_KEYS_PER_CALL;
-    this.countDeniedHits = options.countDeniedHits ?? true;
+    this.keysPerCall = options.keysPerCall;
+    this.countDeniedHits = options.countDeniedHits;
     this.keys = new RedisKeys(options.keyPrefix ?? DEFAULT_KEY_PREFIX);
     this.reached = new Promise((resolve) => {
       this.resolveReached = resolve;

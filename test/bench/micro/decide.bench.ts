@@ -2,6 +2,7 @@
  * A whole decision without transport: bytes of a request → ShouldRateLimit → bytes of the answer, with the real codec, memory store
  * and metrics. `node build/test/bench/micro/decide.bench.js [part of a name …]`
  */
+
 import { readFileSync } from 'node:fs';
 import { assetPath } from '../../../src/assets.js';
 import type { DescriptorEntry, ServiceCodec } from '../../../src/codec/messages.js';
@@ -14,6 +15,7 @@ import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
+import { MEMORY } from '../../support/limiter/store-options.js';
 import { policyOf } from '../../support/policy/policies.js';
 import { type MicroCase, runCases } from './measure.js';
 
@@ -39,7 +41,7 @@ function policyText(rules: number, limit: string, node = `rate_limit: { name: on
 
 function serviceOn(policy: string, codec: ServiceCodec): ShouldRateLimit {
   const compiled = policyOf(policy);
-  const store = new MemoryStore({ clock: systemClock, maxBuckets: 2_000_000 });
+  const store = new MemoryStore({ ...MEMORY, clock: systemClock, maxBuckets: 2_000_000 });
   const metrics = new Metrics({ maxSeries: 10_000, version: 'bench', memoryStats: () => store });
   const log = createLogger({ level: 'info', format: 'json', colour: false });
   const policySet = { domains: new Map([[compiled.domain, compiled]]), version: 'bench' };

@@ -3,10 +3,12 @@
  * bucket. Requests make their bucket's name from its parts, so the takes do too; what that costs alone stands beside them.
  * `node build/test/bench/micro/memory-store.bench.js [part of a name …]`
  */
+
 import { getHeapSpaceStatistics } from 'node:v8';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { tokenBucketRate, UNIT_MICROS } from '../../../src/limiter/rate.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { MEMORY } from '../../support/limiter/store-options.js';
 import { type Figure, type MicroCase, median, QUICK, runCases } from './measure.js';
 
 const MANY = QUICK ? 50_000 : 1_000_000;
@@ -16,7 +18,7 @@ const ROUNDS = QUICK ? 1 : 3;
 const RATE = tokenBucketRate(800_000, 1, UNIT_MICROS.hour);
 
 function newStore(): MemoryStore {
-  return new MemoryStore({ clock: systemClock, maxBuckets: 2 * MANY });
+  return new MemoryStore({ ...MEMORY, clock: systemClock, maxBuckets: 2 * MANY });
 }
 
 /** A name as requests make it, never the same string object twice. */

@@ -2,6 +2,7 @@ import type { TakeItem } from '../../../src/limiter/bucket-store.js';
 import { type Rate, tokenBucketRate } from '../../../src/limiter/rate.js';
 import { parseRedisUrl } from '../../../src/storage/redis/redis-address.js';
 import { RedisStore } from '../../../src/storage/redis/redis-store.js';
+import { REDIS } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { startRedis } from '../../support/redis/redis-server.js';
 import { cpuMicros } from '../cpu.js';
@@ -79,7 +80,7 @@ async function measure(
 
 async function main(filters: readonly string[], asJson: boolean): Promise<void> {
   const redis = await startRedis();
-  const store = new RedisStore({ address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
+  const store = new RedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
   await store.reached;
   if (!asJson) console.log(FIGURE_HEADING);
   for (const [rateName, rate] of Object.entries(RATES)) {

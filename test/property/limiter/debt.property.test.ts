@@ -12,6 +12,7 @@ import {
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { arbitraryHits, arbitraryRate, arbitrarySpan } from '../../support/limiter/arbitrary-takes.js';
+import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { TokenLevel } from '../../support/limiter/token-level.js';
 
@@ -51,7 +52,7 @@ describe('a token bucket with debt', () => {
     fc.assert(
       fc.property(tokenSteps, ({ rate, steps }) => {
         const clock = new FakeClock();
-        const store = new MemoryStore({ clock });
+        const store = new MemoryStore({ ...MEMORY, clock });
         const level = new TokenLevel(rate, clock.monotonic);
         for (const { wait, hits, refund } of steps) {
           clock.advance(wait);
@@ -72,7 +73,7 @@ describe('a token bucket with debt', () => {
     fc.assert(
       fc.property(steps, ({ rate, steps }) => {
         const clock = new FakeClock();
-        const store = new MemoryStore({ clock });
+        const store = new MemoryStore({ ...MEMORY, clock });
         const peek = takeItem('a', rate, { hits: 0 });
         let charged = 0;
         for (const { wait, hits, refund } of steps) {
@@ -97,7 +98,7 @@ describe('a token bucket with debt', () => {
       fc.property(
         rates.chain((rate) => fc.tuple(fc.constant(rate), fc.array(arbitraryHits(rate), { minLength: 1 }))),
         ([rate, charges]) => {
-          const store = new MemoryStore({ clock: new FakeClock() });
+          const store = new MemoryStore({ ...MEMORY, clock: new FakeClock() });
           // The clock stands still: what was charged is what there was and may be owed, and the rest is forgiven.
           let room = rate.maxTokens + rate.maxDebt;
           for (const charge of charges) {
@@ -154,7 +155,7 @@ describe('a window with debt', () => {
     fc.assert(
       fc.property(windowSteps, fc.boolean(), ({ rate, steps }, countDeniedHits) => {
         const clock = new FakeClock();
-        const store = new MemoryStore({ clock, countDeniedHits });
+        const store = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
         // Per window, in order: hits that were served or charged less those forgiven; refunds are left out, which only loosens the bound.
         const taken = new Map<number, number>();
         for (const { wait, hits, refund } of steps) {
@@ -189,7 +190,7 @@ describe('a window with debt', () => {
     fc.assert(
       fc.property(windowSteps, ({ rate, steps }) => {
         const clock = new FakeClock();
-        const store = new MemoryStore({ clock });
+        const store = new MemoryStore({ ...MEMORY, clock });
         const { requestsPerUnit: limit, maxDebt } = rate;
         let window = windowStart(rate, clock.wall);
         let count = 0;

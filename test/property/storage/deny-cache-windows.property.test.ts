@@ -5,6 +5,7 @@ import { windowRate } from '../../../src/limiter/rate.js';
 import { DenyCache } from '../../../src/storage/deny-cache.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
+import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 
 /** A store elsewhere: its clock shows another time, and its answers take `latency` there and back. */
@@ -20,7 +21,7 @@ class Remote implements BucketStore {
       monotonicMicros: () => local.monotonic + offset,
       wallMicros: () => local.wall + offset,
     };
-    this.buckets = new MemoryStore({ clock, countDeniedHits });
+    this.buckets = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
   }
 
   async take(items: readonly TakeItem[]): Promise<TakeResult> {

@@ -6,6 +6,7 @@ import { DenyCache } from '../../../src/storage/deny-cache.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { arbitraryHits, arbitraryRate } from '../../support/limiter/arbitrary-takes.js';
+import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 
 const MAX_AGE = 1_000_000;
@@ -26,7 +27,7 @@ class Remote implements BucketStore {
       monotonicMicros: () => local.monotonic + offset,
       wallMicros: () => local.wall + offset,
     };
-    this.buckets = new MemoryStore({ clock });
+    this.buckets = new MemoryStore({ ...MEMORY, clock });
   }
 
   async take(items: readonly TakeItem[]): Promise<TakeResult> {

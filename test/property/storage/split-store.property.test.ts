@@ -5,6 +5,7 @@ import { type Rate, tokenBucketRate, windowRate } from '../../../src/limiter/rat
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { SplitStore } from '../../../src/storage/split-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
+import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 
 /** Few buckets with little room, so that every combination of what fits comes up. */
@@ -66,9 +67,9 @@ test.each([true, false])(
     await fc.assert(
       fc.asyncProperty(fc.array(request, { minLength: 1, maxLength: 25 }), async (requests) => {
         const clock = new FakeClock();
-        const one = new MemoryStore({ clock, countDeniedHits });
-        const perSecond = new MemoryStore({ clock, countDeniedHits });
-        const main = new MemoryStore({ clock, countDeniedHits });
+        const one = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
+        const perSecond = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
+        const main = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
         const split = new SplitStore({
           perSecond,
           main,

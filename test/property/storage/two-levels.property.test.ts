@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { BucketStore, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { type TokenBucketRate, tokenBucketRate, UNIT_MICROS } from '../../../src/limiter/rate.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
 
@@ -109,7 +110,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
       await fc.assert(
         fc.asyncProperty(pairOf(WHOLE), steps, async ([small, large], calls) => {
           const key = `look${run++}`;
-          const alone = new MemoryStore({ clock: bench.clock });
+          const alone = new MemoryStore({ ...MEMORY, clock: bench.clock });
           const rate = smallLooks ? large : small;
           const other = smallLooks ? small : large;
           for (const { wait, hits, refund, larger } of calls) {

@@ -1,6 +1,7 @@
 import type { BucketStore, TakeItem, TakeResult } from '../../../src/limiter/bucket-store.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import type { FakeClock } from '../clock/fake-clock.js';
+import { MEMORY } from './store-options.js';
 
 /** A store that answers when it is told to, as one behind a network does. */
 export class SlowStore implements BucketStore {
@@ -9,7 +10,7 @@ export class SlowStore implements BucketStore {
   private readonly answers: (() => void)[] = [];
 
   constructor(clock: FakeClock, countDeniedHits = true) {
-    this.inner = new MemoryStore({ clock, countDeniedHits });
+    this.inner = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
   }
 
   take(items: readonly TakeItem[]): Promise<TakeResult> {

@@ -12,6 +12,7 @@ import type { RedisStoreOptions } from '../../../src/storage/redis/redis-store-o
 import { FakeClock } from '../clock/fake-clock.js';
 import { toolPath } from '../process/tools.js';
 import { type RedisServer, startRedis } from '../redis/redis-server.js';
+import { MEMORY, REDIS } from './store-options.js';
 
 export interface TestStoreOptions {
   readonly countDeniedHits?: boolean;
@@ -38,7 +39,7 @@ export function memoryBench(): TestBench {
     clock,
     start: async () => {},
     stop: async () => {},
-    open: async (options = {}) => new MemoryStore({ clock, ...options }),
+    open: async (options = {}) => new MemoryStore({ ...MEMORY, clock, ...options }),
     reset: async () => {},
   };
 }
@@ -83,7 +84,7 @@ export class RedisBench implements TestBench {
 
   /** A store with any options; on Redis's own clock unless they name one. */
   async openWith(options: Partial<RedisStoreOptions>): Promise<RedisStore> {
-    const store = new RedisStore({ address: parseRedisUrl(`127.0.0.1:${this.port}`), ...options });
+    const store = new RedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${this.port}`), ...options });
     this.stores.push(store);
     await store.reached;
     return store;

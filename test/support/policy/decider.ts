@@ -8,6 +8,7 @@ import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import type { TurnQueue } from '../../../src/service/turn-queue.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../clock/fake-clock.js';
+import { MEMORY } from '../limiter/store-options.js';
 import { entries, policyOf } from './policies.js';
 
 /** What the reference's counters were told of one descriptor; `used` is undefined where nothing decided. */
@@ -115,7 +116,7 @@ export class Decider {
     }: DeciderOptions = {},
   ) {
     const compiled = policyOf(policy);
-    const memory = new MemoryStore({ clock: this.clock });
+    const memory = new MemoryStore({ ...MEMORY, clock: this.clock });
     const policySet = { domains: new Map([[compiled.domain, compiled]]), version: 'test' };
     this.service = new ShouldRateLimit({
       codec: domainOf === undefined ? this.codec : { ...this.codec, domainOf },

@@ -3,6 +3,7 @@ import { CODE } from '../../../src/codec/messages.js';
 import { type BucketStore, StorageError, type TakeItem } from '../../../src/limiter/bucket-store.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
+import { MEMORY } from '../../support/limiter/store-options.js';
 import { Decider, type DeciderOptions, descriptor } from '../../support/policy/decider.js';
 
 const { OK, OVER_LIMIT } = CODE;
@@ -233,7 +234,7 @@ describe('a candidate while the store is away', () => {
 describe('what stores are asked', () => {
   test('the limits in order, then the candidate', () => {
     const asked: TakeItem[][] = [];
-    const memory = new MemoryStore({ clock: new FakeClock() });
+    const memory = new MemoryStore({ ...MEMORY, clock: new FakeClock() });
     const store: BucketStore = {
       take: (items) => {
         asked.push([...items]);

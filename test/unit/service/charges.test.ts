@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor } from '../../../src/codec/messages.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
+import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 import { policyOf } from '../../support/policy/policies.js';
@@ -188,7 +189,7 @@ describe('several descriptors', () => {
 
 describe('hits that are forgiven', () => {
   const forgiven = (key: string, ...hits: readonly number[]): readonly number[] => {
-    const store = new MemoryStore({ clock: new FakeClock() });
+    const store = new MemoryStore({ ...MEMORY, clock: new FakeClock() });
     const rate = policyOf(POLICY).rules.find(({ path }) => path === key)?.rate;
     if (rate === undefined) throw new Error(`no rate at ${key}`);
     return hits.map((some) => store.take([takeItem('b', rate, { hits: some })])[0]?.forgiven ?? -1);
@@ -225,7 +226,7 @@ describe('a reload', () => {
     [`${bucket}, allow_debt: true`, 300, `${bucket}, allow_debt: true, max_debt: 10`, [OVER_LIMIT, 0, 2]],
   ])('from %s after %s to %s', (before, hits, after, expected) => {
     const clock = new FakeClock();
-    const store = new MemoryStore({ clock });
+    const store = new MemoryStore({ ...MEMORY, clock });
     new Decider(policy(before), { store }).answer([one('k', hits)]);
     decider = new Decider(policy(after), { store });
     expect(ask('k', 1)).toEqual(expected);
@@ -233,7 +234,7 @@ describe('a reload', () => {
 
   test('of a window to a smaller debt leaves no more than that', () => {
     const clock = new FakeClock();
-    const store = new MemoryStore({ clock });
+    const store = new MemoryStore({ ...MEMORY, clock });
     const first = new Decider(policy(perDay(100)), { store });
     // Denied hits count at a window without debt.
     for (let i = 0; i < 9; i++) first.answer([one('k', 100)]);

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor, LIMIT_UNIT } from '../../../src/codec/messages.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
+import { MEMORY } from '../../support/limiter/store-options.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 
 /* Windows other than one unit of the clock, and token buckets written as windows. */
@@ -125,7 +126,7 @@ describe('a reload', () => {
   /** What is left at `now` after `hits` under one policy, asked under another. */
   function leftAfter(before: string, hits: number, after: string): readonly (number | undefined)[] {
     const clock = new FakeClock();
-    const store = new MemoryStore({ clock });
+    const store = new MemoryStore({ ...MEMORY, clock });
     const first = new Decider(policy({ k: before }), { store });
     const second = new Decider(policy({ k: after }), { store });
     ask(first, 'k', { hitsAddend: hits });

@@ -9,6 +9,7 @@ import { windowRate } from '../../../src/limiter/rate.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { SplitStore } from '../../../src/storage/split-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
+import { MEMORY } from '../../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
 
 const PER_SECOND = windowRate('second', 2);
@@ -24,7 +25,7 @@ class Recording implements BucketStore {
   readonly inner: MemoryStore;
 
   constructor(clock: FakeClock, countDeniedHits: boolean) {
-    this.inner = new MemoryStore({ clock, countDeniedHits });
+    this.inner = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
   }
 
   take(items: readonly TakeItem[], deadlineMicros: number): TakeResult | Promise<TakeResult> {

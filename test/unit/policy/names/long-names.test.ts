@@ -13,6 +13,7 @@ import {
 import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
 import { redisKey } from '../../../../src/storage/redis/redis-key.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
+import { MEMORY } from '../../../support/limiter/store-options.js';
 import { Decider, descriptor } from '../../../support/policy/decider.js';
 import { policyOf } from '../../../support/policy/policies.js';
 
@@ -106,7 +107,7 @@ test('floods of long names take no more memory than is allowed, and a second flo
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const maxBytes = 1 << 20;
-  const store = new MemoryStore({ clock: new FakeClock(), maxBytes });
+  const store = new MemoryStore({ ...MEMORY, clock: new FakeClock(), maxBytes });
   const policy = `domain: d\ndescriptors: [{ key: a, ${ANY}, descriptors: [{ key: b, ${ANY} }] }]\n`;
   const decider = new Decider(policy, { store });
   const limit = { requestsPerUnit: 5, unit: 4 };

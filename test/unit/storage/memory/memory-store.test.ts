@@ -3,13 +3,14 @@ import { tokenBucketRate, UNIT_MICROS, windowRate } from '../../../../src/limite
 import { bucketBytes } from '../../../../src/storage/memory/bucket-table.js';
 import { MemoryStore, type MemoryStoreOptions } from '../../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
+import { MEMORY } from '../../../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../../../support/limiter/take-items.js';
 
 const SECOND = UNIT_MICROS.second;
 
 function open(options: Partial<MemoryStoreOptions> = {}) {
   const clock = new FakeClock();
-  return { clock, store: new MemoryStore({ clock, ...options }) };
+  return { clock, store: new MemoryStore({ ...MEMORY, clock, ...options }) };
 }
 
 /** Tokens left without taking any. */

@@ -1,0 +1,17 @@
+import type { MemoryStoreOptions } from '../../../src/storage/memory/memory-store.js';
+import type { RedisStoreOptions } from '../../../src/storage/redis/redis-store-options.js';
+
+/** Options of a MemoryStore for tests about something else. */
+export const MEMORY: Omit<MemoryStoreOptions, 'clock'> = {
+  maxBuckets: 1_000_000,
+  maxBytes: 512 * 1024 * 1024,
+  countDeniedHits: true,
+};
+
+/** Options of a RedisStore for tests about something else. */
+export const REDIS: Omit<RedisStoreOptions, 'address'> = {
+  timeoutMicros: 2_000_000,
+  countDeniedHits: true,
+  maxInFlight: 20_000,
+  keysPerCall: 256,
+};
