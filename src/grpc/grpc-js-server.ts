@@ -10,7 +10,6 @@ import {
   setLogVerbosity,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { DEFAULT_MAX_CONNECTIONS } from '../h2/h2-server.js';
 import { formatHostPort } from '../h2/peer-name.js';
 import { HANDSHAKE_TIMEOUT_MS, LINGER_MS, SocketServer } from '../h2/socket-server.js';
 import { ColdServices } from './cold-service.js';
@@ -84,7 +83,7 @@ export class GrpcJsServer implements GrpcServer {
     this.#sockets = new SocketServer({
       tls: options.tls,
       handshakeTimeoutMs: HANDSHAKE_TIMEOUT_MS,
-      maxConnections: options.maxConnections ?? DEFAULT_MAX_CONNECTIONS,
+      maxConnections: options.maxConnections,
       onSocket: (socket, peer) => connections.add(socket, peer),
       onError: options.onError,
       onBadConnection: options.onBadConnection,

@@ -51,8 +51,6 @@ export class GrpcError extends Error {
   }
 }
 
-/** Default of {@link GrpcServerOptions.maxInflatedBytes}. */
-export const DEFAULT_MAX_INFLATED_BYTES = 262_144;
 /** A compressed message may become at most this many times as long. Requests of Envoy shrink by a tenth of it at the very best. */
 export const MAX_INFLATION = 100;
 
@@ -64,7 +62,7 @@ export type InflationOptions = Pick<
 
 /** What a message of `compressedBytes` may become. Bytes. */
 export function inflationLimit(options: InflationOptions, compressedBytes: number): number {
-  const { maxInflatedBytes = DEFAULT_MAX_INFLATED_BYTES, maxInflation = MAX_INFLATION } = options;
+  const { maxInflatedBytes, maxInflation = MAX_INFLATION } = options;
   return Math.min(maxInflatedBytes, options.maxReceiveMessageBytes, maxInflation * compressedBytes);
 }
 
@@ -78,16 +76,16 @@ export interface GrpcServerOptions {
   readonly keepAliveTimeoutMs: number;
   /** Largest request message in bytes; a larger one gets RESOURCE_EXHAUSTED. */
   readonly maxReceiveMessageBytes: number;
-  /** What a compressed message may become, in bytes; more gets RESOURCE_EXHAUSTED. Default: {@link DEFAULT_MAX_INFLATED_BYTES}. */
-  readonly maxInflatedBytes?: number | undefined;
+  /** What a compressed message may become, in bytes; more gets RESOURCE_EXHAUSTED. */
+  readonly maxInflatedBytes: number;
   /** How many times its length a compressed message may become. Default: {@link MAX_INFLATION}. */
   readonly maxInflation?: number | undefined;
   /**
-   * What all connections together may hold; beyond it the one that holds most is ended. Default: 32 MiB. Only the transport h2 knows it. Bytes.
+   * What all connections together may hold; beyond it the one that holds most is ended. Only the transport h2 knows it. Bytes.
    */
-  readonly maxBufferedBytes?: number | undefined;
-  /** Connections at a time; one more is closed at once. Default: 20,000. */
-  readonly maxConnections?: number | undefined;
+  readonly maxBufferedBytes: number;
+  /** Connections at a time; one more is closed at once. */
+  readonly maxConnections: number;
   /**
    * How long the request of a unary call may take to arrive; then it ends with DEADLINE_EXCEEDED. Infinity: for ever. Default: a minute. Only
    * the transport h2 knows it. Milliseconds.

@@ -24,10 +24,10 @@ export interface H2ServerOptions {
   readonly keepAliveTimeoutMs: number;
   /** Longest time for a TLS handshake, and again until the peer's SETTINGS (RFC 9113 section 3.4) came. Milliseconds. */
   readonly handshakeTimeoutMs: number;
-  /** Connections at a time, those in a TLS handshake included; one more is closed at once. Default: {@link DEFAULT_MAX_CONNECTIONS}. */
-  readonly maxConnections?: number | undefined;
-  /** What all connections together may hold; beyond it the one that holds most is ended. Default: {@link DEFAULT_MAX_BUFFERED_BYTES}. */
-  readonly maxBufferedBytes?: number | undefined;
+  /** Connections at a time, those in a TLS handshake included; one more is closed at once. */
+  readonly maxConnections: number;
+  /** What all connections together may hold; beyond it the one that holds most is ended. Bytes. */
+  readonly maxBufferedBytes: number;
   /** A clock that never steps back. Milliseconds. */
   nowMs(): number;
   /** From 0 to below 1, for the jitter of ages. */
@@ -37,11 +37,6 @@ export interface H2ServerOptions {
   /** Told, in a sentence, of each connection that does not begin as HTTP/2 or breaks its rules. */
   onBadConnection(message: string): void;
 }
-
-/** Many Envoys times their threads. */
-export const DEFAULT_MAX_CONNECTIONS = 20_000;
-/** What a process of 256 MiB has to spare: Node.js gives memory of buffers back late, and may hold twice as much for a while. */
-export const DEFAULT_MAX_BUFFERED_BYTES = 33_554_432;
 
 /** Times are checked this often within the shortest of them, in milliseconds. */
 const SWEEPS_PER_SPAN = 8;
@@ -69,13 +64,13 @@ export class H2Server {
     this.#options = options;
     this.#surroundings = {
       turns: new ReadTurns(options.nowMs),
-      budget: new BufferBudget(options.maxBufferedBytes ?? DEFAULT_MAX_BUFFERED_BYTES),
+      budget: new BufferBudget(options.maxBufferedBytes),
       lost: new LostConnections(),
     };
     this.#sockets = new SocketServer({
       tls: options.tls,
       handshakeTimeoutMs: options.handshakeTimeoutMs,
-      maxConnections: options.maxConnections ?? DEFAULT_MAX_CONNECTIONS,
+      maxConnections: options.maxConnections,
       onSocket: (socket, peer) => this.#serve(socket, peer),
       onError: options.onError,
       onBadConnection: options.onBadConnection,

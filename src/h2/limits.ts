@@ -41,9 +41,8 @@ export interface H2Limits {
   readonly maxOutputBytes: number;
 }
 
-export const DEFAULT_LIMITS: H2Limits = {
-  maxConcurrentStreams: 1024,
-  maxHeaderListBytes: 16_384,
+/** Those that whoever opens a server need not choose. */
+export const DEFAULT_LIMITS: Omit<H2Limits, 'maxConcurrentStreams' | 'maxHeaderListBytes'> = {
   maxHeaderBlockBytes: 65_536,
   maxContinuations: 32,
   headerTableBytes: 4096,

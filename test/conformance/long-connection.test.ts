@@ -4,8 +4,8 @@ import { expect, test } from '@jest/globals';
 import { H2Connection } from '../../src/h2/connection.js';
 import { CLIENT_PREFACE, FLAG, FRAME_TYPE } from '../../src/h2/frame/frame-type.js';
 import { HeaderField } from '../../src/h2/hpack/header-field.js';
-import { DEFAULT_LIMITS } from '../../src/h2/limits.js';
 import type { RequestHandler, ServerStream } from '../../src/h2/request-handler.js';
+import { TEST_LIMITS } from '../support/h2/h2-limits.js';
 import { frame } from '../support/h2/raw-http2.js';
 
 const ROUNDS = 20_000;
@@ -106,7 +106,7 @@ test('a connection keeps nothing of the streams it served, whatever became of th
   };
   const connection = new H2Connection(sink, handler, events, {
     peer: 'test',
-    limits: DEFAULT_LIMITS,
+    limits: TEST_LIMITS,
     nowMs: () => nowMs,
   });
   const serve = (round: number): void => {
@@ -133,12 +133,12 @@ test('a connection keeps nothing of the streams it served, whatever became of th
 
   connection.receive(Buffer.concat([CLIENT_PREFACE, frame(FRAME_TYPE.SETTINGS, 0, 0, NONE)]));
   // What is remembered of resets is bounded and full after this many.
-  for (let round = 0; round < DEFAULT_LIMITS.maxRememberedResets; round++) serve(round);
+  for (let round = 0; round < TEST_LIMITS.maxRememberedResets; round++) serve(round);
   const before = heapBytes();
-  for (let round = 0; round < ROUNDS; round++) serve(DEFAULT_LIMITS.maxRememberedResets + round);
+  for (let round = 0; round < ROUNDS; round++) serve(TEST_LIMITS.maxRememberedResets + round);
   const after = heapBytes();
 
-  const rounds = DEFAULT_LIMITS.maxRememberedResets + ROUNDS;
+  const rounds = TEST_LIMITS.maxRememberedResets + ROUNDS;
   expect(broken).toBe('');
   expect(handler).toMatchObject({ answered: 3 * rounds, resets: rounds });
   expect(connection.openStreams).toBe(0);

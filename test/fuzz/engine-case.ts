@@ -1,7 +1,8 @@
 import type { ByteSink } from '../../src/h2/byte-sink.js';
 import { H2Connection } from '../../src/h2/connection.js';
 import type { ConnectionEvents } from '../../src/h2/connection-owner.js';
-import { DEFAULT_LIMITS, type H2Limits } from '../../src/h2/limits.js';
+import type { H2Limits } from '../../src/h2/limits.js';
+import { TEST_LIMITS } from '../support/h2/h2-limits.js';
 import { ConnectionInput } from './connection-input.js';
 import { FuzzHandler } from './fuzz-handler.js';
 import type { FuzzRecord } from './hpack-case.js';
@@ -10,7 +11,7 @@ import { Random } from './random.js';
 
 /** Limits that a few frames reach. */
 const TIGHT_LIMITS: H2Limits = {
-  ...DEFAULT_LIMITS,
+  ...TEST_LIMITS,
   maxConcurrentStreams: 3,
   maxHeaderListBytes: 400,
   maxHeaderBlockBytes: 500,
@@ -170,7 +171,7 @@ class Run {
  */
 export function runEngineCase(seed: number, record: FuzzRecord): number {
   const random = new Random(seed);
-  const limits = random.oneIn(2) ? TIGHT_LIMITS : DEFAULT_LIMITS;
+  const limits = random.oneIn(2) ? TIGHT_LIMITS : TEST_LIMITS;
   const { parts } = new ConnectionInput(random);
   record.inputs.push(...parts);
   const input = Buffer.concat(parts);

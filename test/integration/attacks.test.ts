@@ -4,7 +4,8 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { ERROR_CODE } from '../../src/h2/error-code.js';
 import type { H2ServerOptions } from '../../src/h2/h2-server.js';
-import { DEFAULT_LIMITS, type H2Limits } from '../../src/h2/limits.js';
+import type { H2Limits } from '../../src/h2/limits.js';
+import { TEST_LIMITS } from '../support/h2/h2-limits.js';
 import {
   END_HEADERS,
   END_STREAM,
@@ -29,7 +30,7 @@ let server: TestServer;
 let caller: SteadyCaller;
 
 const limits = (change: Partial<H2Limits>): { limits: H2Limits } => ({
-  limits: { ...DEFAULT_LIMITS, ...change },
+  limits: { ...TEST_LIMITS, ...change },
 });
 
 async function start(options: Partial<H2ServerOptions> = {}, ca?: string): Promise<void> {

@@ -3,7 +3,7 @@ import { connect, Socket } from 'node:net';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { H2ServerOptions } from '../../src/h2/h2-server.js';
 import { HeaderField } from '../../src/h2/hpack/header-field.js';
-import { DEFAULT_LIMITS } from '../../src/h2/limits.js';
+import { TEST_LIMITS } from '../support/h2/h2-limits.js';
 import {
   END_STREAM,
   headers,
@@ -90,7 +90,7 @@ describe('H2Server', () => {
   });
 
   test('a peer that stops reading for a while gets everything afterwards', async () => {
-    await start({ limits: { ...DEFAULT_LIMITS, maxOutputBytes: 100_000_000 } });
+    await start({ limits: { ...TEST_LIMITS, maxOutputBytes: 100_000_000 } });
     const socket = server.socket();
     const received = new Received(socket);
     socket.pause();

@@ -75,6 +75,7 @@ export const LISTEN_SETTINGS = {
   grpcMaxConnections: {
     name: 'GRPC_MAX_CONNECTIONS',
     type: 'count',
+    // Many Envoys times their threads.
     default: '20000',
     max: MAX_INT32,
     help: 'Most connections at once in each process; one more is closed at once.',
@@ -82,6 +83,7 @@ export const LISTEN_SETTINGS = {
   grpcMaxBufferedBytes: {
     name: 'GRPC_MAX_BUFFERED_BYTES',
     type: 'count',
+    // What a process of 256 MiB has to spare: Node.js gives memory of buffers back late, and may hold twice as much for a while.
     default: '33554432',
     max: MAX_INT32,
     help: 'Most that all connections of a process may make it hold: unfinished requests, open calls, answers not read. The one that holds most is ended.',

@@ -2,10 +2,10 @@
  * The HTTP/2 engine without sockets and without gRPC: chunks of 64 requests with a body, as h2load sends them, answered with headers, a
  * message and trailers. A call is one request. `node build/test/bench/micro/h2-connection.bench.js [part of a name …]`
  */
+
 import type { ByteSink } from '../../../src/h2/byte-sink.js';
 import { H2Connection } from '../../../src/h2/connection.js';
 import type { ConnectionEvents } from '../../../src/h2/connection-owner.js';
-import { DEFAULT_LIMITS } from '../../../src/h2/limits.js';
 import type { RequestHandler, ServerStream } from '../../../src/h2/request-handler.js';
 import {
   block,
@@ -21,6 +21,7 @@ import {
   TYPE,
   windowUpdate,
 } from '../../support/h2/h2-frames.js';
+import { TEST_LIMITS } from '../../support/h2/h2-limits.js';
 import { type MicroCase, runCases } from './measure.js';
 
 const REQUESTS = 64;
@@ -83,7 +84,7 @@ function requests({ split = false, distinct = false, later = false, cut = false 
       onDrained: () => {},
       onReset: () => {},
     };
-    const options = { peer: 'bench', limits: DEFAULT_LIMITS, nowMs: () => performance.now() };
+    const options = { peer: 'bench', limits: TEST_LIMITS, nowMs: () => performance.now() };
     const connection = new H2Connection(SINK, handler, EVENTS, options);
     const head = frame(TYPE.HEADERS, END_HEADERS | END_STREAM, 1, Buffer.concat([FIELDS, FIRST]));
     connection.receive(Buffer.concat([PREFACE, settings(), SETTINGS_ACK, head]));

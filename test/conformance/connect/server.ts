@@ -2,7 +2,9 @@
  * A server under test for connectconformance: `node server.js PROTO_FOLDER TRANSPORT`. Reads from stdin what kind of server is wanted, answers on
  * stdout where it listens, and serves until SIGTERM.
  */
+
 import { createGrpcServer } from '../../../src/server/grpc-transport.js';
+import { SERVER_BOUNDS } from '../../support/grpc/server-bounds.js';
 import { TRANSPORTS } from '../../support/weir/transports.js';
 import { ConformanceMessages, readFramed } from './messages.js';
 import { conformanceService } from './service.js';
@@ -22,6 +24,7 @@ async function serve(protoFolder: string, name: string): Promise<void> {
   };
   const server = createGrpcServer(transport, {
     tls: wanted.use_tls ? { material, clientSan: undefined } : undefined,
+    ...SERVER_BOUNDS,
     maxReceiveMessageBytes: wanted.message_receive_limit || DEFAULT_RECEIVE_LIMIT,
     // The suite sends nothing but zeros, compressed.
     maxInflatedBytes: Number.POSITIVE_INFINITY,

@@ -3,6 +3,7 @@ import type { ChannelCredentials } from '@grpc/grpc-js';
 import { expect } from '@jest/globals';
 import type { CallInfo, GrpcServer, GrpcServerOptions } from '../../../src/grpc/grpc-server.js';
 import { RawClient } from '../../support/grpc/grpc-client.js';
+import { SERVER_BOUNDS } from '../../support/grpc/server-bounds.js';
 import { openSession } from '../../support/h2/http2-client.js';
 import { RawHttp2Client } from '../../support/h2/raw-http2.js';
 import { waitFor } from '../../support/process/wait-for.js';
@@ -39,6 +40,7 @@ export class Fixture {
   /** A server that is not listening yet, with an echo and a method that waits. */
   server(options: Partial<GrpcServerOptions> = {}): GrpcServer {
     const server = this.#transport.newServer({
+      ...SERVER_BOUNDS,
       maxReceiveMessageBytes: 4 * 1024 * 1024,
       maxConcurrentStreams: 100,
       maxHeaderListBytes: 16_384,

@@ -10,6 +10,7 @@ import { Health } from '../../../src/grpc/health.js';
 import { addReflection } from '../../../src/grpc/reflection.js';
 import { createGrpcServer } from '../../../src/server/grpc-transport.js';
 import { chosenTransport } from '../weir/transports.js';
+import { SERVER_BOUNDS } from './server-bounds.js';
 
 /** Decides one request as a test wants it; the index counts requests from 0. */
 export type Decide = (
@@ -30,6 +31,7 @@ export interface RlsServer {
 export async function startRlsServer(decide: Decide): Promise<RlsServer> {
   const codec = createReferenceCodec();
   const server = createGrpcServer(chosenTransport() ?? 'h2', {
+    ...SERVER_BOUNDS,
     maxReceiveMessageBytes: 4 * 1024 * 1024,
     maxConcurrentStreams: 1000,
     maxHeaderListBytes: 16_384,

@@ -4,9 +4,8 @@ import { H2Connection } from '../../../src/h2/connection.js';
 import type { ConnectionEvents } from '../../../src/h2/connection-owner.js';
 import { ERROR_CODE } from '../../../src/h2/error-code.js';
 import { HpackDecoder } from '../../../src/h2/hpack/decoder.js';
-import { DEFAULT_LIMITS, type H2Limits } from '../../../src/h2/limits.js';
+import type { H2Limits } from '../../../src/h2/limits.js';
 import type { RequestHandler, ServerStream } from '../../../src/h2/request-handler.js';
-
 import {
   ACK,
   END_HEADERS,
@@ -18,6 +17,7 @@ import {
   settings,
   TYPE,
 } from './h2-frames.js';
+import { TEST_LIMITS } from './h2-limits.js';
 
 export * from './h2-frames.js';
 
@@ -158,7 +158,7 @@ export class H2Peer {
     };
     this.connection = new H2Connection(this.sink, this.handler, events, {
       peer: '127.0.0.1:1',
-      limits: { ...DEFAULT_LIMITS, ...limits },
+      limits: { ...TEST_LIMITS, ...limits },
       nowMs: () => this.nowMs,
     });
   }

@@ -2,9 +2,9 @@ import type { ClientHttp2Session } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { H2Server, type H2ServerOptions } from '../../../src/h2/h2-server.js';
 import { HeaderField } from '../../../src/h2/hpack/header-field.js';
-import { DEFAULT_LIMITS } from '../../../src/h2/limits.js';
 import type { RequestHandler, ServerStream } from '../../../src/h2/request-handler.js';
 import { waitFor } from '../process/wait-for.js';
+import { TEST_LIMITS } from './h2-limits.js';
 import { openSession, post } from './http2-client.js';
 
 const OK = [new HeaderField(':status', '200')];
@@ -73,7 +73,9 @@ export class TestServer {
   constructor(options: Partial<H2ServerOptions> = {}, ca?: string) {
     this.#ca = ca;
     this.server = new H2Server(this.handler, {
-      limits: DEFAULT_LIMITS,
+      limits: TEST_LIMITS,
+      maxConnections: 20_000,
+      maxBufferedBytes: 32 * 1024 * 1024,
       maxConnectionAgeMs: Number.POSITIVE_INFINITY,
       maxConnectionAgeGraceMs: Number.POSITIVE_INFINITY,
       keepAliveIntervalMs: Number.POSITIVE_INFINITY,

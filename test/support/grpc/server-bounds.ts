@@ -1,0 +1,8 @@
+import type { GrpcServerOptions } from '../../../src/grpc/grpc-server.js';
+
+/** Bounds of a gRPC server for tests about something else. */
+export const SERVER_BOUNDS = {
+  maxInflatedBytes: 262_144,
+  maxBufferedBytes: 32 * 1024 * 1024,
+  maxConnections: 20_000,
+} as const satisfies Partial<GrpcServerOptions>;

@@ -1,0 +1,8 @@
+import { DEFAULT_LIMITS, type H2Limits } from '../../../src/h2/limits.js';
+
+/** Limits of a connection for tests about something else. */
+export const TEST_LIMITS: H2Limits = {
+  ...DEFAULT_LIMITS,
+  maxConcurrentStreams: 1024,
+  maxHeaderListBytes: 16_384,
+};
