@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { Descriptor, DescriptorEntry } from '../codec/messages.js';
 import { parseGoDuration } from '../config/yaml/go-duration.js';
+import { defaultOf } from '../server/settings/settings-table.js';
 import { isAddress } from './address.js';
 import { readEntry } from './arguments.js';
 import { type ChannelOptions, readTlsOptions, TLS_OPTIONS } from './tls-options.js';
@@ -25,6 +26,8 @@ export type CheckArguments =
   | { readonly kind: 'help' }
   | { readonly kind: 'usage'; readonly message: string };
 
+/** Where a server listens whose settings nobody made. */
+const ADDRESS = `${defaultOf('grpcHost')}:${defaultOf('grpcPort')}`;
 const MAX_COUNT = 10_000_000;
 const MAX_CONCURRENCY = 10_000;
 const MAX_TIMEOUT_MS = 3_600_000;
@@ -34,7 +37,7 @@ export const CHECK_HELP = `Usage: weir check [options] key=value … [+ key=valu
 
 Asks a running server and prints how it decided. The entries make one descriptor; a lone + starts the next.
 
-  --address <host:port>  gRPC address of the server, or unix:<path> (default 127.0.0.1:8081)
+  --address <host:port>  gRPC address of the server, or unix:<path> (default ${ADDRESS})
   --domain <name>        domain of the policy (default open-api)
   --count <n>            calls to make (default 1)
   --concurrency <n>      calls at once (default 1)
@@ -72,7 +75,7 @@ function parse(args: readonly string[]): CheckArguments {
     args: [...args],
     allowPositionals: true,
     options: {
-      address: { type: 'string', default: '127.0.0.1:8081' },
+      address: { type: 'string', default: ADDRESS },
       domain: { type: 'string', default: 'open-api' },
       count: { type: 'string', default: '1' },
       concurrency: { type: 'string', default: '1' },

@@ -30,7 +30,7 @@ import { BODY_LIMITS } from './http/body-calls.js';
 import { MAX_CONNECTIONS, REQUEST_TIMEOUT_MS } from './http/http.js';
 import { UNREAD_MS } from './http/http-connections.js';
 import { READING_MS } from './http/http-reads.js';
-import { SETTINGS } from './settings/settings-table.js';
+import { defaultOf, SETTINGS } from './settings/settings-table.js';
 import { MAX_HELD_BYTES } from './views/held-texts.js';
 import { KEPT_MS } from './views/page-memory.js';
 import { SLICE_MS } from './views/view-slices.js';
@@ -75,10 +75,6 @@ function setting(name: string, show: (value: number) => string = count): string 
   return `\`${name}\`: ${Number.isNaN(value) ? found.default : show(value)}`;
 }
 
-function defaultOf(name: string): number {
-  return Number(SETTINGS.find((one) => one.name === name)?.default);
-}
-
 const REFUSED = 'INVALID_ARGUMENT; reading ends at the first one too many';
 const THROTTLED =
   'OVER_LIMIT if a rule in force could have matched, whatever `on_store_failure` says, else as if nothing matched';
@@ -106,7 +102,7 @@ export const BOUNDS: readonly BoundGroup[] = [
       { what: 'entries of all descriptors together', bound: count(MAX_ENTRIES), beyond: REFUSED },
       {
         what: 'protobuf fields, unknown, nested and repeated ones included',
-        bound: `4 for each entry and 10 for each descriptor that are allowed: ${count(maxFields(defaultOf('MAX_DESCRIPTORS')))}`,
+        bound: `4 for each entry and 10 for each descriptor that are allowed: ${count(maxFields(Number(defaultOf('maxDescriptors'))))}`,
         beyond: REFUSED,
       },
       {

@@ -20,13 +20,3 @@ export interface AnswerOptions {
   /** ENVOY_ADDS_HEADERS: what Envoy's filter adds itself, so that clients would get it twice. */
   readonly envoyAdds: { readonly xRateLimit: boolean; readonly retryAfter: boolean };
 }
-
-/** Nothing of it. */
-export const PLAIN_ANSWERS: AnswerOptions = {
-  shadowMode: false,
-  quotaMode: false,
-  dynamicMetadata: false,
-  decisionMetadata: false,
-  limitHeaders: undefined,
-  envoyAdds: { xRateLimit: false, retryAfter: false },
-};

@@ -11,7 +11,7 @@ import type { Clock } from '../limiter/clock.js';
 import type { DomainPolicy, PolicySet } from '../policy/policy.js';
 import { phaseAt } from '../policy/rule.js';
 import { answer, answerWithoutLimits } from './answer.js';
-import { type AnswerOptions, PLAIN_ANSWERS } from './answer-options.js';
+import type { AnswerOptions } from './answer-options.js';
 import { BadRequest, findBadDescriptor } from './bad-descriptor.js';
 import {
   ANYBODY,
@@ -61,8 +61,8 @@ export interface ShouldRateLimitOptions {
   readonly turns?: TurnQueue;
   /** More limits that they meet are refused, candidates apart: one request is one atomic step of the store. */
   readonly maxLimits: number;
-  /** What holds for every answer; {@link PLAIN_ANSWERS} when absent. */
-  readonly answers?: AnswerOptions;
+  /** What holds for every answer. */
+  readonly answers: AnswerOptions;
   /** Gives numbers from 0 to just below 1, for `enforce_percent`; Math.random when absent. */
   readonly random?: () => number;
 }
@@ -98,7 +98,7 @@ export class ShouldRateLimit {
 
   constructor(options: ShouldRateLimitOptions) {
     this.#options = options;
-    this.#answers = options.answers ?? PLAIN_ANSWERS;
+    this.#answers = options.answers;
     this.#random = options.random ?? Math.random;
     this.#turns = options.turns ?? new TurnQueue(options.clock);
     this.#observation = new Observation(options.observer, options.clock);

@@ -22,8 +22,8 @@ export interface MetricsOptions {
   readonly memoryStats: () => MemoryStats;
   /** Absent where no requests are decided. */
   readonly denyCacheStats?: () => DenyCacheStats;
-  /** NEAR_LIMIT_RATIO; 0.8 when absent. */
+  /** NEAR_LIMIT_RATIO. Absent, as the next one, where no requests are decided: nothing is counted by it then. */
   readonly nearLimitRatio?: number;
-  /** Whether windows count the hits of denied requests; they do when absent. */
+  /** Whether windows count the hits of denied requests. */
   readonly deniedHitsCount?: boolean;
 }

@@ -84,7 +84,7 @@ export class Metrics {
     const byRule = new SeriesLimit(options.maxSeries);
     const byCaller = new SeriesLimit(options.maxSeries);
     this.#limits = [this.#byRule, this.#byCaller, byRule, byCaller];
-    const { nearLimitRatio = 0.8, deniedHitsCount = true } = options;
+    const { nearLimitRatio = 1, deniedHitsCount = true } = options;
     this.reference = new ReferenceStats({ byRule, byCaller, nearLimitRatio, deniedHitsCount });
     collectDefaultMetrics({ register: this.registry });
     this.#exposeCounts();

@@ -1,3 +1,4 @@
+import { MAX_INFLATION } from '../../grpc/grpc-server.js';
 import type { SettingSpec } from './spec.js';
 
 /** HTTP/2 settings and lengths of protobuf messages end here. */
@@ -70,7 +71,7 @@ export const LISTEN_SETTINGS = {
     type: 'count',
     default: '262144',
     max: MAX_INT32,
-    help: 'Most that a compressed request message may become, and at most 100 times its size; more gets RESOURCE_EXHAUSTED.',
+    help: `Most that a compressed request message may become, and at most ${MAX_INFLATION} times its size; more gets RESOURCE_EXHAUSTED.`,
   },
   grpcMaxConnections: {
     name: 'GRPC_MAX_CONNECTIONS',

@@ -3,14 +3,15 @@ import { join } from 'node:path';
 import { assetPath } from '../../assets.js';
 import type { LoadOptions } from '../../config/files/load-policies.js';
 import type { PolicyPlace } from '../../config/files/policy-paths.js';
+import { POLICY_SETTINGS } from './policy-settings.js';
 import type { Settings } from './settings-table.js';
 
 /** The policy that is served when no variable says where policies are. */
 export const BUNDLED_POLICY = 'deploy/policies/open-api.yaml';
 
 /** What the reference takes for RUNTIME_ROOT and RUNTIME_APPDIRECTORY where they are unset. */
-const REFERENCE_ROOT = '/srv/runtime_data/current';
-const REFERENCE_APP_DIRECTORY = 'config';
+const REFERENCE_ROOT = POLICY_SETTINGS.runtimeRoot.reference.default;
+const REFERENCE_APP_DIRECTORY = POLICY_SETTINGS.runtimeAppDirectory.reference.default;
 
 /** Where policies come from, for people: a management server, a path, or the bundled policy. */
 export function policySource(settings: Settings): string {

@@ -1,3 +1,4 @@
+import { DEFAULT_ALGORITHM } from '../../policy/policy.js';
 import type { SettingSpec } from './spec.js';
 
 /** Where policies come from. */
@@ -67,7 +68,7 @@ export const POLICY_SETTINGS = {
   defaultAlgorithm: {
     name: 'DEFAULT_ALGORITHM',
     type: 'algorithm',
-    default: 'fixed_window',
+    default: DEFAULT_ALGORITHM,
     help: 'What `unit` and `requests_per_unit` mean where neither rule nor file says `algorithm`, limit overrides of callers included: `fixed_window`, or `token_bucket`, which refills at that rate.',
   },
   forceStart: {

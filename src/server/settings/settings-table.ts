@@ -51,6 +51,11 @@ export const SETTINGS: readonly Setting[] = (Object.keys(SPECS) as SettingKey[])
   flag: flagOf(SPECS[key].name),
 }));
 
+/** What a setting is where nobody says, as it would be written. */
+export function defaultOf(key: SettingKey): string {
+  return SPECS[key].default;
+}
+
 /** What is taken and changes nothing. */
 export const INERT_VARIABLES: readonly Variable[] = [...INERT_SETTINGS.keys()].map((name) => ({
   name,

@@ -1,3 +1,4 @@
+import { DEFAULT_RETRY } from '../../storage/redis/redis-connection.js';
 import { redisInstanceSettings } from './redis-instance-settings.js';
 import type { SettingSpec } from './spec.js';
 
@@ -71,14 +72,14 @@ export const STORE_SETTINGS = {
     name: 'REDIS_STARTUP_INITIAL_INTERVAL',
     type: 'optional_duration',
     default: '',
-    help: 'First pause between tries to connect, until Redis was reached once; doubled each time. 50ms when unset, and always later.',
+    help: `First pause between tries to connect, until Redis was reached once; doubled each time. ${DEFAULT_RETRY.firstMs}ms when unset, and always later.`,
     reference: { default: '1s' },
   },
   redisStartupMax: {
     name: 'REDIS_STARTUP_MAX_INTERVAL',
     type: 'optional_duration',
     default: '',
-    help: 'Longest such pause; 500ms when unset, and always later.',
+    help: `Longest such pause; ${DEFAULT_RETRY.longestMs}ms when unset, and always later.`,
     reference: { default: '30s' },
   },
   redisStartupMaxElapsed: {

@@ -16,6 +16,7 @@ import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
+import { PLAIN_ANSWERS } from '../../support/policy/plain-answers.js';
 import { policyOf } from '../../support/policy/policies.js';
 import { type MicroCase, runCases } from './measure.js';
 
@@ -42,7 +43,13 @@ function policyText(rules: number, limit: string, node = `rate_limit: { name: on
 function serviceOn(policy: string, codec: ServiceCodec): ShouldRateLimit {
   const compiled = policyOf(policy);
   const store = new MemoryStore({ ...MEMORY, clock: systemClock, maxBuckets: 2_000_000 });
-  const metrics = new Metrics({ maxSeries: 10_000, version: 'bench', memoryStats: () => store });
+  const metrics = new Metrics({
+    maxSeries: 10_000,
+    version: 'bench',
+    memoryStats: () => store,
+    nearLimitRatio: 0.8,
+    deniedHitsCount: true,
+  });
   const log = createLogger({ level: 'info', format: 'json', colour: false });
   const policySet = { domains: new Map([[compiled.domain, compiled]]), version: 'bench' };
   return new ShouldRateLimit({
@@ -55,6 +62,7 @@ function serviceOn(policy: string, codec: ServiceCodec): ShouldRateLimit {
     storeTimeoutMicros: 2_000_000,
     maxDescriptors: 1000,
     maxLimits: 4000,
+    answers: PLAIN_ANSWERS,
   });
 }
 

@@ -1,7 +1,7 @@
 import type { Descriptor, RateLimitResponse } from '../../../src/codec/messages.js';
 import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
-import { type AnswerOptions, PLAIN_ANSWERS } from '../../../src/service/answer-options.js';
+import type { AnswerOptions } from '../../../src/service/answer-options.js';
 import type { DecisionLine, DecisionObserver } from '../../../src/service/decision-observer.js';
 import { Refusal } from '../../../src/service/refusal.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
@@ -9,6 +9,7 @@ import type { TurnQueue } from '../../../src/service/turn-queue.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../clock/fake-clock.js';
 import { MEMORY } from '../limiter/store-options.js';
+import { PLAIN_ANSWERS } from './plain-answers.js';
 import { entries, policyOf } from './policies.js';
 
 /** What the reference's counters were told of one descriptor; `used` is undefined where nothing decided. */

@@ -1,0 +1,11 @@
+import type { AnswerOptions } from '../../../src/service/answer-options.js';
+
+/** Nothing but what the policy says, for tests about something else. */
+export const PLAIN_ANSWERS: AnswerOptions = {
+  shadowMode: false,
+  quotaMode: false,
+  dynamicMetadata: false,
+  decisionMetadata: false,
+  limitHeaders: undefined,
+  envoyAdds: { xRateLimit: false, retryAfter: false },
+};
