@@ -122,6 +122,28 @@ test('a variable that changes nothing is told of, with the reason, if it is set'
   expect(notesOf({})).toEqual([]);
 });
 
+test('a flag is told of as its variable is', () => {
+  const read = readSettings(REDIS, { REDIS_PERSECOND_PIPELINE_LIMIT: '8' });
+  expect(read).toMatchObject({
+    ok: true,
+    notes: [
+      'REDIS_PERSECOND_PIPELINE_LIMIT changes nothing: weir sends all decisions of one event-loop turn in one call, always.',
+    ],
+  });
+});
+
+test.each([
+  ['REDIS_POOL_SIZE', 'many', 'a whole number from 0 to 9007199254740991'],
+  ['EXPIRATION_JITTER_MAX_SECONDS', '-1', 'a whole number from 0 to 9007199254740991'],
+  ['REDIS_PERSECOND_PIPELINE_WINDOW', '5', 'a duration such as 150ms, 2s or 1h30m, from 0 on'],
+  ['REDIS_POOL_ON_EMPTY_BEHAVIOR', 'PANIC', 'one of WAIT, CREATE, ERROR'],
+])(
+  '%s=%s, which the reference cannot read, ends the start although it would change nothing',
+  (name, text, expected) => {
+    expect(errorsOf({ ...REDIS, [name]: text })).toEqual([`${name}: "${text}" is not ${expected}`]);
+  },
+);
+
 describe('a variable about what is on in the reference, and off here unless it is set', () => {
   test.each<[environment: Record<string, string>, names: string[], remedy: RegExp]>([
     [
