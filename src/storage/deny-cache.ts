@@ -5,6 +5,7 @@ import {
   type TakeOutcome,
   type TakeResult,
 } from '../limiter/bucket-store.js';
+import { turn } from '../turns.js';
 import { type Denial, deniedOutcome, isDenied, tokenDenial, windowDenial } from './denial.js';
 import { DenialTable } from './denial-table.js';
 
@@ -40,6 +41,10 @@ export interface LocalCacheStats {
   readonly overwriteCount: number;
 }
 
+/** Keys of so many items are compared with each other: that takes a microsecond or two, and no memory. */
+const FEW_ITEMS = 16;
+/** Items whose denials are kept in one turn of the event loop: half a millisecond or so. */
+const ITEMS_IN_A_TURN = 250;
 /** Without windows that last longer, entries of token buckets are over after this long at the latest. */
 const LEAST_TURN_MICROS = 1_000_000;
 
@@ -70,6 +75,10 @@ export class DenyCache implements BucketStore {
   private misses = 0;
   /** Requests with a refund, when asked and when answered. */
   private refunds = 0;
+  /** Rises with each {@link clear}. */
+  private generation = 0;
+  /** Whether denials of a request of many items are being kept. */
+  private keepsMany = false;
   /** Entries of the request at hand, reused. */
   private readonly found: Denial[] = [];
 
@@ -126,6 +135,7 @@ export class DenyCache implements BucketStore {
 
   /** Forgets everything: the policy is another one. */
   clear(): void {
+    this.generation++;
     this.table.clear();
   }
 
@@ -162,25 +172,56 @@ export class DenyCache implements BucketStore {
     // An answer to an earlier denial may have come between question and answer of a refund.
     this.dropRefunded(items);
     if (result instanceof StorageError) return;
+    const isFew = items.length <= FEW_ITEMS;
+    let isLeft = false;
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as TakeItem;
       const outcome = result[i] as TakeOutcome;
       // It may have taken: what is known of the bucket is no more so.
       if (!outcome.limited) this.table.delete(item.key);
-      else if (keeps && outcome.waitMicros > 0 && !namedBefore(items, i))
-        this.keep(item, outcome, askedMicros);
+      else if (keeps && this.mayKeep(item, outcome)) {
+        if (!isFew) isLeft = true;
+        else if (!isNamedBefore(items, i)) this.keep(item, outcome, askedMicros);
+      }
     }
+    if (isLeft && !this.keepsMany) void this.keepMany(items, result, askedMicros);
   }
 
-  private keep(item: TakeItem, outcome: TakeOutcome, askedMicros: number): void {
-    const { rate, hits, key } = item;
+  /** Keeps the denials of a request of many items, some in each turn of the event loop. Of such requests that are answered meanwhile none are kept. */
+  private async keepMany(
+    items: readonly TakeItem[],
+    outcomes: readonly TakeOutcome[],
+    askedMicros: number,
+  ): Promise<void> {
+    const { refunds, generation } = this;
+    const named = new Set<string>();
+    this.keepsMany = true;
+    for (let i = 0; i < items.length; i++) {
+      if (i > 0 && i % ITEMS_IN_A_TURN === 0) {
+        await turn();
+        if (refunds !== this.refunds || generation !== this.generation) break;
+      }
+      const item = items[i] as TakeItem;
+      const outcome = outcomes[i] as TakeOutcome;
+      const isFirst = named.size < named.add(item.key).size;
+      if (isFirst && outcome.limited && this.mayKeep(item, outcome)) this.keep(item, outcome, askedMicros);
+    }
+    this.keepsMany = false;
+  }
+
+  /** Whether the denial of an item is one of those that are kept. */
+  private mayKeep({ rate }: TakeItem, { waitMicros }: TakeOutcome): boolean {
+    if (waitMicros === 0) return false;
     const { maxAgeMicros, windows = false } = this.options;
     // A window in debt is paid by the next one, in which its denial may go on: it is asked each time.
-    if (rate.kind === 'window' ? !windows || rate.maxDebt > 0 : maxAgeMicros === 0) return;
+    return rate.kind === 'window' ? windows && rate.maxDebt === 0 : maxAgeMicros > 0;
+  }
+
+  private keep({ rate, hits, key }: TakeItem, outcome: TakeOutcome, askedMicros: number): void {
     const denial =
       rate.kind === 'window'
         ? windowDenial(rate, outcome, askedMicros)
-        : tokenDenial(rate, hits, outcome, askedMicros, maxAgeMicros);
+        : tokenDenial(rate, hits, outcome, askedMicros, this.options.maxAgeMicros);
     this.table.set(key, denial, this.monotonicMicros());
   }
 
@@ -196,8 +237,8 @@ export class DenyCache implements BucketStore {
   }
 }
 
-/** Whether an earlier item of the request names the same bucket: then this one found the running state, which a denied request does not leave. */
-function namedBefore(items: readonly TakeItem[], index: number): boolean {
+/** Whether an earlier one of a few items names the same bucket: then this one found the running state, which a denied request does not leave. */
+function isNamedBefore(items: readonly TakeItem[], index: number): boolean {
   const { key } = items[index] as TakeItem;
   for (let i = 0; i < index; i++) if ((items[i] as TakeItem).key === key) return true;
   return false;

@@ -62,6 +62,19 @@ descriptors: [{ key: v, rate_limit: { unit: minute, requests_per_unit: 1000000 }
 `;
 }
 
+/** Any value of `v` has four token buckets that a single request uses up, for longer than an attack lasts. */
+export function usedUpPolicy(domain: string): string {
+  const limits = numbers(4).map(
+    (n) => `      - { name: limit${n}, token_bucket: { max_tokens: 1, fill_interval: ${24 + n}h } }`,
+  );
+  return `domain: ${domain}
+descriptors:
+  - key: v
+    rate_limits:
+${limits.join('\n')}
+`;
+}
+
 /** Ten expressions whose automata have many states, with values that visit them all (a and b at random). */
 export function costlyPatterns(): string[] {
   return numbers(10).map((n) => `[ab]*a[ab]{${60 + n}}c[ab]*(a|ab|b)*d${n}`);

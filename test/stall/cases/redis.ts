@@ -1,14 +1,19 @@
 /* Requests that make Redis work, for one process and for two. */
+import { RlsClient } from '../../support/grpc/rls-client.js';
 import type { Attack } from '../attack/attack.js';
-import { anyValuePolicy } from '../policy-texts.js';
+import { anyValuePolicy, usedUpPolicy } from '../policy-texts.js';
 import type { StallCase, StallGroup } from '../stall-case.js';
 import { descriptor, EMPTY, field, filledDescriptor, gzip, request } from '../wire.js';
 import { MATCHER_FILES, PATH_CASES } from './matchers.js';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
+function wideRequest(domain: string, descriptors: number, value: string): Buffer {
+  return request(domain, ...numbers(descriptors).map((n) => descriptor(['v', `${value}${n}`])));
+}
+
 function wide(descriptors: number): () => Attack {
-  const message = request('any', ...numbers(descriptors).map((n) => descriptor(['v', `value${n}`])));
+  const message = wideRequest('any', descriptors, 'value');
   return () => ({ kind: 'grpc', messages: [message], streams: 4, timeout: '1S' });
 }
 
@@ -40,9 +45,34 @@ const WIDE: readonly StallCase[] = [
   },
 ];
 
+/** Requests by turns, so that what is remembered of one does not answer the next. */
+const USED_UP = numbers(4).map((n) => wideRequest('used', 1000, `value${n} `));
+
+const DENIED: StallCase = {
+  name: 'Redis, 1,000 descriptors of 4 denied limits each',
+  attack: () => ({ kind: 'grpc', messages: USED_UP, streams: 4, timeout: '1S' }),
+};
+
 const files = { 'any.yaml': anyValuePolicy('any') };
 
 export const REDIS_GROUP: StallGroup = { setup: { name: 'Redis', files, redis: true }, cases: WIDE };
+
+export const DENIED_GROUP: StallGroup = {
+  setup: {
+    name: 'Redis, used up buckets',
+    files: { 'used.yaml': usedUpPolicy('used') },
+    redis: true,
+    prepare: async ({ weir }) => {
+      const client = new RlsClient(weir.grpcPort);
+      for (const message of USED_UP) {
+        const { code, details } = await client.send(message);
+        if (code !== 0) throw new Error(`the calls that use the buckets up fail: ${code} ${details}`);
+      }
+      client.close();
+    },
+  },
+  cases: [DENIED],
+};
 
 const withWorkers = (one: StallCase): StallCase => ({ ...one, name: `two workers: ${one.name}` });
 

@@ -5,8 +5,9 @@ import {
   type TakeItem,
   type TakeResult,
 } from '../../../src/limiter/bucket-store.js';
-import { tokenBucketRate, windowRate } from '../../../src/limiter/rate.js';
-import { DenyCache } from '../../../src/storage/deny-cache.js';
+import { type Rate, tokenBucketRate, windowRate } from '../../../src/limiter/rate.js';
+import { DenyCache, type DenyCacheOptions } from '../../../src/storage/deny-cache.js';
+import { turn } from '../../../src/turns.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { SlowStore } from '../../support/limiter/slow-store.js';
 import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
@@ -219,6 +220,107 @@ describe('what enters', () => {
     });
     expect(over.take([hits(1)], Infinity)).toBeInstanceOf(StorageError);
     expect(over.entries).toBe(0);
+  });
+});
+
+describe('a request of many limits', () => {
+  const MANY = 4000;
+  /** How often the key of an item was looked at. */
+  let looks = 0;
+
+  /** Items of used up buckets. */
+  function many(rate: Rate = HUNDRED, count = MANY): TakeItem[] {
+    return Array.from({ length: count }, (_, n) => {
+      const item = takeItem(`k${n}`, rate, { hits: 101 });
+      return Object.defineProperty(item, 'key', {
+        enumerable: true,
+        get: () => {
+          looks++;
+          return `k${n}`;
+        },
+      });
+    });
+  }
+
+  /** Denies everything but refunds. */
+  function denying(options: Partial<DenyCacheOptions> = {}): DenyCache {
+    const limited = {
+      limited: true,
+      remaining: 0,
+      waitMicros: SECOND,
+      used: 101,
+      forgiven: 0,
+      cached: false,
+    };
+    return new DenyCache({
+      store: {
+        take: async (items) => items.map(({ refund }) => ({ ...limited, limited: !refund })),
+        close: async () => {},
+      },
+      maxAgeMicros: SECOND,
+      maxEntries: 10 * MANY,
+      monotonicMicros: () => clock.monotonicMicros(),
+      ...options,
+    });
+  }
+
+  beforeEach(() => {
+    looks = 0;
+  });
+
+  test.each<[string, Rate, Partial<DenyCacheOptions>]>([
+    ['token buckets', HUNDRED, {}],
+    ['windows', windowRate('hour', 1), { windows: true }],
+    ['windows, which are not kept', windowRate('hour', 1), {}],
+    ['token buckets, which are not kept', HUNDRED, { windows: true, maxAgeMicros: 0 }],
+  ])('looks at each of its keys a few times: %s', async (_, rate, options) => {
+    const over = denying(options);
+    await over.take(many(rate), Infinity);
+    for (let turns = 0; turns < MANY / 100; turns++) await turn();
+    expect(looks).toBeLessThan(10 * MANY);
+  });
+
+  test('keeps its denials in the turns that follow, a few hundred in each', async () => {
+    const over = denying();
+    await over.take(many(), Infinity);
+    let [before, largest] = [0, 0];
+    for (let turns = 0; turns < MANY / 100; turns++) {
+      largest = Math.max(largest, over.entries - before);
+      before = over.entries;
+      await turn();
+    }
+    expect(largest).toBeLessThanOrEqual(500);
+    expect(over.entries).toBe(MANY);
+    expect(over.take(many(), Infinity)).toHaveLength(MANY);
+    expect(over.answers).toBe(1);
+  });
+
+  test('keeps the denial of the first of two that name one bucket', async () => {
+    const over = denying();
+    const items = many(HUNDRED, 40);
+    // As the later one was judged by what the earlier one would have left, fewer hits might pass.
+    await over.take([...items, takeItem('k39', HUNDRED, { hits: 1 })], Infinity);
+    expect(over.entries).toBe(40);
+    await over.take([takeItem('k39', HUNDRED, { hits: 1 })], Infinity);
+    expect(over.answers).toBe(0);
+  });
+
+  test.each<[string, (over: DenyCache) => unknown]>([
+    ['a refund', (over) => over.take([refund(1, 'k3999')], Infinity)],
+    ['a reload', (over) => over.clear()],
+  ])('keeps nothing after %s', async (_, happens) => {
+    const over = denying();
+    await over.take(many(), Infinity);
+    await turn();
+    void happens(over);
+    const kept = over.entries;
+    for (let turns = 0; turns < MANY / 100; turns++) await turn();
+    expect(kept).toBeLessThan(MANY);
+    expect(over.entries).toBe(kept);
+    // The next one is kept again.
+    await over.take(many(), Infinity);
+    for (let turns = 0; turns < MANY / 100; turns++) await turn();
+    expect(over.entries).toBe(MANY);
   });
 });
 
