@@ -16,6 +16,8 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** Zones whose formatters are kept: making one takes a hundred times as long as using it. */
 const formatters = new Map<string, Intl.DateTimeFormat>();
+/** More than there are zones and usual other names of them; how a name that this Node does not list is spelt has no bound. */
+const MAX_FORMATTERS = 1000;
 
 /** Throws a RangeError for a time zone that this Node does not know. */
 function formatterOf(timeZone: string): Intl.DateTimeFormat {
@@ -33,6 +35,7 @@ function formatterOf(timeZone: string): Intl.DateTimeFormat {
       minute: 'numeric',
       second: 'numeric',
     });
+    if (formatters.size >= MAX_FORMATTERS) formatters.clear();
     formatters.set(timeZone, formatter);
   }
   return formatter;
@@ -79,43 +82,38 @@ export function nearTimeZone(name: string): string | undefined {
 /**
  * The days, weeks (from Monday, ISO 8601), months or years of a time zone as windows, for times from 1970 on. A window starts at the first instant
  * at which clocks there show its date, so those in which clocks change are longer or shorter, and where midnight is skipped a day starts
- * later. The window asked for last is remembered: one that moves forward is computed once per window.
+ * later. What is computed is shared by all windows of one zone and unit ({@link Calendars}).
  */
 export class CalendarWindows {
   readonly timeZone: string;
   readonly unit: CalendarUnit;
-  private startMicros = 0;
-  private endMicros = 0;
-  /** End of the window after that; 0 until somebody asks. */
-  private nextEndMicros = 0;
-  private boundaries: readonly number[] = [];
+  /** Policies go from thread to thread, which takes plain data: this stays behind. */
+  readonly #row: WindowRow;
 
-  private constructor(timeZone: string, unit: CalendarUnit) {
+  private constructor(timeZone: string, unit: CalendarUnit, row: WindowRow) {
     this.timeZone = timeZone;
     this.unit = unit;
-    // Not kept: policies go from thread to thread, which a formatter cannot.
-    formatterOf(timeZone);
+    this.#row = row;
   }
 
   /** Throws a RangeError for a time zone that this Node does not know; see {@link timeZoneName}. */
-  static of(timeZone: string, unit: CalendarUnit): CalendarWindows {
-    return new CalendarWindows(timeZone, unit);
+  static of(timeZone: string, unit: CalendarUnit, calendars: Calendars = CALENDARS): CalendarWindows {
+    return new CalendarWindows(timeZone, unit, calendars.rowOf(timeZone, unit));
   }
 
   /** Start of the window that holds `micros`, in microseconds since the epoch. */
   startAt(micros: number): number {
-    if (micros < this.startMicros || micros >= this.endMicros) this.find(micros);
-    return this.startMicros;
+    const row = this.#row;
+    if (micros < row.startMicros || micros >= row.endMicros) row.find(micros);
+    return row.startMicros;
   }
 
   /** End of the window that holds `micros`, such as its start. Asked about the one after the remembered one, both are. */
   endOf(micros: number): number {
-    if (micros === this.endMicros && micros > 0) {
-      if (this.nextEndMicros === 0) this.nextEndMicros = this.windowAt(micros).end;
-      return this.nextEndMicros;
-    }
-    if (micros < this.startMicros || micros >= this.endMicros) this.find(micros);
-    return this.endMicros;
+    const row = this.#row;
+    if (micros === row.endMicros && micros > 0) return row.nextEnd();
+    if (micros < row.startMicros || micros >= row.endMicros) row.find(micros);
+    return row.endMicros;
   }
 
   /** In JSON the windows are their time zone: the unit stands beside them. */
@@ -128,62 +126,210 @@ export class CalendarWindows {
    * that one. For a store that goes by another clock and picks the window itself.
    */
   boundariesAround(micros: number): readonly number[] {
-    const start = this.startAt(micros);
-    if (this.boundaries[1] !== start) {
-      const boundaries = [this.windowAt(start - 1).start, start];
-      for (let at = this.endMicros; boundaries.length < BOUNDARIES; at = this.windowAt(at).end)
-        boundaries.push(at);
-      this.boundaries = boundaries;
+    this.startAt(micros);
+    return this.#row.around();
+  }
+}
+
+/** Zones and units have so few names that a process meets all of them once at most, but for spellings that this Node does not list. */
+const MAX_NAMES = 4096;
+/** Rows that may take work in one turn of the event loop: each takes a quarter of a millisecond at first. */
+const ROWS_IN_A_TURN = 4;
+
+/**
+ * What is known of calendars: once for each zone, however it is spelt, and unit, as a zone's boundaries take long to compute. There are some 450 zones,
+ * and nothing is forgotten.
+ */
+export class Calendars {
+  readonly #rows = new Map<string, WindowRow>();
+  /** By unit and time zone as it is spelt. */
+  readonly #byName = new Map<string, WindowRow>();
+
+  /** Throws a RangeError for a time zone that this Node does not know. */
+  rowOf(timeZone: string, unit: CalendarUnit): WindowRow {
+    const name = `${unit} ${timeZone}`;
+    let row = this.#byName.get(name);
+    if (row !== undefined) return row;
+    const zone = zoneOf(timeZone);
+    const key = `${unit} ${zone}`;
+    row = this.#rows.get(key);
+    if (row === undefined) {
+      row = new WindowRow(zone, unit);
+      this.#rows.set(key, row);
     }
-    return this.boundaries;
+    if (this.#byName.size >= MAX_NAMES) this.#byName.clear();
+    this.#byName.set(name, row);
+    return row;
   }
 
-  private find(micros: number): void {
-    const { start, end } = this.windowAt(micros);
-    this.startMicros = start;
-    this.endMicros = end;
-    this.nextEndMicros = 0;
+  /**
+   * Computes what requests around `micros`, and in the window after it, will ask, so that none has to wait for many calendars. Yields where the
+   * event loop should have a turn.
+   */
+  *prepare(micros: number): Generator<void, void> {
+    let worked = 0;
+    // A row that is added meanwhile comes at the end.
+    for (const row of this.#rows.values()) {
+      if (!row.prepare(micros)) continue;
+      worked++;
+      if (worked % ROWS_IN_A_TURN === 0) yield;
+    }
+  }
+}
+
+/** Those of this thread. */
+export const CALENDARS = new Calendars();
+
+/** A time zone as this Node calls it, whatever name or spelling it goes by. Throws a RangeError where there is none. */
+function zoneOf(timeZone: string): string {
+  // Making a formatter takes a fifth of a millisecond, so it waits until it is needed.
+  const listedName = listedZones().get(timeZone.toLowerCase());
+  return listedName ?? formatterOf(timeZone).resolvedOptions().timeZone;
+}
+
+/** Boundaries kept ahead of the window that is asked for: those that it needs, and one for the window after it. */
+const BOUNDARIES_AHEAD = 4;
+/** More are not kept; those of long ago go first. */
+const MAX_BOUNDARIES = 12;
+
+/** Windows of one zone and unit that follow each other, as far as somebody asked. */
+class WindowRow {
+  /** The window asked for last. */
+  startMicros = 0;
+  endMicros = 0;
+  readonly #zone: string;
+  readonly #unit: CalendarUnit;
+  /** Microseconds, rising, without gap: each is the start of a window and the end of the one before. */
+  #boundaries: number[] = [];
+  #around: readonly number[] = [];
+
+  constructor(zone: string, unit: CalendarUnit) {
+    this.#zone = zone;
+    this.#unit = unit;
   }
 
-  private windowAt(micros: number): { readonly start: number; readonly end: number } {
+  /** Makes the window that holds `micros` that of {@link startMicros} and {@link endMicros}. */
+  find(micros: number): void {
+    const at = this.#indexOf(micros);
+    this.startMicros = this.#boundaries[at] as number;
+    this.endMicros = this.#boundaries[at + 1] as number;
+  }
+
+  /** End of the window after the one asked for last. */
+  nextEnd(): number {
+    const at = this.#indexOf(this.startMicros);
+    this.#extend(at + 2);
+    return this.#boundaries[at + 2] as number;
+  }
+
+  /** The boundaries around the window asked for last. */
+  around(): readonly number[] {
+    if (this.#around[1] !== this.startMicros) {
+      const at = this.#withOneBefore(this.#indexOf(this.startMicros));
+      this.#extend(at + BOUNDARIES - 2);
+      this.#around = this.#boundaries.slice(at - 1, at - 1 + BOUNDARIES);
+    }
+    return this.#around;
+  }
+
+  /** Computes what is asked around `micros` and in the window after it. Returns whether there was anything to compute. */
+  prepare(micros: number): boolean {
+    const before = this.#boundaries;
+    const { length } = before;
+    const at = this.#withOneBefore(this.#indexOf(micros));
+    this.#extend(at + BOUNDARIES_AHEAD);
+    return this.#boundaries !== before || this.#boundaries.length !== length;
+  }
+
+  /** Index of the start of the window that holds `micros`. */
+  #indexOf(micros: number): number {
+    let boundaries = this.#boundaries;
+    const last = boundaries.at(-1);
+    // What comes next is computed from what is known.
+    if (last !== undefined && micros >= last) {
+      const end = this.#endAt(last);
+      if (micros < end) boundaries.push(end);
+    }
+    if (
+      boundaries.length < 2 ||
+      micros < (boundaries[0] as number) ||
+      micros >= (boundaries.at(-1) as number)
+    ) {
+      const { start, end } = this.#windowAt(micros);
+      boundaries = [start, end];
+      this.#boundaries = boundaries;
+    }
+    let at = 0;
+    while ((boundaries[at + 1] as number) <= micros) at++;
+    if (boundaries.length <= MAX_BOUNDARIES || at < 2) return at;
+    this.#boundaries = boundaries.slice(at - 1);
+    return 1;
+  }
+
+  /** Sees to a boundary before the one at `at`; returns where that is then. */
+  #withOneBefore(at: number): number {
+    if (at > 0) return at;
+    this.#boundaries.unshift(this.#windowAt((this.#boundaries[0] as number) - 1).start);
+    return 1;
+  }
+
+  /** Sees to the boundary at `index`. */
+  #extend(index: number): void {
+    const boundaries = this.#boundaries;
+    while (boundaries.length <= index) boundaries.push(this.#endAt(boundaries.at(-1) as number));
+  }
+
+  #windowAt(micros: number): { readonly start: number; readonly end: number } {
     const ms = Math.floor(micros / 1000);
-    let first = firstDayOf(this.localDay(ms), this.unit);
-    let start = this.dayStart(first);
+    let first = firstDayOf(this.#localDay(ms), this.#unit);
+    let start = this.#dayStart(first);
     let end = start;
     // Where clocks were turned back over midnight, the date that they show again has ended; and a day that a zone skips (Samoa, 30 December
     // 2011) is no window.
     while (end <= ms) {
       start = end;
-      first = nextFirstDay(first, this.unit);
-      end = this.dayStart(first);
+      first = nextFirstDay(first, this.#unit);
+      end = this.#dayStart(first);
     }
     return { start: start * 1000, end: end * 1000 };
   }
 
+  /** End of the window that holds `micros`, for half of the work. */
+  #endAt(micros: number): number {
+    const ms = Math.floor(micros / 1000);
+    let first = firstDayOf(this.#localDay(ms), this.#unit);
+    let end: number;
+    do {
+      first = nextFirstDay(first, this.#unit);
+      end = this.#dayStart(first);
+    } while (end <= ms);
+    return end * 1000;
+  }
+
   /** What clocks show at `ms`, as if it were UTC. */
-  private localMs(ms: number): number {
+  #localMs(ms: number): number {
     const fields: Record<string, number> = {};
-    for (const { type, value } of formatterOf(this.timeZone).formatToParts(ms)) fields[type] = Number(value);
+    for (const { type, value } of formatterOf(this.#zone).formatToParts(ms)) fields[type] = Number(value);
     const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = fields;
     return Date.UTC(year, month - 1, day, hour, minute, second);
   }
 
   /** The date at `ms`, as days since 1970-01-01. */
-  private localDay(ms: number): number {
-    return Math.floor(this.localMs(ms) / DAY_MS);
+  #localDay(ms: number): number {
+    return Math.floor(this.#localMs(ms) / DAY_MS);
   }
 
   /** The first millisecond at which clocks show the date `day`, or a later one where it is skipped. */
-  private dayStart(day: number): number {
+  #dayStart(day: number): number {
     // Clocks are at most 26 hours apart from UTC, and what changes them lies at least a day from the next change.
     let before = day * DAY_MS - 30 * HOUR_MS;
     let after = day * DAY_MS + 30 * HOUR_MS;
     // Where the offset before midnight holds up to midnight, the search is over at once.
-    const guess = day * DAY_MS - (this.localMs(before) - before);
-    if (this.localDay(guess) >= day && this.localDay(guess - 1) < day) return guess;
+    const guess = day * DAY_MS - (this.#localMs(before) - before);
+    if (this.#localDay(guess) >= day && this.#localDay(guess - 1) < day) return guess;
     while (after - before > 1) {
       const middle = Math.floor((before + after) / 2);
-      if (this.localDay(middle) >= day) after = middle;
+      if (this.#localDay(middle) >= day) after = middle;
       else before = middle;
     }
     return after;

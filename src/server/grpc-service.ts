@@ -26,6 +26,7 @@ import type { Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import type { Closers } from './closers.js';
 import { decisionObserver } from './decision-observer.js';
+import { followCalendars } from './follow-calendars.js';
 import { createGrpcServer } from './grpc-transport.js';
 import type { Decide } from './http/json-endpoint.js';
 import { exposeLoad } from './metrics/load-gauges.js';
@@ -180,6 +181,8 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   const { settings, policies, clock, log } = options;
   const store = openStore(settings, clock, log);
   closers.add(() => store.close());
+  const endCalendars = followCalendars(clock);
+  closers.add(async () => endCalendars());
   const metrics = new Metrics({
     maxSeries: settings.metricsMaxSeries,
     version: options.version,

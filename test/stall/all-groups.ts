@@ -2,7 +2,7 @@ import { LOG_GROUP, RELOAD_GROUP, XDS_GROUP } from './cases/changes.js';
 import { FLOOD_CASES } from './cases/floods.js';
 import { MATCHER_FILES, PATH_CASES, VALUE_CASES } from './cases/matchers.js';
 import { JSON_CASES, MESSAGE_CASES } from './cases/messages.js';
-import { DENIED_GROUP, REDIS_GROUP, WORKERS_GROUP } from './cases/redis.js';
+import { CALENDAR_GROUP, DENIED_GROUP, REDIS_GROUP, WORKERS_GROUP } from './cases/redis.js';
 import { VIEW_GROUP } from './cases/views.js';
 import type { StallCase, StallGroup } from './stall-case.js';
 
@@ -25,5 +25,6 @@ export const STALL_GROUPS: readonly StallGroup[] = [
   LOG_GROUP,
   REDIS_GROUP,
   DENIED_GROUP,
+  CALENDAR_GROUP,
   WORKERS_GROUP,
 ];

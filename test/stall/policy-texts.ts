@@ -75,6 +75,17 @@ ${limits.join('\n')}
 `;
 }
 
+/** `count` windows of calendars, in all zones that there are, one for each value of `v`. `more` makes the limits differ. */
+export function calendarPolicy(domain: string, count: number, more = 0): string {
+  const zones = Intl.supportedValuesOf('timeZone');
+  const units = ['day', 'week', 'month', 'year'];
+  const nodes = numbers(count).map((n) => {
+    const [unit, zone] = [units[Math.floor(n / zones.length) % units.length], zones[n % zones.length]];
+    return `  - { key: v, value: value${n}, rate_limit: { unit: ${unit}, requests_per_unit: ${1_000_000 + n + more}, calendar: ${zone} } }`;
+  });
+  return `domain: ${domain}\ndescriptors:\n${nodes.join('\n')}\n`;
+}
+
 /** Ten expressions whose automata have many states, with values that visit them all (a and b at random). */
 export function costlyPatterns(): string[] {
   return numbers(10).map((n) => `[ab]*a[ab]{${60 + n}}c[ab]*(a|ab|b)*d${n}`);

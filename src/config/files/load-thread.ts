@@ -1,7 +1,9 @@
 import { constants, setPriority } from 'node:os';
 import { parentPort, Worker } from 'node:worker_threads';
 import { assetPath } from '../../assets.js';
-import { turn } from '../../turns.js';
+import { CALENDARS } from '../../limiter/calendar.js';
+import { systemClock } from '../../limiter/clock.js';
+import { inTurns, turn } from '../../turns.js';
 import type { LoadedPolicies } from './load-policies.js';
 import { type InForce, LoadBuilder, type LoadItem } from './load-transfer.js';
 import { takesLong } from './policy-transfer.js';
@@ -40,6 +42,8 @@ export class LoadThread {
       await turn();
       if (this.closed) throw new Error('the loader was closed');
     }
+    // Or the first requests, or the first ones in new windows, would have to wait for it.
+    await inTurns(CALENDARS.prepare(systemClock.wallMicros()));
     return builder.finish();
   }
 

@@ -4,11 +4,13 @@ import { openSlice } from '../../config/files/slices.js';
 import { YoungGarbage } from '../../config/files/young-garbage.js';
 import { shareSecretsInTurns } from '../../config/read/secret-keys.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
+import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
 import type { PolicySet } from '../../policy/policy.js';
 import { ANYBODY } from '../../service/costly-requests.js';
 import { Refusal } from '../../service/refusal.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
+import { atOnce, inTurns } from '../../turns.js';
 import { Closers } from '../closers.js';
 import { type GrpcService, openGrpcService, type PolicySource, type TlsSource } from '../grpc-service.js';
 import { statFamilies } from '../metrics/stats-text.js';
@@ -23,18 +25,23 @@ type StartMessage = Extract<ToWorker, { kind: 'start' }>;
 /** Policies as the primary hands them down. */
 class ReceivedPolicies implements PolicySource {
   #current: PolicySet | undefined;
+  /** What came last, which may not be in force yet. */
+  #latest: PolicySet | undefined;
   /** Those that are coming. */
   #next: PolicyBuilder | undefined;
   readonly #garbage = new YoungGarbage();
   readonly #listeners: (() => void)[] = [];
-  /** Names the trees of domains whose files are bad by the secrets of the others. */
-  #sharing = Promise.resolve();
+  /** Puts in force what came, one after the other, and names the trees of domains whose files are bad by the secrets of the others. */
+  #taking = Promise.resolve();
 
   constructor(initial: SlicedPolicies | undefined) {
     if (initial === undefined) return;
     this.begin();
     for (const slice of initial.slices) this.add(slice);
-    this.end(initial.version);
+    // Nobody asks yet.
+    atOnce(CALENDARS.prepare(systemClock.wallMicros()));
+    this.#current = this.#finish(initial.version);
+    this.#taking = shareSecretsInTurns(this.#current);
   }
 
   current(): PolicySet | undefined {
@@ -46,7 +53,7 @@ class ReceivedPolicies implements PolicySource {
   }
 
   begin(): void {
-    this.#next = new PolicyBuilder(this.#current);
+    this.#next = new PolicyBuilder(this.#latest);
   }
 
   add(slice: Uint8Array): void {
@@ -57,12 +64,22 @@ class ReceivedPolicies implements PolicySource {
 
   end(version: string): void {
     if (this.#next === undefined) return;
-    const policySet = this.#next.finish(version);
-    this.#current = policySet;
-    // Whatever the next set brings comes after it.
-    this.#sharing = this.#sharing.then(() => shareSecretsInTurns(policySet));
+    const policySet = this.#finish(version);
+    this.#taking = this.#taking.then(() => this.#take(policySet));
+  }
+
+  #finish(version: string): PolicySet {
+    const policySet = (this.#next as PolicyBuilder).finish(version);
+    this.#latest = policySet;
     this.#next = undefined;
+    return policySet;
+  }
+
+  async #take(policySet: PolicySet): Promise<void> {
+    await inTurns(CALENDARS.prepare(systemClock.wallMicros()));
+    this.#current = policySet;
     for (const listener of this.#listeners) listener();
+    await shareSecretsInTurns(policySet);
   }
 }
 

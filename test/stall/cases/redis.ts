@@ -1,7 +1,9 @@
 /* Requests that make Redis work, for one process and for two. */
+
+import { setTimeout as pause } from 'node:timers/promises';
 import { RlsClient } from '../../support/grpc/rls-client.js';
 import type { Attack } from '../attack/attack.js';
-import { anyValuePolicy, usedUpPolicy } from '../policy-texts.js';
+import { anyValuePolicy, calendarPolicy, usedUpPolicy } from '../policy-texts.js';
 import type { StallCase, StallGroup } from '../stall-case.js';
 import { descriptor, EMPTY, field, filledDescriptor, gzip, request } from '../wire.js';
 import { MATCHER_FILES, PATH_CASES } from './matchers.js';
@@ -72,6 +74,39 @@ export const DENIED_GROUP: StallGroup = {
     },
   },
   cases: [DENIED],
+};
+
+/** A little more than a reload takes. */
+const RELOAD_MS = 400;
+
+export const CALENDAR_GROUP: StallGroup = {
+  setup: {
+    name: 'Redis, calendars',
+    files: { 'calendars.yaml': calendarPolicy('calendars', 1000) },
+    redis: true,
+  },
+  cases: [
+    {
+      name: 'Redis, 1,000 calendars in all time zones, reloaded',
+      attack: () => ({
+        kind: 'grpc',
+        messages: [wideRequest('calendars', 1000, 'value')],
+        streams: 4,
+        timeout: '1S',
+      }),
+      // Rates that are new know nothing of what the ones before them computed.
+      beside: async ({ policies }, ended) => {
+        let bytes = 0;
+        for (let turn = 1; !ended(); turn++) {
+          const text = calendarPolicy('calendars', 1000, turn);
+          policies.write('calendars.yaml', text);
+          bytes += text.length;
+          await pause(RELOAD_MS);
+        }
+        return bytes;
+      },
+    },
+  ],
 };
 
 const withWorkers = (one: StallCase): StallCase => ({ ...one, name: `two workers: ${one.name}` });

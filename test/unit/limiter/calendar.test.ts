@@ -1,12 +1,16 @@
-import { describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import {
+  CALENDAR_UNITS,
+  CALENDARS,
+  Calendars,
   type CalendarUnit,
   CalendarWindows,
   isCalendarUnit,
   nearTimeZone,
   timeZoneName,
 } from '../../../src/limiter/calendar.js';
-import { WINDOW_UNITS } from '../../../src/limiter/rate.js';
+import { WINDOW_UNITS, windowRate } from '../../../src/limiter/rate.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
 
 /** Microseconds of `2024-03-31T01:00Z`. */
 function at(time: string): number {
@@ -202,6 +206,88 @@ describe('boundariesAround', () => {
   test('holds before the first window of all', () => {
     const around = CalendarWindows.of('Asia/Tokyo', 'year').boundariesAround(0).map(text);
     expect(around.slice(0, 3)).toEqual(['1968-12-31T15:00Z', '1969-12-31T15:00Z', '1970-12-31T15:00Z']);
+  });
+});
+
+describe('what is computed', () => {
+  /** How often the time of a zone was looked up, which takes some microseconds each time. */
+  let lookUps: jest.SpiedFunction<Intl.DateTimeFormat['formatToParts']>;
+
+  beforeEach(() => {
+    lookUps = jest.spyOn(Intl.DateTimeFormat.prototype, 'formatToParts');
+  });
+
+  afterEach(() => {
+    lookUps.mockRestore();
+  });
+
+  /** Of one zone and unit, at the very most. */
+  const MOST = 150;
+
+  test('is shared by all rates of one zone and unit', () => {
+    const now = at('2031-02-03T04:05Z');
+    const rates = Array.from({ length: 1000 }, (_, n) =>
+      windowRate('week', n, { timeZone: n % 2 === 0 ? 'Asia/Calcutta' : 'asia/kolkata' }),
+    );
+    for (const { calendar } of rates) calendar?.boundariesAround(now);
+    for (const { calendar } of rates) calendar?.boundariesAround(now + 7 * 86_400e6);
+    expect(lookUps.mock.calls.length).toBeLessThan(MOST);
+    expect(rates[1]?.calendar?.timeZone).toBe('asia/kolkata');
+  });
+
+  test('goes on from what is known', () => {
+    const windows = CalendarWindows.of('Europe/Berlin', 'day', new Calendars());
+    windows.boundariesAround(at('2031-02-03T12:00Z'));
+    lookUps.mockClear();
+    windows.boundariesAround(at('2031-02-04T12:00Z'));
+    expect(lookUps.mock.calls.length).toBeLessThan(10);
+  });
+
+  test('is there before it is asked for, computed a little at a time', () => {
+    const clock = new FakeClock();
+    const calendars = new Calendars();
+    const zones = Intl.supportedValuesOf('timeZone');
+    const all = zones.flatMap((zone) =>
+      CALENDAR_UNITS.map((unit) => CalendarWindows.of(zone, unit, calendars)),
+    );
+    expect(lookUps).not.toHaveBeenCalled();
+    let largest = 0;
+    const prepare = (): void => {
+      for (const steps = calendars.prepare(clock.wallMicros()); ; ) {
+        lookUps.mockClear();
+        const { done } = steps.next();
+        largest = Math.max(largest, lookUps.mock.calls.length);
+        if (done === true) return;
+      }
+    };
+    const ask = (): void => {
+      lookUps.mockClear();
+      for (const windows of all) {
+        windows.endOf(windows.startAt(clock.wallMicros()));
+        windows.boundariesAround(clock.wallMicros());
+      }
+      expect(lookUps).not.toHaveBeenCalled();
+    };
+    prepare();
+    ask();
+    // Two days on end, in which all zones have their midnight, with a look each hour.
+    for (let hour = 0; hour < 48; hour++) {
+      clock.advance(3_600_000_000);
+      ask();
+      prepare();
+    }
+    // Without a look for a day.
+    clock.advance(86_400_000_000);
+    ask();
+    expect(largest).toBeLessThan(4 * MOST);
+  });
+
+  test('is that of the process for rates that are made anew', () => {
+    for (const _ of [...CALENDARS.prepare(at('2032-01-01T00:00Z'))]);
+    windowRate('day', 5, { timeZone: 'Europe/Paris' }).calendar?.startAt(at('2032-01-01T00:00Z'));
+    lookUps.mockClear();
+    windowRate('day', 6, { timeZone: 'Europe/Paris' }).calendar?.startAt(at('2032-01-01T00:00Z'));
+    expect(lookUps).not.toHaveBeenCalled();
   });
 });
 

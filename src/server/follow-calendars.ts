@@ -1,0 +1,22 @@
+import { CALENDARS } from '../limiter/calendar.js';
+import type { Clock } from '../limiter/clock.js';
+import { inTurns } from '../turns.js';
+
+/** The shortest window of a calendar is most of a day, and what is computed lasts for two: a look now and then is enough. */
+const LOOK_MS = 60_000;
+
+/**
+ * Computes the windows of calendars ahead of time, a few in a turn of the event loop, as long as this process runs: at a midnight many begin at once, and the
+ * request that meets them must not wait. Holds no process; returns what ends it.
+ */
+export function followCalendars(clock: Pick<Clock, 'wallMicros'>): () => void {
+  let isBusy = false;
+  const look = async (): Promise<void> => {
+    if (isBusy) return;
+    isBusy = true;
+    await inTurns(CALENDARS.prepare(clock.wallMicros()));
+    isBusy = false;
+  };
+  const timer = setInterval(() => void look(), LOOK_MS).unref();
+  return () => clearInterval(timer);
+}
