@@ -193,7 +193,7 @@ describe('take.lua', () => {
         { numRuns: 120 },
       );
     },
-    60_000,
+    180_000,
   );
 
   test.each([true, false])(
