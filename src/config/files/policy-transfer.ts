@@ -7,8 +7,8 @@ import type { DomainPolicy, DomainSettings, PolicySet } from '../../policy/polic
 import { type NodeOptions, PolicyNode } from '../../policy/policy-node.js';
 import { isSecretKey } from '../../policy/redact.js';
 import type { Rule } from '../../policy/rule.js';
+import { SharedParts } from '../../policy/shared-parts.js';
 import type { CidrIntervals } from '../../policy/values/cidr-table.js';
-import { SharedParts } from './shared-parts.js';
 
 /**
  * Compiled policies as a row of plain items: how one thread or process hands them to another, which builds them a slice at a time (see

@@ -1,8 +1,8 @@
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { ProblemList } from '../yaml/config-problem.js';
-import { compilePolicy } from './compile-policy.js';
 import { openFile } from './policy-source.js';
 import type { ReadFile } from './read-derive.js';
+import { compilePolicy } from './read-domain.js';
 
 /** What one policy file gave. */
 export interface ParsedPolicy {

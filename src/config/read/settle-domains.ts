@@ -3,9 +3,9 @@ import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { Algorithm, DomainPolicy, DomainStatus, PolicySet } from '../../policy/policy.js';
 import { atOnce } from '../../turns.js';
 import type { ProblemList } from '../yaml/config-problem.js';
-import { type CompiledDomain, compilePolicy } from './compile-policy.js';
 import { type OpenedSource, type PolicySource, placeName, unreadable } from './policy-source.js';
 import type { ReadFile } from './read-derive.js';
+import { type CompiledDomain, compilePolicy } from './read-domain.js';
 import { allSecretKeys, ownSecretKeys } from './secret-keys.js';
 
 /** How policies are loaded. */

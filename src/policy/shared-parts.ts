@@ -1,6 +1,6 @@
-import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../../limiter/entry.js';
-import { type Rate, tokenBucketRate, WINDOW_UNITS, windowRate } from '../../limiter/rate.js';
-import type { PhaseSchedule, Rule } from '../../policy/rule.js';
+import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../limiter/entry.js';
+import { type Rate, tokenBucketRate, WINDOW_UNITS, windowRate } from '../limiter/rate.js';
+import type { PhaseSchedule, Rule } from './rule.js';
 
 const NO_NAMES: readonly string[] = [];
 
