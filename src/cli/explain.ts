@@ -1,7 +1,7 @@
 import { loadPolicies } from '../config/files/load-policies.js';
 import { type ExplainedRule, type Explanation, explain, renderExplanation } from '../config/show/explain.js';
 import { formatProblem } from '../config/yaml/config-problem.js';
-import type { PolicySet } from '../policy/policy.js';
+import type { PolicySet } from '../policy/policy-set.js';
 import { redisKey } from '../storage/redis/redis-key.js';
 import { readArguments, readEntries } from './arguments.js';
 import { EXIT, type Io } from './io.js';

@@ -4,12 +4,19 @@ import type { Level } from './level.js';
 import { EXCEEDED, unboundedWork } from './match-work.js';
 import { BucketNames } from './names/bucket-names.js';
 import { namingSteps } from './names/naming-steps.js';
-import { fixedStatName } from './names/stat-name.js';
-import type { Algorithm, DomainPolicy, DomainSettings, Exceeded, Match } from './policy.js';
+import { type Place, placeBelow, ruleNames, topPlace } from './names/rule-names.js';
+import type { Algorithm, DomainPolicy, Exceeded, Match } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { PossibleDenial } from './possible-denial.js';
 import { isSecretKey } from './redact.js';
-import type { DeniedResponse, PhaseSchedule, ResponseHeaders, Rule } from './rule.js';
+import {
+  type DeniedResponse,
+  namedRule,
+  type PhaseSchedule,
+  type ResponseHeaders,
+  type Rule,
+} from './rule.js';
+import { type DomainHead, secretKeysOf } from './spec.js';
 
 const NO_RULES: readonly Rule[] = [];
 const NO_NAMES: readonly string[] = [];
@@ -47,8 +54,22 @@ class PolicyMatch implements Match {
   }
 }
 
+/** What a TreeBuilder puts into a {@link CompiledPolicy}. */
+export interface PolicyParts {
+  readonly head: DomainHead;
+  readonly steps: readonly DeriveStep[];
+  readonly root: PolicyNode;
+  /** In file order. */
+  readonly rules: readonly Rule[];
+  /** What nodes and rules take for secrets. */
+  readonly secretKeys: ReadonlySet<string>;
+  /** The entry keys of all nodes. */
+  readonly keys: ReadonlySet<string>;
+}
+
 /** What a policy file compiles to. */
 export class CompiledPolicy implements DomainPolicy {
+  readonly head: DomainHead;
   readonly domain: string;
   readonly file: string;
   readonly phase: PhaseSchedule;
@@ -59,40 +80,34 @@ export class CompiledPolicy implements DomainPolicy {
   readonly overrideAlgorithm: Algorithm;
   /** Those of `derive`, and once the policy is in force those of all domains: see {@link takeSecrets}. */
   secretKeys: ReadonlySet<string>;
+  /** What `derive` of this domain takes for secrets. */
+  readonly ownSecretKeys: ReadonlySet<string>;
   rules: readonly Rule[];
   readonly steps: readonly DeriveStep[];
   readonly root: PolicyNode;
+  /** The entry keys that the tree matches. */
+  readonly keys: ReadonlySet<string>;
   private names: BucketNames;
-  private ofTree: ReadonlySet<string> | undefined;
   private ofAllRules: PossibleDenial | undefined;
 
-  constructor(options: {
-    readonly domain: string;
-    readonly file: string;
-    readonly settings: DomainSettings;
-    readonly steps: readonly DeriveStep[];
-    readonly root: PolicyNode;
-    readonly rules: readonly Rule[];
-    /** What nodes and rules take for secrets already; what `steps` say when absent. */
-    readonly secretKeys?: ReadonlySet<string>;
-    /** See {@link keys}; looked for when absent. */
-    readonly keys?: ReadonlySet<string>;
-  }) {
-    this.domain = options.domain;
-    this.file = options.file;
-    this.phase = options.root.phase;
-    this.onStoreFailure = options.root.onStoreFailure;
-    const { responseHeaders, deniedResponse, decisionMetadata, overrideAlgorithm } = options.settings;
+  constructor({ head, steps, root, rules, secretKeys, keys }: PolicyParts) {
+    this.head = head;
+    this.domain = head.domain;
+    this.file = head.file;
+    this.phase = root.phase;
+    this.onStoreFailure = root.onStoreFailure;
+    const { responseHeaders, deniedResponse, decisionMetadata, overrideAlgorithm } = head.settings;
     this.responseHeaders = responseHeaders;
     this.deniedResponse = deniedResponse;
     this.decisionMetadata = decisionMetadata;
     this.overrideAlgorithm = overrideAlgorithm;
-    this.secretKeys = options.secretKeys ?? secretKeysOf(options.steps);
-    this.ofTree = options.keys;
-    this.rules = options.rules;
-    this.steps = options.steps;
-    this.root = options.root;
-    this.names = new BucketNames(options.domain, this.secretKeys);
+    this.secretKeys = secretKeys;
+    this.ownSecretKeys = secretKeysOf(steps);
+    this.keys = keys;
+    this.rules = rules;
+    this.steps = steps;
+    this.root = root;
+    this.names = new BucketNames(head.domain, secretKeys);
   }
 
   get denial(): PossibleDenial {
@@ -100,16 +115,10 @@ export class CompiledPolicy implements DomainPolicy {
     return this.ofAllRules;
   }
 
-  /** The entry keys that the tree matches. */
-  get keys(): ReadonlySet<string> {
-    this.ofTree ??= keysBelow(this.root);
-    return this.ofTree;
-  }
-
   /**
    * Makes the values of exactly these entry keys secrets, beside credentials: they enter names as digests, and are redacted where they are shown, in the
    * values of the policy itself, too. Requests under way may meet either names. Walks the tree if one of its own keys becomes a secret, or is one no more:
-   * a load does that before it hands the policy over (settle-domains.ts). Where decisions go on meanwhile it is done in steps, one such walk at a time.
+   * seldom, as TreeBuilder makes names by what is known of all domains. Where decisions go on meanwhile it is done in steps, one such walk at a time.
    */
   *takeSecrets(secretKeys: ReadonlySet<string>): Generator<void, void> {
     const before = this.secretKeys;
@@ -128,13 +137,13 @@ export class CompiledPolicy implements DomainPolicy {
 
   private *renameTree(): Generator<void, void> {
     const renamed = new Map<Rule, Rule>();
-    yield* this.renameBelow(this.root, '', false, renamed);
+    yield* this.renameBelow(this.root, topPlace(this.domain), false, renamed);
     this.rules = this.rules.map((rule) => renamed.get(rule) ?? rule);
   }
 
   private *renameBelow(
     parent: PolicyNode,
-    above: string,
+    above: Place,
     renames: boolean,
     renamed: Map<Rule, Rule>,
   ): Generator<void, void> {
@@ -143,9 +152,9 @@ export class CompiledPolicy implements DomainPolicy {
       const isSecret = isSecretKey(node.key, this.secretKeys);
       const differs = renames || isSecret !== node.isSecret;
       if (differs) node.takeSecret(isSecret);
-      const path = above === '' ? node.label : `${above}/${node.label}`;
-      if (differs) this.rename(node, path, renamed);
-      yield* this.renameBelow(node, path, differs, renamed);
+      const place = placeBelow(above, node.fields, this.secretKeys);
+      if (differs) this.rename(node, place, renamed);
+      yield* this.renameBelow(node, place, differs, renamed);
       if (--left > 0) continue;
       left = NODES_OF_A_STEP;
       yield;
@@ -154,16 +163,12 @@ export class CompiledPolicy implements DomainPolicy {
     if (left < NODES_OF_A_STEP) yield;
   }
 
-  private rename(node: PolicyNode, path: string, renamed: Map<Rule, Rule>): void {
+  private rename(node: PolicyNode, place: Place, renamed: Map<Rule, Rule>): void {
     if (node.rules.length === 0) return;
-    const statName = fixedStatName(this.domain, node.way(), node.detailedMetric, this.secretKeys);
-    const rules = node.rules.map((rule) => ({
-      ...rule,
-      path: rule.statSuffix === '' ? path : `${path}[${rule.statSuffix.slice(1)}]`,
-      statName: statName === '' ? '' : statName + rule.statSuffix,
-    }));
-    rules.forEach((rule, i) => {
-      renamed.set(node.rules[i] as Rule, rule);
+    const rules = node.rules.map((rule, index) => {
+      const made = namedRule(rule, rule, ruleNames(rule, rule.rate, index, node.fields, place));
+      renamed.set(rule, made);
+      return made;
     });
     node.renameRules(rules);
   }
@@ -215,19 +220,4 @@ export class CompiledPolicy implements DomainPolicy {
   ): Match {
     return new PolicyMatch(NO_RULES, NO_NAMES, 0, at, entries, NO_NAMES, { key, denial });
   }
-}
-
-/** Entry keys whose values are API keys: the sources of `sha256` tables. */
-export function secretKeysOf(steps: readonly DeriveStep[]): ReadonlySet<string> {
-  return new Set(steps.flatMap((step) => (step.kind === 'table' ? [step.source] : [])));
-}
-
-function keysBelow(root: PolicyNode): ReadonlySet<string> {
-  const keys = new Set<string>();
-  const visit = (node: PolicyNode): void => {
-    for (const key of node.levels.keys()) keys.add(key);
-    for (const child of node.children()) visit(child);
-  };
-  visit(root);
-  return keys;
 }

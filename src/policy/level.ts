@@ -24,8 +24,6 @@ export class Level {
   private patterns: PatternList<PolicyNode> | undefined;
   private regexes: RegexList<PolicyNode> | undefined;
   private anyValue: PolicyNode | undefined;
-  /** By value, patterns and '' included. */
-  private readonly byValue = new Map<string, PolicyNode>();
   /** What the regular expressions gave, null for nothing. */
   private readonly memo: MatchMemo<PolicyNode | null>;
 
@@ -92,27 +90,19 @@ export class Level {
     }
   }
 
-  /** Returns the node that matches by the very same value, block or pattern, if there is one: then nothing is added. */
-  add(node: PolicyNode): PolicyNode | undefined {
-    if (node.matcher !== undefined) return this.addMatcher(node, node.matcher);
-    const standing = this.byValue.get(node.value);
-    if (standing !== undefined) return standing;
-    this.byValue.set(node.value, node);
+  /** Adds a node behind the others. None of them matches by the very same value, block or pattern. */
+  add(node: PolicyNode): void {
     this.nodes.push(node);
-    if (node.wildcard !== undefined) {
+    if (node.matcher !== undefined) {
+      this.addMatcher(node, node.matcher);
+    } else if (node.wildcard !== undefined) {
       this.patterns ??= new PatternList();
       this.patterns.add(node.wildcard, node);
     } else if (node.value === '') this.anyValue = node;
     else this.exact.set(node.value, node);
-    return undefined;
   }
 
-  private addMatcher(node: PolicyNode, { kind, items, sizes }: ValueMatcher): PolicyNode | undefined {
-    const list = kind === 'cidr' ? this.blocks : this.regexes;
-    for (const item of items) {
-      const standing = list?.holderOf(item);
-      if (standing !== undefined) return standing;
-    }
+  private addMatcher(node: PolicyNode, { kind, items, sizes }: ValueMatcher): void {
     if (kind === 'cidr') {
       this.blocks ??= new CidrTable();
       this.blocks.add(items, node);
@@ -120,8 +110,6 @@ export class Level {
       this.regexes ??= new RegexList();
       this.regexes.add(items, sizes, node);
     }
-    this.nodes.push(node);
-    return undefined;
   }
 
   /** What takes long to be made of blocks, made; for {@link takeIntervals} of a level with the same nodes. */

@@ -10,57 +10,49 @@ import {
   sharedMatcherPart,
   textPart,
 } from './names/bucket-key.js';
-import { isCredential, redacted } from './redact.js';
+import { isCredential, shownValue } from './redact.js';
 import type { PhaseSchedule, Rule } from './rule.js';
+import type { NodeFields } from './spec.js';
 import { canonicalAddress } from './values/cidr.js';
 import { matcherLabel, type ValueMatcher } from './values/value-matcher.js';
 import { Wildcard } from './values/wildcard.js';
 
 let nextId = 0;
 
+/** Most nodes have none below, and there may be thousands of them. */
+const NO_LEVELS = new Map<string, Level>();
+
 /** What a node is built from; see {@link PolicyNode}. */
 export interface NodeOptions {
-  readonly key: string;
-  readonly value: string;
-  /** What the node matches in place of a value, which is then {@link matcherName}. */
-  readonly matcher?: ValueMatcher | undefined;
-  readonly shareThreshold: boolean;
-  /** `detailed_metric` and `value_to_metric`; see {@link fixedStatName}. */
-  readonly detailedMetric: boolean;
-  readonly valueToMetric: boolean;
+  readonly fields: NodeFields;
   readonly parent: PolicyNode | undefined;
-  readonly phase: PhaseSchedule;
-  readonly onStoreFailure: StoreFailurePolicy;
   /** See Match.rules. */
   readonly rules: readonly Rule[];
+  /** Whether the values that the node takes are secrets. */
+  readonly isSecret: boolean;
 }
 
 /** One descriptor of the policy file, compiled. The root of a domain is a node without key. */
 export class PolicyNode {
-  readonly key: string;
-  /** '' matches every value; with a `*` a pattern; only a name where there is a {@link matcher}. */
-  readonly value: string;
+  /** What the policy says; what matching reads of it stands in the node itself, too. */
+  readonly fields: NodeFields;
   readonly matcher: ValueMatcher | undefined;
-  readonly shareThreshold: boolean;
-  readonly detailedMetric: boolean;
-  readonly valueToMetric: boolean;
   readonly wildcard: Wildcard | undefined;
   readonly parent: PolicyNode | undefined;
-  /** In force here: the node's own, else the nearest above. */
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
   /** See Match.rules. Replaced only by {@link CompiledPolicy.takeSecrets}. */
   rules: readonly Rule[];
   /** Names of the rules in statistics; undefined where values of requests enter them. */
   statNames: readonly string[] | undefined;
-  /** Tells the nodes of one process apart. */
+  /** Tells the nodes of one process apart; of two in a tree the one that stands later in the file has the greater one. */
   readonly id = nextId++;
   /** Which entries of a descriptor that ends here enter the name of its bucket with their values. */
   readonly entering: readonly number[];
   /** The bucket of every descriptor that ends here, once named; stays undefined where values enter. */
   onlyBucket: BucketName | undefined;
-  /** Nodes below, by entry key. */
-  readonly levels = new Map<string, Level>();
+  /** Nodes below, by entry key. Only {@link add} changes it. */
+  levels = NO_LEVELS;
   /** One for the whole tree. */
   readonly memo: MatchMemo<PolicyNode | null>;
   /** Part of the bucket key that is the same for every value: all of it unless the value enters itself. */
@@ -70,27 +62,40 @@ export class PolicyNode {
   /** The entry that this node matches: 0 for the first. The root has none. */
   private readonly depth: number;
 
-  constructor(options: NodeOptions) {
-    const { key, value, matcher, shareThreshold } = options;
-    this.key = key;
-    this.value = value;
+  constructor({ fields, parent, rules, isSecret }: NodeOptions) {
+    const { value, matcher, shareThreshold } = fields;
+    this.fields = fields;
     this.matcher = matcher;
-    this.memo = options.parent?.memo ?? new MatchMemo();
-    this.shareThreshold = shareThreshold;
-    this.detailedMetric = options.detailedMetric;
-    this.valueToMetric = options.valueToMetric;
+    this.memo = parent?.memo ?? new MatchMemo();
     this.wildcard = matcher === undefined && value.includes('*') ? new Wildcard(value) : undefined;
-    this.parent = options.parent;
-    this.phase = options.phase;
-    this.onStoreFailure = options.onStoreFailure;
-    this.rules = options.rules;
-    this.statNames = fixedStatsOf(options.rules);
+    this.parent = parent;
+    this.phase = fields.phase;
+    this.onStoreFailure = fields.onStoreFailure;
+    this.rules = rules;
+    this.statNames = fixedStatsOf(rules);
     const takesMany = this.wildcard !== undefined || matcher !== undefined;
     this.valueEnters = takesMany ? !shareThreshold : value === '';
-    this.depth = options.parent === undefined ? -1 : options.parent.depth + 1;
-    const above = options.parent?.entering ?? [];
+    this.depth = parent === undefined ? -1 : parent.depth + 1;
+    const above = parent?.entering ?? [];
     this.entering = this.valueEnters && this.depth >= 0 ? [...above, this.depth] : above;
-    this.takeSecret(isCredential(key));
+    this.takeSecret(isSecret);
+  }
+
+  get key(): string {
+    return this.fields.key;
+  }
+
+  /** {@link NodeFields.value}. */
+  get value(): string {
+    return this.fields.value;
+  }
+
+  get shareThreshold(): boolean {
+    return this.fields.shareThreshold;
+  }
+
+  get valueToMetric(): boolean {
+    return this.fields.valueToMetric;
   }
 
   /** Whether the values that this node takes are secrets. */
@@ -132,19 +137,25 @@ export class PolicyNode {
     for (const node of this.children()) yield* node.nodesBelow(depth - 1);
   }
 
-  /** Adds a node below; returns the one that is there already with this key and value, block or pattern, and adds nothing then. */
-  add(node: PolicyNode): PolicyNode | undefined {
+  /** Adds a node below, behind those that are there. */
+  add(node: PolicyNode): void {
     let level = this.levels.get(node.key);
     if (level === undefined) {
       level = new Level(this.memo);
+      if (this.levels === NO_LEVELS) this.levels = new Map();
       this.levels.set(node.key, level);
     }
-    return level.add(node);
+    level.add(node);
   }
 
   /** Nodes below, in file order within one key. */
   *children(): Iterable<PolicyNode> {
     for (const level of this.levels.values()) yield* level.nodes;
+  }
+
+  /** Nodes below, in file order. */
+  inFileOrder(): readonly PolicyNode[] {
+    return [...this.children()].sort((one, other) => one.id - other.id);
   }
 
   /** The nodes from the first below the root to this one. */
@@ -169,7 +180,7 @@ export function nodeLabel(
 ): string {
   if (matcher !== undefined) return matcherLabel(key, matcher);
   if (value === '') return key;
-  return `${key}=${isSecret && !value.includes('*') ? redacted(value) : value}`;
+  return `${key}=${shownValue(value, isSecret)}`;
 }
 
 /** The part of a bucket key for the value of a node that has one bucket. */

@@ -50,7 +50,7 @@ export interface DomainSettings {
   readonly overrideAlgorithm: Algorithm;
 }
 
-/** A domain's compiled, immutable policy. */
+/** What deciding a request asks of the policy of a domain. */
 export interface DomainPolicy extends DomainSettings {
   readonly domain: string;
   /** The file that holds it, as the user named it; several, separated by commas, when they are merged. */
@@ -72,13 +72,6 @@ export interface DomainPolicy extends DomainSettings {
    * the same entries and more work, and goes on where it ended, as far as regular expressions are concerned. Without `work` it takes what it needs.
    */
   match(entries: readonly Entry[], work?: MatchWork): Match;
-}
-
-/** All domains of one configuration, swapped as a whole on reload. */
-export interface PolicySet {
-  readonly domains: ReadonlyMap<string, DomainPolicy>;
-  /** 12 hex digits over each domain in force and the files it was made from, names and contents: tells replicas apart. */
-  readonly version: string;
 }
 
 /** How one domain stands: what `/rlconfig?format=json`, `/healthcheck?detail` and metrics show beside the policies in force. */

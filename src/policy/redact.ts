@@ -6,6 +6,11 @@ export function redacted(secret: string): string {
   return `[redacted sha256:${sha256Hex(secret).slice(0, 8)}]`;
 }
 
+/** The value of a policy's node as it may be shown: redacted if it is the very value of a secret; a pattern is none. */
+export function shownValue(value: string, isSecret: boolean): string {
+  return isSecret && value !== '' && !value.includes('*') ? redacted(value) : value;
+}
+
 /** Entry keys that name credentials in every policy, in lower case. */
 const CREDENTIALS: ReadonlySet<string> = new Set([
   'api_key',

@@ -1,5 +1,6 @@
 import type { StoreFailurePolicy } from '../limiter/entry.js';
 import type { Rate } from '../limiter/rate.js';
+import { type RateSpec, rateSpecOf } from './rate-spec.js';
 
 /** Phases in which a policy is introduced; see README, "Phases". */
 export const PHASES = ['monitoring', 'grace_period', 'active'] as const;
@@ -49,19 +50,14 @@ export interface DeniedResponse {
 }
 
 /**
- * A compiled limit of the policy file: a `rate_limit`, an item of `rate_limits`, or a `candidate`. Immutable; lives as long as the tree that
- * holds it.
+ * What the file says of a limit, a `rate_limit`, an item of `rate_limits`, or a `candidate`, and what holds for it from its node and its file. Plain
+ * data: what its place in the tree makes of it is a {@link Rule}.
  */
-export interface Rule {
+export interface RuleSpec {
   /** `rate_limit.name`, '' when it has none. */
   readonly name: string;
-  /**
-   * Where the rule stands, in keys and policy values only, never request values: `tenant/resource_group=user-chats`; an item of a list with its
-   * name or number, `tenant[daily]`, `tenant[2]`. A candidate has the path of its node.
-   */
-  readonly path: string;
   /** Absent for `unlimited: true`. */
-  readonly rate: Rate | undefined;
+  readonly rate: RateSpec | undefined;
   readonly phase: PhaseSchedule;
   /** `shadow_mode: true` answers as the monitoring phase does, whatever the phase. */
   readonly shadowMode: boolean;
@@ -79,6 +75,15 @@ export interface Rule {
   readonly deniedResponse: DeniedResponse | undefined;
   /** The node's `metadata`, a JSON object; undefined when it has none. */
   readonly metadata: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** What a rule is called, by its place in the tree and by what is taken for a secret. */
+export interface RuleNames {
+  /**
+   * Where the rule stands, in keys and policy values only, never request values: `tenant/resource_group=user-chats`; an item of a list with its
+   * name or number, `tenant[daily]`, `tenant[2]`. A candidate has the path of its node.
+   */
+  readonly path: string;
   /**
    * Name of the rule in the reference's statistics, domain first: `mongo_cps.database_users`. '' where values of the request enter it
    * (`detailed_metric`, `value_to_metric`): then Match.statName tells it.
@@ -91,4 +96,42 @@ export interface Rule {
   readonly bucketSuffix: string;
   /** What tells the limits of a list apart in statistics: `.daily`, `.2`; '' for a single limit. {@link statName} has it already. */
   readonly statSuffix: string;
+}
+
+/** A compiled limit. Immutable; lives as long as the tree that holds it. */
+export interface Rule extends Omit<RuleSpec, 'rate'>, RuleNames {
+  /** Absent for `unlimited: true`. */
+  readonly rate: Rate | undefined;
+}
+
+/** What of a rule others of its domain may have in common with it. */
+export type SharedRuleParts = Pick<Rule, 'name' | 'rate' | 'phase' | 'replaces' | 'onStoreFailure'>;
+
+/** The rule that `spec` is at its place. One shape for all, so that the hot path stays monomorphic. */
+export function namedRule(spec: Omit<RuleSpec, 'rate'>, shared: SharedRuleParts, names: RuleNames): Rule {
+  return {
+    name: shared.name,
+    path: names.path,
+    rate: shared.rate,
+    phase: shared.phase,
+    shadowMode: spec.shadowMode,
+    quotaMode: spec.quotaMode,
+    replaces: shared.replaces,
+    onStoreFailure: shared.onStoreFailure,
+    enforcePercent: spec.enforcePercent,
+    candidate: spec.candidate,
+    responseHeaders: spec.responseHeaders,
+    deniedResponse: spec.deniedResponse,
+    metadata: spec.metadata,
+    statName: names.statName,
+    bucketSuffix: names.bucketSuffix,
+    statSuffix: names.statSuffix,
+  };
+}
+
+/** What a rule was made from. */
+export function ruleSpecOf(rule: Rule): RuleSpec {
+  // What is left is the specification, whatever fields it has.
+  const { path, statName, bucketSuffix, statSuffix, rate, ...said } = rule;
+  return { ...said, rate: rate === undefined ? undefined : rateSpecOf(rate) };
 }

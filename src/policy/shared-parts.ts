@@ -1,6 +1,7 @@
 import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../limiter/entry.js';
-import { type Rate, tokenBucketRate, WINDOW_UNITS, windowRate } from '../limiter/rate.js';
-import type { PhaseSchedule, Rule } from './rule.js';
+import { type Rate, WINDOW_UNITS } from '../limiter/rate.js';
+import { type RateSpec, rateOf } from './rate-spec.js';
+import type { PhaseSchedule } from './rule.js';
 
 const NO_NAMES: readonly string[] = [];
 
@@ -12,6 +13,9 @@ export class SharedParts {
   private readonly texts = new Map<string, string>();
   private readonly phases = new Map<string, PhaseSchedule>();
   private readonly rates = new Map<string, Rate>();
+  /** The phase that was asked for last, and what was given for it: rules that came together have the very same. */
+  private lastPhase: PhaseSchedule | undefined;
+  private lastShared: PhaseSchedule | undefined;
 
   text(text: string): string {
     const known = this.texts.get(text);
@@ -20,7 +24,19 @@ export class SharedParts {
     return text;
   }
 
-  phase({ gracePeriodAtMicros, activeAtMicros }: PhaseSchedule): PhaseSchedule {
+  names(names: readonly string[]): readonly string[] {
+    return names.length === 0 ? NO_NAMES : names;
+  }
+
+  phase(phase: PhaseSchedule): PhaseSchedule {
+    if (phase !== this.lastPhase || this.lastShared === undefined) {
+      this.lastPhase = phase;
+      this.lastShared = this.sharedPhase(phase);
+    }
+    return this.lastShared;
+  }
+
+  private sharedPhase({ gracePeriodAtMicros, activeAtMicros }: PhaseSchedule): PhaseSchedule {
     const name = `${gracePeriodAtMicros} ${activeAtMicros}`;
     const known = this.phases.get(name);
     if (known !== undefined) return known;
@@ -33,50 +49,24 @@ export class SharedParts {
     return STORE_FAILURE_POLICIES.find((known) => known === policy) ?? policy;
   }
 
-  rule(rule: Rule): Rule {
-    return {
-      name: this.text(rule.name),
-      path: rule.path,
-      rate: rule.rate === undefined ? undefined : this.rate(rule.rate),
-      phase: this.phase(rule.phase),
-      shadowMode: rule.shadowMode,
-      quotaMode: rule.quotaMode,
-      replaces: rule.replaces.length === 0 ? NO_NAMES : rule.replaces,
-      onStoreFailure: this.failurePolicy(rule.onStoreFailure),
-      enforcePercent: rule.enforcePercent,
-      candidate: rule.candidate,
-      responseHeaders: rule.responseHeaders,
-      deniedResponse: rule.deniedResponse,
-      metadata: rule.metadata,
-      statName: rule.statName,
-      bucketSuffix: this.text(rule.bucketSuffix),
-      statSuffix: this.text(rule.statSuffix),
-    };
-  }
-
-  private rate(rate: Rate): Rate {
-    const name =
-      rate.kind === 'window'
-        ? `${rate.unit} ${rate.multiplier} ${rate.requestsPerUnit} ${rate.maxDebt} ${rate.allOrNothing} ${rate.calendar?.timeZone}`
-        : `${rate.maxTokens} ${rate.tokensPerFill} ${rate.fillIntervalMicros} ${rate.maxDebt}`;
+  /** The rate itself; see {@link rateOf}. */
+  rate(spec: RateSpec, allOrNothing: boolean): Rate {
+    const name = nameOf(spec, allOrNothing);
     const known = this.rates.get(name);
     if (known !== undefined) return known;
-    const made = rateOf(rate);
-    this.rates.set(name, made);
-    return made;
+    const rate = rateOf(withKnownUnit(spec), allOrNothing);
+    this.rates.set(name, rate);
+    return rate;
   }
 }
 
-function rateOf(rate: Rate): Rate {
-  if (rate.kind === 'window') {
-    const unit = WINDOW_UNITS.find((known) => known === rate.unit) ?? rate.unit;
-    const { multiplier, requestsPerUnit, maxDebt, allOrNothing, calendar } = rate;
-    return windowRate(unit, requestsPerUnit, {
-      multiplier,
-      maxDebt,
-      allOrNothing,
-      timeZone: calendar?.timeZone,
-    });
-  }
-  return tokenBucketRate(rate.maxTokens, rate.tokensPerFill, rate.fillIntervalMicros, rate.maxDebt);
+function nameOf(spec: RateSpec, allOrNothing: boolean): string {
+  return spec.kind === 'window'
+    ? `${spec.unit} ${spec.multiplier} ${spec.requestsPerUnit} ${spec.maxDebt} ${allOrNothing} ${spec.timeZone}`
+    : `${spec.maxTokens} ${spec.tokensPerFill} ${spec.fillIntervalMicros} ${spec.maxDebt}`;
+}
+
+function withKnownUnit(spec: RateSpec): RateSpec {
+  if (spec.kind !== 'window') return spec;
+  return { ...spec, unit: WINDOW_UNITS.find((known) => known === spec.unit) ?? spec.unit };
 }

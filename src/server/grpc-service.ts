@@ -17,7 +17,7 @@ import {
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
 import { type Clock, timerMs } from '../limiter/clock.js';
-import type { PolicySet } from '../policy/policy.js';
+import type { PolicySet } from '../policy/policy-set.js';
 import { ANYBODY } from '../service/costly-requests.js';
 import { Refusal } from '../service/refusal.js';
 import { ShouldRateLimit } from '../service/should-rate-limit.js';

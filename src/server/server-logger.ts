@@ -1,5 +1,5 @@
 import type { Clock } from '../limiter/clock.js';
-import type { PolicySet } from '../policy/policy.js';
+import type { PolicySet } from '../policy/policy-set.js';
 import { LogOutput, standardOutput } from '../telemetry/log-output.js';
 import { createLogger, type Logger } from '../telemetry/logger.js';
 import { domainsOf } from './http/endpoints.js';

@@ -12,7 +12,8 @@ import {
   WHOLE_FILE,
 } from '../config/yaml/config-problem.js';
 import { timerMs } from '../limiter/clock.js';
-import type { DomainStatus, PolicySet } from '../policy/policy.js';
+import type { DomainStatus } from '../policy/policy.js';
+import type { PolicySet } from '../policy/policy-set.js';
 import type { Logger } from '../telemetry/logger.js';
 import { logNewSecrets } from './new-secrets-log.js';
 import type { Policies } from './policies.js';

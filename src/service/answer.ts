@@ -7,7 +7,8 @@ import {
   type RateLimitResponse,
 } from '../codec/messages.js';
 import { MAX_UINT32, type Rate, reportedLimit, reportedUnit } from '../limiter/rate.js';
-import type { DomainPolicy, PolicySet } from '../policy/policy.js';
+import type { DomainPolicy } from '../policy/policy.js';
+import type { PolicySet } from '../policy/policy-set.js';
 import type { AnswerOptions } from './answer-options.js';
 import { decisionMetadata } from './decision-metadata.js';
 import { type Denial, tightestOf } from './denial.js';

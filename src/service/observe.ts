@@ -1,7 +1,8 @@
 import { CODE, type RateLimitRequest, type RateLimitResponse } from '../codec/messages.js';
 import type { Clock } from '../limiter/clock.js';
 import type { Entry } from '../limiter/entry.js';
-import type { DomainPolicy, PolicySet } from '../policy/policy.js';
+import type { DomainPolicy } from '../policy/policy.js';
+import type { PolicySet } from '../policy/policy-set.js';
 import { redactEntries } from '../policy/redact.js';
 import { secretKeysOf } from './answer.js';
 import type { DecisionLine, DecisionObserver } from './decision-observer.js';

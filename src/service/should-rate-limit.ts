@@ -8,7 +8,8 @@ import {
 import type { BucketStore, TakeOutcome, TakeResult } from '../limiter/bucket-store.js';
 import { StorageError } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
-import type { DomainPolicy, PolicySet } from '../policy/policy.js';
+import type { DomainPolicy } from '../policy/policy.js';
+import type { PolicySet } from '../policy/policy-set.js';
 import { phaseAt } from '../policy/rule.js';
 import { answer, answerWithoutLimits } from './answer.js';
 import type { AnswerOptions } from './answer-options.js';

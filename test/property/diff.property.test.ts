@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { diffPolicies } from '../../src/config/diff/diff-policies.js';
 import type { Entry } from '../../src/limiter/entry.js';
-import type { DomainPolicy } from '../../src/policy/policy.js';
+import type { CompiledPolicy } from '../../src/policy/compiled-policy.js';
 import type { Rule } from '../../src/policy/rule.js';
 import { parse } from '../support/policy/policies.js';
 
@@ -79,13 +79,13 @@ const descriptors: readonly (readonly Entry[])[] = ['k', 'l'].flatMap((key) =>
 );
 
 /** How many may come in a day, alone. */
-function passing(policy: DomainPolicy, entries: readonly Entry[]): number {
+function passing(policy: CompiledPolicy, entries: readonly Entry[]): number {
   const most = ({ rate, shadowMode, phase: { activeAtMicros } }: Rule): number =>
     rate?.kind !== 'window' || shadowMode || activeAtMicros > NOW ? Infinity : rate.requestsPerUnit;
   return Math.min(Infinity, ...policy.match(entries).rules.map(most));
 }
 
-const policyOf = (descriptorList: readonly unknown[]): DomainPolicy | undefined =>
+const policyOf = (descriptorList: readonly unknown[]): CompiledPolicy | undefined =>
   parse(stringify({ domain: 'd', descriptors: descriptorList })).policy;
 
 test('where fewer requests pass, diff says that something tightens; where more pass, that not all does', () => {

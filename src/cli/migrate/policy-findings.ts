@@ -1,6 +1,5 @@
 import type { LoadedPolicies } from '../../config/files/load-policies.js';
 import { formatProblem } from '../../config/yaml/config-problem.js';
-import { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { type Finding, type Findings, together } from './findings.js';
@@ -54,7 +53,6 @@ export function findInPolicies({ policySet, errors, warnings }: LoadedPolicies):
         });
       }
     }
-    if (!(policy instanceof CompiledPolicy)) continue;
     visit(policy.root, `${domain}_`, domain, counters, better);
   }
   for (const rules of counters.values()) {

@@ -1,6 +1,7 @@
-import { CompiledPolicy } from '../../policy/compiled-policy.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { describeHeaders, describePhase } from '../../policy/describe.js';
-import type { DomainPolicy, PolicySet } from '../../policy/policy.js';
+import type { DomainPolicy } from '../../policy/policy.js';
+import type { PolicySet } from '../../policy/policy-set.js';
 import { effectOf, type LocalChange, type PolicyChange } from './change.js';
 import { deriveChanges } from './derive-changes.js';
 import { isEnforced } from './enforcement.js';
@@ -41,8 +42,8 @@ function wholeDomain(effect: 'appears' | 'vanishes', policy: DomainPolicy, nowMi
 }
 
 function domainChanges(
-  before: DomainPolicy,
-  after: DomainPolicy,
+  before: CompiledPolicy,
+  after: CompiledPolicy,
   nowMicros: number,
 ): readonly (LocalChange & { readonly path?: string })[] {
   const context = contextOf(before.rules, after.rules, nowMicros);
@@ -54,7 +55,6 @@ function domainChanges(
     plain('denied_response', before.deniedResponse, after.deniedResponse),
     metadataChange(before, after),
   ].filter((change) => change !== undefined);
-  if (!(before instanceof CompiledPolicy && after instanceof CompiledPolicy)) return settings;
   const secretKeys = new Set([...before.secretKeys, ...after.secretKeys]);
   return [
     ...settings,

@@ -34,7 +34,7 @@ export function nodeChanges(
   }
   add('', [candidateChange(before, after)]);
   add('', [
-    flag('detailed_metric', before.detailedMetric, after.detailedMetric),
+    flag('detailed_metric', before.fields.detailedMetric, after.fields.detailedMetric),
     flag('value_to_metric', before.valueToMetric, after.valueToMetric),
   ]);
   return changes;

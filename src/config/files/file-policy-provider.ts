@@ -1,4 +1,5 @@
-import type { DomainStatus, PolicySet } from '../../policy/policy.js';
+import type { DomainStatus } from '../../policy/policy.js';
+import type { PolicySet } from '../../policy/policy-set.js';
 import { type NewSecret, newSecrets, shareSecrets, shareSecretsInTurns } from '../read/secret-keys.js';
 import { type ConfigProblem, formatProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { LoadedPolicies } from './load-policies.js';

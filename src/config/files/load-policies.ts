@@ -1,27 +1,30 @@
 import { dirname, resolve } from 'node:path';
+import { buildPolicy } from '../../policy/build-policy.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { sha256Hex } from '../../policy/names/sha256.js';
-import type { DomainStatus, PolicySet } from '../../policy/policy.js';
+import type { DomainStatus } from '../../policy/policy.js';
+import type { PolicySet } from '../../policy/policy-set.js';
 import { openDocument, openFile, unreadable } from '../read/policy-source.js';
 import { tableNames } from '../read/read-derive.js';
 import {
+  type InForce,
   type LoadedSource,
   type LoadMemory,
   type LoadOptions,
-  NOTHING_BEFORE,
-  type PreviousPolicies,
+  NOTHING_IN_FORCE,
+  type SettledDomain,
   type SettledDomains,
   settleDomains,
+  versionOf,
 } from '../read/settle-domains.js';
 import { boundProblems, type ConfigProblem, type ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import { expandPaths, messageOf, type PolicyPlace, readRegularFile } from './policy-paths.js';
 
-export type { LoadMemory, LoadOptions, PreviousPolicies } from '../read/settle-domains.js';
+export type { InForce, LoadMemory, LoadOptions } from '../read/settle-domains.js';
 
-/** What the files, or resources, of a configuration gave. */
-export interface LoadedPolicies {
-  /** To be in force: of every good domain what it says now, of every bad one what it said when it was good. */
-  readonly policySet: PolicySet;
+/** What a load tells beside the policies. */
+export interface LoadReport {
   readonly errors: readonly ConfigProblem[];
   /** Every domain that a file names, or last named, sorted by name. */
   readonly domains: readonly DomainStatus[];
@@ -34,8 +37,38 @@ export interface LoadedPolicies {
   readonly memory: LoadMemory;
 }
 
+/** What the files, or resources, of a configuration gave. */
+export interface LoadedPolicies extends LoadReport {
+  /** To be in force: of every good domain what it says now, of every bad one what it said when it was good. */
+  readonly policySet: PolicySet;
+}
+
+/** {@link LoadedPolicies} before they are built: plain data. */
+export interface ReadPolicies extends LoadReport {
+  /** To be in force; `kept` are those that are. */
+  readonly specs: ReadonlyMap<string, SettledDomain>;
+  /** {@link PolicySet.version}. */
+  readonly version: string;
+  /** What the domains take for secrets, all together: names are made by it. */
+  readonly secretKeys: ReadonlySet<string>;
+}
+
+/** The latest load before this one: what bad domains fall back to. */
+export type PreviousPolicies = Pick<LoadedPolicies, 'policySet' | 'memory'>;
+
 /** A configuration without any domain, as an empty directory gives it. */
-export const NO_POLICIES: PolicySet = NOTHING_BEFORE.policySet;
+export const NO_POLICIES: PolicySet = { domains: new Map(), version: versionOf(new Map()) };
+
+/** What whoever reads policies must know of those in force. */
+export function inForceOf(previous: PreviousPolicies | undefined): InForce {
+  if (previous === undefined) return NOTHING_IN_FORCE;
+  const { policySet, memory } = previous;
+  const inForce = Array.from(
+    policySet.domains,
+    ([domain, { ownSecretKeys }]) => [domain, ownSecretKeys] as const,
+  );
+  return { inForce: new Map(inForce), memory };
+}
 
 /**
  * Whether a start must be refused: something is wrong, and no domain is good. An empty directory is fine, and so is a bad domain
@@ -46,15 +79,41 @@ export function isRefusedAtStart(loaded: LoadedPolicies): boolean {
 }
 
 /**
- * Loads policy files from the places named; files that a policy names as `sha256_file` are left out. Reads only; never throws:
- * everything wrong is in `errors`. A bad domain stays as `previous`, the latest load of the same places, has it; without one it is
- * absent. The other domains do not suffer.
+ * Loads policy files from the places named, in this thread; see {@link readPolicies}. A bad domain stays as `previous`, the latest load of the same
+ * places, has it.
  */
 export function loadPolicies(
   places: readonly PolicyPlace[],
   options: LoadOptions = {},
-  previous: PreviousPolicies = NOTHING_BEFORE,
+  previous?: PreviousPolicies,
 ): LoadedPolicies {
+  return buildPolicies(readPolicies(places, options, inForceOf(previous)), previous?.policySet);
+}
+
+/** Builds what was read. `inForce` holds the domains that are kept; throws an Error where one is not there. */
+export function buildPolicies(
+  { specs, version, secretKeys, ...report }: ReadPolicies,
+  inForce: PolicySet | undefined,
+): LoadedPolicies {
+  const domains = new Map<string, CompiledPolicy>();
+  for (const [domain, spec] of specs) {
+    const policy = spec === 'kept' ? inForce?.domains.get(domain) : buildPolicy(spec, secretKeys);
+    if (policy === undefined) throw new Error(`the domain ${domain} is not there to be kept`);
+    domains.set(domain, policy);
+  }
+  return { policySet: { domains, version }, ...report };
+}
+
+/**
+ * Reads policy files from the places named; files that a policy names as `sha256_file` are left out. Reads only; never throws:
+ * everything wrong is in `errors`. A bad domain is kept as it is in force, by the latest load of the same places; else it is absent.
+ * The other domains do not suffer.
+ */
+export function readPolicies(
+  places: readonly PolicyPlace[],
+  options: LoadOptions = {},
+  before: InForce = NOTHING_IN_FORCE,
+): ReadPolicies {
   const reader = new FileReader();
   const pathErrors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
@@ -78,23 +137,23 @@ export function loadPolicies(
   const lost = lostFiles(
     pathErrors.map(({ file }) => file),
     opened.flatMap(({ file, digest }) => (digest === '' ? [file] : [])),
-    previous.memory,
+    before.memory,
   );
   const readFile = (file: string): Uint8Array => reader.read(file);
   const tableDigest = (file: string): string => reader.digestOf(file);
-  const settled = settleDomains(sources, lost, { ...options, readFile, tableDigest }, previous);
-  return loadedOf(settled, sources, { errors: pathErrors, warnings }, reader);
+  const settled = settleDomains(sources, lost, { ...options, readFile, tableDigest }, before);
+  return withReport(settled, sources, { errors: pathErrors, warnings }, reader);
 }
 
 /**
- * Compiles documents that were parsed elsewhere, such as xDS resources, with the very checks of files. `name` stands where a file's
+ * Reads documents that were parsed elsewhere, such as xDS resources, with the very checks of files. `name` stands where a file's
  * name does. They name no other files: `sha256_file` is an error.
  */
-export function loadDocuments(
+export function readDocuments(
   documents: readonly { readonly name: string; readonly document: YamlValue }[],
   options: LoadOptions = {},
-  previous: PreviousPolicies = NOTHING_BEFORE,
-): LoadedPolicies {
+  before: InForce = NOTHING_IN_FORCE,
+): ReadPolicies {
   const sources = documents.map(
     ({ name, document }): LoadedSource => ({
       file: name,
@@ -105,27 +164,23 @@ export function loadDocuments(
   const readFile = (file: string): never => {
     throw new Error(`"${file}" is not read, as the policy is no file; write the table under "sha256"`);
   };
-  const settled = settleDomains(sources, [], { ...options, readFile, tableDigest: () => '' }, previous);
+  const settled = settleDomains(sources, [], { ...options, readFile, tableDigest: () => '' }, before);
   const read = {
     files: sources.map(({ file }) => file),
     contents: sha256Hex(sources.map(({ digest }) => digest).join()),
   };
-  return loadedOf(settled, sources, { errors: [], warnings: [] }, read);
+  return withReport(settled, sources, { errors: [], warnings: [] }, read);
 }
 
-function loadedOf(
-  settled: SettledDomains,
+function withReport(
+  { tableFiles, ...settled }: SettledDomains,
   sources: readonly LoadedSource[],
   first: { readonly errors: readonly ConfigProblem[]; readonly warnings: readonly ConfigProblem[] },
-  read: Pick<LoadedPolicies, 'files' | 'contents'>,
-): LoadedPolicies {
-  const lists: readonly ProblemList[] = [
-    ...sources.map(({ opened }) => opened.problems),
-    ...settled.tableFiles,
-  ];
+  read: Pick<LoadReport, 'files' | 'contents'>,
+): ReadPolicies {
+  const lists: readonly ProblemList[] = [...sources.map(({ opened }) => opened.problems), ...tableFiles];
   return {
-    policySet: settled.policySet,
-    domains: settled.domains,
+    ...settled,
     errors: boundProblems(
       [...first.errors, ...lists.flatMap(({ errors }) => errors)],
       lists.reduce((count, { errorCount }) => count + errorCount, first.errors.length),
@@ -138,7 +193,6 @@ function loadedOf(
     ),
     files: [...new Set(read.files)],
     contents: read.contents,
-    memory: settled.memory,
   };
 }
 

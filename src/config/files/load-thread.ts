@@ -4,8 +4,8 @@ import { assetPath } from '../../assets.js';
 import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
 import { inTurns, turn } from '../../turns.js';
-import type { LoadedPolicies } from './load-policies.js';
-import { type InForce, LoadBuilder, type LoadItem } from './load-transfer.js';
+import type { InForce, LoadedPolicies } from './load-policies.js';
+import { type LoadItem, LoadReceiver } from './load-transfer.js';
 import { takesLong } from './policy-transfer.js';
 import { cutSlices, openSlice } from './slices.js';
 import { YoungGarbage } from './young-garbage.js';
@@ -34,17 +34,17 @@ export class LoadThread {
     transfer: readonly ArrayBuffer[] = [],
   ): Promise<LoadedPolicies> {
     const slices = await this.run(request, previous !== undefined, transfer);
-    const builder = new LoadBuilder(previous?.policySet);
+    const receiver = new LoadReceiver(previous?.policySet);
     const garbage = new YoungGarbage();
     for (const slice of slices) {
-      for (const item of openSlice<LoadItem>(slice)) builder.add(item);
+      for (const item of openSlice<LoadItem>(slice)) receiver.add(item);
       garbage.slice();
       await turn();
       if (this.closed) throw new Error('the loader was closed');
     }
     // Or the first requests, or the first ones in new windows, would have to wait for it.
     await inTurns(CALENDARS.prepare(systemClock.wallMicros()));
-    return builder.finish();
+    return receiver.finish();
   }
 
   /** Ends what is running, which then rejects. */

@@ -1,18 +1,29 @@
-import { CompiledPolicy } from '../../policy/compiled-policy.js';
-import { type DeriveStep, RuleStep, TableStep } from '../../policy/derive/derive.js';
+import { levelsToPrepare, TreeBuilder } from '../../policy/build-policy.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import type { DeriveStep } from '../../policy/derive/derive.js';
 import type { DeriveCondition } from '../../policy/derive/derive-rule.js';
 import type { Level } from '../../policy/level.js';
 import { PathPattern } from '../../policy/paths/path-pattern.js';
-import type { DomainPolicy, DomainSettings, PolicySet } from '../../policy/policy.js';
-import { type NodeOptions, PolicyNode } from '../../policy/policy-node.js';
-import { isSecretKey } from '../../policy/redact.js';
-import type { Rule } from '../../policy/rule.js';
-import { SharedParts } from '../../policy/shared-parts.js';
+import type { PolicyNode } from '../../policy/policy-node.js';
+import type { PolicySet } from '../../policy/policy-set.js';
+import { type RuleSpec, ruleSpecOf } from '../../policy/rule.js';
+import {
+  type ConditionSpec,
+  type DeriveRuleSpec,
+  type DomainHead,
+  type DomainSpec,
+  inFileOrder,
+  type NodeFields,
+  type NodeSpec,
+  type RuleStepSpec,
+  type StepSpec,
+  type TableSpec,
+} from '../../policy/spec.js';
 import type { CidrIntervals } from '../../policy/values/cidr-table.js';
 
 /**
- * Compiled policies as a row of plain items: how one thread or process hands them to another, which builds them a slice at a time (see
- * {@link cutSlices}) while it decides. They hold key tables, so they go nowhere else.
+ * Specifications of policies (policy/spec.ts) as a row of items: how one thread or process hands them to another, which builds the policies a slice at a
+ * time (see {@link cutSlices}) while it decides. They hold key tables, so they go nowhere else.
  */
 export type PolicyItem =
   /** A domain that the receiver has already, and keeps. */
@@ -20,19 +31,21 @@ export type PolicyItem =
   /** Begins a domain; what follows is part of it, up to its `end`. */
   | {
       readonly kind: 'domain';
-      readonly domain: string;
-      readonly file: string;
-      readonly settings: DomainSettings;
+      readonly head: DomainHead;
       /** What it takes for secrets, those of other domains, too: names are made by them. */
       readonly secretKeys: readonly string[];
-      readonly rules: number;
     }
-  /** A node of the tree. Its parent is the node that came as the `parent`-th, from 0; -1 for the root. Its first rule is the `ruleIndex`-th of the domain. */
+  /** Begins a step of `derive`; `keys` or `derive` items that follow are part of it. */
+  | { readonly kind: 'table'; readonly step: Omit<TableSpec, 'table'> }
+  | { readonly kind: 'keys'; readonly pairs: readonly (readonly [string, string])[] }
+  | { readonly kind: 'rules'; readonly step: Omit<RuleStepSpec, 'rules'> }
+  | { readonly kind: 'derive'; readonly rule: DeriveRuleSpec }
+  /** The next node of the tree in file order. Its parent is the node that came as the `parent`-th, from 0; -1 for the root. */
   | {
       readonly kind: 'node';
       readonly parent: number;
-      readonly ruleIndex: number;
-      readonly options: Omit<NodeOptions, 'parent'>;
+      readonly fields: NodeFields;
+      readonly rules: readonly RuleSpec[];
     }
   /** What was made of the blocks of a level, the nodes with `key` below the `parent`-th. */
   | {
@@ -52,49 +65,66 @@ export type PolicyItem =
     }
   /** Compiles some of the regular expressions of a level; see {@link Level.compile}. Takes as long as a slice may. */
   | { readonly kind: 'compile'; readonly parent: number; readonly key: string; readonly step: number }
-  /** Begins a step of `derive`; `keys` or `derive` items that follow are part of it. */
-  | { readonly kind: 'table'; readonly entry: string; readonly source: string }
-  | { readonly kind: 'keys'; readonly pairs: readonly (readonly [string, string])[] }
-  | { readonly kind: 'rules'; readonly entry: string; readonly sources: readonly string[] }
-  | {
-      readonly kind: 'derive';
-      readonly conditions: readonly TransferredCondition[];
-      readonly value: string;
-    }
   | { readonly kind: 'end' };
 
 type DeriveItem = Extract<PolicyItem, { kind: 'derive' }>;
-
-type TransferredCondition = string | undefined | { readonly pattern: string };
+/** An item that is part of a domain. */
+type PartItem = Exclude<PolicyItem, { kind: 'domain' | 'kept' | 'end' }>;
 
 /** So many keys of a table make one item. */
 const PAIRS_PER_ITEM = 16;
 /** So many words of what patterns were made into: 256 KB. */
 const WORDS_PER_ITEM = 65_536;
 
-/** Takes policies apart; those that `isKnown` names are not sent. Throws an Error for a DomainPolicy that no policy file gave. */
+/** What is sent of a node. */
+interface NodeParts {
+  readonly fields: NodeFields;
+  readonly rules: readonly RuleSpec[];
+  /** Levels below it of which something is prepared for the receiver. */
+  readonly levels: Iterable<readonly [string, Level]>;
+}
+
+/** The policies in force; of those that `isKnown` names, only that the receiver has them. */
 export function* policyItems(
   policySet: PolicySet,
-  isKnown: (policy: DomainPolicy) => boolean = () => false,
+  isKnown: (policy: CompiledPolicy) => boolean = () => false,
 ): Generator<PolicyItem> {
   for (const [domain, policy] of policySet.domains) {
     if (isKnown(policy)) {
       yield { kind: 'kept', domain };
       continue;
     }
-    if (!(policy instanceof CompiledPolicy)) throw new Error(`the policy of ${domain} is not compiled`);
-    const { file, rules, responseHeaders, deniedResponse, decisionMetadata, overrideAlgorithm } = policy;
-    const settings = { responseHeaders, deniedResponse, decisionMetadata, overrideAlgorithm };
-    yield { kind: 'domain', domain, file, settings, secretKeys: [...policy.secretKeys], rules: rules.length };
-    for (const step of policy.steps) yield* stepItems(step);
-    yield* nodeItems(policy);
+    const { head, secretKeys, steps, root } = policy;
+    yield { kind: 'domain', head, secretKeys: [...secretKeys] };
+    for (const step of steps) yield* stepItems(step);
+    yield* nodeItems(root, (node) => node.inFileOrder(), partsOfNode);
     yield { kind: 'end' };
   }
 }
 
-function* stepItems(step: DeriveStep): Generator<PolicyItem> {
+/** A domain that was read, whose names are made by `secretKeys`. */
+export function* specItems(
+  { steps, root, ...head }: DomainSpec,
+  secretKeys: ReadonlySet<string>,
+): Generator<PolicyItem> {
+  yield { kind: 'domain', head, secretKeys: [...secretKeys] };
+  for (const step of steps) yield* stepItems(step);
+  yield* nodeItems(root, ({ children }) => children, partsOfSpec);
+  yield { kind: 'end' };
+}
+
+function partsOfNode({ fields, rules, levels }: PolicyNode): NodeParts {
+  return { fields, rules: rules.map(ruleSpecOf), levels };
+}
+
+function partsOfSpec(spec: NodeSpec): NodeParts {
+  const { fields, rules } = spec;
+  return { fields, rules, levels: levelsToPrepare(spec) };
+}
+
+function* stepItems(step: DeriveStep | StepSpec): Generator<PolicyItem> {
   if (step.kind === 'table') {
-    yield { kind: 'table', entry: step.entry, source: step.source };
+    yield { kind: 'table', step: { kind: step.kind, entry: step.entry, source: step.source } };
     let pairs: (readonly [string, string])[] = [];
     for (const pair of step.table) {
       pairs.push(pair);
@@ -105,30 +135,29 @@ function* stepItems(step: DeriveStep): Generator<PolicyItem> {
     yield { kind: 'keys', pairs };
     return;
   }
-  yield { kind: 'rules', entry: step.entry, sources: step.sources };
+  yield { kind: 'rules', step: { kind: step.kind, entry: step.entry, sources: step.sources } };
   for (const { conditions, value } of step.rules) {
-    const plain = conditions.map((condition) =>
-      condition instanceof PathPattern ? { pattern: condition.source } : condition,
-    );
-    yield { kind: 'derive', conditions: plain, value };
+    yield { kind: 'derive', rule: { conditions: conditions.map(conditionSpec), value } };
   }
 }
 
-function* nodeItems({ root, rules }: CompiledPolicy): Generator<PolicyItem> {
-  const indexOf = new Map<Rule, number>(rules.map((rule, index) => [rule, index]));
-  const open: { readonly node: PolicyNode; readonly parent: number }[] = [{ node: root, parent: -1 }];
+function conditionSpec(condition: DeriveCondition | ConditionSpec): ConditionSpec {
+  return condition instanceof PathPattern ? { pattern: condition.source } : condition;
+}
+
+function* nodeItems<Node>(
+  root: Node,
+  childrenOf: (node: Node) => readonly Node[],
+  partsOf: (node: Node) => NodeParts,
+): Generator<PolicyItem> {
   // The nodes of a level must all be there before they are put to use.
   const last: PolicyItem[] = [];
-  for (let index = 0; ; index++) {
-    const next = open.pop();
-    if (next === undefined) break;
-    const { node, parent } = next;
-    const [first] = node.rules;
-    const ruleIndex = first === undefined ? -1 : (indexOf.get(first) ?? -1);
-    yield { kind: 'node', parent, ruleIndex, options: optionsOf(node) };
-    // Taken from the end: so they come in file order.
-    for (const child of [...node.children()].reverse()) open.push({ node: child, parent: index });
-    for (const [key, level] of node.levels) last.push(...levelItems(index, key, level));
+  let number = 0;
+  for (const { node, parent } of inFileOrder(root, childrenOf)) {
+    const { fields, rules, levels } = partsOf(node);
+    yield { kind: 'node', parent, fields, rules };
+    for (const [key, level] of levels) last.push(...levelItems(number, key, level));
+    number++;
   }
   yield* last;
 }
@@ -152,26 +181,22 @@ function* levelItems(parent: number, key: string, level: Level): Generator<Polic
 
 /** Whether an item takes so long to be added that it is a slice of its own. */
 export function takesLong(item: { readonly kind: string }): boolean {
-  if (item.kind === 'derive') return (item as DeriveItem).conditions.some(standsForMany);
+  if (item.kind === 'derive') return (item as DeriveItem).rule.conditions.some(standsForMany);
   return item.kind === 'compile' || item.kind === 'patterns';
 }
 
 /** Braces are many patterns in one. */
-function standsForMany(condition: TransferredCondition): boolean {
+function standsForMany(condition: ConditionSpec): boolean {
   return typeof condition === 'object' && condition.pattern.includes('{');
 }
 
-function optionsOf(node: PolicyNode): Omit<NodeOptions, 'parent'> {
-  const { key, value, matcher, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rules } =
-    node;
-  return { key, value, matcher, shareThreshold, detailedMetric, valueToMetric, phase, onStoreFailure, rules };
-}
-
-/** Puts policies together again, item by item. */
-export class PolicyBuilder {
+/** Builds the policies that come, item by item. */
+export class PolicyReceiver {
   private readonly inForce: PolicySet | undefined;
-  private readonly domains = new Map<string, DomainPolicy>();
-  private open: OpenDomain | undefined;
+  private readonly domains = new Map<string, CompiledPolicy>();
+  private builder: TreeBuilder | undefined;
+  /** What has come of the patterns of a level. */
+  private words = new Int32Array(0);
 
   /** `inForce` holds the domains that are kept. */
   constructor(inForce: PolicySet | undefined) {
@@ -185,15 +210,15 @@ export class PolicyBuilder {
       if (policy === undefined) throw new Error(`the domain ${item.domain} is not there to be kept`);
       this.domains.set(item.domain, policy);
     } else if (item.kind === 'domain') {
-      this.open = new OpenDomain(item);
-    } else if (this.open === undefined) {
+      this.builder = new TreeBuilder(item.head, new Set(item.secretKeys));
+    } else if (this.builder === undefined) {
       throw new Error(`a ${item.kind} belongs to no domain`);
     } else if (item.kind === 'end') {
-      const policy = this.open.finish();
+      const policy = this.builder.finish();
       this.domains.set(policy.domain, policy);
-      this.open = undefined;
+      this.builder = undefined;
     } else {
-      this.open.add(item);
+      this.addTo(this.builder, item);
     }
   }
 
@@ -201,112 +226,35 @@ export class PolicyBuilder {
   finish(version: string): PolicySet {
     return { domains: this.domains, version };
   }
-}
 
-/** A domain whose parts are still coming. */
-class OpenDomain {
-  private readonly head: Extract<PolicyItem, { kind: 'domain' }>;
-  private readonly steps: DeriveStep[] = [];
-  private readonly nodes: PolicyNode[] = [];
-  private readonly rules: Rule[];
-  private readonly shared = new SharedParts();
-  private readonly keys = new Set<string>();
-  private readonly secretKeys: ReadonlySet<string>;
-  private table = new Map<string, string>();
-  private ruleStep: RuleStep | undefined;
-  /** What has come of the patterns of a level. */
-  private words = new Int32Array(0);
-
-  constructor(head: Extract<PolicyItem, { kind: 'domain' }>) {
-    this.head = head;
-    this.secretKeys = new Set(head.secretKeys);
-    this.rules = new Array(head.rules);
-  }
-
-  add(item: Exclude<PolicyItem, { kind: 'domain' | 'kept' | 'end' }>): void {
+  private addTo(builder: TreeBuilder, item: PartItem): void {
     switch (item.kind) {
+      case 'table':
+        builder.addTable(item.step);
+        break;
+      case 'keys':
+        builder.addKeys(item.pairs);
+        break;
+      case 'rules':
+        builder.addRuleStep(item.step);
+        break;
+      case 'derive':
+        builder.addDeriveRule(item.rule);
+        break;
       case 'node':
-        this.addNode(item);
+        builder.addNode(item.parent, item.fields, item.rules);
         break;
       case 'intervals':
-        this.nodes[item.parent]?.levels.get(item.key)?.takeIntervals(item.intervals);
+        builder.levelBelow(item.parent, item.key)?.takeIntervals(item.intervals);
         break;
       case 'patterns':
         if (item.at === 0) this.words = new Int32Array(item.all);
         this.words.set(item.words, item.at);
         if (item.at + item.words.length < item.all) break;
-        this.nodes[item.parent]?.levels.get(item.key)?.takePatterns(this.words);
+        builder.levelBelow(item.parent, item.key)?.takePatterns(this.words);
         break;
       case 'compile':
-        this.nodes[item.parent]?.levels.get(item.key)?.compile(item.step);
-        break;
-      case 'table':
-        this.table = new Map();
-        this.steps.push(new TableStep(item.entry, item.source, this.table));
-        break;
-      case 'keys':
-        for (const [digest, name] of item.pairs) this.table.set(digest, name);
-        break;
-      case 'rules':
-        this.ruleStep = new RuleStep(item.entry, item.sources);
-        this.steps.push(this.ruleStep);
-        break;
-      case 'derive':
-        this.ruleStep?.add({
-          conditions: item.conditions.map(conditionFromTransfer),
-          value: item.value,
-        });
+        builder.levelBelow(item.parent, item.key)?.compile(item.step);
     }
   }
-
-  finish(): CompiledPolicy {
-    const { domain, file, settings } = this.head;
-    const root = this.nodes[0];
-    if (root === undefined) throw new Error(`the domain ${domain} has no root`);
-    const { steps, rules, secretKeys, keys } = this;
-    return new CompiledPolicy({ domain, file, settings, steps, root, rules, secretKeys, keys });
-  }
-
-  private addNode(item: Extract<PolicyItem, { kind: 'node' }>): void {
-    const parent = this.nodes[item.parent];
-    const { shared } = this;
-    const {
-      key,
-      value,
-      matcher,
-      shareThreshold,
-      detailedMetric,
-      valueToMetric,
-      phase,
-      onStoreFailure,
-      rules,
-    } = item.options;
-    const node = new PolicyNode({
-      key: shared.text(key),
-      value: shared.text(value),
-      matcher,
-      shareThreshold,
-      detailedMetric,
-      valueToMetric,
-      parent,
-      phase: shared.phase(phase),
-      onStoreFailure: shared.failurePolicy(onStoreFailure),
-      rules: rules.map((rule) => shared.rule(rule)),
-    });
-    if (parent !== undefined) this.keys.add(key);
-    if (isSecretKey(key, this.secretKeys) !== node.isSecret) node.takeSecret(!node.isSecret);
-    parent?.add(node);
-    this.nodes.push(node);
-    // The rules of the policy are the very objects of its nodes.
-    node.rules.forEach((rule, i) => {
-      this.rules[item.ruleIndex + i] = rule;
-    });
-  }
-}
-
-function conditionFromTransfer(condition: TransferredCondition): DeriveCondition {
-  if (typeof condition !== 'object') return condition;
-  const pattern = PathPattern.parse(condition.pattern);
-  if (typeof pattern === 'string') throw new Error(`"${condition.pattern}" was a path pattern: ${pattern}`);
-  return pattern;
 }

@@ -1,8 +1,9 @@
+import { buildPolicy } from '../../policy/build-policy.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { ProblemList } from '../yaml/config-problem.js';
 import { openFile } from './policy-source.js';
 import type { ReadFile } from './read-derive.js';
-import { compilePolicy } from './read-domain.js';
+import { readDomain } from './read-domain.js';
 
 /** What one policy file gave. */
 export interface ParsedPolicy {
@@ -20,5 +21,6 @@ export interface ParsedPolicy {
 export function parsePolicy(file: string, bytes: Uint8Array, readFile: ReadFile): ParsedPolicy {
   const { source, problems } = openFile(file, bytes);
   if (source === undefined) return { policy: undefined, problems, tableFiles: [] };
-  return { problems, ...compilePolicy([source], readFile) };
+  const { spec, tableFiles } = readDomain([source], readFile);
+  return { policy: spec === undefined ? undefined : buildPolicy(spec), problems, tableFiles };
 }

@@ -1,9 +1,8 @@
 import { dirname, isAbsolute, join } from 'node:path';
-import { type DeriveStep, RuleStep, TableStep } from '../../policy/derive/derive.js';
-import type { DeriveCondition, DeriveRule } from '../../policy/derive/derive-rule.js';
 import { normalisePath } from '../../policy/paths/normalise-path.js';
 import { PathPattern } from '../../policy/paths/path-pattern.js';
 import { isCredential, redacted } from '../../policy/redact.js';
+import type { ConditionSpec, DeriveRuleSpec, StepSpec, TableSpec } from '../../policy/spec.js';
 import { ProblemList } from '../yaml/config-problem.js';
 import { FieldReader } from '../yaml/field-reader.js';
 import { parseYaml } from '../yaml/yaml-document.js';
@@ -14,7 +13,7 @@ export type ReadFile = (file: string) => Uint8Array;
 
 /** What reading `derive` gave. */
 export interface DeriveFields {
-  readonly steps: readonly DeriveStep[];
+  readonly steps: readonly StepSpec[];
   /** Files named by `sha256_file`, read or not, with what was wrong in each. */
   readonly tableFiles: readonly ProblemList[];
 }
@@ -32,7 +31,7 @@ export function showDeriveKey(path: string, key: string): boolean {
 
 /** Reads `derive` of a policy file. Bad items are reported and left out. */
 export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields {
-  const steps: DeriveStep[] = [];
+  const steps: StepSpec[] = [];
   const tableFiles: ProblemList[] = [];
   const replaced = new Set<string>();
   for (const reader of root.mappings('derive', 'mappings')) {
@@ -62,7 +61,7 @@ export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields 
       steps.push(step);
       replaced.add(step.source);
     } else {
-      steps.push(new RuleStep(entry, from, readRules(reader, from)));
+      steps.push({ kind: 'rules', entry, sources: from, rules: readRules(reader, from) });
     }
   }
   return { steps, tableFiles };
@@ -93,7 +92,7 @@ function readTableStep(
   from: readonly string[],
   readFile: ReadFile,
   tableFiles: ProblemList[],
-): TableStep | undefined {
+): TableSpec | undefined {
   const [source] = from;
   if (source === undefined) return undefined;
   if (from.length !== 1) {
@@ -104,7 +103,7 @@ function readTableStep(
   if (inline !== undefined) readKeyTable(inline, table);
   const name = reader.text('sha256_file');
   if (name !== undefined) tableFiles.push(readTableFile(reader, name, readFile, table));
-  return new TableStep(entry, source, table);
+  return { kind: 'table', entry, source, table };
 }
 
 /** The files that `derive` of a document names as tables, read or not: to tell them from policies. */
@@ -147,8 +146,8 @@ function readTableFile(
   return problems;
 }
 
-function readRules(reader: FieldReader, from: readonly string[]): readonly DeriveRule[] {
-  const rules: DeriveRule[] = [];
+function readRules(reader: FieldReader, from: readonly string[]): readonly DeriveRuleSpec[] {
+  const rules: DeriveRuleSpec[] = [];
   const items = reader.mappings('rules', 'mappings');
   if (
     items.length === 0 &&
@@ -170,7 +169,7 @@ function readRules(reader: FieldReader, from: readonly string[]): readonly Deriv
   return rules;
 }
 
-function readCondition(rule: FieldReader, source: string): DeriveCondition {
+function readCondition(rule: FieldReader, source: string): ConditionSpec {
   const text = rule.text(source);
   if (text === undefined || !text.startsWith('/')) return text;
   const pattern = PathPattern.parse(text);
@@ -187,5 +186,5 @@ function readCondition(rule: FieldReader, source: string): DeriveCondition {
   if (/[?#].*=/.test(text)) {
     rule.warn(source, 'query strings are cut from paths first; "?" here stands for any one character');
   }
-  return pattern;
+  return { pattern: text };
 }

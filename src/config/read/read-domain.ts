@@ -1,8 +1,12 @@
-import { CompiledPolicy, secretKeysOf } from '../../policy/compiled-policy.js';
-import { fixedStatName, type StatLevel } from '../../policy/names/stat-name.js';
 import { type Algorithm, DEFAULT_ALGORITHM } from '../../policy/policy.js';
-import { nodeLabel, PolicyNode } from '../../policy/policy-node.js';
-import type { PhaseSchedule, Rule } from '../../policy/rule.js';
+import { nodeLabel } from '../../policy/policy-node.js';
+import {
+  type DomainSpec,
+  inFileOrder,
+  type NodeFields,
+  type NodeSpec,
+  secretKeysOf,
+} from '../../policy/spec.js';
 import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
 import type { ProblemList } from '../yaml/config-problem.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
@@ -15,158 +19,159 @@ import { readRules } from './read-rules.js';
 import { type RootSettings, readRootSettings } from './root-settings.js';
 
 /** What the files of one domain gave. */
-export interface CompiledDomain {
+export interface ReadDomain {
   /** Absent when one of them holds an error. */
-  readonly policy: CompiledPolicy | undefined;
+  readonly spec: DomainSpec | undefined;
   /** Files named by `sha256_file`, with what was wrong in each. */
   readonly tableFiles: readonly ProblemList[];
 }
 
 /**
- * Checks the files of one domain completely and compiles them to one tree: the nodes of later files are added to those of the
- * earlier. Problems go into the list of the file they are in; there is a policy only if none of them is an error. `readFile` gets
- * the files named by `sha256_file`; `defaultAlgorithm` holds where the files say nothing.
+ * Reads the files of one domain and checks them completely: the nodes of later files follow those of the earlier. Problems go into the list of the file
+ * they are in; there is a specification only if none of them is an error. `readFile` gets the files named by `sha256_file`; `defaultAlgorithm` holds
+ * where the files say nothing.
  */
-export function compilePolicy(
+export function readDomain(
   sources: readonly PolicySource[],
   readFile: ReadFile,
   defaultAlgorithm: Algorithm = DEFAULT_ALGORITHM,
-): CompiledDomain {
+): ReadDomain {
   for (const { root } of sources) root.expectKeys(ROOT_KEYS, MISPLACED_KEYS);
   const settings = readRootSettings(sources, readFile, defaultAlgorithm);
-  const { derived } = settings;
+  const { steps, tableFiles } = settings.derived;
   const domain = sources[0]?.domain ?? '';
-  const { tree, rules } = new TreeBuilder(domain, settings).build(sources);
-  for (const { root } of sources) root.problems.sort();
-  const lists = [...sources.map(({ root }) => root.problems), ...derived.tableFiles];
+  const root = new TreeReader(settings).read(sources);
+  for (const source of sources) source.root.problems.sort();
+  const lists = [...sources.map((source) => source.root.problems), ...tableFiles];
   const bad = domain === '' || lists.some((list) => list.errors.length > 0);
-  const policy = bad
-    ? undefined
-    : new CompiledPolicy({
-        domain,
-        file: sources.map(({ file }) => file).join(', '),
-        settings: {
-          responseHeaders: settings.responseHeaders,
-          deniedResponse: settings.deniedResponse,
-          decisionMetadata: settings.decisionMetadata,
-          overrideAlgorithm: settings.algorithm,
-        },
-        steps: derived.steps,
-        root: tree,
-        rules,
-      });
-  return { policy, tableFiles: derived.tableFiles };
+  const spec = {
+    domain,
+    file: sources.map(({ file }) => file).join(', '),
+    settings: {
+      responseHeaders: settings.responseHeaders,
+      deniedResponse: settings.deniedResponse,
+      decisionMetadata: settings.decisionMetadata,
+      overrideAlgorithm: settings.algorithm,
+    },
+    steps,
+    root,
+  };
+  return { spec: bad ? undefined : spec, tableFiles };
 }
 
-/** Where a node hangs: what the nodes below it need to know. */
-interface Place {
-  readonly parent: PolicyNode;
-  /** {@link Rule.path} of the parent. */
-  readonly path: string;
-  /** From the first level to the parent. */
-  readonly levels: readonly StatLevel[];
+/** A node that was read, and where it stands. */
+interface Standing {
+  readonly fields: NodeFields;
+  readonly reader: FieldReader;
 }
 
-/** The fields of a descriptor that are no rule. */
-interface NodeFields extends StatLevel {
-  readonly phase: PhaseSchedule;
-  readonly shadowMode: boolean;
-  readonly quotaMode: boolean;
-  readonly detailedMetric: boolean;
+/** The nodes below one node, by all that they match by. */
+class SiblingNodes {
+  /** Most nodes have none below. */
+  private standing: Map<string, Standing> | undefined;
+
+  /** Adds a node; returns one that is there already and matches by the very same value, block or pattern, and adds nothing then. */
+  add(added: Standing): Standing | undefined {
+    this.standing ??= new Map();
+    const names = matchedBy(added.fields);
+    for (const name of names) {
+      const other = this.standing.get(name);
+      if (other !== undefined) return other;
+    }
+    for (const name of names) this.standing.set(name, added);
+    return undefined;
+  }
+}
+
+/** A text for each value, block or pattern that a node matches by, which no other one has. */
+function matchedBy({ key, value, matcher }: NodeFields): readonly string[] {
+  const name = `${key.length}:${key}`;
+  if (matcher === undefined) return [`${name}=${value}`];
+  return matcher.items.map((item) => `${name}${matcher.kind}:${item}`);
 }
 
 /** Turns checked mappings into a tree; holds what the recursion shares. */
-class TreeBuilder {
-  private readonly domain: string;
+class TreeReader {
   private readonly settings: RootSettings;
-  private readonly secretKeys: ReadonlySet<string>;
-  private readonly tree: PolicyNode;
-  private readonly rules: Rule[] = [];
+  /** Names of all rules, which other rules may replace. */
+  private readonly names = new Set<string>();
   /** Every `replaces` of the domain, to warn about names that no rule has. */
   private readonly replaced: (Located<string> & { readonly problems: ProblemList })[] = [];
-  private readonly readers = new Map<PolicyNode, FieldReader>();
 
-  constructor(domain: string, settings: RootSettings) {
-    this.domain = domain;
+  constructor(settings: RootSettings) {
     this.settings = settings;
-    this.secretKeys = secretKeysOf(settings.derived.steps);
-    this.tree = new PolicyNode({
+  }
+
+  read(sources: readonly PolicySource[]): NodeSpec {
+    const { phase, onStoreFailure } = this.settings;
+    const fields: NodeFields = {
       key: '',
       value: '',
+      matcher: undefined,
       shareThreshold: false,
       detailedMetric: false,
       valueToMetric: false,
-      parent: undefined,
-      phase: settings.phase,
-      onStoreFailure: settings.onStoreFailure,
-      rules: [],
-    });
-  }
-
-  build(sources: readonly PolicySource[]): { readonly tree: PolicyNode; readonly rules: readonly Rule[] } {
-    const { tree } = this;
-    for (const { root } of sources) this.readDescriptors(root, { parent: tree, path: '', levels: [] });
-    this.warnOfUnknownReplaces();
-    for (const { root } of sources) this.warnOfUnreachable(root);
-    return { tree, rules: this.rules };
-  }
-
-  private readDescriptors(reader: FieldReader, place: Place): void {
-    for (const child of reader.mappings('descriptors', 'mappings with a key')) this.readNode(child, place);
-  }
-
-  private readNode(reader: FieldReader, place: Place): void {
-    reader.expectKeys(NODE_KEYS, MISPLACED_KEYS);
-    const { parent } = place;
-    const fields = readFields(reader, parent);
-    const { key, value, matcher, shareThreshold, detailedMetric, valueToMetric, phase } = fields;
-    const label = nodeLabel(key, value, matcher);
-    const path = place.path === '' ? label : `${place.path}/${label}`;
-    const levels = [...place.levels, { key, value, matcher, shareThreshold, valueToMetric }];
-    const { rules, onStoreFailure, replaced } = readRules(reader, {
-      path,
-      statName: fixedStatName(this.domain, levels, detailedMetric, this.secretKeys),
-      node: fields,
-      file: this.settings,
-    });
-    const { problems } = reader;
-    this.rules.push(...rules);
-    this.replaced.push(...replaced.map((located) => ({ ...located, problems })));
-    const node = new PolicyNode({
-      key,
-      value,
-      matcher,
-      shareThreshold,
-      detailedMetric,
-      valueToMetric,
-      parent,
       phase,
       onStoreFailure,
-      rules,
-    });
-    if (key !== '') this.add(node, parent, reader);
-    this.readDescriptors(reader, { parent: node, path, levels });
+      isList: false,
+    };
+    const siblings = new SiblingNodes();
+    const children = sources.flatMap(({ root }) => this.readDescriptors(root, fields, siblings));
+    const tree = { fields, rules: [], children };
+    this.warnOfUnknownReplaces();
+    for (const { root } of sources) this.warnOfUnreachable(root, tree);
+    return tree;
   }
 
-  private add(node: PolicyNode, parent: PolicyNode, reader: FieldReader): void {
-    const standing = parent.add(node);
-    if (standing === undefined) {
-      this.readers.set(node, reader);
-      return;
-    }
-    const other = this.readers.get(standing) as FieldReader;
+  /** The nodes that can stand in a tree; the others are reported. */
+  private readDescriptors(
+    reader: FieldReader,
+    parent: NodeFields,
+    siblings = new SiblingNodes(),
+  ): readonly NodeSpec[] {
+    return reader
+      .mappings('descriptors', 'mappings with a key')
+      .flatMap((child) => this.readNode(child, parent, siblings) ?? []);
+  }
+
+  private readNode(reader: FieldReader, parent: NodeFields, siblings: SiblingNodes): NodeSpec | undefined {
+    reader.expectKeys(NODE_KEYS, MISPLACED_KEYS);
+    const matched = readMatched(reader);
+    const phase = readPhase(reader) ?? parent.phase;
+    const shadowMode = reader.boolean('shadow_mode') === true;
+    const quotaMode = reader.boolean('quota_mode') === true;
+    const detailedMetric = reader.boolean('detailed_metric') === true;
+    const valueToMetric = reader.boolean('value_to_metric') === true;
+    const { rules, isList, onStoreFailure, replaced } = readRules(reader, {
+      node: { phase, shadowMode, quotaMode, detailedMetric },
+      file: this.settings,
+    });
+    for (const { name, candidate } of rules) if (!candidate) this.names.add(name);
+    const { problems } = reader;
+    this.replaced.push(...replaced.map((located) => ({ ...located, problems })));
+    const fields = { ...matched, detailedMetric, valueToMetric, phase, onStoreFailure, isList };
+    const isGood = fields.key !== '' && this.isNew(fields, reader, siblings);
+    const children = this.readDescriptors(reader, fields);
+    return isGood ? { fields, rules, children } : undefined;
+  }
+
+  private isNew(fields: NodeFields, reader: FieldReader, siblings: SiblingNodes): boolean {
+    const standing = siblings.add({ fields, reader });
+    if (standing === undefined) return true;
+    const other = standing.reader;
     const sameFile = other.problems === reader.problems;
+    const shown = repeated(fields, standing.fields);
     const message = sameFile
-      ? `"${repeated(node, standing)}" stands twice on this level; merge the two or remove one`
-      : `"${repeated(node, standing)}" stands on this level already, in ${placeName(other.problems.file, nodeAt(other, standing))}; ` +
+      ? `"${shown}" stands twice on this level; merge the two or remove one`
+      : `"${shown}" stands on this level already, in ${placeName(other.problems.file, nodeAt(other, standing.fields))}; ` +
         'the files of a domain may not repeat a node: keep one of the two';
-    reader.problems.error(nodeAt(reader, node), reader.path, message);
+    reader.problems.error(nodeAt(reader, fields), reader.path, message);
+    return false;
   }
 
   private warnOfUnknownReplaces(): void {
-    const names = new Set(this.rules.filter(({ candidate }) => !candidate).map(({ name }) => name));
     for (const { value, at, path, problems } of this.replaced) {
-      if (names.has(value)) continue;
+      if (this.names.has(value)) continue;
       problems.warn(
         at,
         path,
@@ -176,35 +181,30 @@ class TreeBuilder {
   }
 
   /** An API key is replaced before matching, so a node for it is never reached. */
-  private warnOfUnreachable(root: FieldReader): void {
-    if (root.field('derive') === undefined || this.secretKeys.size === 0) return;
-    const visit = (node: PolicyNode): void => {
-      for (const child of node.children()) {
-        if (this.secretKeys.has(child.key)) {
-          root.warn(
-            'derive',
-            `descriptors with key "${child.key}" never match, as "derive" replaces the key`,
-          );
-        }
-        visit(child);
-      }
-    };
-    visit(this.tree);
+  private warnOfUnreachable(root: FieldReader, tree: NodeSpec): void {
+    const secretKeys = secretKeysOf(this.settings.derived.steps);
+    if (root.field('derive') === undefined || secretKeys.size === 0) return;
+    for (const { node } of inFileOrder(tree, ({ children }) => children)) {
+      const { key } = node.fields;
+      if (!secretKeys.has(key)) continue;
+      root.warn('derive', `descriptors with key "${key}" never match, as "derive" replaces the key`);
+    }
   }
 }
 
-function nodeAt(reader: FieldReader, node: PolicyNode): ReturnType<FieldReader['at']> {
-  if (node.matcher !== undefined) return reader.at(matcherField(node.matcher));
-  return reader.at(node.value === '' ? 'key' : 'value');
+function nodeAt(reader: FieldReader, { matcher, value }: NodeFields): ReturnType<FieldReader['at']> {
+  if (matcher !== undefined) return reader.at(matcherField(matcher));
+  return reader.at(value === '' ? 'key' : 'value');
 }
 
 /** What of a node stands on its level already. */
-function repeated({ matcher, label }: PolicyNode, standing: PolicyNode): string {
+function repeated({ key, value, matcher }: NodeFields, standing: NodeFields): string {
   const others = new Set(standing.matcher?.items);
-  return matcher?.items.find((item) => others.has(item))?.slice(0, 60) ?? label;
+  return matcher?.items.find((item) => others.has(item))?.slice(0, 60) ?? nodeLabel(key, value, matcher);
 }
 
-function readFields(reader: FieldReader, parent: PolicyNode): NodeFields {
+/** What a descriptor matches, and how its values share a limit. */
+function readMatched(reader: FieldReader): Pick<NodeFields, 'key' | 'value' | 'matcher' | 'shareThreshold'> {
   const key = reader.name('key') ?? '';
   const matcher = readMatcher(reader);
   const value = matcher === undefined ? (reader.name('value') ?? '') : matcherName(matcher);
@@ -225,15 +225,5 @@ function readFields(reader: FieldReader, parent: PolicyNode): NodeFields {
         '"share_threshold" needs a value with a "*" in it; add one or remove it',
       );
   }
-  return {
-    key,
-    value,
-    matcher,
-    shareThreshold,
-    phase: readPhase(reader) ?? parent.phase,
-    shadowMode: reader.boolean('shadow_mode') === true,
-    quotaMode: reader.boolean('quota_mode') === true,
-    detailedMetric: reader.boolean('detailed_metric') === true,
-    valueToMetric: reader.boolean('value_to_metric') === true,
-  };
+  return { key, value, matcher, shareThreshold };
 }

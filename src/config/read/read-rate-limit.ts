@@ -1,5 +1,6 @@
 import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../../limiter/entry.js';
-import { MAX_UINT32, type Rate } from '../../limiter/rate.js';
+import { MAX_UINT32 } from '../../limiter/rate.js';
+import type { RateSpec } from '../../policy/rate-spec.js';
 import type { DeniedResponse, ResponseHeaders } from '../../policy/rule.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 import {
@@ -18,7 +19,7 @@ import { readDeniedResponse, readResponseHeaders } from './read-response.js';
 export interface RateLimitFields {
   readonly name: string;
   /** Absent for `unlimited: true`. */
-  readonly rate: Rate | undefined;
+  readonly rate: RateSpec | undefined;
   readonly replaces: readonly Located<string>[];
   /** Absent: the file's counts. */
   readonly onStoreFailure: StoreFailurePolicy | undefined;
@@ -56,7 +57,7 @@ export function readLimit(reader: FieldReader, defaults: RateDefaults): RateLimi
 export function readCandidate(
   reader: FieldReader,
   defaults: RateDefaults,
-): { readonly name: string; readonly rate: Rate } | undefined {
+): { readonly name: string; readonly rate: RateSpec } | undefined {
   const errorsBefore = reader.problems.errorCount;
   reader.expectKeys(CANDIDATE_KEYS, undefined, NOT_IN_CANDIDATE);
   const name = reader.name('name') ?? '';

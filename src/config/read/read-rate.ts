@@ -2,13 +2,12 @@ import { isCalendarUnit, nearTimeZone, timeZoneName } from '../../limiter/calend
 import {
   MAX_FILL_MICROS,
   MAX_UINT32,
-  type Rate,
   UNIT_MICROS,
   WINDOW_UNITS,
   type WindowUnit,
-  windowRate,
 } from '../../limiter/rate.js';
 import { ALGORITHMS, type Algorithm } from '../../policy/policy.js';
+import type { RateSpec } from '../../policy/rate-spec.js';
 import { closest, type FieldReader } from '../yaml/field-reader.js';
 import { checkedBucket, readTokenBucket } from './read-token-bucket.js';
 
@@ -24,7 +23,7 @@ const WINDOW_KEYS = ['unit', 'requests_per_unit', 'unit_multiplier', 'calendar']
  * Reads how much a limit lets through: the RATE_KEYS (policy-keys.ts) of a `rate_limit`, an item of `rate_limits`, or a `candidate`; other keys are the
  * caller's. Undefined when something is wrong; all of it is reported.
  */
-export function readRate(reader: FieldReader, defaults: RateDefaults): Rate | undefined {
+export function readRate(reader: FieldReader, defaults: RateDefaults): RateSpec | undefined {
   const errorsBefore = reader.problems.errorCount;
   const rate = reader.field('token_bucket') === undefined ? readUnits(reader, defaults) : readBucket(reader);
   return reader.problems.errorCount > errorsBefore ? undefined : rate;
@@ -35,7 +34,7 @@ export function unitOf(text: string): WindowUnit | undefined {
   return WINDOW_UNITS.find((candidate) => candidate === text.toLowerCase());
 }
 
-function readBucket(reader: FieldReader): Rate | undefined {
+function readBucket(reader: FieldReader): RateSpec | undefined {
   for (const key of WINDOW_KEYS) {
     if (reader.field(key) === undefined) continue;
     reader.error(key, `"${key}" cannot stand beside "token_bucket"; keep one of the two`);
@@ -60,7 +59,7 @@ function readBucket(reader: FieldReader): Rate | undefined {
 }
 
 /** A limit of so many requests per unit: a window, or a token bucket that refills at this rate. */
-function readUnits(reader: FieldReader, defaults: RateDefaults): Rate | undefined {
+function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | undefined {
   const unit = readUnit(reader, reader.name('unit'));
   const requests = reader.integer('requests_per_unit', 0, MAX_UINT32);
   const badRequests = requests === undefined && reader.field('requests_per_unit') !== undefined;
@@ -101,7 +100,7 @@ function readUnits(reader: FieldReader, defaults: RateDefaults): Rate | undefine
   }
   if (!isBucket) {
     const maxDebt = debt === 'default' ? limit : debt;
-    return windowRate(unit, limit, { multiplier: multiplier ?? 1, timeZone, maxDebt });
+    return { kind: 'window', unit, multiplier: multiplier ?? 1, requestsPerUnit: limit, maxDebt, timeZone };
   }
   const maxTokens = burst ?? limit;
   const maxDebt = debt === 'default' ? maxTokens : debt;

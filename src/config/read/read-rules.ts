@@ -1,7 +1,6 @@
 import type { StoreFailurePolicy } from '../../limiter/entry.js';
-import type { Rate } from '../../limiter/rate.js';
-import { CANDIDATE_PART, limitPart, shapePart } from '../../policy/names/bucket-key.js';
-import type { PhaseSchedule, Rule } from '../../policy/rule.js';
+import type { RateSpec } from '../../policy/rate-spec.js';
+import type { PhaseSchedule, RuleSpec } from '../../policy/rule.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 import { readMetadata } from './read-metadata.js';
 import { readPhase } from './read-phase.js';
@@ -13,10 +12,6 @@ const MAX_LIMITS = 16;
 
 /** What a node's rules have from elsewhere. */
 export interface RulesPlace {
-  /** {@link Rule.path} of the node. */
-  readonly path: string;
-  /** {@link Rule.statName} of a single limit here. */
-  readonly statName: string;
   /** Fields of the node; `detailedMetric` only to tell where it says nothing. */
   readonly node: {
     readonly phase: PhaseSchedule;
@@ -34,7 +29,9 @@ export interface RulesPlace {
 /** The rules of one node. */
 export interface NodeRules {
   /** See Match.rules; none where one of them holds an error. */
-  readonly rules: readonly Rule[];
+  readonly rules: readonly RuleSpec[];
+  /** Whether they are items of `rate_limits`. */
+  readonly isList: boolean;
   /** What limit overrides at the node get: what its limits agree on, else the file's. */
   readonly onStoreFailure: StoreFailurePolicy;
   /** Names that the rules replace. */
@@ -51,9 +48,9 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
   const { onStoreFailure } = place.file;
   const metadata = readMetadata(reader);
   const enforcePercent = readEnforcePercent(reader);
-  const base: Rule = {
+  const isList = reader.field('rate_limits') !== undefined;
+  const base: RuleSpec = {
     name: '',
-    path: place.path,
     rate: undefined,
     phase: place.node.phase,
     shadowMode: place.node.shadowMode,
@@ -65,13 +62,12 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
     responseHeaders: undefined,
     deniedResponse: undefined,
     metadata,
-    bucketSuffix: '',
-    statSuffix: '',
-    statName: place.statName,
   };
   const replaced: Located<string>[] = [];
-  const limits = readLimits(reader, base, place.file, replaced);
-  const candidate = readNodeCandidate(reader, base, place.file, limits);
+  const limits = isList
+    ? readList(reader, base, place.file, replaced)
+    : readSingle(reader, base, place.file, replaced);
+  const candidate = readNodeCandidate(reader, base, place.file, { limits, isList });
   if (reader.field('rate_limit') === undefined && reader.field('rate_limits') === undefined) {
     warnOfIdleFields(reader, {
       shadow_mode: place.node.shadowMode,
@@ -86,27 +82,19 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
     first !== undefined && limits.every((limit) => limit.onStoreFailure === first.onStoreFailure);
   return {
     rules: candidate === undefined ? limits : [...limits, candidate],
+    isList,
     onStoreFailure: agreed ? first.onStoreFailure : onStoreFailure,
     replaced,
   };
 }
 
-/** What denies: the `rate_limit`, or the items of `rate_limits`. */
-function readLimits(
+/** The `rate_limit`, if there is one. */
+function readSingle(
   reader: FieldReader,
-  base: Rule,
+  base: RuleSpec,
   defaults: RateDefaults,
   replaced: Located<string>[],
-): readonly Rule[] {
-  if (reader.field('rate_limits') !== undefined) {
-    if (reader.field('rate_limit') !== undefined) {
-      reader.error(
-        'rate_limits',
-        '"rate_limits" cannot stand beside "rate_limit"; move that limit into the list',
-      );
-    }
-    return readList(reader, base, defaults, replaced);
-  }
+): readonly RuleSpec[] {
   if (reader.has('rate_limits')) {
     // Without a word the node would exempt its values from every limit.
     reader.error('rate_limits', `"rate_limits" is empty; write 1 to ${MAX_LIMITS} limits, or remove it`);
@@ -128,7 +116,7 @@ function readLimits(
   return [limitOf(fields, base)];
 }
 
-function limitOf(fields: RateLimitFields, base: Rule): Rule {
+function limitOf(fields: RateLimitFields, base: RuleSpec): RuleSpec {
   return {
     ...base,
     name: fields.name,
@@ -137,21 +125,22 @@ function limitOf(fields: RateLimitFields, base: Rule): Rule {
     onStoreFailure: fields.onStoreFailure ?? base.onStoreFailure,
     responseHeaders: fields.responseHeaders,
     deniedResponse: fields.deniedResponse,
-    bucketSuffix: bucketSuffix('', fields.rate),
   };
 }
 
-/** See {@link Rule.bucketSuffix}; `place` is the part for the limit's place at its node. */
-function bucketSuffix(place: string, rate: Rate | undefined): string {
-  return rate === undefined ? place : place + shapePart(rate);
-}
-
+/** The items of `rate_limits`. */
 function readList(
   reader: FieldReader,
-  base: Rule,
+  base: RuleSpec,
   defaults: RateDefaults,
   replaced: Located<string>[],
-): readonly Rule[] {
+): readonly RuleSpec[] {
+  if (reader.field('rate_limit') !== undefined) {
+    reader.error(
+      'rate_limits',
+      '"rate_limits" cannot stand beside "rate_limit"; move that limit into the list',
+    );
+  }
   if (base.quotaMode) {
     reader.error(
       'quota_mode',
@@ -164,30 +153,17 @@ function readList(
     const length = count.items.length;
     reader.error('rate_limits', `a list holds 1 to ${MAX_LIMITS} limits, not ${length}; add or remove some`);
   }
-  const rules: Rule[] = [];
+  const rules: RuleSpec[] = [];
   const located: Located<string>[] = [];
-  for (const [i, item] of items.entries()) {
+  for (const item of items) {
     const fields = readLimit(item, defaults);
     const phase = readPhase(item) ?? base.phase;
     const shadowMode = item.boolean('shadow_mode') ?? base.shadowMode;
     const enforcePercent = readEnforcePercent(item) ?? base.enforcePercent;
     if (fields === undefined) continue;
     checkName(item, fields.name, rules);
-    const place = i + 1;
-    const label = fields.name === '' ? String(place) : fields.name;
-    const statSuffix = `.${label}`;
     located.push(...fields.replaces);
-    rules.push({
-      ...limitOf(fields, base),
-      rate: fields.rate?.kind === 'window' ? { ...fields.rate, allOrNothing: true } : fields.rate,
-      path: `${base.path}[${label}]`,
-      phase,
-      shadowMode,
-      enforcePercent,
-      bucketSuffix: bucketSuffix(limitPart(fields.name, place), fields.rate),
-      statSuffix,
-      statName: base.statName === '' ? '' : base.statName + statSuffix,
-    });
+    rules.push({ ...limitOf(fields, base), phase, shadowMode, enforcePercent });
   }
   for (const { value, at, path } of located) {
     if (!rules.some(({ name }) => name === value)) continue;
@@ -199,7 +175,7 @@ function readList(
 }
 
 /** Names tell the limits of a list apart in metrics and bucket names, where those without one go by their place. */
-function checkName(item: FieldReader, name: string, before: readonly Rule[]): void {
+function checkName(item: FieldReader, name: string, before: readonly RuleSpec[]): void {
   if (name === '') return;
   if (/^[0-9]+$/.test(name)) {
     item.error(
@@ -213,17 +189,20 @@ function checkName(item: FieldReader, name: string, before: readonly Rule[]): vo
   }
 }
 
+/** The `candidate`, if there is one, beside the limits that are in force. */
 function readNodeCandidate(
   reader: FieldReader,
-  base: Rule,
+  base: RuleSpec,
   defaults: RateDefaults,
-  limits: readonly Rule[],
-): Rule | undefined {
+  { limits, isList }: Pick<NodeRules, 'isList'> & { readonly limits: readonly RuleSpec[] },
+): RuleSpec | undefined {
   const candidateReader = reader.mapping('candidate');
   const fields = candidateReader === undefined ? undefined : readCandidate(candidateReader, defaults);
   if (fields === undefined) return undefined;
   const [only, ...others] = limits;
-  if (only?.rate !== undefined && others.length === 0 && isSameRate(only.rate, fields.rate)) {
+  // The window of a list counts other hits than one that stands alone, see WindowRate.allOrNothing.
+  const isOther = only?.rate === undefined || others.length > 0 || (isList && only.rate.kind === 'window');
+  if (!isOther && isSameRate(only.rate, fields.rate)) {
     reader.warn(
       'candidate',
       'the candidate is the limit in force, so it tells nothing; change it or remove it',
@@ -234,7 +213,6 @@ function readNodeCandidate(
     name: fields.name,
     rate: fields.rate,
     candidate: true,
-    bucketSuffix: bucketSuffix(CANDIDATE_PART, fields.rate),
     // Nothing hangs on what it would say.
     onStoreFailure: 'allow',
     shadowMode: false,
@@ -244,14 +222,8 @@ function readNodeCandidate(
   };
 }
 
-function isSameRate(one: Rate, other: Rate): boolean {
-  return canonical(one) === canonical(other);
-}
-
-/** A rate is plain numbers and texts, but for its calendar, which remembers where it last was. */
-function canonical(rate: Rate): string {
-  if (rate.kind === 'token_bucket') return JSON.stringify(rate);
-  return JSON.stringify({ ...rate, calendar: rate.calendar?.timeZone });
+function isSameRate(one: RateSpec, other: RateSpec): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 function warnOfIdleFields(reader: FieldReader, fields: Readonly<Record<string, boolean>>): void {

@@ -1,4 +1,5 @@
-import { MAX_FILL_MICROS, MAX_UINT32, type TokenBucketRate, tokenBucketRate } from '../../limiter/rate.js';
+import { MAX_FILL_MICROS, MAX_UINT32 } from '../../limiter/rate.js';
+import type { TokenBucketSpec } from '../../policy/rate-spec.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 import { parseGoDuration } from '../yaml/go-duration.js';
 
@@ -34,7 +35,7 @@ interface Place {
 export function checkedBucket(
   fields: TokenBucketFields & { readonly maxDebt: number },
   { reader, at, remedy }: Place,
-): TokenBucketRate | undefined {
+): TokenBucketSpec | undefined {
   const { maxTokens, perFill, intervalMicros, maxDebt } = fields;
   // As tokenBucketRate counts: to the whole microsecond.
   const fillMicros = (tokens: number): bigint => (BigInt(tokens) * BigInt(intervalMicros)) / BigInt(perFill);
@@ -51,7 +52,13 @@ export function checkedBucket(
     );
     return undefined;
   }
-  return tokenBucketRate(maxTokens, perFill, intervalMicros, maxDebt);
+  return {
+    kind: 'token_bucket',
+    maxTokens,
+    tokensPerFill: perFill,
+    fillIntervalMicros: intervalMicros,
+    maxDebt,
+  };
 }
 
 function readMaxTokens(bucket: FieldReader): number | undefined {

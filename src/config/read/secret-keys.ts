@@ -1,22 +1,25 @@
-import { CompiledPolicy, secretKeysOf } from '../../policy/compiled-policy.js';
-import type { DomainPolicy, PolicySet } from '../../policy/policy.js';
+import type { PolicySet } from '../../policy/policy-set.js';
 import { atOnce, turn } from '../../turns.js';
 import { YoungGarbage } from '../files/young-garbage.js';
 
-/** What any domain takes for a secret: an API key that is sent to the wrong domain is none the less one. */
-export function allSecretKeys(policies: Iterable<DomainPolicy>): ReadonlySet<string> {
+/** What any domain takes for a secret, of what each does: an API key that is sent to the wrong domain is none the less one. */
+export function allSecretKeys(own: Iterable<ReadonlySet<string>>): ReadonlySet<string> {
   const all = new Set<string>();
-  for (const policy of policies) for (const key of ownSecretKeys(policy)) all.add(key);
+  for (const keys of own) for (const key of keys) all.add(key);
   return all;
+}
+
+function secretKeysOfSet({ domains }: PolicySet): ReadonlySet<string> {
+  return allSecretKeys(Array.from(domains.values(), ({ ownSecretKeys }) => ownSecretKeys));
 }
 
 /**
  * Makes every domain treat the secrets of all as secrets, in short steps. To be done when a set is put in force; its policies may be those of the set before. Nearly
  * nothing is left to do: a load names trees by the secrets of all domains, and builds anew whichever a change concerns, but for those whose files are bad now.
  */
-export function* sharedSecrets({ domains }: PolicySet): Generator<void, void> {
-  const all = allSecretKeys(domains.values());
-  for (const policy of domains.values()) if (policy instanceof CompiledPolicy) yield* policy.takeSecrets(all);
+export function* sharedSecrets(policySet: PolicySet): Generator<void, void> {
+  const all = secretKeysOfSet(policySet);
+  for (const policy of policySet.domains.values()) yield* policy.takeSecrets(all);
 }
 
 /** {@link sharedSecrets} at once, for a set that no decision is made by yet, or whose domains are all good. */
@@ -45,21 +48,12 @@ export interface NewSecret {
 
 /** What became a secret between two sets, and where buckets begin anew for it: under digests of their values. */
 export function newSecrets(before: PolicySet, after: PolicySet): readonly NewSecret[] {
-  const known = allSecretKeys(before.domains.values());
-  const added = [...allSecretKeys(after.domains.values())].filter((key) => !known.has(key));
+  const known = secretKeysOfSet(before);
+  const added = [...secretKeysOfSet(after)].filter((key) => !known.has(key));
   if (added.length === 0) return [];
-  const domains = [...after.domains].flatMap(([domain, policy]) =>
-    before.domains.has(domain) && policy instanceof CompiledPolicy
-      ? [{ domain, own: ownSecretKeys(policy), keys: policy.keys }]
-      : [],
-  );
+  const policies = [...after.domains.values()].filter(({ domain }) => before.domains.has(domain));
   return added.flatMap((key) => {
-    const named = domains.filter(({ own, keys }) => keys.has(key) && !own.has(key));
+    const named = policies.filter(({ ownSecretKeys, keys }) => keys.has(key) && !ownSecretKeys.has(key));
     return named.length === 0 ? [] : [{ key, domains: named.map(({ domain }) => domain) }];
   });
-}
-
-/** What the domain itself takes for secrets. */
-export function ownSecretKeys(policy: DomainPolicy): ReadonlySet<string> {
-  return policy instanceof CompiledPolicy ? secretKeysOf(policy.steps) : policy.secretKeys;
 }

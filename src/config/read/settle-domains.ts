@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { CompiledPolicy } from '../../policy/compiled-policy.js';
-import type { Algorithm, DomainPolicy, DomainStatus, PolicySet } from '../../policy/policy.js';
-import { atOnce } from '../../turns.js';
+import type { Algorithm, DomainStatus } from '../../policy/policy.js';
+import { type DomainSpec, keysBelow, secretKeysOf } from '../../policy/spec.js';
 import type { ProblemList } from '../yaml/config-problem.js';
 import { type OpenedSource, type PolicySource, placeName, unreadable } from './policy-source.js';
 import type { ReadFile } from './read-derive.js';
-import { type CompiledDomain, compilePolicy } from './read-domain.js';
-import { allSecretKeys, ownSecretKeys } from './secret-keys.js';
+import { type ReadDomain, readDomain } from './read-domain.js';
+import { allSecretKeys } from './secret-keys.js';
 
 /** How policies are loaded. */
 export interface LoadOptions {
@@ -24,11 +23,15 @@ export interface LoadMemory {
   readonly digests: ReadonlyMap<string, string>;
 }
 
-/** The latest load before this one: what bad domains fall back to. */
-export interface PreviousPolicies {
-  readonly policySet: PolicySet;
+/** What is in force where a load is asked for, as plain data: the latest load before this one, which bad domains fall back to. */
+export interface InForce {
+  /** The domains in force, each with what it takes for secrets itself; their policies stay where they are. */
+  readonly inForce: ReadonlyMap<string, ReadonlySet<string>>;
   readonly memory: LoadMemory;
 }
+
+/** What a domain is to be: as its files say, or `kept`: as it is in force, since they are bad, or did not change. */
+export type SettledDomain = DomainSpec | 'kept';
 
 /** One file or resource, opened. */
 export interface LoadedSource {
@@ -40,7 +43,11 @@ export interface LoadedSource {
 
 /** What all sources together gave. */
 export interface SettledDomains {
-  readonly policySet: PolicySet;
+  /** What is to be in force; see {@link PolicySet}. */
+  readonly specs: ReadonlyMap<string, SettledDomain>;
+  readonly version: string;
+  /** What they take for secrets, all together: names are made by it. */
+  readonly secretKeys: ReadonlySet<string>;
   readonly domains: readonly DomainStatus[];
   readonly memory: LoadMemory;
   /** Files named by `sha256_file`, each once, with what was wrong in it. */
@@ -54,69 +61,70 @@ interface Claim {
   readonly digests: string[];
 }
 
-/** What became of a {@link Claim}; `policy` is undefined where something is bad. */
-interface CompiledClaim {
+/** What became of a {@link Claim}; `spec` is undefined where something is bad. */
+interface ReadClaim {
   readonly claim: Claim;
-  readonly policy: CompiledPolicy | undefined;
-  readonly before: DomainPolicy | undefined;
-  /** Of all that the policy was made from. */
+  readonly spec: DomainSpec | undefined;
+  /** What the domain takes for secrets itself, now or as it is in force; undefined where it is neither good nor in force. */
+  readonly ownSecretKeys: ReadonlySet<string> | undefined;
+  /** Of all that it was made from. */
   readonly digests: readonly string[];
 }
 
 /** No load before this one. */
-export const NOTHING_BEFORE: PreviousPolicies = {
-  policySet: { domains: new Map(), version: versionOf(new Map()) },
+export const NOTHING_IN_FORCE: InForce = {
+  inForce: new Map(),
   memory: { domainOf: new Map(), digests: new Map() },
 };
 
 /**
- * Decides which policy each domain has: the new one if everything that names the domain is good, else the one before, if there was
- * one. What is wrong goes into the sources' problem lists. A domain that nothing names any more is gone. `lost` are files that may
+ * Decides what each domain is to be: what its files say if everything that names it is good, else what is in force, if anything
+ * is. What is wrong goes into the sources' problem lists. A domain that nothing names any more is gone. `lost` are files that may
  * still be there, but could not even be looked for. `tableDigest` tells the contents of a file that `readFile` gave.
  */
 export function settleDomains(
   loaded: readonly LoadedSource[],
   lost: readonly string[],
   options: LoadOptions & { readonly readFile: ReadFile; readonly tableDigest: (file: string) => string },
-  previous: PreviousPolicies = NOTHING_BEFORE,
+  before: InForce = NOTHING_IN_FORCE,
 ): SettledDomains {
-  const { claims, domainOf } = claimsOf(loaded, lost, previous.memory.domainOf);
+  const { claims, domainOf } = claimsOf(loaded, lost, before.memory.domainOf);
   const tables = new Map<string, ProblemList>();
-  const compiled = new Map<string, CompiledClaim>();
+  const read = new Map<string, ReadClaim>();
   for (const [domain, claim] of claims) {
-    const { policy, tableFiles } = compileClaim(domain, claim, options);
+    const { spec, tableFiles } = readClaim(domain, claim, options);
     for (const table of tableFiles) if (!tables.has(table.file)) tables.set(table.file, table);
     if (domain === '') continue;
     const tableDigests = tableFiles.map(({ file }) => `${baseName(file)}:${options.tableDigest(file)}`);
-    const before = previous.policySet.domains.get(domain);
-    compiled.set(domain, { claim, policy, before, digests: [...claim.digests, ...tableDigests] });
+    const ownSecretKeys = spec === undefined ? before.inForce.get(domain) : secretKeysOf(spec.steps);
+    read.set(domain, { claim, spec, ownSecretKeys, digests: [...claim.digests, ...tableDigests] });
   }
-  const known = [...compiled.values()].flatMap(({ policy, before }) => policy ?? before ?? []);
-  const secrets = allSecretKeys(known);
-  const domains = new Map<string, DomainPolicy>();
+  const secretKeys = allSecretKeys([...read.values()].flatMap(({ ownSecretKeys }) => ownSecretKeys ?? []));
+  const specs = new Map<string, SettledDomain>();
   const digests = new Map<string, string>();
   const statuses: DomainStatus[] = [];
-  for (const [domain, one] of compiled) {
-    const { claim, policy, before } = one;
+  for (const [domain, { claim, spec, digests: parts }] of read) {
     const files = [...claim.sources, ...claim.broken].map(({ file }) => file).sort();
-    if (policy !== undefined) {
-      const digest = digestOf([...one.digests, ...secretsOfOthers(policy, secrets)]);
+    const isInForce = before.inForce.has(domain);
+    if (spec !== undefined) {
+      const digest = digestOf([...parts, ...secretsOfOthers(spec, secretKeys)]);
       // What did not change stays the same object, with all that it remembers of earlier requests.
-      const same = before?.file === policy.file && previous.memory.digests.get(domain) === digest;
-      if (!same) atOnce(policy.takeSecrets(secrets));
-      domains.set(domain, same ? before : policy);
+      const isSame = isInForce && before.memory.digests.get(domain) === digest;
+      specs.set(domain, isSame ? 'kept' : spec);
       digests.set(domain, digest);
-    } else if (before !== undefined) {
-      // It may be in force, and this set may never be: it learns of others' secrets then, see shareSecrets.
-      domains.set(domain, before);
-      digests.set(domain, previous.memory.digests.get(domain) ?? '');
+    } else if (isInForce) {
+      // This set may never be in force: the policy learns of others' secrets once it is, see shareSecrets.
+      specs.set(domain, 'kept');
+      digests.set(domain, before.memory.digests.get(domain) ?? '');
     }
-    const state = policy !== undefined ? 'ok' : before !== undefined ? 'kept' : 'absent';
+    const state = spec !== undefined ? 'ok' : isInForce ? 'kept' : 'absent';
     statuses.push({ domain, files, state });
   }
   statuses.sort((a, b) => (a.domain < b.domain ? -1 : 1));
   return {
-    policySet: { domains, version: versionOf(digests) },
+    specs,
+    version: versionOf(digests),
+    secretKeys,
     domains: statuses,
     memory: { domainOf, digests },
     tableFiles: [...tables.values()],
@@ -127,10 +135,12 @@ export function settleDomains(
  * Keys of its tree that only other domains take for secrets, as parts of its digest: the names of its buckets are made from them, too, so when they change it
  * is another policy, made here and not while decisions wait.
  */
-function secretsOfOthers(policy: CompiledPolicy, secrets: ReadonlySet<string>): readonly string[] {
-  const own = ownSecretKeys(policy);
+function secretsOfOthers({ steps, root }: DomainSpec, secrets: ReadonlySet<string>): readonly string[] {
+  const own = secretKeysOf(steps);
   const foreign = [...secrets].filter((key) => !own.has(key));
-  return foreign.filter((key) => policy.keys.has(key)).map((key) => `secret:${key}`);
+  if (foreign.length === 0) return [];
+  const keys = keysBelow(root);
+  return foreign.filter((key) => keys.has(key)).map((key) => `secret:${key}`);
 }
 
 function claimsOf(
@@ -169,29 +179,29 @@ function claimsOf(
   return { claims, domainOf };
 }
 
-function compileClaim(
+function readClaim(
   domain: string,
   claim: Claim,
   options: LoadOptions & { readonly readFile: ReadFile },
-): CompiledDomain {
+): ReadDomain {
   const { sources, broken } = claim;
   const merges = options.mergeDomains === true && domain !== '';
   if (merges || sources.length + broken.length === 1) {
     // Nodes are added in the order of the files' names, wherever the files lie.
     const inOrder = [...sources].sort((a, b) => compareTexts(baseName(a.file), baseName(b.file)));
-    const compiled =
-      inOrder.length === 0 ? NOTHING : compilePolicy(inOrder, options.readFile, options.defaultAlgorithm);
-    return broken.length === 0 ? compiled : { ...compiled, policy: undefined };
+    const read =
+      inOrder.length === 0 ? NOTHING : readDomain(inOrder, options.readFile, options.defaultAlgorithm);
+    return broken.length === 0 ? read : { ...read, spec: undefined };
   }
   // Several files, none of which counts: each is checked by itself.
   if (domain !== '') reportDuplicates(domain, claim);
   const tableFiles = sources.flatMap(
-    (source) => compilePolicy([source], options.readFile, options.defaultAlgorithm).tableFiles,
+    (source) => readDomain([source], options.readFile, options.defaultAlgorithm).tableFiles,
   );
-  return { policy: undefined, tableFiles };
+  return { spec: undefined, tableFiles };
 }
 
-const NOTHING: CompiledDomain = { policy: undefined, tableFiles: [] };
+const NOTHING: ReadDomain = { spec: undefined, tableFiles: [] };
 
 function reportDuplicates(fullName: string, { sources, broken }: Claim): void {
   const domain = fullName.slice(0, 200);
@@ -228,7 +238,7 @@ function digestOf(parts: readonly string[]): string {
   return hash.digest('hex');
 }
 
-/** First 12 hex digits of a digest over the domains in force and what each was made from. */
-function versionOf(digests: ReadonlyMap<string, string>): string {
+/** {@link PolicySet.version}: first 12 hex digits of a digest over the domains in force and what each was made from. */
+export function versionOf(digests: ReadonlyMap<string, string>): string {
   return digestOf([...digests].map(([domain, digest]) => `${digest}${domain}`)).slice(0, 12);
 }

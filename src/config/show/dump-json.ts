@@ -1,9 +1,10 @@
 import type { Rate } from '../../limiter/rate.js';
-import { CompiledPolicy } from '../../policy/compiled-policy.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { DeriveStep } from '../../policy/derive/derive.js';
 import { describeMicros, headerFamilies } from '../../policy/describe.js';
-import type { DomainPolicy, DomainStatus, PolicySet } from '../../policy/policy.js';
+import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
+import type { PolicySet } from '../../policy/policy-set.js';
 import {
   type DeniedResponse,
   type PhaseSchedule,
@@ -92,7 +93,7 @@ function* dumpDomains(
   }
 }
 
-function dumpPolicy(policy: DomainPolicy, wallMicros: number): LazyObject {
+function dumpPolicy(policy: CompiledPolicy, wallMicros: number): LazyObject {
   return new LazyObject({
     phase: dumpPhase(policy.phase, wallMicros),
     // What `unit` and `requests_per_unit` mean where a rule does not say, and in limit overrides.
@@ -107,8 +108,8 @@ function dumpPolicy(policy: DomainPolicy, wallMicros: number): LazyObject {
   });
 }
 
-function* dumpSteps(policy: DomainPolicy): Generator<LazyObject> {
-  for (const step of policy instanceof CompiledPolicy ? policy.steps : []) {
+function* dumpSteps(policy: CompiledPolicy): Generator<LazyObject> {
+  for (const step of policy.steps) {
     const rules = step.kind === 'rules' ? new LazyList(dumpDeriveRules(step)) : undefined;
     yield new LazyObject({ step: describeStep(step), rules });
   }
@@ -118,14 +119,12 @@ function* dumpDeriveRules({ rules, sources }: Extract<DeriveStep, { kind: 'rules
   for (const rule of rules) yield describeDeriveRule(rule, sources);
 }
 
-function* dumpRules(policy: DomainPolicy, wallMicros: number): Generator<object | undefined> {
-  const compiled = policy instanceof CompiledPolicy ? policy : undefined;
+function* dumpRules(policy: CompiledPolicy, wallMicros: number): Generator<object | undefined> {
   const nodes = new Map<Rule, PolicyNode>();
-  if (compiled !== undefined) for (const _slice of ruleNodes(compiled, nodes)) yield undefined;
+  for (const _slice of ruleNodes(policy, nodes)) yield undefined;
   for (const rule of policy.rules) {
     const node = nodes.get(rule);
-    const key = compiled === undefined ? '' : fullKey(compiled, rule, node);
-    yield { ...dumpRule(rule, key, wallMicros), ...matchersOf(node) };
+    yield { ...dumpRule(rule, fullKey(policy, rule, node), wallMicros), ...matchersOf(node) };
   }
 }
 

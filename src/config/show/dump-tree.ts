@@ -1,4 +1,4 @@
-import { CompiledPolicy } from '../../policy/compiled-policy.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { DeriveStep } from '../../policy/derive/derive.js';
 import type { DeriveRule } from '../../policy/derive/derive-rule.js';
 import {
@@ -8,8 +8,8 @@ import {
   describeRule,
   describeSwitch,
 } from '../../policy/describe.js';
-import type { DomainPolicy, PolicySet } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
+import type { PolicySet } from '../../policy/policy-set.js';
 import { isCredential, redacted } from '../../policy/redact.js';
 import { describeMatcher } from '../../policy/values/value-matcher.js';
 
@@ -23,7 +23,7 @@ export function* dumpTree(policySet: PolicySet, wallMicros: number): Generator<s
   for (const policy of policySet.domains.values()) yield* dumpDomain(policy, wallMicros);
 }
 
-function* dumpDomain(policy: DomainPolicy, wallMicros: number): Generator<string> {
+function* dumpDomain(policy: CompiledPolicy, wallMicros: number): Generator<string> {
   yield `
 domain ${policy.domain} (${policy.file})
   phase: ${describePhase(policy.phase, wallMicros)}
@@ -33,7 +33,6 @@ domain ${policy.domain} (${policy.file})
   denied: ${describeDenied(policy.deniedResponse)}
   decision metadata: ${describeSwitch(policy.decisionMetadata)}
 `;
-  if (!(policy instanceof CompiledPolicy)) return;
   for (const [i, step] of policy.steps.entries()) {
     yield `  derive[${i}]: ${describeStep(step)}\n`;
     if (step.kind !== 'rules') continue;

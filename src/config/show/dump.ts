@@ -1,8 +1,8 @@
 import { type Rate, reportedLimit, reportedUnit } from '../../limiter/rate.js';
-import { CompiledPolicy } from '../../policy/compiled-policy.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { policyStatName } from '../../policy/names/stat-name.js';
-import type { PolicySet } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
+import type { PolicySet } from '../../policy/policy-set.js';
 import type { Rule } from '../../policy/rule.js';
 
 /** So many nodes are looked at in one go. */
@@ -14,7 +14,6 @@ const SLICE = 64;
  */
 export function* dump(policySet: PolicySet): Generator<string> {
   for (const policy of policySet.domains.values()) {
-    if (!(policy instanceof CompiledPolicy)) continue;
     const nodes = new Map<Rule, PolicyNode>();
     for (const _slice of ruleNodes(policy, nodes)) yield '';
     for (const rule of policy.rules) {

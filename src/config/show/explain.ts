@@ -1,5 +1,5 @@
 import type { Entry } from '../../limiter/entry.js';
-import { CompiledPolicy } from '../../policy/compiled-policy.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { type DeriveStep, UNKNOWN_KEY_PREFIX } from '../../policy/derive/derive.js';
 import {
   describeDenied,
@@ -10,8 +10,9 @@ import {
   headerFamilies,
 } from '../../policy/describe.js';
 import { EXCEEDED, foundAtLast, unboundedWork } from '../../policy/match-work.js';
-import type { Algorithm, DomainPolicy, PolicySet } from '../../policy/policy.js';
+import type { Algorithm, DomainPolicy } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
+import type { PolicySet } from '../../policy/policy-set.js';
 import { redactEntries } from '../../policy/redact.js';
 import {
   type DeniedResponse,
@@ -117,7 +118,7 @@ export function explain(
     rules: [],
   };
   const policy = policySet.domains.get(domain);
-  if (!(policy instanceof CompiledPolicy)) {
+  if (policy === undefined) {
     const known = [...policySet.domains.keys()].map((name) => `"${name}"`).join(', ') || 'none';
     return {
       ...nothing,

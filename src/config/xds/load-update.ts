@@ -1,11 +1,7 @@
 import { createHash } from 'node:crypto';
-import {
-  type LoadedPolicies,
-  type LoadOptions,
-  loadDocuments,
-  type PreviousPolicies,
-} from '../files/load-policies.js';
-import { NOTHING_BEFORE } from '../read/settle-domains.js';
+import { NO_SECRETS } from '../../policy/redact.js';
+import { type LoadOptions, type ReadPolicies, readDocuments } from '../files/load-policies.js';
+import { type InForce, NOTHING_IN_FORCE } from '../read/settle-domains.js';
 import { boundProblems, type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import {
@@ -23,47 +19,49 @@ const MAX_NAME = 200;
 export const MAX_FIELDS = 1_000_000;
 
 /**
- * Loads a DiscoveryResponse: {@link loadUpdate} of its resources, and `contents` is its digest. One whose digest is `rejected` is not loaded: it
+ * Reads a DiscoveryResponse: {@link readUpdate} of its resources, and `contents` is its digest. One whose digest is `rejected` is not read: it
  * gives an error that says so. Never throws.
  */
-export function loadResponse(
+export function readResponse(
   bytes: Uint8Array,
   codec: DiscoveryCodec,
   options: LoadOptions,
   rejected: string | undefined,
-  previous: PreviousPolicies = NOTHING_BEFORE,
-): LoadedPolicies {
+  before: InForce = NOTHING_IN_FORCE,
+): ReadPolicies {
   let response: DiscoveryResponse;
   try {
     response = codec.decodeResponse(bytes);
   } catch (error) {
     const reason = (error as Error).message;
-    return nothingOf(`the update is no DiscoveryResponse (${reason})`, digestOf([bytes], ''), previous);
+    return nothingOf(`the update is no DiscoveryResponse (${reason})`, digestOf([bytes], ''), before);
   }
   const { resources, versionInfo } = response;
   const parts = resources.map(({ typeUrl, value }) => digestOf([value], typeUrl));
   const contents = digestOf([], `${parts.sort().join(' ')}:${versionInfo}`);
-  if (contents === rejected) return nothingOf('the update is the one that was rejected', contents, previous);
+  if (contents === rejected) return nothingOf('the update is the one that was rejected', contents, before);
   let fields = 0;
   for (const { value } of resources) {
     fields += countFields(value, MAX_FIELDS - fields);
     if (fields > MAX_FIELDS) {
-      return nothingOf(`the update has more than ${MAX_FIELDS} fields; send fewer rules`, contents, previous);
+      return nothingOf(`the update has more than ${MAX_FIELDS} fields; send fewer rules`, contents, before);
     }
   }
-  return { ...loadUpdate(resources, codec, options, previous), contents };
+  return { ...readUpdate(resources, codec, options, before), contents };
 }
 
 /** An update of which nothing is to be used, for one reason. */
-function nothingOf(message: string, contents: string, previous: PreviousPolicies): LoadedPolicies {
+function nothingOf(message: string, contents: string, { inForce, memory }: InForce): ReadPolicies {
   return {
-    policySet: previous.policySet,
+    specs: new Map(Array.from(inForce.keys(), (domain) => [domain, 'kept'])),
+    version: '',
+    secretKeys: NO_SECRETS,
     errors: [{ file: 'update', ...WHOLE_FILE, path: '', message }],
     warnings: [],
     domains: [],
     files: [],
     contents,
-    memory: previous.memory,
+    memory,
   };
 }
 
@@ -75,16 +73,16 @@ function digestOf(bytes: readonly Uint8Array[], text: string): string {
 }
 
 /**
- * Checks and compiles the resources of one update, as files of a directory are. Messages name a resource by its name, one without a name by
- * its place. `previous` is what the last good update gave. Never throws: everything wrong is in `errors`, and then nothing of the rest is to
+ * Reads and checks the resources of one update, as files of a directory are. Messages name a resource by its name, one without a name by
+ * its place. `before` is what the last good update gave. Never throws: everything wrong is in `errors`, and then nothing of the rest is to
  * be used.
  */
-export function loadUpdate(
+export function readUpdate(
   resources: readonly Resource[],
   codec: DiscoveryCodec,
   options: LoadOptions,
-  previous?: PreviousPolicies,
-): LoadedPolicies {
+  before?: InForce,
+): ReadPolicies {
   const errors: ConfigProblem[] = [];
   const sources: { readonly name: string; readonly document: YamlValue }[] = [];
   resources.forEach((resource, index) => {
@@ -108,6 +106,6 @@ export function loadUpdate(
   });
   // Their order means nothing, and differs from one management server to the next: replicas must agree all the same.
   sources.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-  const loaded = loadDocuments(sources, options, previous);
-  return { ...loaded, errors: [...boundProblems(errors, errors.length, 'errors'), ...loaded.errors] };
+  const read = readDocuments(sources, options, before);
+  return { ...read, errors: [...boundProblems(errors, errors.length, 'errors'), ...read.errors] };
 }

@@ -1,6 +1,5 @@
-import type { LoadedPolicies, LoadOptions } from '../files/load-policies.js';
+import { type InForce, inForceOf, type LoadedPolicies, type LoadOptions } from '../files/load-policies.js';
 import { LoadThread } from '../files/load-thread.js';
-import { type InForce, inForceOf } from '../files/load-transfer.js';
 
 /** What the thread is asked to load, as plain data. */
 export interface UpdateRequest extends InForce {
@@ -14,7 +13,7 @@ export interface UpdateRequest extends InForce {
 /** What stands before a message of gRPC. */
 const PREFIX_BYTES = 5;
 
-/** Loads updates while this thread goes on; see {@link LoadThread} and loadUpdate. */
+/** Loads updates while this thread goes on; see {@link LoadThread} and readUpdate. */
 export class UpdateLoader {
   readonly #options: LoadOptions;
   readonly #thread = new LoadThread('src/config/xds/update-thread.js');
@@ -24,7 +23,7 @@ export class UpdateLoader {
   }
 
   /**
-   * Loads a DiscoveryResponse once, whose bytes are gone then: the thread has them. One with the digest `rejected` is not loaded, see loadResponse;
+   * Loads a DiscoveryResponse once, whose bytes are gone then: the thread has them. One with the digest `rejected` is not loaded, see readResponse;
    * `previous` is what the last good update gave, whose policies stay for domains that did not change. Rejects when it could not be
    * tried; errors in the resources are in what it resolves with. One load at a time.
    */

@@ -1,16 +1,12 @@
 /* Runs in a thread of its own, which UpdateLoader starts for one update. */
 import { workerData } from 'node:worker_threads';
 import { giveWay, sendLoaded } from '../files/load-thread.js';
-import { itemsOfLoad } from '../files/load-transfer.js';
+import { loadItems } from '../files/load-transfer.js';
 import { createDiscoveryCodec } from './discovery.js';
-import { loadResponse } from './load-update.js';
+import { readResponse } from './load-update.js';
 import type { UpdateRequest } from './update-loader.js';
 
 giveWay();
 const request = workerData as UpdateRequest;
 const codec = createDiscoveryCodec();
-sendLoaded(
-  itemsOfLoad(request, (previous) =>
-    loadResponse(request.bytes, codec, request.options, request.rejected, previous),
-  ),
-);
+sendLoaded(loadItems(readResponse(request.bytes, codec, request.options, request.rejected, request)));

@@ -130,7 +130,13 @@ export class BucketNames {
 
   private statNamesOf(leaf: PolicyNode, entries: readonly Entry[]): readonly string[] {
     if (leaf.statNames !== undefined) return leaf.statNames;
-    const name = requestStatName(this.domain, leaf.way(), entries, leaf.detailedMetric, this.secretKeys);
+    const name = requestStatName(
+      this.domain,
+      leaf.way(),
+      entries,
+      leaf.fields.detailedMetric,
+      this.secretKeys,
+    );
     return leaf.rules.map((rule) => name + rule.statSuffix);
   }
 }

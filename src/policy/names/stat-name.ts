@@ -1,5 +1,5 @@
 import type { Entry } from '../../limiter/entry.js';
-import { isSecretKey, redacted } from '../redact.js';
+import { isSecretKey, redacted, shownValue } from '../redact.js';
 import { matcherName, type ValueMatcher } from '../values/value-matcher.js';
 
 /** What a level of the tree gives to the name of a rule in the statistics. */
@@ -13,19 +13,28 @@ export interface StatLevel {
   readonly valueToMetric: boolean;
 }
 
+/** How rules at one place of the tree are named in statistics: from it come the names of those below. */
+export interface StatPlace {
+  /** With the policy's values only; see {@link policyStatName}. */
+  readonly statName: string;
+  /** Whether the request's values stand in the names of rules here: by `value_to_metric` of a level, or in those with `detailed_metric`. */
+  readonly takesValues: boolean;
+  readonly takesDetails: boolean;
+}
+
+/** {@link StatPlace.statName} of `level` below another place; `shown` is its {@link shownValue}. */
+export function statNameBelow(above: string, level: StatLevel, shown: string): string {
+  // Joined: a template would keep its parts alive beside it.
+  return [above, policyPart(level, shown)].join('.');
+}
+
 /**
- * The name of the rule at the end of `levels`, as envoyproxy/ratelimit builds it: the domain, then `key` or `key_value` of each
- * level, joined by dots. Values are those of the policy; those of the request stand where `detailed` (the rule's `detailed_metric`)
- * or a level's `value_to_metric` says so, which gives ''. Secrets are redacted.
+ * The name of a rule, as envoyproxy/ratelimit builds it: the domain, then `key` or `key_value` of each level, joined by dots. Values are those of the
+ * policy; those of the request stand where `detailed` (the rule's `detailed_metric`) or a level's `value_to_metric` says so, which gives ''. Secrets
+ * are redacted.
  */
-export function fixedStatName(
-  domain: string,
-  levels: readonly StatLevel[],
-  detailed: boolean,
-  secretKeys: ReadonlySet<string>,
-): string {
-  if (levels.some((level) => takesRequestValue(level, detailed))) return '';
-  return policyStatName(domain, levels, secretKeys);
+export function fixedStatName({ statName, takesValues, takesDetails }: StatPlace, detailed: boolean): string {
+  return (detailed ? takesDetails : takesValues) ? '' : statName;
 }
 
 /** The name with the policy's values only: how `/rlconfig` shows a rule, whatever its statistics hold. */
@@ -34,7 +43,7 @@ export function policyStatName(
   levels: readonly StatLevel[],
   secretKeys: ReadonlySet<string>,
 ): string {
-  return levels.reduce((name, level) => `${name}.${policyPart(level, secretKeys)}`, domain);
+  return levels.reduce((name, level) => statNameBelow(name, level, shownIn(level, secretKeys)), domain);
 }
 
 /** {@link fixedStatName} with the values of `entries`, one for each level. */
@@ -51,7 +60,7 @@ export function requestStatName(
   for (let i = 0; i < levels.length; i++) {
     const level = levels[i] as StatLevel;
     if (!takesRequestValue(level, detailed)) {
-      name += `.${policyPart(level, secretKeys)}`;
+      name += `.${policyPart(level, shownIn(level, secretKeys))}`;
       continue;
     }
     const { value } = entries[i] as Entry;
@@ -61,15 +70,19 @@ export function requestStatName(
   return name;
 }
 
-function takesRequestValue(level: StatLevel, detailed: boolean): boolean {
+/** Whether the request's value of a level stands in the name of a rule. */
+export function takesRequestValue(level: StatLevel, detailed: boolean): boolean {
   if (!detailed && !level.valueToMetric) return false;
   if (level.matcher !== undefined) return !level.shareThreshold;
   return level.value === '' || (!level.shareThreshold && level.value.includes('*'));
 }
 
-function policyPart({ key, value, matcher }: StatLevel, secretKeys: ReadonlySet<string>): string {
+function shownIn({ key, value }: StatLevel, secretKeys: ReadonlySet<string>): string {
+  return shownValue(value, isSecretKey(key, secretKeys));
+}
+
+function policyPart({ key, matcher }: StatLevel, shown: string): string {
   // Dots part the levels of a name: a name has as many for every list.
   if (matcher !== undefined) return `${key}_${matcherName(matcher).replaceAll('.', '_')}`;
-  if (value === '') return key;
-  return `${key}_${isSecretKey(key, secretKeys) && !value.includes('*') ? redacted(value) : value}`;
+  return shown === '' ? key : `${key}_${shown}`;
 }

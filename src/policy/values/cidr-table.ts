@@ -32,11 +32,6 @@ export class CidrTable<Owner> {
   /** Lengths of prefixes that blocks have, the longest first. */
   private readonly prefixes: Readonly<Record<4 | 6, number[]>> = { 4: [], 6: [] };
 
-  /** The owner of this very block, given by its canonical text. */
-  holderOf(block: string): Owner | undefined {
-    return this.owners[this.ownerOf.get(block) ?? NONE];
-  }
-
   /** `blocks` are canonical texts that nobody owns yet. */
   add(blocks: readonly string[], owner: Owner): void {
     const index = this.owners.push(owner) - 1;

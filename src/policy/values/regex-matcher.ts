@@ -65,18 +65,11 @@ interface PatternSet {
 export class RegexList<Owner> {
   private readonly owners: Owner[] = [];
   private readonly sets: PatternSet[] = [];
-  private readonly ownerOf = new Map<string, Owner>();
-
-  /** The owner of this very pattern. */
-  holderOf(pattern: string): Owner | undefined {
-    return this.ownerOf.get(pattern);
-  }
 
   /** `patterns` are those that {@link patternSize} finds nothing wrong with, and that nobody owns yet; `sizes` what it gives. */
   add(patterns: readonly string[], sizes: readonly number[], owner: Owner): void {
     patterns.forEach((pattern, i) => {
       const size = sizes[i] ?? 0;
-      this.ownerOf.set(pattern, owner);
       const place = this.owners.push(owner) - 1;
       const last = this.sets.at(-1);
       if (last === undefined || isFull(last, size)) {

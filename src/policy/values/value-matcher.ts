@@ -1,6 +1,6 @@
 import { sha256Hex } from '../names/sha256.js';
 
-/** What a node says of values in place of one value. Plain data: nodes are handed from thread to thread. */
+/** What a node says of values in place of one value. Plain data: part of a node's specification. */
 export interface ValueMatcher {
   /** `value_cidr` or `value_regex`. */
   readonly kind: 'cidr' | 'regex';

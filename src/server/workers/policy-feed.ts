@@ -1,6 +1,6 @@
 import { policyItems, takesLong } from '../../config/files/policy-transfer.js';
 import { cutSlices } from '../../config/files/slices.js';
-import type { PolicySet } from '../../policy/policy.js';
+import type { PolicySet } from '../../policy/policy-set.js';
 import { turn } from '../../turns.js';
 import type { SlicedPolicies, ToWorker } from './messages.js';
 

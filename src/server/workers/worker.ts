@@ -1,12 +1,12 @@
 import cluster from 'node:cluster';
-import { PolicyBuilder, type PolicyItem } from '../../config/files/policy-transfer.js';
+import { type PolicyItem, PolicyReceiver } from '../../config/files/policy-transfer.js';
 import { openSlice } from '../../config/files/slices.js';
 import { YoungGarbage } from '../../config/files/young-garbage.js';
 import { shareSecretsInTurns } from '../../config/read/secret-keys.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
-import type { PolicySet } from '../../policy/policy.js';
+import type { PolicySet } from '../../policy/policy-set.js';
 import { ANYBODY } from '../../service/costly-requests.js';
 import { Refusal } from '../../service/refusal.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
@@ -28,7 +28,7 @@ class ReceivedPolicies implements PolicySource {
   /** What came last, which may not be in force yet. */
   #latest: PolicySet | undefined;
   /** Those that are coming. */
-  #next: PolicyBuilder | undefined;
+  #next: PolicyReceiver | undefined;
   readonly #garbage = new YoungGarbage();
   readonly #listeners: (() => void)[] = [];
   /** Puts in force what came, one after the other, and names the trees of domains whose files are bad by the secrets of the others. */
@@ -53,7 +53,7 @@ class ReceivedPolicies implements PolicySource {
   }
 
   begin(): void {
-    this.#next = new PolicyBuilder(this.#latest);
+    this.#next = new PolicyReceiver(this.#latest);
   }
 
   add(slice: Uint8Array): void {
@@ -69,7 +69,7 @@ class ReceivedPolicies implements PolicySource {
   }
 
   #finish(version: string): PolicySet {
-    const policySet = (this.#next as PolicyBuilder).finish(version);
+    const policySet = (this.#next as PolicyReceiver).finish(version);
     this.#latest = policySet;
     this.#next = undefined;
     return policySet;

@@ -3,12 +3,8 @@
  */
 import { renameSync } from 'node:fs';
 import { FilePolicyProvider } from '../../../src/config/files/file-policy-provider.js';
-import {
-  LoadBuilder,
-  type LoadItem,
-  loadItems,
-  loadRequest,
-} from '../../../src/config/files/load-transfer.js';
+import { readPolicies } from '../../../src/config/files/load-policies.js';
+import { type LoadItem, LoadReceiver, loadItems } from '../../../src/config/files/load-transfer.js';
 import { ThreadPolicyLoader } from '../../../src/config/files/policy-loader.js';
 import { cutSlices, openSlice } from '../../../src/config/files/slices.js';
 import { YoungGarbage } from '../../../src/config/files/young-garbage.js';
@@ -181,24 +177,24 @@ const reload = async (
  * which a busy machine does not stretch.
  */
 const building: FiguresCase = inDirectory(async (_write, path) => {
-  const slices = [...cutSlices(loadItems(loadRequest([path], {}, undefined)))];
+  const slices = [...cutSlices(loadItems(readPolicies([path])))];
   globalThis.gc?.();
   const rounds: { readonly longest: number; readonly all: number }[] = [];
   // As in a server, the policies of the round before are in force until those of this one are.
   let inForce: unknown;
   for (let round = 0; round < RELOADS; round++) {
-    const builder = new LoadBuilder(undefined);
+    const receiver = new LoadReceiver(undefined);
     const garbage = new YoungGarbage();
     const took: number[] = [];
     for (const slice of slices) {
       const before = process.cpuUsage();
-      for (const item of openSlice<LoadItem>(slice)) builder.add(item);
+      for (const item of openSlice<LoadItem>(slice)) receiver.add(item);
       await turn();
       garbage.slice();
       const { user, system } = process.cpuUsage(before);
       took.push((user + system) / 1000);
     }
-    inForce = builder.finish();
+    inForce = receiver.finish();
     rounds.push({ longest: Math.max(...took), all: took.reduce((sum, one) => sum + one, 0) });
   }
   if (inForce === undefined) throw new Error('nothing was built');

@@ -8,7 +8,7 @@ import { dumpJson } from '../../../src/config/show/dump-json.js';
 import { dumpTree } from '../../../src/config/show/dump-tree.js';
 import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/rate.js';
-import type { PolicySet } from '../../../src/policy/policy.js';
+import type { PolicySet } from '../../../src/policy/policy-set.js';
 import { statFamilies, statsText } from '../../../src/server/metrics/stats-text.js';
 import { TextView } from '../../../src/server/views/text-view.js';
 import { ViewSlices, type ViewSteps } from '../../../src/server/views/view-slices.js';

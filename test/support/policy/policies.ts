@@ -1,7 +1,7 @@
 import { type ParsedPolicy, parsePolicy } from '../../../src/config/read/policy-file.js';
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import type { Entry } from '../../../src/limiter/entry.js';
-import type { DomainPolicy } from '../../../src/policy/policy.js';
+import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
 
 /** Parses a policy given as text, under the name `policy.yaml`; `files` are what `sha256_file` may name. */
 export function parse(text: string, files: Readonly<Record<string, string>> = {}): ParsedPolicy {
@@ -13,7 +13,7 @@ export function parse(text: string, files: Readonly<Record<string, string>> = {}
 }
 
 /** A policy that must be good. */
-export function policyOf(text: string, files: Readonly<Record<string, string>> = {}): DomainPolicy {
+export function policyOf(text: string, files: Readonly<Record<string, string>> = {}): CompiledPolicy {
   const { policy, problems, tableFiles } = parse(text, files);
   const errors = [problems, ...tableFiles].flatMap((list) => list.errors.map(formatProblem));
   if (policy === undefined || errors.length > 0) throw new Error(`not a good policy:\n${errors.join('\n')}`);

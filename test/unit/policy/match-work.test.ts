@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import {
-  PolicyBuilder,
   type PolicyItem,
+  PolicyReceiver,
   policyItems,
   takesLong,
 } from '../../../src/config/files/policy-transfer.js';
@@ -168,7 +168,7 @@ test('what patterns are made into comes over in parts, and finds the same', () =
   const policy = policyOf(`domain: d\ndescriptors:\n${lines.join('\n')}\n`);
   const items = [...policyItems({ domains: new Map([['d', policy]]), version: 'v' })];
   expect(items.filter(({ kind }) => kind === 'patterns').length).toBeGreaterThan(2);
-  const builder = new PolicyBuilder(undefined);
+  const builder = new PolicyReceiver(undefined);
   for (const slice of cutSlices(items, takesLong)) {
     for (const item of openSlice<PolicyItem>(slice)) builder.add(item);
   }

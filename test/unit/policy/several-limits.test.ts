@@ -1,13 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import { loadPolicies } from '../../../src/config/files/load-policies.js';
-import { PolicyBuilder, type PolicyItem, policyItems } from '../../../src/config/files/policy-transfer.js';
+import { type PolicyItem, PolicyReceiver, policyItems } from '../../../src/config/files/policy-transfer.js';
 import { cutSlices, openSlice } from '../../../src/config/files/slices.js';
 import { dump } from '../../../src/config/show/dump.js';
 import { dumpJson } from '../../../src/config/show/dump-json.js';
 import { dumpTree } from '../../../src/config/show/dump-tree.js';
 import { explain, renderExplanation } from '../../../src/config/show/explain.js';
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
-import type { DomainPolicy, PolicySet } from '../../../src/policy/policy.js';
+import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
+import type { PolicySet } from '../../../src/policy/policy-set.js';
 import { textOf } from '../../support/codec/text-of.js';
 import { entries, parse, policyOf } from '../../support/policy/policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
@@ -34,7 +35,7 @@ descriptors:
   - { key: free, rate_limit: { unlimited: true }, candidate: { unit: minute, requests_per_unit: 3 } }
 `;
 
-const setOf = (policy: DomainPolicy): PolicySet => ({
+const setOf = (policy: CompiledPolicy): PolicySet => ({
   domains: new Map([[policy.domain, policy]]),
   version: 'v',
 });
@@ -86,11 +87,11 @@ describe('a list of limits', () => {
   });
 
   test('goes to other threads as it is', () => {
-    const builder = new PolicyBuilder(undefined);
+    const builder = new PolicyReceiver(undefined);
     for (const slice of cutSlices(policyItems(setOf(policy)))) {
       for (const item of openSlice<PolicyItem>(slice)) builder.add(item);
     }
-    const after = builder.finish('v').domains.get('d') as DomainPolicy;
+    const after = builder.finish('v').domains.get('d') as CompiledPolicy;
     expect(after.rules).toEqual(policy.rules);
     for (const text of ['tenant=acme', 'plain=x', 'watched=x', 'free=x']) {
       expect(after.match(entries(text))).toEqual(policy.match(entries(text)));

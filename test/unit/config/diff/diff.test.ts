@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { PolicyChange } from '../../../../src/config/diff/change.js';
 import { diffPolicies } from '../../../../src/config/diff/diff-policies.js';
 import { renderDiff } from '../../../../src/config/diff/render-diff.js';
-import type { PolicySet } from '../../../../src/policy/policy.js';
+import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { policyOf } from '../../../support/policy/policies.js';
 
 /** 2026-01-01. */

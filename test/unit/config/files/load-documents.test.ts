@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { loadDocuments } from '../../../../src/config/files/load-policies.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import type { YamlValue } from '../../../../src/config/yaml/yaml-document.js';
+import { loadDocuments } from '../../../support/policy/loads.js';
 import { statesOf } from '../../../support/policy/policy-dir.js';
 
 describe('documents from elsewhere', () => {

@@ -1,11 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
 import { assetPath } from '../../../../src/assets.js';
 import { loadPolicies } from '../../../../src/config/files/load-policies.js';
-import { PolicyBuilder, type PolicyItem, policyItems } from '../../../../src/config/files/policy-transfer.js';
+import {
+  type PolicyItem,
+  PolicyReceiver,
+  policyItems,
+} from '../../../../src/config/files/policy-transfer.js';
 import { cutSlices, openSlice } from '../../../../src/config/files/slices.js';
 import { dumpTree } from '../../../../src/config/show/dump-tree.js';
 import { type WindowRate, windowEnd, windowStart } from '../../../../src/limiter/rate.js';
-import type { DomainPolicy, PolicySet } from '../../../../src/policy/policy.js';
+import type { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
+import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { textOf } from '../../../support/codec/text-of.js';
 import { entries, policyOf } from '../../../support/policy/policies.js';
 
@@ -13,9 +18,9 @@ import { entries, policyOf } from '../../../support/policy/policies.js';
 function across(
   policySet: PolicySet,
   inForce?: PolicySet,
-  isKnown?: (policy: DomainPolicy) => boolean,
+  isKnown?: (policy: CompiledPolicy) => boolean,
 ): PolicySet {
-  const builder = new PolicyBuilder(inForce);
+  const builder = new PolicyReceiver(inForce);
   for (const slice of cutSlices(policyItems(policySet, isKnown))) {
     for (const item of openSlice<PolicyItem>(slice)) builder.add(item);
   }
@@ -53,7 +58,7 @@ descriptors:
 `);
     const after = across({ domains: new Map([['d', before]]), version: 'v' }).domains.get(
       'd',
-    ) as DomainPolicy;
+    ) as CompiledPolicy;
     const asked = [
       ['api_key=secret', 'method=GET', 'path=/a/b/1'],
       ['api_key=other', 'method=POST', 'path=/a/b/1'],
@@ -91,7 +96,7 @@ descriptors:
     for (const { rate } of before.rules) if (rate?.kind === 'window') windowStart(rate, day);
     const set = { domains: new Map([['d', before]]), version: 'v' };
     const sent = across(set);
-    const after = sent.domains.get('d') as DomainPolicy;
+    const after = sent.domains.get('d') as CompiledPolicy;
     expect(after.overrideAlgorithm).toBe('token_bucket');
     expect(textOf(dumpTree(sent, 0))).toBe(textOf(dumpTree(set, 0)));
     expect(new Set(after.rules.map(({ rate }) => rate)).size).toBe(5);
@@ -128,14 +133,14 @@ descriptors:
     );
     const after = across({ domains: new Map([['d', before]]), version: '' }).domains.get('d');
     expect(after?.rules).toEqual(before.rules);
-    const own = { root: expect.anything(), names: expect.anything(), ofTree: new Set(['k']) };
+    const own = { root: expect.anything(), names: expect.anything(), keys: new Set(['k']) };
     expect(after).toEqual({ ...before, ...own });
   });
 
   test('those that the receiver has are not sent, and stay the very objects', () => {
     const [a, b] = ['a', 'b'].map((domain) => policyOf(`domain: ${domain}\n`)) as [
-      DomainPolicy,
-      DomainPolicy,
+      CompiledPolicy,
+      CompiledPolicy,
     ];
     const inForce = { domains: new Map([['a', a]]), version: '1' };
     const next = {

@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type LoadedPolicies, loadPolicies } from '../../../../src/config/files/load-policies.js';
 import {
-  LoadBuilder,
-  type LoadItem,
-  loadItems,
-  loadRequest,
-} from '../../../../src/config/files/load-transfer.js';
+  inForceOf,
+  type LoadedPolicies,
+  loadPolicies,
+  readPolicies,
+} from '../../../../src/config/files/load-policies.js';
+import { type LoadItem, LoadReceiver, loadItems } from '../../../../src/config/files/load-transfer.js';
 import { cutSlices, openSlice } from '../../../../src/config/files/slices.js';
 import { newSecrets, sharedSecrets, shareSecrets } from '../../../../src/config/read/secret-keys.js';
 import { dump } from '../../../../src/config/show/dump.js';
 import { explain, renderExplanation } from '../../../../src/config/show/explain.js';
 import { entriesKey } from '../../../../src/policy/names/bucket-key.js';
-import type { PolicySet } from '../../../../src/policy/policy.js';
+import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { entries } from '../../../support/policy/policies.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 
@@ -159,8 +159,8 @@ describe('a reload that makes a key a secret', () => {
   test('is named by the thread that loads, with the secrets of domains that stay', () => {
     dir.write('deriving.yaml', DERIVING);
     const load = (previous: LoadedPolicies | undefined): LoadedPolicies => {
-      const builder = new LoadBuilder(previous?.policySet);
-      for (const slice of cutSlices(loadItems(loadRequest([dir.path], {}, previous)))) {
+      const builder = new LoadReceiver(previous?.policySet);
+      for (const slice of cutSlices(loadItems(readPolicies([dir.path], {}, inForceOf(previous))))) {
         for (const item of openSlice<LoadItem>(slice)) builder.add(item);
       }
       return builder.finish();
@@ -192,4 +192,12 @@ describe('a reload that makes a key a secret', () => {
     dir.write('third.yaml', OTHER.replace('other', 'third'));
     expect(newSecrets(before.policySet, loadPolicies([dir.path]).policySet)).toEqual([]);
   });
+});
+
+test('a value under a key that the domain itself takes for API keys stands redacted in the names of its rules', () => {
+  const descriptors = `descriptors: [{ key: token, value: ${SECRET}, ${LIMIT} }, `;
+  dir.write('deriving.yaml', DERIVING.replace('descriptors: [', descriptors));
+  const { rules } = loadPolicies([dir.path]).policySet.domains.get('deriving')!;
+  expect(rules[0]?.path).toMatch(/^token=\[redacted sha256:.{8}\]$/);
+  expect(JSON.stringify(rules)).not.toContain(SECRET);
 });

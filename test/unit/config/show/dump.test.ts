@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { dump } from '../../../../src/config/show/dump.js';
 import { dumpJson } from '../../../../src/config/show/dump-json.js';
-import type { DomainStatus, PolicySet } from '../../../../src/policy/policy.js';
+import type { DomainStatus } from '../../../../src/policy/policy.js';
+import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { textOf } from '../../../support/codec/text-of.js';
 import { policyOf } from '../../../support/policy/policies.js';
 

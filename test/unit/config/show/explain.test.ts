@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { dumpTree } from '../../../../src/config/show/dump-tree.js';
 import { explain, renderExplanation } from '../../../../src/config/show/explain.js';
 import { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
-import type { PolicySet } from '../../../../src/policy/policy.js';
+import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { redactEntries } from '../../../../src/policy/redact.js';
 import { textOf } from '../../../support/codec/text-of.js';
 import { entries, policyOf } from '../../../support/policy/policies.js';

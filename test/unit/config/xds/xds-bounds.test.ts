@@ -1,10 +1,9 @@
 /* What an update may hold, and what looking at it costs the thread that decides. */
 import { describe, expect, test } from '@jest/globals';
-import { loadDocuments } from '../../../../src/config/files/load-policies.js';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../../../src/config/xds/discovery.js';
 import { MAX_RESOURCES, readEnvelope } from '../../../../src/config/xds/envelope.js';
 import { countFields } from '../../../../src/config/xds/field-count.js';
-import { loadResponse, MAX_FIELDS } from '../../../../src/config/xds/load-update.js';
+import { MAX_FIELDS } from '../../../../src/config/xds/load-update.js';
 import {
   countProblems,
   formatProblem,
@@ -12,6 +11,7 @@ import {
   ProblemList,
 } from '../../../../src/config/yaml/config-problem.js';
 import { atOnce } from '../../../../src/turns.js';
+import { loadDocuments, loadResponse } from '../../../support/policy/loads.js';
 import { encodeConfig } from '../../../support/xds/xds-server.js';
 
 const text = (field: number, value: string): Buffer =>

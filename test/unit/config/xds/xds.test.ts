@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { BackOff, LEAST_PAUSE_MS } from '../../../../src/config/xds/back-off.js';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../../../src/config/xds/discovery.js';
-import { loadUpdate } from '../../../../src/config/xds/load-update.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { describeRate } from '../../../../src/policy/describe.js';
+import { loadUpdate } from '../../../support/policy/loads.js';
 import { encodeConfig } from '../../../support/xds/xds-server.js';
 
 const codec = createDiscoveryCodec();

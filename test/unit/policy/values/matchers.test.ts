@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import {
-  PolicyBuilder,
   type PolicyItem,
+  PolicyReceiver,
   policyItems,
   takesLong,
 } from '../../../../src/config/files/policy-transfer.js';
@@ -375,7 +375,7 @@ test('handed to another thread, what takes long in slices of its own, or done al
   const regexes = Array.from({ length: 100 }, (_, i) => `key: k, value_regex: "r${i}-.*", ${ANY}`);
   const text = ORDER + nodes(...regexes).slice('domain: d\ndescriptors:\n'.length);
   const before = policyOf(text);
-  const builder = new PolicyBuilder(undefined);
+  const builder = new PolicyReceiver(undefined);
   const kinds: string[][] = [];
   for (const slice of cutSlices(
     policyItems({ domains: new Map([['d', before]]), version: 'v' }),

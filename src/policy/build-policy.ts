@@ -1,0 +1,185 @@
+import { CompiledPolicy } from './compiled-policy.js';
+import { type DeriveStep, RuleStep, TableStep } from './derive/derive.js';
+import type { DeriveCondition } from './derive/derive-rule.js';
+import type { Level } from './level.js';
+import { type Place, placeBelow, ruleNames, topPlace } from './names/rule-names.js';
+import { PathPattern } from './paths/path-pattern.js';
+import { PolicyNode } from './policy-node.js';
+import { isSecretKey } from './redact.js';
+import { namedRule, type Rule, type RuleSpec } from './rule.js';
+import { SharedParts } from './shared-parts.js';
+import {
+  type ConditionSpec,
+  type DeriveRuleSpec,
+  type DomainHead,
+  type DomainSpec,
+  inFileOrder,
+  type NodeFields,
+  type NodeSpec,
+  type RuleStepSpec,
+  secretKeysOf,
+  type TableSpec,
+} from './spec.js';
+
+/**
+ * Builds what requests meet from a specification, a part at a time, so that whoever decides meanwhile need not wait. A part takes some microseconds;
+ * what takes longer (see {@link Level}) is done when it is first needed, or taken over from somebody who did it before.
+ */
+export class TreeBuilder {
+  private readonly head: DomainHead;
+  private readonly secretKeys: ReadonlySet<string>;
+  private readonly steps: DeriveStep[] = [];
+  private readonly nodes: PolicyNode[] = [];
+  /** The last node and those above it, from the root. */
+  private readonly way: { readonly number: number; readonly place: Place }[] = [];
+  private readonly rules: Rule[] = [];
+  private readonly keys = new Set<string>();
+  private readonly shared = new SharedParts();
+  private table = new Map<string, string>();
+  private ruleStep: RuleStep | undefined;
+
+  /** `secretKeys` are the entry keys whose values are secrets, those of other domains, too: names are made by them. */
+  constructor(head: DomainHead, secretKeys: ReadonlySet<string>) {
+    this.head = head;
+    this.secretKeys = secretKeys;
+  }
+
+  /** Begins a table of `derive`; {@link addKeys} fills it. */
+  addTable({ entry, source }: Omit<TableSpec, 'table'>): void {
+    this.table = new Map();
+    this.steps.push(new TableStep(entry, source, this.table));
+  }
+
+  /** Adds API keys, digest and tenant, to the last table. */
+  addKeys(pairs: Iterable<readonly [string, string]>): void {
+    for (const [digest, tenant] of pairs) this.table.set(digest, tenant);
+  }
+
+  /** Begins rules of `derive`; {@link addDeriveRule} adds them. */
+  addRuleStep({ entry, sources }: Omit<RuleStepSpec, 'rules'>): void {
+    this.ruleStep = new RuleStep(entry, sources);
+    this.steps.push(this.ruleStep);
+  }
+
+  /** Adds a rule to the last {@link addRuleStep}. Braces in its patterns make many of one, and may take a millisecond. Throws an Error for what is no pattern. */
+  addDeriveRule({ conditions, value }: DeriveRuleSpec): void {
+    this.ruleStep?.add({ conditions: conditions.map(conditionOf), value });
+  }
+
+  /**
+   * Adds the next node in file order, below the one that was the `parent`-th to be added, from 0; -1 for the root, which comes first. Throws an Error
+   * where the parent is neither the last one nor above it.
+   */
+  addNode(parent: number, said: NodeFields, ruleSpecs: readonly RuleSpec[]): void {
+    const { shared, secretKeys } = this;
+    const above = this.nodes[parent];
+    const fields: NodeFields = {
+      ...said,
+      key: shared.text(said.key),
+      value: shared.text(said.value),
+      phase: shared.phase(said.phase),
+      onStoreFailure: shared.failurePolicy(said.onStoreFailure),
+    };
+    const place = this.nextPlace(parent, fields);
+    const rules = ruleSpecs.map((spec, index) => this.ruleOf(spec, index, fields, place));
+    const isSecret = isSecretKey(fields.key, secretKeys);
+    const node = new PolicyNode({ fields, parent: above, rules, isSecret });
+    if (above !== undefined) {
+      above.add(node);
+      this.keys.add(fields.key);
+    }
+    this.nodes.push(node);
+    for (const rule of rules) this.rules.push(rule);
+  }
+
+  /** The nodes with one key below the `parent`-th node, once they are added. */
+  levelBelow(parent: number, key: string): Level | undefined {
+    return this.nodes[parent]?.levels.get(key);
+  }
+
+  /** The policy, once all is added. Throws an Error where no node was. */
+  finish(): CompiledPolicy {
+    const { head, steps, rules, secretKeys, keys } = this;
+    const [root] = this.nodes;
+    if (root === undefined) throw new Error(`the domain ${head.domain} has no root`);
+    return new CompiledPolicy({ head, steps, root, rules, secretKeys, keys });
+  }
+
+  private nextPlace(parent: number, fields: NodeFields): Place {
+    const { way } = this;
+    while (way.length > 0 && way.at(-1)?.number !== parent) way.pop();
+    const above = way.at(-1);
+    if (above === undefined && this.nodes.length > 0) throw new Error(`node ${parent} is not open`);
+    const place =
+      above === undefined ? topPlace(this.head.domain) : placeBelow(above.place, fields, this.secretKeys);
+    way.push({ number: this.nodes.length, place });
+    return place;
+  }
+
+  private ruleOf(said: RuleSpec, index: number, fields: NodeFields, place: Place): Rule {
+    const { shared } = this;
+    const isOfList = fields.isList && !said.candidate;
+    const rate = said.rate === undefined ? undefined : shared.rate(said.rate, isOfList);
+    const parts = {
+      name: shared.text(said.name),
+      rate,
+      phase: shared.phase(said.phase),
+      replaces: shared.names(said.replaces),
+      onStoreFailure: shared.failurePolicy(said.onStoreFailure),
+    };
+    const names = ruleNames(said, rate, index, fields, place);
+    return namedRule(said, parts, {
+      path: names.path,
+      statName: names.statName,
+      bucketSuffix: shared.text(names.bucketSuffix),
+      statSuffix: shared.text(names.statSuffix),
+    });
+  }
+}
+
+/** {@link TreeBuilder} run to its end. `secretKeys` are those of the domain alone where nobody says. */
+export function buildPolicy(
+  spec: DomainSpec,
+  secretKeys: ReadonlySet<string> = secretKeysOf(spec.steps),
+): CompiledPolicy {
+  const { steps, root, ...head } = spec;
+  const builder = new TreeBuilder(head, secretKeys);
+  for (const step of steps) {
+    if (step.kind === 'table') {
+      builder.addTable(step);
+      builder.addKeys(step.table);
+    } else {
+      builder.addRuleStep(step);
+      for (const rule of step.rules) builder.addDeriveRule(rule);
+    }
+  }
+  for (const { node, parent } of inFileOrder(root, ({ children }) => children)) {
+    builder.addNode(parent, node.fields, node.rules);
+  }
+  return builder.finish();
+}
+
+/** Parts of a tree that stand for nothing but what is made of their values. */
+const ALONE = { parent: undefined, rules: [], isSecret: false } as const;
+const NO_LEVELS: ReadonlyMap<string, Level> = new Map();
+
+/**
+ * The levels below a node as far as something takes long to be made of them (see {@link Level}), by key: for whoever makes it on behalf of another
+ * thread, which builds the tree.
+ */
+export function levelsToPrepare({ fields, children }: NodeSpec): ReadonlyMap<string, Level> {
+  const costly = children.filter(
+    ({ fields: { matcher, value } }) => matcher !== undefined || value.includes('*'),
+  );
+  if (costly.length === 0) return NO_LEVELS;
+  const parent = new PolicyNode({ ...ALONE, fields });
+  for (const child of costly) parent.add(new PolicyNode({ ...ALONE, fields: child.fields }));
+  return parent.levels;
+}
+
+function conditionOf(spec: ConditionSpec): DeriveCondition {
+  if (typeof spec !== 'object') return spec;
+  const pattern = PathPattern.parse(spec.pattern);
+  if (typeof pattern === 'string') throw new Error(`"${spec.pattern}" was a path pattern: ${pattern}`);
+  return pattern;
+}

@@ -1,0 +1,43 @@
+import {
+  buildPolicies,
+  inForceOf,
+  type LoadedPolicies,
+  type LoadOptions,
+  type PreviousPolicies,
+  readDocuments,
+} from '../../../src/config/files/load-policies.js';
+import type { DiscoveryCodec, Resource } from '../../../src/config/xds/discovery.js';
+import { readResponse, readUpdate } from '../../../src/config/xds/load-update.js';
+
+/** Reads documents and builds their policies, in this thread. */
+export function loadDocuments(
+  documents: Parameters<typeof readDocuments>[0],
+  options: LoadOptions = {},
+  previous?: PreviousPolicies,
+): LoadedPolicies {
+  return buildPolicies(readDocuments(documents, options, inForceOf(previous)), previous?.policySet);
+}
+
+/** Reads the resources of an update and builds their policies, in this thread. */
+export function loadUpdate(
+  resources: readonly Resource[],
+  codec: DiscoveryCodec,
+  options: LoadOptions,
+  previous?: PreviousPolicies,
+): LoadedPolicies {
+  return buildPolicies(readUpdate(resources, codec, options, inForceOf(previous)), previous?.policySet);
+}
+
+/** Reads a DiscoveryResponse and builds its policies, in this thread. */
+export function loadResponse(
+  bytes: Uint8Array,
+  codec: DiscoveryCodec,
+  options: LoadOptions,
+  rejected: string | undefined,
+  previous?: PreviousPolicies,
+): LoadedPolicies {
+  return buildPolicies(
+    readResponse(bytes, codec, options, rejected, inForceOf(previous)),
+    previous?.policySet,
+  );
+}
