@@ -1,0 +1,106 @@
+import { deserialize, serialize } from 'node:v8';
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  type PolicyItem,
+  PolicyReceiver,
+  policyItems,
+  specItems,
+  takesLong,
+} from '../../src/config/files/policy-transfer.js';
+import { cutSlices, openSlice } from '../../src/config/files/slices.js';
+import { openFile } from '../../src/config/read/policy-source.js';
+import { readDomain } from '../../src/config/read/read-domain.js';
+import { dump } from '../../src/config/show/dump.js';
+import { dumpJson } from '../../src/config/show/dump-json.js';
+import { dumpTree } from '../../src/config/show/dump-tree.js';
+import { explain, renderExplanation } from '../../src/config/show/explain.js';
+import { formatProblem } from '../../src/config/yaml/config-problem.js';
+import type { Entry } from '../../src/limiter/entry.js';
+import { buildPolicy } from '../../src/policy/build-policy.js';
+import type { CompiledPolicy } from '../../src/policy/compiled-policy.js';
+import type { PolicySet } from '../../src/policy/policy-set.js';
+import type { DomainSpec } from '../../src/policy/spec.js';
+import { atOnce } from '../../src/turns.js';
+import { textOf } from '../support/codec/text-of.js';
+import { arbitraryEntries, arbitraryPolicy } from '../support/policy/arbitrary-policies.js';
+
+const NOW = Date.UTC(2026, 5, 1) * 1000;
+/** Of the domain itself, if it has a table, and of another one. */
+const SECRETS: ReadonlySet<string> = new Set(['token', 'b']);
+
+function specOf(policy: unknown): DomainSpec {
+  const { source, problems } = openFile('policy.yaml', Buffer.from(JSON.stringify(policy)));
+  const spec = source && readDomain([source], () => Buffer.from('')).spec;
+  if (spec === undefined) throw new Error(problems.errors.map(formatProblem).join('\n'));
+  return spec;
+}
+
+/** What another thread or process builds of it. */
+function across(items: Iterable<PolicyItem>): CompiledPolicy {
+  const receiver = new PolicyReceiver(undefined);
+  for (const slice of cutSlices(items, takesLong)) {
+    for (const item of openSlice<PolicyItem>(slice)) receiver.add(item);
+  }
+  return receiver.finish('v').domains.get('d') as CompiledPolicy;
+}
+
+const setOf = (policy: CompiledPolicy): PolicySet => ({ domains: new Map([['d', policy]]), version: 'v' });
+
+/** All that anybody sees of a policy. */
+function shown(policy: CompiledPolicy, descriptors: readonly (readonly Entry[])[]): unknown {
+  const set = setOf(policy);
+  const status = { domain: 'd', files: ['policy.yaml'], state: 'ok' } as const;
+  return {
+    reference: textOf(dump(set)),
+    tree: textOf(dumpTree(set, NOW)),
+    json: textOf(dumpJson(set, [status], [], NOW)),
+    secretKeys: policy.secretKeys,
+    keys: policy.keys,
+    explained: descriptors.map((entries) => renderExplanation(explain(set, 'd', entries, NOW), NOW)),
+    matches: descriptors.map((entries) => policy.match(entries)),
+    mayDeny: policy.denial.mayDeny(NOW, () => 50),
+    rules: policy.rules,
+  };
+}
+
+test('a specification is plain data: bytes hold all of it', () => {
+  fc.assert(
+    fc.property(arbitraryPolicy, (policy) => {
+      const spec = specOf(policy);
+      expect(deserialize(serialize(spec))).toStrictEqual(spec);
+      expect(structuredClone(spec)).toStrictEqual(spec);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('a policy that came in slices, of a specification or of a policy in force, is the one that is built at once', () => {
+  fc.assert(
+    fc.property(arbitraryPolicy, fc.array(arbitraryEntries, { maxLength: 10 }), (policy, descriptors) => {
+      const spec = specOf(policy);
+      const here = buildPolicy(spec, SECRETS);
+      const expected = shown(here, descriptors);
+      expect(shown(across(specItems(spec, SECRETS)), descriptors)).toEqual(expected);
+      const inForce = buildPolicy(spec, SECRETS);
+      expect(shown(across(policyItems(setOf(inForce))), descriptors)).toEqual(expected);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('a policy that takes secrets later has the names of one that was built with them', () => {
+  fc.assert(
+    fc.property(arbitraryPolicy, fc.array(arbitraryEntries, { maxLength: 10 }), (policy, descriptors) => {
+      const spec = specOf(policy);
+      const later = buildPolicy(spec);
+      // Names are made, and must be made anew.
+      for (const entries of descriptors) later.match(entries);
+      atOnce(later.takeSecrets(SECRETS));
+      expect(shown(later, descriptors)).toEqual(shown(buildPolicy(spec, SECRETS), descriptors));
+      const sent = across(policyItems(setOf(later)));
+      expect(shown(sent, descriptors)).toEqual(shown(later, descriptors));
+    }),
+    { numRuns: 100 },
+  );
+});
