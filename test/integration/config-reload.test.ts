@@ -337,8 +337,8 @@ test('a provider that runs does not hold the process', () => {
   dir.write('a.yaml', 'domain: a\n');
   const room = JSON.stringify(assetPath('src/config'));
   const script = `
-    const { FilePolicyProvider } = require(${room} + '/file-policy-provider.js');
-    const { ThreadPolicyLoader } = require(${room} + '/policy-loader.js');
+    const { FilePolicyProvider } = require(${room} + '/files/file-policy-provider.js');
+    const { ThreadPolicyLoader } = require(${room} + '/files/policy-loader.js');
     const places = [${JSON.stringify(dir.path)}];
     const loader = new ThreadPolicyLoader(places);
     loader.load().then((initial) => {
