@@ -87,7 +87,7 @@ export function nearTimeZone(name: string): string | undefined {
 export class CalendarWindows {
   readonly timeZone: string;
   readonly unit: CalendarUnit;
-  /** Policies go from thread to thread, which takes plain data: this stays behind. */
+  /** Shared by all windows of the zone and unit. */
   readonly #row: WindowRow;
 
   private constructor(timeZone: string, unit: CalendarUnit, row: WindowRow) {
