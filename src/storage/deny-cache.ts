@@ -43,6 +43,8 @@ export interface LocalCacheStats {
 
 /** Keys of so many items are compared with each other: that takes a microsecond or two, and no memory. */
 const FEW_ITEMS = 16;
+/** Nothing is ever added to it. */
+const NO_KEYS = new Set<string>();
 /** Items whose denials are kept in one turn of the event loop: half a millisecond or so. */
 const ITEMS_IN_A_TURN = 250;
 /** Without windows that last longer, entries of token buckets are over after this long at the latest. */
@@ -174,27 +176,33 @@ export class DenyCache implements BucketStore {
     if (result instanceof StorageError) return;
     const isFew = items.length <= FEW_ITEMS;
     let isLeft = false;
+    /** Buckets that took, or got back: what was denied before in the same request may be no more so. */
+    const moved = isFew ? NO_KEYS : new Set<string>();
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as TakeItem;
       const outcome = result[i] as TakeOutcome;
       // It may have taken: what is known of the bucket is no more so.
+      if (!isFew && (!outcome.limited || item.refund)) moved.add(item.key);
       if (!outcome.limited) this.table.delete(item.key);
       else if (keeps && this.mayKeep(item, outcome)) {
         if (!isFew) isLeft = true;
         else if (!isNamedBefore(items, i)) this.keep(item, outcome, askedMicros);
       }
     }
-    if (isLeft && !this.keepsMany) void this.keepMany(items, result, askedMicros);
+    if (isLeft && !this.keepsMany) void this.keepMany(items, result, askedMicros, moved);
   }
 
-  /** Keeps the denials of a request of many items, some in each turn of the event loop. Of such requests that are answered meanwhile none are kept. */
+  /**
+   * Keeps the denials of a request of many items, some in each turn of the event loop, but for the keys in `named`. Of such requests that are answered
+   * meanwhile none are kept.
+   */
   private async keepMany(
     items: readonly TakeItem[],
     outcomes: readonly TakeOutcome[],
     askedMicros: number,
+    named: Set<string>,
   ): Promise<void> {
     const { refunds, generation } = this;
-    const named = new Set<string>();
     this.keepsMany = true;
     for (let i = 0; i < items.length; i++) {
       if (i > 0 && i % ITEMS_IN_A_TURN === 0) {

@@ -15,17 +15,22 @@ const EXPLAINED = 1 / 4;
  * limit by keeping Redis busy.
  */
 export class RedisLoad {
-  /** Time that what is under way takes Redis. */
+  /** Time that what is not answered takes Redis. */
   #workMicros = 0;
   #calls = 0;
+  /** When Redis is expected to have done all that it was given. */
+  #doneMicros = 0;
   /** When Redis answered, or was given something while it had nothing to do. */
   #heardMicros = 0;
 
   /** A call was sent at `nowMicros`. */
   sent(batch: TakeBatch, nowMicros: number): void {
     if (this.#calls++ === 0) this.#heardMicros = nowMicros;
-    this.#workMicros += workOf(batch);
-    batch.dueMicros = nowMicros + this.#workMicros;
+    const work = workOf(batch);
+    this.#workMicros += work;
+    // Most of what is not answered may be done, and its answer on the way.
+    this.#doneMicros = Math.min(nowMicros + this.#workMicros, Math.max(this.#doneMicros, nowMicros) + work);
+    batch.dueMicros = this.#doneMicros;
   }
 
   /** Redis answered, whatever it was. */

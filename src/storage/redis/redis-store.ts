@@ -376,14 +376,14 @@ export class RedisStore implements BucketStore {
     this.timerAtMicros = Infinity;
     const late = new StorageError('timeout', 'Redis did not answer in time');
     const busy = new StorageError('full', 'Redis was busy with others');
-    // What waits for its turn, or is just put into a call, waits for others.
+    // What waits for its turn, or was not sent yet, waits for others.
     const { queue, making } = this.wide;
     const waits = this.load.isLively(now) ? busy : late;
     this.counters.failures[waits.reason] += queue.expire(due, waits);
     let soonest = queue.soonestDeadline;
     for (const batch of [...this.sent, ...this.waiting, ...(making === undefined ? [] : [making])]) {
       if (!batch.hasPending) continue;
-      const dueMicros = batch === making ? Infinity : batch.dueMicros;
+      const dueMicros = batch.sentMicros === 0 ? Infinity : batch.dueMicros;
       const errorOf = (deadline: number): StorageError =>
         this.failed(this.load.explains(batch.sinceMicros, dueMicros, deadline, now) ? busy : late);
       if (batch.soonestDeadline <= due) batch.expire(due, errorOf);

@@ -1,4 +1,5 @@
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
+import { atOnce } from '../../turns.js';
 import type { RedisKeys } from './redis-key.js';
 import { TakeGroup } from './take-group.js';
 import { type BucketSlot, depthOf, mayRun, TakeRun, unknownForm } from './take-run.js';
@@ -81,34 +82,43 @@ export class TakeBatch {
   /** Adds a request that {@link suits}; the promise is settled by one of {@link succeed}, {@link fail} and {@link expire}. */
   add(items: readonly TakeItem[], deadlineMicros: number): Promise<TakeResult> {
     const first = items[0] as TakeItem;
-    if (items.length === 1 && mayRun(first)) return this.wait(items, deadlineMicros, this.addRun(first));
-    const adding = this.addInSteps(items, deadlineMicros);
-    let step = adding.next();
-    while (step.done !== true) step = adding.next();
-    return step.value;
+    return new Promise((resolve) => {
+      if (items.length === 1 && mayRun(first)) this.wait(items, deadlineMicros, this.addRun(first), resolve);
+      else atOnce(this.addInSteps(items, deadlineMicros, resolve));
+    });
   }
 
-  /** {@link add}, half a millisecond of it at a time. The call must not be sent before the end, and may be failed or expired meanwhile. */
-  *addInSteps(items: readonly TakeItem[], deadlineMicros: number): Generator<void, Promise<TakeResult>> {
+  /**
+   * {@link add}, half a millisecond of it at a time, for somebody who has the promise already. The call must not be sent before the end, and may be failed or
+   * expired meanwhile: then the rest is left out.
+   */
+  *addInSteps(
+    items: readonly TakeItem[],
+    deadlineMicros: number,
+    resolve: (result: TakeResult) => void,
+  ): Generator<void, void> {
     const { last } = this.slotOf(items[0] as TakeItem);
     if (last instanceof TakeGroup && last.accepts(items) && last.count < MAX_ENCODED) {
       last.count++;
       this.load += GROUP_LOAD * items.length;
-      return this.wait(items, deadlineMicros, last);
+      this.wait(items, deadlineMicros, last, resolve);
+      return;
     }
     const indexes: number[] = [];
     const group = new TakeGroup(items, indexes, this.countDeniedHits);
     this.steps.push(group);
     this.load += items.length;
-    const result = this.wait(items, deadlineMicros, group);
+    this.wait(items, deadlineMicros, group, resolve);
     for (let i = 0; i < items.length; i++) {
       const { rate, hits, refund, enforcement } = items[i] as TakeItem;
       const slot = this.slotOf(items[i] as TakeItem);
       touch(slot, group);
       indexes.push(slot.index, this.asks.indexOf(rate, hits, refund, enforcement));
-      if ((i + 1) % ITEMS_OF_A_STEP === 0) yield;
+      if ((i + 1) % ITEMS_OF_A_STEP === 0) {
+        yield;
+        if (!this.hasPending) return;
+      }
     }
-    return result;
   }
 
   /**
@@ -199,13 +209,12 @@ export class TakeBatch {
     items: readonly TakeItem[],
     deadlineMicros: number,
     step: TakeRun | TakeGroup,
-  ): Promise<TakeResult> {
+    resolve: (result: TakeResult) => void,
+  ): void {
     this.itemCount += items.length;
     this.pending++;
     if (deadlineMicros < this.soonestDeadline) this.soonestDeadline = deadlineMicros;
-    return new Promise((resolve) => {
-      this.takes.push({ items, deadlineMicros, step, resolve });
-    });
+    this.takes.push({ items, deadlineMicros, step, resolve });
   }
 
   private slotOf(item: TakeItem): BucketSlot {

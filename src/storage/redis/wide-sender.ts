@@ -78,7 +78,7 @@ export class WideSender {
       do {
         queue.shift();
         const { items, giveUpMicros, resolve } = take;
-        void (yield* batch.addInSteps(items, giveUpMicros)).then(resolve);
+        yield* batch.addInSteps(items, giveUpMicros, resolve);
         take = queue.peek();
       } while (take !== undefined && this.#suits(batch, take));
       this.#making = undefined;

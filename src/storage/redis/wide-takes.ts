@@ -8,6 +8,9 @@ export const NO_ROOM = 'the room for requests of many limits is taken';
 /** Items that a connection may send more with each of its turns: a request is sent once so many turns have gone by that its items are paid for. */
 export const QUANTUM_ITEMS = 64;
 
+/** After so many items of connections that come first the others have a turn. */
+const FRESH_ITEMS = 1000;
+
 /** A request that waits for its turn. */
 export interface WideTake extends GivenUp {
   readonly items: readonly TakeItem[];
@@ -22,10 +25,12 @@ interface Waiting extends WideTake {
   after: Waiting | undefined;
 }
 
-/** What waits of one connection, the oldest first, or what it may still send of its last turn. */
+/** What waits of one connection, the oldest first. */
 interface Line {
   readonly connection: unknown;
-  /** The one whose turn follows. */
+  /** Where it stands, and its neighbours there. */
+  turns: Turns;
+  previous: Line | undefined;
   next: Line | undefined;
   first: Waiting | undefined;
   last: Waiting | undefined;
@@ -40,30 +45,38 @@ class Turns {
   #last: Line | undefined;
 
   append(line: Line): void {
+    line.turns = this;
+    line.previous = this.#last;
     line.next = undefined;
     if (this.#last === undefined) this.first = line;
     else this.#last.next = line;
     this.#last = line;
   }
 
-  shift(): void {
-    this.first = this.first?.next;
-    if (this.first === undefined) this.#last = undefined;
+  remove({ previous, next }: Line): void {
+    if (previous === undefined) this.first = next;
+    else previous.next = next;
+    if (next === undefined) this.#last = previous;
+    else next.previous = previous;
   }
 }
 
 /**
  * Requests of many items that wait until they are sent to Redis. Redis serves one call after the other, so that whatever is sent is waited for by all who ask
  * later: requests of few items are sent at once, wide ones a call at a time, and connections take turns by items (deficit round robin: Shreedhar and
- * Varghese, Efficient Fair Queueing, 1995). One that has not asked for a while comes before those that ask all the time (RFC 8290 section 4.2), and
- * none holds more than is left free.
+ * Varghese, Efficient Fair Queueing, 1995). One with nothing waiting comes before those that ask all the time (RFC 8290 section 4.2), which have their
+ * turn after so many items nevertheless. None holds more than is left free.
  */
 export class WideTakes {
   readonly #maxItems: number;
   readonly #lines = new Map<unknown, Line>();
-  /** Lines that have not had a turn yet, which come first. */
+  /** Lines that have not had a turn yet, which come first, and the others. */
   readonly #fresh = new Turns();
   readonly #others = new Turns();
+  /** Items of fresh lines that were sent since the others had a turn. */
+  #freshItems = 0;
+  /** What {@link peek} gave. */
+  #peeked: Waiting | undefined;
   readonly #times = new GiveUpTimes<Waiting>();
   #items = 0;
 
@@ -115,28 +128,23 @@ export class WideTakes {
   /** The request whose turn it is. */
   peek(): WideTake | undefined {
     for (;;) {
-      const turns = this.#turns();
-      const line = turns.first;
-      if (line === undefined) return undefined;
-      const head = line.first;
-      if (head !== undefined && head.items.length <= line.credit) return head;
-      turns.shift();
-      if (head === undefined && turns === this.#others) {
-        // It had its turn, and asked for nothing since.
-        this.#lines.delete(line.connection);
-        continue;
-      }
-      if (head !== undefined) line.credit += QUANTUM_ITEMS;
+      const line = this.#nextLine();
+      this.#peeked = line?.first;
+      const head = this.#peeked;
+      if (line === undefined || head === undefined || head.items.length <= line.credit) return head;
+      line.credit += QUANTUM_ITEMS;
+      line.turns.remove(line);
       this.#others.append(line);
     }
   }
 
   /** Removes the request that {@link peek} gave: it is sent. */
   shift(): void {
-    const { first: line } = this.#turns();
-    const take = line?.first;
-    if (line === undefined || take === undefined) throw new Error('nothing has its turn');
-    line.credit -= take.items.length;
+    const take = this.#peeked;
+    if (take === undefined) throw new Error('nothing has its turn');
+    const { line, items } = take;
+    this.#freshItems = line.turns === this.#fresh ? this.#freshItems + items.length : 0;
+    line.credit -= items.length;
     this.#remove(take);
   }
 
@@ -152,16 +160,19 @@ export class WideTakes {
     return expired;
   }
 
-  #turns(): Turns {
-    return this.#fresh.first === undefined ? this.#others : this.#fresh;
+  #nextLine(): Line | undefined {
+    const fresh = this.#fresh.first;
+    const other = this.#others.first;
+    if (fresh === undefined || (other !== undefined && this.#freshItems >= FRESH_ITEMS)) return other;
+    return fresh;
   }
 
   #lineOf(connection: unknown): Line {
     const known = this.#lines.get(connection);
     if (known !== undefined) return known;
     const line: Line = {
-      ...{ connection, next: undefined, first: undefined, last: undefined },
-      ...{ items: 0, credit: QUANTUM_ITEMS },
+      ...{ connection, turns: this.#fresh, previous: undefined, next: undefined },
+      ...{ first: undefined, last: undefined, items: 0, credit: QUANTUM_ITEMS },
     };
     this.#lines.set(connection, line);
     this.#fresh.append(line);
@@ -177,5 +188,9 @@ export class WideTakes {
     line.items -= items.length;
     this.#items -= items.length;
     this.#times.remove(take);
+    this.#peeked = undefined;
+    if (line.first !== undefined) return;
+    line.turns.remove(line);
+    this.#lines.delete(line.connection);
   }
 }

@@ -295,6 +295,21 @@ describe('a request of many limits', () => {
     expect(over.answers).toBe(1);
   });
 
+  test.each([15, 400])(
+    'keeps no denial of a bucket that the same request pays back, of %d others',
+    async (others) => {
+      const over = denying();
+      const items = [hits(5, 'paid'), refund(10, 'paid'), ...many(HUNDRED, others)];
+      await over.take(items, Infinity);
+      for (let turns = 0; turns < 10; turns++) await turn();
+      const { answers } = over;
+      void over.take([hits(5, 'paid')], Infinity);
+      expect(over.answers).toBe(answers);
+      void over.take([hits(101, 'k0')], Infinity);
+      expect(over.answers).toBe(answers + 1);
+    },
+  );
+
   test('keeps the denial of the first of two that name one bucket', async () => {
     const over = denying();
     const items = many(HUNDRED, 40);

@@ -36,6 +36,21 @@ describe('an answer that is late', () => {
     expect(load.explains(0, batch.dueMicros, 20 * MS, 19 * MS)).toBe(false);
   });
 
+  test('over a slow way is late for the way, however much is on it', () => {
+    const load = new RedisLoad();
+    const open: TakeBatch[] = [];
+    // A call of 5 items each millisecond, answered 30 ms later: Redis does 10 µs of work for each.
+    for (let ms = 0; ms < 200; ms++) {
+      const batch = batchOf(5, ms * MS);
+      load.sent(batch, ms * MS);
+      open.push(batch);
+      if (open.length <= 30) continue;
+      load.answered(ms * MS);
+      load.ended(open.shift() as TakeBatch);
+      expect(load.explains(batch.sinceMicros, batch.dueMicros, (ms + 15) * MS, (ms + 14) * MS)).toBe(false);
+    }
+  });
+
   test('counts only work that is not done', () => {
     const load = new RedisLoad();
     const wide = batchOf(4000, 0);
