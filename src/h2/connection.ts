@@ -117,6 +117,11 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     return reader.heldBytes + requests.heldBytes + streams.heldBytes + output.length + this.handlerBytes;
   }
 
+  /** Gives up what is only kept for later; to be called now and then. */
+  trim(): void {
+    this.reader.trim();
+  }
+
   hold(bytes: number): void {
     this.handlerBytes += bytes;
     // The owner looks again when it flushes.

@@ -13,6 +13,8 @@ export interface FrameConsumer {
 }
 
 const FIRST_HELD_BYTES = 512;
+/** Room that is kept for the next frame that is cut, until {@link FrameReader.trim}: making it anew for each chunk doubles what a flood costs. */
+const KEPT_BYTES = 2048;
 const NOTHING = Buffer.alloc(0);
 
 /**
@@ -37,6 +39,11 @@ export class FrameReader {
   /** Memory of the frame that a chunk's end has cut. */
   get heldBytes(): number {
     return this.held.length;
+  }
+
+  /** Gives up room that no frame is in: idle connections, of which there may be many, hold nothing. */
+  trim(): void {
+    if (this.heldLength === 0) this.held = NOTHING;
   }
 
   /** Nothing is read or held any more. */
@@ -107,8 +114,7 @@ export class FrameReader {
     if (this.heldLength < size) return -1;
     this.heldLength = 0;
     const frame = this.held;
-    // Idle connections, of which there may be many, hold nothing; a frame is cut once in a chunk at most.
-    this.held = NOTHING;
+    if (frame.length > KEPT_BYTES) this.held = NOTHING;
     if (
       !this.consumer.onFrame(
         frame[3] as number,

@@ -140,8 +140,11 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
 
   /** Does what is due: ends connections that are silent, too slow to begin, or too old. Returns whether it has ended this one. */
   sweep(nowMs: number): boolean {
-    // What the socket had not written when it was counted last may have left since: Node.js tells that of more than a full buffer only.
-    if (this.#holding.bytes > 0 && !this.#gone) this.#budget.set(this.#holding, this.measure());
+    if (this.#holding.bytes > 0 && !this.#gone) {
+      this.#connection.trim();
+      // What the socket had not written when it was counted last may have left since: Node.js tells that of more than a full buffer only.
+      this.#budget.set(this.#holding, this.measure());
+    }
     if (this.#sink.ended) return false;
     try {
       this.#doWhatIsDue(nowMs);
