@@ -214,7 +214,8 @@ export class RedisStore implements BucketStore {
     }
     const closed = new StorageError('disconnected', 'the store is closed');
     this.failWide(closed.reason, closed.message);
-    for (const batch of [...this.sent, ...this.waiting]) this.fail(batch, closed.reason, closed.message);
+    for (const batch of [...this.sent, ...this.waiting.splice(0)])
+      this.fail(batch, closed.reason, closed.message);
     this.connection.close();
     clearTimeout(this.timer);
     this.silence.stop();

@@ -1,4 +1,4 @@
-import type { StorageError } from '../../limiter/bucket-store.js';
+import type { StorageError, TakeItem } from '../../limiter/bucket-store.js';
 import type { TakeBatch } from './take-batch.js';
 import { WideTakes } from './wide-takes.js';
 
@@ -72,7 +72,9 @@ export class WideSender {
 
   *#makeCalls(): Generator<void, void> {
     const { queue } = this;
-    for (let take = queue.peek(); take !== undefined && this.#mayGive(0, take.items.length); ) {
+    for (;;) {
+      let take = queue.peek();
+      if (take === undefined || !this.#mayGive(0, take.items.length)) return;
       const batch = this.#outlet.newBatch();
       this.#making = batch;
       do {
@@ -80,18 +82,18 @@ export class WideSender {
         const { items, giveUpMicros, resolve } = take;
         yield* batch.addInSteps(items, giveUpMicros, resolve);
         take = queue.peek();
-      } while (take !== undefined && this.#suits(batch, take));
+        // A request whose time ended meanwhile is in it by half: a call with nothing else is dropped.
+      } while (batch.hasPending && take !== undefined && this.#suits(batch, take.items));
       this.#making = undefined;
       if (!batch.hasPending) continue;
       this.#sent.add(batch);
       this.#itemsSent += batch.itemCount;
       this.#outlet.send(batch);
       yield;
-      take = queue.peek();
     }
   }
 
-  #suits(batch: TakeBatch, { items }: { readonly items: Parameters<TakeBatch['suits']>[0] }): boolean {
+  #suits(batch: TakeBatch, items: readonly TakeItem[]): boolean {
     return (
       this.#outlet.hasRoomFor(batch, items.length) &&
       this.#mayGive(batch.itemCount, items.length) &&
