@@ -20,6 +20,7 @@ import { MAX_REPEATED } from '../service/dynamic-metadata.js';
 import { MAX_LOGGED_ENTRIES } from '../service/observe.js';
 import { STRETCH_STEPS } from '../service/planning.js';
 import { MAX_BYTES, MAX_PIECES } from '../service/turn-queue.js';
+import { MAX_STORE_WAITING_BYTES } from '../service/waiting-requests.js';
 import { LIVELY_MICROS } from '../storage/redis/redis-load.js';
 import { MAX_TAKES_PER_CALL } from '../storage/redis/redis-store.js';
 import { WIDE_ITEMS_IN_FLIGHT } from '../storage/redis/wide-sender.js';
@@ -289,6 +290,11 @@ export const BOUNDS: readonly BoundGroup[] = [
         bound: `as many again, one connection at most what is left free; as many once more in requests of at most ${QUANTUM_ITEMS} from connections with nothing waiting; ${WIDE_ITEMS_IN_FLIGHT}, or one request, are given to Redis at a time, by turns of the connections`,
         beyond:
           'OVER_LIMIT if a rule that the request meets may deny, else as if nothing matched; so for one whose time is over while Redis serves others',
+      },
+      {
+        what: 'decoded requests that wait for Redis, those whose callers have gone included',
+        bound: `${size(MAX_STORE_WAITING_BYTES)}; of the upper half a connection has at most what is left free; \`weir_store_waiting_bytes\``,
+        beyond: 'OVER_LIMIT if a rule that the request meets may deny, else as if nothing matched',
       },
       {
         what: 'a reply of Redis',

@@ -22,6 +22,7 @@ import { ANYBODY } from '../service/costly-requests.js';
 import { Refusal } from '../service/refusal.js';
 import { ShouldRateLimit } from '../service/should-rate-limit.js';
 import { TurnQueue } from '../service/turn-queue.js';
+import { WaitingRequests } from '../service/waiting-requests.js';
 import type { Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import type { Closers } from './closers.js';
@@ -37,7 +38,7 @@ import { Serving, type ServingConditions } from './serving.js';
 import { answerOptions } from './settings/answer-options.js';
 import type { Settings } from './settings/settings-table.js';
 import { listenError, type StartError } from './start-error.js';
-import { openStore } from './store.js';
+import { openStore, type RedisWork } from './store.js';
 import { StoreNeed } from './store-need.js';
 import { timedService } from './timed-service.js';
 import type { ViewSlices } from './views/view-slices.js';
@@ -78,6 +79,8 @@ export interface GrpcService {
   /** For people: `memory`, or Redis and its address. */
   readonly storeName: string;
   storeUp(): boolean;
+  /** What other processes that share its Redis are told, and tell. */
+  readonly redisWork: RedisWork;
   /** `listener` runs whenever `serving` or `storeUp` may have changed. */
   onHealth(listener: () => void): void;
   /** `listener` runs when weir must end: Redis was not reached in time after the start. */
@@ -239,6 +242,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   });
 
   const turns = new TurnQueue(clock);
+  const waiting = new WaitingRequests();
   const service = new ShouldRateLimit({
     codec: (settings.rlsCodec === 'reference' ? createReferenceCodec : createWireCodec)({
       maxDescriptors: settings.maxDescriptors,
@@ -251,6 +255,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     storeTimeoutMicros: store.timeoutMicros,
     maxDescriptors: settings.maxDescriptors,
     turns,
+    waiting,
     maxLimits: settings.maxLimits,
     answers: answerOptions(settings),
   });
@@ -276,6 +281,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   openStatsSinks({ settings, metrics, log, slices: options.slices }, closers);
   exposeLoad(metrics.registry, () => ({
     grpc: grpc.load(),
+    storeWaitingBytes: waiting.bytes,
     costly: { requests: turns.size, bytes: turns.bytes, connections: turns.connections },
   }));
   addReflection(grpc, loadReflectionDefinition());
@@ -286,6 +292,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     turns,
     storeName: store.name,
     storeUp: () => store.up(),
+    redisWork: store,
     onHealth: (listener) => healthListeners.push(listener),
     onGivenUp: (listener) => store.onGivenUp(listener),
     async listen() {

@@ -17,8 +17,16 @@ export interface PoolStats extends ConnectionCounts {
   readonly name: 'redis_pool' | 'redis_per_second_pool';
 }
 
+/** What the processes of one server tell each other about the Redis that they share. */
+export interface RedisWork {
+  /** `listener` is told that Redis will work for this process: which of {@link Store.pools}, and for how many microseconds from now. */
+  onWork(listener: (pool: number, micros: number) => void): void;
+  /** Process `from` told its listener so. */
+  othersWork(from: number, pool: number, micros: number): void;
+}
+
 /** Where this process keeps its buckets, and what it knows of that. */
-export interface Store {
+export interface Store extends RedisWork {
   /** For people: `memory`, or Redis and its address without credentials. */
   readonly name: string;
   readonly buckets: BucketStore;
@@ -76,6 +84,8 @@ export function openStore(settings: Settings, clock: Clock, log: Logger): Store 
     onChange: () => {},
     onAnswer: () => {},
     onGivenUp: () => {},
+    onWork: () => {},
+    othersWork: () => {},
     close: () => memory.close(),
   };
 }
@@ -84,21 +94,25 @@ function redisStore(settings: Settings, clock: Clock, log: Logger): Store {
   const onAnswer: ((micros: number) => void)[] = [];
   const onChange: ((up: boolean) => void)[] = [];
   const onGivenUp: ((error: StartError) => void)[] = [];
-  const observed = (options: RedisStoreOptions): RedisStoreOptions => ({
+  const onWork: ((pool: number, micros: number) => void)[] = [];
+  const observed = (options: RedisStoreOptions, pool: number): RedisStoreOptions => ({
     ...options,
     log: (level, message) => log[level](message),
     observeCall: (micros) => {
       for (const listener of onAnswer) listener(micros);
     },
+    tellWork: (micros) => {
+      for (const listener of onWork) listener(pool, micros);
+    },
   });
   const mainOptions = mainRedis(settings);
   const secondOptions = perSecondRedis(settings);
-  const main = openPool('redis_pool', observed(mainOptions));
+  const main = openPool('redis_pool', observed(mainOptions, 0));
   const pools: RedisPool[] = [main];
   let store: BucketStore = main.store;
   let timeoutMicros = settings.redisTimeout;
   if (secondOptions !== undefined) {
-    const second = openPool('redis_per_second_pool', observed(secondOptions));
+    const second = openPool('redis_per_second_pool', observed(secondOptions, 1));
     pools.push(second);
     timeoutMicros = Math.max(timeoutMicros, settings.perSecondTimeout ?? 0);
     store = new SplitStore({
@@ -132,6 +146,8 @@ function redisStore(settings: Settings, clock: Clock, log: Logger): Store {
     onChange: (listener) => onChange.push(listener),
     onAnswer: (listener) => onAnswer.push(listener),
     onGivenUp: (listener) => onGivenUp.push(listener),
+    onWork: (listener) => onWork.push(listener),
+    othersWork: (from, pool, micros) => pools[pool]?.store.othersWork(from, micros),
     close: async () => {
       stopWaiting();
       await fallback.close();

@@ -43,6 +43,7 @@ import { StepsAtOnce } from './steps-at-once.js';
 import { decideWithoutStore } from './store-failure.js';
 import { passingAnswer, throttledAnswer } from './throttled-answer.js';
 import { type NotDone, TurnQueue } from './turn-queue.js';
+import { NO_ROOM_TO_WAIT, notHeld, WaitingRequests } from './waiting-requests.js';
 import { wayBackMicros } from './way-back.js';
 
 export interface ShouldRateLimitOptions {
@@ -60,6 +61,8 @@ export interface ShouldRateLimitOptions {
   readonly maxDescriptors: number;
   /** Where requests that take long have their turns, one for the whole process; one of its own when absent. */
   readonly turns?: TurnQueue;
+  /** Those that wait for the store; of its own when absent. */
+  readonly waiting?: WaitingRequests;
   /** More limits that they meet are refused, candidates apart: one request is one atomic step of the store. */
   readonly maxLimits: number;
   /** What holds for every answer. */
@@ -96,12 +99,14 @@ export class ShouldRateLimit {
   readonly #observation: Observation;
   /** Whether buckets live in memory: then no deadline is ever near, and no clock is read for it. */
   readonly #answersAtOnce: boolean;
+  readonly #waiting: WaitingRequests;
 
   constructor(options: ShouldRateLimitOptions) {
     this.#options = options;
     this.#answers = options.answers;
     this.#random = options.random ?? Math.random;
     this.#turns = options.turns ?? new TurnQueue(options.clock);
+    this.#waiting = options.waiting ?? new WaitingRequests();
     this.#observation = new Observation(options.observer, options.clock);
     this.#answersAtOnce = options.store === options.local;
   }
@@ -323,13 +328,17 @@ export class ShouldRateLimit {
     const { store, clock } = this.#options;
     if (planned instanceof BadRequest) return this.#refuse(new Refusal('bad_request', planned.message));
     const takes = takesOf(planned);
-    const result =
-      takes.length === 0 ? NO_OUTCOMES : store.take(takes, storeDeadlineMicros, caller.connection);
+    const ended = this.#answersAtOnce ? notHeld : this.#waiting.begin(request, caller.connection);
+    let result: TakeResult | Promise<TakeResult> = NO_OUTCOMES;
+    if (ended === undefined) result = NO_ROOM_TO_WAIT;
+    else if (takes.length > 0) result = store.take(takes, storeDeadlineMicros, caller.connection);
     if (result instanceof Promise) {
-      return result.then((late) =>
-        this.#finish(request, policy, planned, takes, late, caller, startMicros, clock.wallMicros()),
-      );
+      return result.then((late) => {
+        ended?.();
+        return this.#finish(request, policy, planned, takes, late, caller, startMicros, clock.wallMicros());
+      });
     }
+    ended?.();
     return this.#finish(request, policy, planned, takes, result, caller, startMicros, wallMicros);
   }
 

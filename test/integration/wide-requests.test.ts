@@ -85,3 +85,50 @@ test('a flood of requests of many limits takes no room from others, and none of 
   const metrics = await (await fetch(`http://127.0.0.1:${server.httpPort}/metrics`)).text();
   expect(metrics).not.toMatch(/weir_store_errors_total\{[^}]*\} [1-9]/);
 });
+
+test('a limit that one worker cannot decide in time, because another keeps Redis busy, stays on', async () => {
+  const redis = await startRedis();
+  closers.push(() => redis.stop());
+  const server = await startWeir({
+    policy: POLICY,
+    env: {
+      ...{ REDIS_URL: `127.0.0.1:${redis.port}`, REDIS_TIMEOUT: '30s', WORKERS: '2', LOG_LEVEL: 'debug' },
+      ...{ MAX_DESCRIPTORS: '4000', MAX_LIMITS: '4000' },
+    },
+  });
+  closers.push(() => server.stop());
+  const ask = (client: RlsClient, name: string, timeoutMs?: number): Promise<RlsReply> =>
+    client.ask('d', [descriptor([`few=${name}`])], timeoutMs === undefined ? {} : { timeoutMs });
+  const decisions = () => server.log().filter(({ msg }) => msg === 'decision');
+  const byWorker = new Map<unknown, RlsClient>();
+  for (let n = 0; byWorker.size < 2; n++) {
+    const client = new RlsClient(server.grpcPort);
+    closers.push(() => client.close());
+    expect(codes([await ask(client, 'x')])).toEqual([n < 5 ? CODE.OK : CODE.OVER_LIMIT]);
+    const line = await waitFor('the decision in the log', () => decisions()[n]);
+    byWorker.set(line['worker'], client);
+  }
+  const [busy, beside] = [...byWorker.values()] as [RlsClient, RlsClient];
+
+  const askMuch = (): Promise<RlsReply> =>
+    busy.ask(
+      'd',
+      Array.from({ length: 4000 }, (_, i) => descriptor([`many=${i}`])),
+    );
+  // Code that runs for the first time is slow.
+  expect(codes([await askMuch()])).toEqual([CODE.OK]);
+  redis.pause();
+  const wide = askMuch();
+  const late = await ask(beside, 'y', 200);
+  redis.resume();
+  expect(codes([await wide])).toEqual([CODE.OK]);
+  expect(codes([late])).toEqual([CODE.OVER_LIMIT]);
+
+  // A Redis that does not answer by itself is another matter, once the other's call is over.
+  await waitFor('an answer by on_store_failure', async () => {
+    redis.pause();
+    const away = await ask(beside, 'y', 200);
+    redis.resume();
+    return away.response?.overallCode === CODE.OK;
+  });
+});

@@ -2,12 +2,25 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
 import { block, END_HEADERS, END_STREAM, frame, TYPE } from '../support/h2/h2-frames.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startRedis } from '../support/redis/redis-server.js';
 import type { Attack } from './attack/attack.js';
 import { Attacker } from './attack/attacker.js';
 import { PATH_CASES, VALUE_CASES } from './cases/matchers.js';
 import { JSON_CASES, MESSAGE_CASES } from './cases/messages.js';
 import { MemoryServer } from './memory-server.js';
-import { descriptor, EMPTY, filledDescriptor, gzip, http, MESSAGE_BYTES, request } from './wire.js';
+import { INNOCENT } from './policy-texts.js';
+import {
+  descriptor,
+  EMPTY,
+  field,
+  filledDescriptor,
+  gzip,
+  http,
+  MESSAGE_BYTES,
+  repeat,
+  request,
+} from './wire.js';
 
 const MIB = 1_048_576;
 /** The manual's least, and that of deploy/kubernetes with its MEMORY_MAX_BYTES. */
@@ -61,6 +74,16 @@ const CROWD: readonly Attack[] = [
     calls: 4,
   },
 ];
+
+/** Requests of 16 KB, and of as many entries as may be, that wait for Redis. */
+const WAITING: readonly Attack[] = [
+  descriptor(['other', 'x'.repeat(16_000)]),
+  field(2, repeat(field(1, field(1, 'a')), 9900 * 5)),
+].map((other) => ({
+  kind: 'grpc',
+  messages: [request(INNOCENT, descriptor(['caller', 'innocent']), other)],
+  streams: 100,
+}));
 
 /** One of each call of the other tests. */
 const CALLS: readonly Attack[] = [...PATH_CASES, ...VALUE_CASES, ...MESSAGE_CASES, ...JSON_CASES].flatMap(
@@ -116,3 +139,27 @@ describe.each(CONTAINERS)('in %d MiB', (mebibytes, memoryMaxBytes) => {
     }
   }, 300_000);
 });
+
+test.each(WAITING.map((attack, n) => [['of 16 KB', 'of many entries'][n], attack] as const))(
+  'requests %s that wait for a Redis that does not answer stay within 256 MiB',
+  async (_, attack) => {
+    const redis = await startRedis();
+    const server = await MemoryServer.start({ REDIS_URL: `127.0.0.1:${redis.port}` });
+    try {
+      expect(await server.askInnocently()).toBe(0);
+      await server.settle();
+      redis.pause();
+      await attackers[0]?.attack({ attack, port: server.weir.grpcPort, connections: 50, ms: ATTACK_MS });
+      redis.resume();
+      const peak = server.peak() ?? Number.POSITIVE_INFINITY;
+      process.stdout.write(`beside a Redis that does not answer, a peak of ${(peak / MIB).toFixed(0)} MiB\n`);
+      expect(peak).toBeLessThan(CONTAINERS[0][0] * MIB);
+      await attackers[0]?.letGo();
+      await waitFor('Redis to decide again', async () => (await server.askInnocently()) === 0, 30_000);
+    } finally {
+      await server.stop();
+      await redis.stop();
+    }
+  },
+  180_000,
+);

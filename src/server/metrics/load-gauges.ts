@@ -5,6 +5,8 @@ import type { GrpcLoad } from '../../grpc/grpc-server.js';
 export interface Load {
   /** Undefined where the transport does not know. */
   readonly grpc: GrpcLoad | undefined;
+  /** Memory of decoded requests that wait for the store. */
+  readonly storeWaitingBytes: number;
   /** Requests that take long. */
   readonly costly: { readonly requests: number; readonly bytes: number; readonly connections: number };
 }
@@ -38,6 +40,11 @@ export function exposeLoad(registry: Pick<Registry, 'registerMetric'>, load: () 
     'weir_costly_requests_waiting_connections',
     'Connections that they came by.',
     ({ costly }) => costly.connections,
+  );
+  gauge(
+    'weir_store_waiting_bytes',
+    'Memory of the requests that wait for Redis.',
+    ({ storeWaitingBytes }) => storeWaitingBytes,
   );
   if (load().grpc === undefined) return;
   gauge('weir_grpc_connections', 'Open gRPC connections.', ({ grpc }) => grpc?.connections ?? 0);

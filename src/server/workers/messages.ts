@@ -2,11 +2,23 @@ import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { FamilyHead, Sample } from '../../telemetry/family.js';
 import type { Settings } from '../settings/settings-table.js';
+import type { Store } from '../store.js';
 
 /** All policies in force; see {@link policyItems}. */
 export interface SlicedPolicies {
   readonly version: string;
   readonly slices: readonly Uint8Array[];
+}
+
+/** Redis is expected to work so many microseconds from now for a process; `pool` is the place in {@link Store.pools}. */
+export interface RedisWorkTold {
+  readonly pool: number;
+  readonly micros: number;
+}
+
+/** {@link RedisWorkTold} by the worker with this number. */
+export interface OthersRedisWork extends RedisWorkTold {
+  readonly from: number;
 }
 
 /** From the primary process to a worker. */
@@ -35,6 +47,7 @@ export type ToWorker =
       /** Stands for the connection that it came by; 0 for none in particular. */
       readonly connection: number;
     }
+  | { readonly kind: 'others_redis_work'; readonly told: readonly OthersRedisWork[] }
   /** In a drain: no further `decide` comes. */
   | { readonly kind: 'last-decided' }
   | { readonly kind: 'drain'; readonly why: string };
@@ -76,4 +89,5 @@ export type FromWorker =
     }
   /** That was all of them: the answer to this question and those before it. */
   | { readonly kind: 'metrics_end'; readonly id: number }
+  | { readonly kind: 'redis_work'; readonly told: readonly RedisWorkTold[] }
   | DecidedByWorker;

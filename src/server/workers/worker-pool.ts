@@ -7,8 +7,9 @@ import { StartError } from '../start-error.js';
 import type { ViewSlices } from '../views/view-slices.js';
 import { AddedMetrics } from './added-metrics.js';
 import { ForwardedDecisions } from './forwarded-decisions.js';
+import { LatestValues } from './latest-values.js';
 import { closeLostConnections } from './lost-connections.js';
-import type { FromWorker, ToWorker, WorkerHealth } from './messages.js';
+import type { FromWorker, OthersRedisWork, RedisWorkTold, ToWorker, WorkerHealth } from './messages.js';
 import { ToldMetrics } from './told-metrics.js';
 
 export interface WorkerPoolOptions {
@@ -46,6 +47,9 @@ const METRICS_WAIT_MS = 1000;
 /** Closing may take this long beside what calls take. */
 const EXIT_MARGIN_MS = 5000;
 
+/** Most pools of connections that a worker has, one for each Redis. */
+const MAX_POOLS = 2;
+
 /** A question about metrics that a worker has yet to answer. */
 interface WaitingMetrics {
   readonly slot: Slot;
@@ -60,6 +64,8 @@ interface Slot {
   /** Whether the worker got its `start` message; later ones then find it in a state to take them. */
   started: boolean;
   health: WorkerHealth | undefined;
+  /** What other workers told and this one is to hear. */
+  othersWork: LatestValues<OthersRedisWork> | undefined;
   /** What it told last, and what it tells now. */
   told: ToldMetrics;
   telling: ToldMetrics;
@@ -98,6 +104,7 @@ export class WorkerPool {
       worker: undefined,
       started: false,
       health: undefined,
+      othersWork: undefined,
       told: new ToldMetrics(),
       telling: new ToldMetrics(),
       startedMs: 0,
@@ -195,6 +202,7 @@ export class WorkerPool {
   #fork(slot: Slot): void {
     const worker = cluster.fork();
     slot.worker = worker;
+    slot.othersWork = new LatestValues((told) => sent(worker, { kind: 'others_redis_work', told }));
     slot.startedMs = performance.now();
     closeLostConnections(worker);
     worker.on('message', (message: FromWorker) => this.#receive(slot, worker, message));
@@ -237,6 +245,9 @@ export class WorkerPool {
       case 'decided':
         this.#decisions.answered(message);
         return;
+      case 'redis_work':
+        this.#tellOthers(slot, message.told);
+        return;
       case 'listening':
         this.#grpc = message.grpc;
         slot.health = message.health;
@@ -246,6 +257,15 @@ export class WorkerPool {
     }
     this.#storeReached ||= message.health.storeUp;
     if (this.#slots.every(({ health }) => health !== undefined)) this.#onStarted?.();
+  }
+
+  /** All workers share what Redis does; see {@link Store.onWork}. */
+  #tellOthers(slot: Slot, told: readonly RedisWorkTold[]): void {
+    const from = this.#slots.indexOf(slot);
+    for (const other of this.#slots) {
+      if (other === slot || !other.started) continue;
+      for (const work of told) other.othersWork?.put(from * MAX_POOLS + work.pool, { from, ...work });
+    }
   }
 
   #onExit(slot: Slot, how: string): void {
@@ -290,4 +310,12 @@ export class WorkerPool {
       slot.worker?.send({ kind: 'metrics', id } satisfies ToWorker);
     });
   }
+}
+
+/** Sends to a worker; resolves once the message is on its way, or the worker gone. */
+function sent(worker: Worker, message: ToWorker): Promise<void> {
+  return new Promise((resolve) => {
+    if (worker.isConnected()) worker.process.send(message, undefined, undefined, () => resolve());
+    else resolve();
+  });
 }

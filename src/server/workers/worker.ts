@@ -17,7 +17,15 @@ import { statFamilies } from '../metrics/stats-text.js';
 import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
 import { ViewSlices } from '../views/view-slices.js';
-import type { FromWorker, SlicedPolicies, ToWorker, WorkerHealth } from './messages.js';
+import { LatestValues } from './latest-values.js';
+import type {
+  FromWorker,
+  OthersRedisWork,
+  RedisWorkTold,
+  SlicedPolicies,
+  ToWorker,
+  WorkerHealth,
+} from './messages.js';
 import { tellFamilies } from './told-metrics.js';
 
 type StartMessage = Extract<ToWorker, { kind: 'start' }>;
@@ -139,6 +147,8 @@ class Worker {
     this.#service.metrics.logOutput(output);
     this.#service.onGivenUp(({ lines }) => send({ kind: 'givenUp', lines }));
     this.#service.onHealth(() => send({ kind: 'health', health: this.#health() }));
+    const work = new LatestValues<RedisWorkTold>((told) => sent({ kind: 'redis_work', told }));
+    this.#service.redisWork.onWork((pool, micros) => work.put(pool, { pool, micros }));
   }
 
   async listen(): Promise<void> {
@@ -152,6 +162,10 @@ class Worker {
 
   replaceTls(material: TlsMaterial): void {
     this.#tls?.replace(material);
+  }
+
+  othersWork(told: readonly OthersRedisWork[]): void {
+    for (const { from, pool, micros } of told) this.#service.redisWork.othersWork(from, pool, micros);
   }
 
   /** Tells metrics and statistics, once at a time: what is asked meanwhile is answered together afterwards. */
@@ -265,6 +279,7 @@ export function runWorker(): Promise<boolean> {
       else if (message.kind === 'policies_end') worker?.policies.end(message.version);
       else if (message.kind === 'tls') worker?.replaceTls(message.material);
       else if (message.kind === 'metrics') worker?.sendMetrics(message.id).catch(reject);
+      else if (message.kind === 'others_redis_work') worker?.othersWork(message.told);
       else if (message.kind === 'decide') worker?.decide(message).catch(reject);
       else if (message.kind === 'last-decided') worker?.lastDecided();
       else if (worker === undefined) resolve(true);

@@ -8,9 +8,11 @@ const WIDE_ITEM_MICROS = 25;
 export const LIVELY_MICROS = 250_000;
 /** Share of a wait that the work before it has to explain. */
 const EXPLAINED = 1 / 4;
+/** Other processes are told of so much work at a time. Usual calls are shorter. Microseconds. */
+const TOLD_MICROS = 2000;
 
 /**
- * What Redis was given to do and has not answered. It tells an answer that is late because Redis works for others from one that is late because Redis, or
+ * What Redis was given to do and has not answered, by this process and by those that tell. It tells an answer that is late because Redis works for others from one that is late because Redis, or
  * the way to it, is: what is answered in its place is `full` then and not `timeout`, which lets callers pass where a rule says so, so that nobody gets round a
  * limit by keeping Redis busy.
  */
@@ -22,15 +24,41 @@ export class RedisLoad {
   #doneMicros = 0;
   /** When Redis answered, or was given something while it had nothing to do. */
   #heardMicros = 0;
+  readonly #tell: (micros: number) => void;
+  /** Until when others know that Redis works for this process. */
+  #toldMicros = 0;
+  /** Until when Redis works for each of the other processes: those that share a port. */
+  readonly #others = new Map<number, number>();
+  /** All work that they told of. */
+  #othersMicros = 0;
+
+  /** `tell` is for the other processes: Redis is expected to work for this one for so many microseconds from now. */
+  constructor(tell: (micros: number) => void = () => {}) {
+    this.#tell = tell;
+  }
 
   /** A call was sent at `nowMicros`. */
   sent(batch: TakeBatch, nowMicros: number): void {
     if (this.#calls++ === 0) this.#heardMicros = nowMicros;
     const work = workOf(batch);
+    batch.sentMicros = nowMicros;
     this.#workMicros += work;
     // Most of what is not answered may be done, and its answer on the way.
     this.#doneMicros = Math.min(nowMicros + this.#workMicros, Math.max(this.#doneMicros, nowMicros) + work);
     batch.dueMicros = this.#doneMicros;
+    batch.othersMicros = this.#othersDoneMicros(nowMicros);
+    if (this.#doneMicros - Math.max(this.#toldMicros, nowMicros) < TOLD_MICROS) return;
+    this.#toldMicros = this.#doneMicros;
+    this.#tell(this.#doneMicros - nowMicros);
+  }
+
+  /** Process `from` told, by `nowMicros`, that Redis is expected to work for it for so many microseconds. */
+  othersWork(from: number, micros: number, nowMicros: number): void {
+    const knownMicros = Math.max(nowMicros, this.#others.get(from) ?? 0);
+    const endMicros = nowMicros + micros;
+    if (endMicros <= knownMicros) return;
+    this.#othersMicros += endMicros - knownMicros;
+    this.#others.set(from, endMicros);
   }
 
   /** Redis answered, whatever it was. */
@@ -49,10 +77,21 @@ export class RedisLoad {
     return this.#calls === 0 || nowMicros - this.#heardMicros < LIVELY_MICROS;
   }
 
-  /** Whether a request since `sinceMicros` that waits at `nowMicros` until its deadline waits for the work before it, its own included. */
-  explains(sinceMicros: number, dueMicros: number, deadlineMicros: number, nowMicros: number): boolean {
+  /** Whether what is in this call, and waits at `nowMicros` until its deadline, waits for work: what was before it, its own, and that of others. */
+  explains(batch: TakeBatch, deadlineMicros: number, nowMicros: number): boolean {
     if (!this.isLively(nowMicros)) return false;
-    return dueMicros - sinceMicros >= EXPLAINED * (deadlineMicros - sinceMicros);
+    const { sinceMicros, sentMicros, dueMicros, othersMicros } = batch;
+    // What was not sent waits for others of this process.
+    if (sentMicros === 0) return true;
+    const workMicros = dueMicros - sinceMicros + this.#othersDoneMicros(nowMicros) - othersMicros;
+    return workMicros >= EXPLAINED * (deadlineMicros - sinceMicros);
+  }
+
+  /** What Redis has done for others until now, as far as they told. */
+  #othersDoneMicros(nowMicros: number): number {
+    let doneMicros = this.#othersMicros;
+    for (const endMicros of this.#others.values()) doneMicros -= Math.max(0, endMicros - nowMicros);
+    return doneMicros;
   }
 }
 

@@ -27,6 +27,8 @@ export interface RedisStoreOptions {
   readonly log?: RedisLog;
   /** Told about every call: microseconds until its answer or failure, items in it, and what went wrong. */
   readonly observeCall?: (micros: number, items: number, failure: StorageError['reason'] | undefined) => void;
+  /** Told of work that other processes of this server may have to wait for: Redis is expected to be busy with it for so many microseconds. */
+  readonly tellWork?: (micros: number) => void;
   /** Clock of deadlines, in microseconds; default the machine's. */
   readonly monotonicMicros?: () => number;
   /** For tests: the time of buckets, in microseconds, in place of Redis's own. */

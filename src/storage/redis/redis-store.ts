@@ -6,6 +6,7 @@ import {
 } from '../../limiter/bucket-store.js';
 import { MAX_TIMER_MS, systemClock, timerMs } from '../../limiter/clock.js';
 import { tokenBucketRate } from '../../limiter/rate.js';
+import { ScarceRoom } from '../../limiter/scarce-room.js';
 import { type ConnectionCounts, RedisConnection, type SendCommand } from './redis-connection.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
 import { RedisLoad } from './redis-load.js';
@@ -16,7 +17,6 @@ import {
 } from './redis-store-options.js';
 import { RedisTime } from './redis-time.js';
 import { SHORT_TEXT } from './reply-bound.js';
-import { ScarceRoom } from './scarce-room.js';
 import { ScriptCalls } from './script-calls.js';
 import { SilenceWatch } from './silence-watch.js';
 import { TakeBatch } from './take-batch.js';
@@ -37,6 +37,8 @@ const PROBE: TakeItem = {
   refund: false,
   enforcement: 'observe',
 };
+const LATE = new StorageError('timeout', 'Redis did not answer in time');
+const BUSY = new StorageError('full', 'Redis was busy with others');
 /** Timers fire on whole milliseconds: waits are cut this much short, so that no answer is later than its deadline. */
 const TIMER_SLACK_MICROS = 1000;
 
@@ -72,10 +74,9 @@ export class RedisStore implements BucketStore {
   /** Calls sent and not yet answered, whether or not anybody waits for them. */
   private readonly sent = new Set<TakeBatch>();
   /** Items of requests of few, sent or waiting. */
-  private itemsInFlight = 0;
-  private readonly scarce: ScarceRoom;
+  private readonly narrow: ScarceRoom;
   private readonly wide: WideSender;
-  private readonly load = new RedisLoad();
+  private readonly load: RedisLoad;
   private readonly time: RedisTime;
   private readonly silence: SilenceWatch;
   private timer: NodeJS.Timeout | undefined;
@@ -91,8 +92,9 @@ export class RedisStore implements BucketStore {
     const script = loadTakeScript();
     this.time = new RedisTime(this.monotonicMicros);
     this.calls = new ScriptCalls(script, this.time, options.clock);
+    this.load = new RedisLoad(options.tellWork);
     this.maxInFlight = options.maxInFlight;
-    this.scarce = new ScarceRoom(this.maxInFlight);
+    this.narrow = new ScarceRoom(this.maxInFlight);
     this.wide = new WideSender(this.maxInFlight, {
       newBatch: () => this.newBatch(this.monotonicMicros()),
       hasRoomFor: (batch, items) => this.hasRoomFor(batch, items),
@@ -145,7 +147,7 @@ export class RedisStore implements BucketStore {
 
   /** Items sent to Redis, or about to be, and not yet answered. */
   get inFlight(): number {
-    return this.itemsInFlight + this.wide.items;
+    return this.narrow.taken + this.wide.items;
   }
 
   /** Connections made and closed so far. */
@@ -161,6 +163,11 @@ export class RedisStore implements BucketStore {
   /** `listener` runs whenever Redis goes away; `reason` is for the log. */
   onDown(listener: (reason: string) => void): void {
     this.downListeners.push(listener);
+  }
+
+  /** Another process, `from`, told what this one hears by `tellWork`. */
+  othersWork(from: number, micros: number): void {
+    this.load.othersWork(from, micros, this.monotonicMicros());
   }
 
   take(
@@ -182,15 +189,15 @@ export class RedisStore implements BucketStore {
       if (!queue.hasRoomFor(items.length, connection)) return this.refuse('full', NO_ROOM);
       promise = queue.add(items, deadline, connection, now);
     } else {
-      const taken = this.itemsInFlight;
-      if (2 * taken >= this.maxInFlight && taken > 0 && !this.scarce.has(items.length, taken, connection)) {
+      if (!this.narrow.has(items.length, connection)) {
         // Redis that answers is busy, and an error would be a way round the limit.
         const reason = this.load.isLively(now) ? 'full' : 'overloaded';
         return this.refuse(reason, `more than ${this.maxInFlight} items are waiting for Redis`);
       }
       const batch = this.batchFor(items, now);
-      this.scarce.take(items.length, taken, connection, batch);
-      this.itemsInFlight += items.length;
+      if (this.narrow.take(items.length, connection)) {
+        batch.scarce.set(connection, (batch.scarce.get(connection) ?? 0) + items.length);
+      }
       promise = batch.add(items, deadline);
     }
     this.armTimer(deadline, now);
@@ -268,8 +275,7 @@ export class RedisStore implements BucketStore {
     counters.calls++;
     counters.takes += batch.takeCount;
     counters.items += batch.itemCount;
-    batch.sentMicros = this.monotonicMicros();
-    this.load.sent(batch, batch.sentMicros);
+    this.load.sent(batch, this.monotonicMicros());
     this.sent.add(batch);
     this.silence.begin();
     const wanted = (): boolean => batch.hasPending && this.sent.has(batch);
@@ -333,10 +339,7 @@ export class RedisStore implements BucketStore {
   /** Nothing more will come of this call. */
   private retire(batch: TakeBatch): void {
     if (this.sent.delete(batch)) this.load.ended(batch);
-    if (!this.wide.retire(batch)) {
-      this.itemsInFlight -= batch.itemCount;
-      this.scarce.giveBack(batch);
-    }
+    if (!this.wide.retire(batch)) this.narrow.giveBack(batch.itemCount, batch.scarce);
     if (this.isIdle) this.whenIdle?.();
   }
 
@@ -375,18 +378,15 @@ export class RedisStore implements BucketStore {
     const now = this.monotonicMicros();
     const due = now + TIMER_SLACK_MICROS;
     this.timerAtMicros = Infinity;
-    const late = new StorageError('timeout', 'Redis did not answer in time');
-    const busy = new StorageError('full', 'Redis was busy with others');
     // What waits for its turn, or was not sent yet, waits for others.
     const { queue, making } = this.wide;
-    const waits = this.load.isLively(now) ? busy : late;
+    const waits = this.load.isLively(now) ? BUSY : LATE;
     this.counters.failures[waits.reason] += queue.expire(due, waits);
     let soonest = queue.soonestDeadline;
     for (const batch of [...this.sent, ...this.waiting, ...(making === undefined ? [] : [making])]) {
       if (!batch.hasPending) continue;
-      const dueMicros = batch.sentMicros === 0 ? Infinity : batch.dueMicros;
       const errorOf = (deadline: number): StorageError =>
-        this.failed(this.load.explains(batch.sinceMicros, dueMicros, deadline, now) ? busy : late);
+        this.failed(this.load.explains(batch, deadline, now) ? BUSY : LATE);
       if (batch.soonestDeadline <= due) batch.expire(due, errorOf);
       soonest = Math.min(soonest, batch.soonestDeadline);
     }

@@ -34,8 +34,10 @@ export class TakeBatch {
   sentMicros = 0;
   /** When Redis is expected to have done it, 0 before it was sent; see {@link RedisLoad}. */
   dueMicros = 0;
+  /** What Redis had done for other processes when it was sent, by the same. */
+  othersMicros = 0;
   /** Items of connections that hold a part of the room that is scarce; see {@link ScarceRoom}. */
-  scarce: Map<unknown, number> | undefined;
+  readonly scarce = new Map<unknown, number>();
   /** Redis's time in the answer. */
   nowMicros = 0;
   /** Soonest deadline of a take that still waits, Infinity when none does. */

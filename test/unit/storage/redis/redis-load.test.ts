@@ -21,19 +21,18 @@ describe('an answer that is late', () => {
     load.sent(batchOf(4000, 0), 0);
     const narrow = batchOf(1, MS);
     load.sent(narrow, MS);
-    const { sinceMicros, dueMicros } = narrow;
-    expect(load.explains(sinceMicros, dueMicros, 21 * MS, 20 * MS)).toBe(true);
+    expect(load.explains(narrow, 21 * MS, 20 * MS)).toBe(true);
     // A wait of a second is more than the work explains.
-    expect(load.explains(sinceMicros, dueMicros, 1001 * MS, 200 * MS)).toBe(false);
+    expect(load.explains(narrow, 1001 * MS, 200 * MS)).toBe(false);
     // Redis has not answered for 250 ms.
-    expect(load.explains(sinceMicros, dueMicros, 300 * MS, 251 * MS)).toBe(false);
+    expect(load.explains(narrow, 300 * MS, 251 * MS)).toBe(false);
   });
 
   test('of a Redis with next to nothing to do is late for Redis', () => {
     const load = new RedisLoad();
-    const batch = batchOf(1, 0);
-    load.sent(batch, 0);
-    expect(load.explains(0, batch.dueMicros, 20 * MS, 19 * MS)).toBe(false);
+    const batch = batchOf(1, MS);
+    load.sent(batch, MS);
+    expect(load.explains(batch, 21 * MS, 20 * MS)).toBe(false);
   });
 
   test('over a slow way is late for the way, however much is on it', () => {
@@ -47,7 +46,7 @@ describe('an answer that is late', () => {
       if (open.length <= 30) continue;
       load.answered(ms * MS);
       load.ended(open.shift() as TakeBatch);
-      expect(load.explains(batch.sinceMicros, batch.dueMicros, (ms + 15) * MS, (ms + 14) * MS)).toBe(false);
+      expect(load.explains(batch, (ms + 15) * MS, (ms + 14) * MS)).toBe(false);
     }
   });
 
@@ -59,7 +58,44 @@ describe('an answer that is late', () => {
     load.ended(wide);
     const narrow = batchOf(1, 41 * MS);
     load.sent(narrow, 41 * MS);
-    expect(load.explains(narrow.sinceMicros, narrow.dueMicros, 61 * MS, 60 * MS)).toBe(false);
+    expect(load.explains(narrow, 61 * MS, 60 * MS)).toBe(false);
+  });
+});
+
+describe('the work of other processes', () => {
+  test('explains a wait as far as it was done meanwhile', () => {
+    const load = new RedisLoad();
+    load.othersWork(1, 10 * MS, 0);
+    const batch = batchOf(1, 8 * MS);
+    load.sent(batch, 8 * MS);
+    const isExplained = (): boolean => load.explains(batch, 28 * MS, 27 * MS);
+    // 2 of 20 ms.
+    expect(isExplained()).toBe(false);
+    load.othersWork(2, 2 * MS, 9 * MS);
+    // Of these 50 ms one is over.
+    load.othersWork(1, 50 * MS, 26 * MS);
+    expect(isExplained()).toBe(true);
+    const next = batchOf(1, 27 * MS);
+    load.sent(next, 27 * MS);
+    expect(load.explains(next, 47 * MS, 31 * MS)).toBe(false);
+    expect(load.explains(next, 47 * MS, 46 * MS)).toBe(true);
+  });
+
+  test('is told once it is worth two milliseconds more than was told', () => {
+    const told: number[] = [];
+    const load = new RedisLoad((micros) => told.push(micros));
+    // 25 µs for each of many items of one request.
+    load.sent(batchOf(79, 0), 0);
+    expect(told).toEqual([]);
+    load.sent(batchOf(1, 0), 0);
+    expect(told).toEqual([]);
+    load.sent(batchOf(79, MS), MS);
+    expect(told).toEqual([2 * 79 * 25 + 10 - 1000]);
+    load.sent(batchOf(79, MS), MS);
+    expect(told.length).toBe(1);
+    // What was told is over.
+    load.sent(batchOf(81, 100 * MS), 100 * MS);
+    expect(told.length).toBe(2);
   });
 });
 

@@ -1,0 +1,23 @@
+import { expect, test } from '@jest/globals';
+import { LatestValues } from '../../../../src/server/workers/latest-values.js';
+
+test('only the latest value under each key waits for the message under way', async () => {
+  const sent: (readonly string[])[] = [];
+  let arrive: () => void = () => {};
+  const values = new LatestValues<string>((some) => {
+    sent.push(some);
+    return new Promise((resolve) => {
+      arrive = resolve;
+    });
+  });
+  values.put(1, 'first');
+  for (let i = 0; i < 1000; i++) values.put(1 + (i % 2), `value ${i}`);
+  expect(sent).toEqual([['first']]);
+  arrive();
+  await Promise.resolve();
+  expect(sent).toEqual([['first'], ['value 998', 'value 999']]);
+  arrive();
+  await Promise.resolve();
+  values.put(3, 'last');
+  expect(sent.slice(2)).toEqual([['last']]);
+});

@@ -1,0 +1,55 @@
+import { expect, test } from '@jest/globals';
+import { CODE } from '../../../src/codec/messages.js';
+import type { BucketStore, TakeResult } from '../../../src/limiter/bucket-store.js';
+import { StorageError } from '../../../src/limiter/bucket-store.js';
+import { ANYBODY } from '../../../src/service/costly-requests.js';
+import { MAX_STORE_WAITING_BYTES } from '../../../src/service/waiting-requests.js';
+import { Decider, descriptor } from '../../support/policy/decider.js';
+
+const POLICY = `
+domain: d
+on_store_failure: allow
+descriptors:
+  - { key: a, rate_limit: { unit: hour, requests_per_unit: 10 } }
+  - { key: seen, shadow_mode: true, rate_limit: { unit: hour, requests_per_unit: 10 } }
+`;
+const MIB = 1024 * 1024;
+const LATE = new StorageError('timeout', 'no answer');
+
+/** Answers when it is told to. */
+class SlowStore implements BucketStore {
+  readonly waiting: ((result: TakeResult) => void)[] = [];
+
+  take(): Promise<TakeResult> {
+    return new Promise((resolve) => this.waiting.push(resolve));
+  }
+
+  async close(): Promise<void> {}
+}
+
+const requestOf = (key: string, bytes: number) => ({
+  domain: 'd',
+  hitsAddend: 0,
+  descriptors: [descriptor([`${key}=x`]), descriptor([`other=${'y'.repeat(bytes)}`])],
+});
+
+test('requests that wait for a store without answers hold so much, and no more is a way round a limit', async () => {
+  const store = new SlowStore();
+  const { service } = new Decider(POLICY, { store });
+  const ask = (connection: string, key = 'a') =>
+    service.decide(requestOf(key, MIB), 0, Number.POSITIVE_INFINITY, { ...ANYBODY, connection });
+  for (let n = 0; n < 100; n++) void ask('greedy');
+  const held = store.waiting.length;
+  expect(held).toBeGreaterThan((0.7 * MAX_STORE_WAITING_BYTES) / MIB);
+  expect(held).toBeLessThan((0.8 * MAX_STORE_WAITING_BYTES) / MIB);
+  // There is room for others.
+  const other = ask('modest');
+  expect(store.waiting).toHaveLength(held + 1);
+  expect(await ask('greedy')).toMatchObject({ overallCode: CODE.OVER_LIMIT });
+  expect(await ask('greedy', 'seen')).toMatchObject({ overallCode: CODE.OK });
+  for (const answer of store.waiting.splice(0)) answer(LATE);
+  expect(await other).toMatchObject({ overallCode: CODE.OK });
+  // All of it is back.
+  void ask('greedy');
+  expect(store.waiting).toHaveLength(1);
+});
