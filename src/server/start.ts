@@ -5,7 +5,7 @@ import type { HealthVerdict } from './http/endpoints.js';
 import { openHttpFront } from './http/http-front.js';
 import { measurePolicies } from './metrics/policy-metrics.js';
 import { statFamilies, statsText } from './metrics/stats-text.js';
-import { openPolicies } from './policies.js';
+import { openPolicies } from './policies/open-policies.js';
 import { createServerLogger, logServing } from './server-logger.js';
 import { policySource } from './settings/policy-place.js';
 import type { Settings } from './settings/settings-table.js';

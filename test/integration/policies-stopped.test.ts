@@ -1,6 +1,6 @@
 /* A process that is told to end while it loads its first policies. */
 import { expect, test } from '@jest/globals';
-import { openPolicies } from '../../src/server/policies.js';
+import { openPolicies } from '../../src/server/policies/open-policies.js';
 import { readSettings } from '../../src/server/settings/read-settings.js';
 import { StartStopped } from '../../src/server/start-error.js';
 import { createLogger } from '../../src/telemetry/logger.js';

@@ -6,7 +6,7 @@ import type { Clock } from '../../limiter/clock.js';
 import type { TurnQueue } from '../../service/turn-queue.js';
 import type { Closers } from '../closers.js';
 import { listenPrometheus } from '../metrics/prometheus.js';
-import type { Policies } from '../policies.js';
+import type { Policies } from '../policies/open-policies.js';
 import type { Settings } from '../settings/settings-table.js';
 import { listenError } from '../start-error.js';
 import { HeldTexts } from '../views/held-texts.js';

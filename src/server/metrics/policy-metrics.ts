@@ -1,5 +1,5 @@
 import type { Metrics } from '../../telemetry/metrics.js';
-import type { Policies } from '../policies.js';
+import type { Policies } from '../policies/open-policies.js';
 
 /** Shows in `metrics` how loading policies goes, the load at start included: for the process that reads them. */
 export function measurePolicies(metrics: Metrics, policies: Policies): void {

@@ -12,7 +12,7 @@ import { measurePolicies } from '../metrics/policy-metrics.js';
 import { exposeReference } from '../metrics/prometheus.js';
 import { openStatsSinks } from '../metrics/stats-sinks.js';
 import { statFamilies, statsText } from '../metrics/stats-text.js';
-import { openPolicies } from '../policies.js';
+import { openPolicies } from '../policies/open-policies.js';
 import { createServerLogger, logServing } from '../server-logger.js';
 import { policySource } from '../settings/policy-place.js';
 import type { Settings } from '../settings/settings-table.js';

@@ -1,5 +1,5 @@
-import type { NewSecret } from '../config/read/secret-keys.js';
-import type { Logger } from '../telemetry/logger.js';
+import type { NewSecret } from '../../config/read/secret-keys.js';
+import type { Logger } from '../../telemetry/logger.js';
 
 /** Most keys, and domains of each, that are logged. */
 const MAX_SHOWN = 20;

@@ -1,25 +1,30 @@
-import type { LoadedPolicies } from '../config/files/load-policies.js';
-import { newSecrets, shareSecrets } from '../config/read/secret-keys.js';
-import { AdsClient, type AdsUpdate, type Rejection } from '../config/xds/ads-client.js';
-import { type AdsAddress, KEEPALIVE_MS, KEEPALIVE_TIMEOUT_MS, toMetadata } from '../config/xds/ads-stream.js';
-import { BackOff } from '../config/xds/back-off.js';
-import { createDiscoveryCodec } from '../config/xds/discovery.js';
-import { UpdateLoader } from '../config/xds/update-loader.js';
+import type { LoadedPolicies } from '../../config/files/load-policies.js';
+import { newSecrets, shareSecrets } from '../../config/read/secret-keys.js';
+import { AdsClient, type AdsUpdate, type Rejection } from '../../config/xds/ads-client.js';
+import {
+  type AdsAddress,
+  KEEPALIVE_MS,
+  KEEPALIVE_TIMEOUT_MS,
+  toMetadata,
+} from '../../config/xds/ads-stream.js';
+import { BackOff } from '../../config/xds/back-off.js';
+import { createDiscoveryCodec } from '../../config/xds/discovery.js';
+import { UpdateLoader } from '../../config/xds/update-loader.js';
 import {
   type ConfigProblem,
   countProblems,
   formatProblem,
   WHOLE_FILE,
-} from '../config/yaml/config-problem.js';
-import { timerMs } from '../limiter/clock.js';
-import type { DomainStatus } from '../policy/policy.js';
-import type { PolicySet } from '../policy/policy-set.js';
-import type { Logger } from '../telemetry/logger.js';
-import { logNewSecrets } from './new-secrets-log.js';
-import type { Policies } from './policies.js';
-import { loadOptions } from './settings/policy-place.js';
-import type { Settings } from './settings/settings-table.js';
-import { StartError, StartStopped } from './start-error.js';
+} from '../../config/yaml/config-problem.js';
+import { timerMs } from '../../limiter/clock.js';
+import type { DomainStatus } from '../../policy/policy.js';
+import type { PolicySet } from '../../policy/policy-set.js';
+import type { Logger } from '../../telemetry/logger.js';
+import { loadOptions } from '../settings/policy-place.js';
+import type { Settings } from '../settings/settings-table.js';
+import { StartError, StartStopped } from '../start-error.js';
+import type { Policies } from './open-policies.js';
+import { logNewSecrets } from './policy-log.js';
 import { XdsCredentials, xdsServerName } from './xds-credentials.js';
 
 /** gRPC's own default. */

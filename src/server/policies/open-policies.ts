@@ -2,17 +2,17 @@ import {
   FilePolicyProvider,
   type ReloadOutcome,
   type ReloadReason,
-} from '../config/files/file-policy-provider.js';
-import { isRefusedAtStart, type LoadedPolicies } from '../config/files/load-policies.js';
-import { type PolicyLoader, ThreadPolicyLoader } from '../config/files/policy-loader.js';
-import { type ConfigProblem, countProblems, formatProblem } from '../config/yaml/config-problem.js';
-import type { DomainStatus } from '../policy/policy.js';
-import type { Logger } from '../telemetry/logger.js';
-import type { PolicySource } from './grpc-service.js';
-import { logNewSecrets } from './new-secrets-log.js';
-import { loadOptions, policyPlace } from './settings/policy-place.js';
-import type { Settings } from './settings/settings-table.js';
-import { StartError, StartStopped } from './start-error.js';
+} from '../../config/files/file-policy-provider.js';
+import { isRefusedAtStart, type LoadedPolicies } from '../../config/files/load-policies.js';
+import { type PolicyLoader, ThreadPolicyLoader } from '../../config/files/policy-loader.js';
+import { type ConfigProblem, countProblems, formatProblem } from '../../config/yaml/config-problem.js';
+import type { DomainStatus } from '../../policy/policy.js';
+import type { Logger } from '../../telemetry/logger.js';
+import type { PolicySource } from '../grpc-service.js';
+import { loadOptions, policyPlace } from '../settings/policy-place.js';
+import type { Settings } from '../settings/settings-table.js';
+import { StartError, StartStopped } from '../start-error.js';
+import { logNewSecrets } from './policy-log.js';
 import { openXdsPolicies } from './xds-policies.js';
 
 /** The policies of this process, followed as their files change. */
