@@ -143,11 +143,8 @@ export class ShouldRateLimit {
     caller: Caller = ANYBODY,
   ): Decided | Promise<Decided> {
     const { connection } = caller;
-    return this.#decide(request, startMicros, {
-      deadlineMicros,
-      connection,
-      cancelled: () => caller.cancelled(),
-    });
+    const cancelled = (): boolean => caller.cancelled();
+    return this.#decide(request, startMicros, { deadlineMicros, connection, cancelled });
   }
 
   #startMicros(): number {
