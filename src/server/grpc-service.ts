@@ -5,15 +5,9 @@ import {
   SHOULD_RATE_LIMIT_PATH,
 } from '../codec/rls-definition.js';
 import { createWireCodec } from '../codec/wire-codec.js';
+import type { PolicyProvider } from '../config/policy-provider.js';
 import { formatHostPort } from '../grpc/connections.js';
-import {
-  GrpcError,
-  type ListenAddress,
-  STATUS,
-  type TlsMaterial,
-  type TlsOptions,
-  type UnaryHandler,
-} from '../grpc/grpc-server.js';
+import { GrpcError, type ListenAddress, STATUS, type UnaryHandler } from '../grpc/grpc-server.js';
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
 import { type Clock, timerMs } from '../limiter/clock.js';
@@ -41,23 +35,8 @@ import { listenError, type StartError } from './start-error.js';
 import { openStore, type RedisWork } from './store.js';
 import { StoreNeed } from './store-need.js';
 import { timedService } from './timed-service.js';
+import type { TlsSource } from './tls-files.js';
 import type { ViewSlices } from './views/view-slices.js';
-
-/** The policies that decisions are made by, whoever loads them. */
-export interface PolicySource {
-  /** The snapshot in force; undefined while there never was one (FORCE_START_WITHOUT_INITIAL_CONFIG). */
-  current(): PolicySet | undefined;
-  /** Told after each reload, also of files that are bad, so that the old policy stays. */
-  onReload(listener: () => void): void;
-}
-
-/** The certificates of the gRPC port, whoever reads them. */
-export interface TlsSource {
-  /** Those to begin with. */
-  readonly options: TlsOptions;
-  /** Hands changed certificates to `setTls`. */
-  follow(setTls: (material: TlsMaterial) => void): void;
-}
 
 /** What {@link openGrpcService} builds on. */
 export interface GrpcServiceOptions {
@@ -65,7 +44,7 @@ export interface GrpcServiceOptions {
   /** Undefined: clear text. */
   readonly tls: TlsSource | undefined;
   readonly version: string;
-  readonly policies: PolicySource;
+  readonly policies: PolicyProvider;
   readonly clock: Clock;
   readonly log: Logger;
   /** Where statistics are sent from. */

@@ -7,7 +7,6 @@ import {
   type TlsOptions,
 } from '../h2/tls-material.js';
 import type { Logger } from '../telemetry/logger.js';
-import type { TlsSource } from './grpc-service.js';
 import type { Settings } from './settings/settings-table.js';
 import { StartError } from './start-error.js';
 
@@ -23,6 +22,14 @@ const VARIABLES = {
 } as const;
 type Part = keyof typeof VARIABLES;
 type Paths = Readonly<Record<Part, string>>;
+
+/** The certificates of the gRPC port, whoever reads them. */
+export interface TlsSource {
+  /** Those to begin with. */
+  readonly options: TlsOptions;
+  /** Hands changed certificates to `setTls`. */
+  follow(setTls: (material: TlsMaterial) => void): void;
+}
 
 /** The certificates of the gRPC port, followed as their files change. */
 export interface TlsFiles extends TlsSource {

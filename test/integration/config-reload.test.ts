@@ -32,11 +32,11 @@ beforeEach(() => {
   dir = new TempDir();
 });
 afterEach(() => {
-  provider.stop();
+  provider.close();
   dir.remove();
 });
 
-const domains = (): string => [...provider.current.domains.keys()].join();
+const domains = (): string => [...(provider.current()?.domains.keys() ?? [])].join();
 
 async function follow(places: readonly PolicyPlace[], options: FilePolicyProviderOptions): Promise<void> {
   const loader = new ThreadPolicyLoader(places);
@@ -50,7 +50,7 @@ function untilDomains(expected: string): Promise<void> {
     const check = (): void => {
       if (domains() === expected) resolve();
     };
-    provider.onReload(check);
+    provider.onOutcome(check);
     check();
   });
 }
@@ -58,7 +58,7 @@ function untilDomains(expected: string): Promise<void> {
 /** Resolves once a reload fails of something. */
 function untilFailed(): Promise<ReloadOutcome> {
   return new Promise((resolve) => {
-    provider.onReload((outcome) => {
+    provider.onOutcome((outcome) => {
       if (outcome.kind === 'failed') resolve(outcome);
     });
   });
@@ -139,10 +139,13 @@ describe.each(WAYS)('%s', (_name, options) => {
       'domain: a\nderive: [{ entry: t, from: [k], sha256_file: ../secret/keys.yaml }]\n',
     );
     await follow([file], options);
-    const loaded = new Promise<void>((resolve) => provider.onReload(() => resolve()));
+    const loaded = new Promise<void>((resolve) => provider.onOutcome(() => resolve()));
     renameSync(dir.write('secret/new', `${digest}: globex\n`), table);
     await loaded;
-    const match = provider.current.domains.get('a')?.match([{ key: 'k', value: 'foo' }]);
+    const match = provider
+      .current()
+      ?.domains.get('a')
+      ?.match([{ key: 'k', value: 'foo' }]);
     expect(match?.entries).toEqual([{ key: 't', value: 'globex' }]);
   });
 
@@ -168,7 +171,7 @@ describe.each(WAYS)('%s', (_name, options) => {
     dir.write('a.yaml', 'domain: a\n');
     dir.write('b.yaml', 'domain: b\n');
     await follow([dir.path], options);
-    const before = provider.current.domains.get('a');
+    const before = provider.current()?.domains.get('a');
     const failed = untilFailed();
     writeFileSync(dir.join('a.yaml'), 'domain: a\nphase: never\n');
     const outcome = await failed;
@@ -178,7 +181,7 @@ describe.each(WAYS)('%s', (_name, options) => {
     ]);
     dir.write('c.yaml', 'domain: c\n');
     await untilDomains('a,b,c');
-    expect(provider.current.domains.get('a')).toBe(before);
+    expect(provider.current()?.domains.get('a')).toBe(before);
     rmSync(dir.join('a.yaml'));
     await untilDomains('b,c');
   });

@@ -1,14 +1,12 @@
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
+import { type LoadingPolicyProvider, MAX_SHOWN, type ReloadReason } from '../policy-provider.js';
 import { type NewSecret, newSecrets, shareSecrets, shareSecretsInTurns } from '../read/secret-keys.js';
 import { type ConfigProblem, formatProblem, WHOLE_FILE } from '../yaml/config-problem.js';
-import type { LoadedPolicies } from './load-policies.js';
+import { isRefusedAtStart, type LoadedPolicies } from './load-policies.js';
 import type { PolicyLoader } from './policy-loader.js';
 import { type PolicyPlace, pathOfPlace } from './policy-paths.js';
 import { PolicyWatcher } from './policy-watcher.js';
-
-/** Why a reload was tried: a file system event, the slow poll, or someone asked (`start`, `signal`, …). */
-export type ReloadReason = 'change' | 'poll' | 'start' | 'signal';
 
 /** What became of a reload. */
 export interface ReloadOutcome {
@@ -53,9 +51,9 @@ const unrefTimers: Timers = {
 
 /**
  * Policies from files, followed as the files change. `current` is swapped as a whole. Loads come one after the other; a change while one
- * runs causes another. Holds neither the process nor anything open after `stop`.
+ * runs causes another. Holds neither the process nor anything open after `close`.
  */
-export class FilePolicyProvider {
+export class FilePolicyProvider implements LoadingPolicyProvider {
   private readonly places: readonly PolicyPlace[];
   private readonly loader: PolicyLoader;
   private readonly pollMs: number;
@@ -63,9 +61,12 @@ export class FilePolicyProvider {
   private readonly timers: Timers;
   private readonly watcher: PolicyWatcher;
   private readonly watching: boolean;
-  private readonly listeners: ((outcome: ReloadOutcome) => void)[] = [];
+  private readonly outcomeListeners: ((outcome: ReloadOutcome) => void)[] = [];
+  private readonly reloadListeners: ((success: boolean) => void)[] = [];
   /** What the latest load gave, good or bad; its `policySet` is in force. */
   private loaded: LoadedPolicies;
+  /** Whether a policy was ever good. */
+  private everGood: boolean;
   private fingerprint = '';
   /** What the latest reload failed of, '' if it did not. */
   private failure = '';
@@ -89,6 +90,7 @@ export class FilePolicyProvider {
   ) {
     this.places = places;
     this.loaded = initial;
+    this.everGood = !isRefusedAtStart(initial);
     shareSecrets(initial.policySet);
     this.loader = loader;
     this.failure = failureOf(initial);
@@ -99,22 +101,28 @@ export class FilePolicyProvider {
     this.watcher = new PolicyWatcher(places, () => this.changed());
   }
 
-  /** The policies in force. Take it once per request. */
-  get current(): PolicySet {
-    return this.loaded.policySet;
+  current(): PolicySet | undefined {
+    return this.everGood ? this.loaded.policySet : undefined;
   }
 
-  /** How each domain stands after the latest load, sorted by name. */
-  get domains(): readonly DomainStatus[] {
+  errors(): readonly ConfigProblem[] {
+    return this.loaded.errors.slice(0, MAX_SHOWN);
+  }
+
+  domains(): readonly DomainStatus[] {
     return this.loaded.domains;
   }
 
+  onReload(listener: (success: boolean) => void): void {
+    this.reloadListeners.push(listener);
+  }
+
   /**
-   * Adds a listener to reloads. It is told of every outcome that put something new in force or failed of something new, of `unchanged`
+   * Adds a listener to what reloads come to, which is told before those of {@link onReload} are. It is told of every outcome that put something new in force or failed of something new, of `unchanged`
    * when that ends a failure, and of whatever was asked for; not of a change or poll that finds the same failure again.
    */
-  onReload(listener: (outcome: ReloadOutcome) => void): void {
-    this.listeners.push(listener);
+  onOutcome(listener: (outcome: ReloadOutcome) => void): void {
+    this.outcomeListeners.push(listener);
   }
 
   /** Begins to follow the files; what changed since the initial load is loaded first. */
@@ -142,8 +150,8 @@ export class FilePolicyProvider {
     }
   }
 
-  /** Follows the files no longer. `current` stays. */
-  stop(): void {
+  /** Follows the files no longer. What is in force stays so. */
+  close(): void {
     this.running = false;
     this.stopped = true;
     this.timers.clear(this.pollTimer);
@@ -214,10 +222,12 @@ export class FilePolicyProvider {
     this.failure = failureOf(loaded);
     // The set stays the very object when it says the same, so that nobody takes it for another.
     this.loaded = isNew ? loaded : { ...loaded, policySet: before.policySet };
+    this.everGood ||= !isRefusedAtStart(this.loaded);
     const kind = this.failure !== '' ? 'failed' : isNew ? 'loaded' : 'unchanged';
     const outcome = this.outcomeOf(kind, reason, loaded, secrets);
     if (reason === 'signal' || isNew || this.failure !== failureBefore) {
-      for (const listener of this.listeners) listener(outcome);
+      for (const listener of this.outcomeListeners) listener(outcome);
+      for (const listener of this.reloadListeners) listener(kind !== 'failed');
     }
     return outcome;
   }

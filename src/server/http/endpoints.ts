@@ -1,4 +1,5 @@
 import { Registry } from 'prom-client';
+import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { dump } from '../../config/show/dump.js';
 import { dumpJson } from '../../config/show/dump-json.js';
 import { dumpTree } from '../../config/show/dump-tree.js';
@@ -7,12 +8,11 @@ import type { Clock } from '../../limiter/clock.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { phaseAt } from '../../policy/rule.js';
-import type { Policies } from '../policies/open-policies.js';
 import { TextView } from '../views/text-view.js';
 import type { ViewSlices, ViewSteps } from '../views/view-slices.js';
 import { type HttpAnswer, type HttpEndpoint, JSON_TYPE, TEXT_TYPE, text } from './http.js';
 
-type ShownPolicies = Pick<Policies, 'current' | 'domains' | 'errors'>;
+type ShownPolicies = Pick<LoadingPolicyProvider, 'current' | 'domains' | 'errors'>;
 
 /** Whether this server should get requests. */
 export interface HealthVerdict {

@@ -1,12 +1,12 @@
 import { createJsonCodec } from '../../codec/json-codec.js';
 import { loadReflectionDefinition } from '../../codec/rls-definition.js';
+import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { formatHostPort } from '../../grpc/connections.js';
 import { fileDescriptors } from '../../grpc/file-descriptors.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { TurnQueue } from '../../service/turn-queue.js';
 import type { Closers } from '../closers.js';
 import { listenPrometheus } from '../metrics/prometheus.js';
-import type { Policies } from '../policies/open-policies.js';
 import type { Settings } from '../settings/settings-table.js';
 import { listenError } from '../start-error.js';
 import { HeldTexts } from '../views/held-texts.js';
@@ -26,7 +26,7 @@ import { type Decide, jsonEndpoint } from './json-endpoint.js';
 export interface HttpFrontOptions {
   readonly settings: Settings;
   readonly clock: Clock;
-  readonly policies: Policies;
+  readonly policies: LoadingPolicyProvider;
   /** Where views are made. */
   readonly slices: ViewSlices;
   /** Metrics in Prometheus' text format. */

@@ -1,8 +1,8 @@
+import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import type { Metrics } from '../../telemetry/metrics.js';
-import type { Policies } from '../policies/open-policies.js';
 
 /** Shows in `metrics` how loading policies goes, the load at start included: for the process that reads them. */
-export function measurePolicies(metrics: Metrics, policies: Policies): void {
+export function measurePolicies(metrics: Metrics, policies: LoadingPolicyProvider): void {
   metrics.domainStates(() => policies.domains());
   const failed = policies.errors().length > 0;
   // Without a policy and without an error there is nothing yet: the management server has not said anything.

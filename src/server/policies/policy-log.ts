@@ -1,11 +1,88 @@
+import type { ReloadOutcome } from '../../config/files/file-policy-provider.js';
+import type { LoadedPolicies } from '../../config/files/load-policies.js';
+import { MAX_SHOWN } from '../../config/policy-provider.js';
 import type { NewSecret } from '../../config/read/secret-keys.js';
+import type { XdsEvents } from '../../config/xds/xds-policy-provider.js';
+import { type ConfigProblem, countProblems, formatProblem } from '../../config/yaml/config-problem.js';
 import type { Logger } from '../../telemetry/logger.js';
 
-/** Most keys, and domains of each, that are logged. */
-const MAX_SHOWN = 20;
+/** So much of a name or version is logged: the management server may send megabytes. */
+const MAX_LOGGED = 200;
+
+function logEach(log: Logger, level: 'warn' | 'error', problems: readonly ConfigProblem[]): void {
+  for (const problem of problems.slice(0, MAX_SHOWN)) log[level](formatProblem(problem));
+}
+
+/** Says what is wrong, and what becomes of the domains that it is wrong with. */
+export function logProblems(
+  log: Logger,
+  found: Pick<LoadedPolicies, 'errors' | 'warnings' | 'domains'>,
+): void {
+  logEach(log, 'warn', found.warnings);
+  logEach(log, 'error', found.errors);
+  const bad = found.domains.filter(({ state }) => state !== 'ok');
+  for (const { domain, files, state } of bad.slice(0, MAX_SHOWN)) {
+    const fate =
+      state === 'kept' ? 'its last good version stays in force' : 'it is absent until it is mended';
+    log.error({ domain, files }, `the domain is bad; ${fate}`);
+  }
+  if (bad.length > MAX_SHOWN)
+    log.error({ bad: bad.length }, 'more domains are bad; /rlconfig?format=json on the debug port names all');
+}
+
+/** Says what became of a reload of files. */
+export function logOutcome(log: Logger, outcome: ReloadOutcome): void {
+  logProblems(log, outcome);
+  logNewSecrets(log, outcome.newSecrets);
+  const { reason } = outcome;
+  const policy = outcome.policySet.version;
+  const domains = [...outcome.policySet.domains.keys()];
+  if (outcome.kind === 'failed') {
+    log.error(
+      { reason, policy, errors: countProblems(outcome.errors), domains },
+      'the policy on disk is bad; what is good of it is in force, the rest stays as it was',
+    );
+  } else if (outcome.kind === 'loaded') {
+    log.info({ reason, policy, domains }, 'policy reloaded');
+    if (domains.length === 0) log.warn('the policy holds no domain any more: nothing is limited');
+  } else {
+    log.info({ reason, policy }, 'policy unchanged');
+  }
+}
+
+/** Says what becomes of policies from the management server at `server`. */
+export function xdsLog(log: Logger, server: string): XdsEvents {
+  return {
+    connected: () => log.info({ server }, 'connected to the management server'),
+    lost(reason, pauseMs, wasConnected) {
+      const what = wasConnected ? 'lost the management server' : 'cannot reach the management server';
+      log.warn({ server, reason, pauseMs }, what);
+    },
+    accepted(version, { policySet, warnings }, secrets) {
+      logEach(log, 'warn', warnings);
+      const domains = [...policySet.domains.keys()];
+      const named = version.slice(0, MAX_LOGGED);
+      log.info({ version: named, policy: policySet.version, domains }, 'configuration accepted');
+      logNewSecrets(log, secrets);
+      if (domains.length === 0) log.warn('the configuration holds no domain: nothing is limited');
+    },
+    rejected(version, { errors, warnings }, policy) {
+      logEach(log, 'warn', warnings);
+      logEach(log, 'error', errors);
+      log.error(
+        { version: version.slice(0, MAX_LOGGED), policy, errors: countProblems(errors) },
+        'configuration rejected; the one in force stays',
+      );
+    },
+    failed: (error) => log.error({ err: error }, 'unexpected error'),
+    ignored: (typeUrl) =>
+      log.warn({ server, typeUrl: typeUrl.slice(0, MAX_LOGGED) }, 'resources that were not asked for'),
+    reloadAsked: () => log.info({ server }, 'the management server sends changes itself'),
+  };
+}
 
 /** Says which buckets begin anew, as their names hold what a domain takes for a secret since this reload. */
-export function logNewSecrets(log: Logger, secrets: readonly NewSecret[]): void {
+function logNewSecrets(log: Logger, secrets: readonly NewSecret[]): void {
   for (const { key, domains } of secrets.slice(0, MAX_SHOWN)) {
     log.warn(
       { key, domains: domains.slice(0, MAX_SHOWN) },

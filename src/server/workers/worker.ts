@@ -1,95 +1,22 @@
 import cluster from 'node:cluster';
-import { type PolicyItem, PolicyReceiver } from '../../config/files/policy-transfer.js';
-import { openSlice } from '../../config/files/slices.js';
-import { YoungGarbage } from '../../config/files/young-garbage.js';
-import { shareSecretsInTurns } from '../../config/read/secret-keys.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
-import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
-import type { PolicySet } from '../../policy/policy-set.js';
 import { ANYBODY } from '../../service/costly-requests.js';
 import { Refusal } from '../../service/refusal.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
-import { atOnce, inTurns } from '../../turns.js';
 import { Closers } from '../closers.js';
-import { type GrpcService, openGrpcService, type PolicySource, type TlsSource } from '../grpc-service.js';
+import { type GrpcService, openGrpcService } from '../grpc-service.js';
 import { statFamilies } from '../metrics/stats-text.js';
 import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
+import type { TlsSource } from '../tls-files.js';
 import { ViewSlices } from '../views/view-slices.js';
+import { HandedPolicyProvider } from './handed-policy-provider.js';
 import { LatestValues } from './latest-values.js';
-import type {
-  FromWorker,
-  OthersRedisWork,
-  RedisWorkTold,
-  SlicedPolicies,
-  ToWorker,
-  WorkerHealth,
-} from './messages.js';
+import type { FromWorker, OthersRedisWork, RedisWorkTold, ToWorker, WorkerHealth } from './messages.js';
 import { tellFamilies } from './told-metrics.js';
 
 type StartMessage = Extract<ToWorker, { kind: 'start' }>;
-
-/** Policies as the primary hands them down. */
-class ReceivedPolicies implements PolicySource {
-  #current: PolicySet | undefined;
-  /** What came last, which may not be in force yet. */
-  #latest: PolicySet | undefined;
-  /** Those that are coming. */
-  #next: PolicyReceiver | undefined;
-  readonly #garbage = new YoungGarbage();
-  readonly #listeners: (() => void)[] = [];
-  /** Puts in force what came, one after the other, and names the trees of domains whose files are bad by the secrets of the others. */
-  #taking = Promise.resolve();
-
-  constructor(initial: SlicedPolicies | undefined) {
-    if (initial === undefined) return;
-    this.begin();
-    for (const slice of initial.slices) this.add(slice);
-    // Nobody asks yet.
-    atOnce(CALENDARS.prepare(systemClock.wallMicros()));
-    this.#current = this.#finish(initial.version);
-    this.#taking = shareSecretsInTurns(this.#current);
-  }
-
-  current(): PolicySet | undefined {
-    return this.#current;
-  }
-
-  onReload(listener: () => void): void {
-    this.#listeners.push(listener);
-  }
-
-  begin(): void {
-    this.#next = new PolicyReceiver(this.#latest);
-  }
-
-  add(slice: Uint8Array): void {
-    if (this.#next === undefined) return;
-    for (const item of openSlice<PolicyItem>(slice)) this.#next.add(item);
-    this.#garbage.slice();
-  }
-
-  end(version: string): void {
-    if (this.#next === undefined) return;
-    const policySet = this.#finish(version);
-    this.#taking = this.#taking.then(() => this.#take(policySet));
-  }
-
-  #finish(version: string): PolicySet {
-    const policySet = (this.#next as PolicyReceiver).finish(version);
-    this.#latest = policySet;
-    this.#next = undefined;
-    return policySet;
-  }
-
-  async #take(policySet: PolicySet): Promise<void> {
-    await inTurns(CALENDARS.prepare(systemClock.wallMicros()));
-    this.#current = policySet;
-    for (const listener of this.#listeners) listener();
-    await shareSecretsInTurns(policySet);
-  }
-}
 
 /** Certificates as the primary hands them down. */
 class ReceivedTls implements TlsSource {
@@ -116,7 +43,7 @@ class ReceivedTls implements TlsSource {
 /** One running worker: its parts, and the messages about them. */
 class Worker {
   readonly #closers: Closers;
-  readonly #policies: ReceivedPolicies;
+  readonly #policies: HandedPolicyProvider;
   readonly #tls: ReceivedTls | undefined;
   readonly #service: GrpcService;
   readonly #slices = new ViewSlices();
@@ -130,7 +57,7 @@ class Worker {
     const { settings, version } = start;
     const { log, output } = createServerLogger(settings, start.terminal, cluster.worker?.id);
     this.#closers = closers;
-    this.#policies = new ReceivedPolicies(start.policies);
+    this.#policies = new HandedPolicyProvider(start.policies);
     this.#tls = start.tls === undefined ? undefined : new ReceivedTls(start.tls);
     this.#service = openGrpcService(
       {
@@ -156,7 +83,7 @@ class Worker {
     send({ kind: 'listening', grpc, health: this.#health() });
   }
 
-  get policies(): ReceivedPolicies {
+  get policies(): HandedPolicyProvider {
     return this.#policies;
   }
 

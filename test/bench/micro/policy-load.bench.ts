@@ -118,7 +118,7 @@ class Deciding {
     const now = performance.now();
     this.longest = Math.max(this.longest, now - this.last);
     this.last = now;
-    const policy = this.provider.current.domains.get('big');
+    const policy = this.provider.current()?.domains.get('big');
     for (let i = 0; i < 20; i++)
       policy?.match(this.requests[(call + i) % 1000] as (typeof this.requests)[number]);
     setImmediate(() => this.turn(call + 20));
@@ -153,7 +153,7 @@ const reload = async (
     if (kind !== 'loaded') throw new Error(`the reload ${kind}`);
   }
   deciding.stop();
-  provider.stop();
+  provider.close();
   return [
     {
       name: `${what} of 10,000 rules while deciding`,

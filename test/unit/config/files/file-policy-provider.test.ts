@@ -18,7 +18,7 @@ beforeEach(() => {
   outcomes = [];
 });
 afterEach(() => {
-  provider?.stop();
+  provider?.close();
   dir.remove();
 });
 
@@ -49,7 +49,7 @@ function provide(...paths: string[]): FilePolicyProvider {
   loader = new PlainLoader(paths);
   const options = { watch: false, pollMs: POLL, timers };
   const made = new FilePolicyProvider(paths, loadPolicies(paths), loader, options);
-  made.onReload((outcome) => outcomes.push(outcome));
+  made.onOutcome((outcome) => outcomes.push(outcome));
   provider = made;
   return made;
 }
@@ -66,21 +66,21 @@ async function poll(): Promise<void> {
 }
 
 const kinds = (): string[] => outcomes.map((outcome) => `${outcome.reason} ${outcome.kind}`);
-const domainsOf = (of: FilePolicyProvider): string[] => [...of.current.domains.keys()];
+const domainsOf = (of: FilePolicyProvider): string[] => [...(of.current()?.domains.keys() ?? [])];
 
 test('a change is loaded at the next poll, and the set is swapped as a whole', async () => {
   const file = dir.write('a.yaml', 'domain: a\n');
   const provided = provide(file);
-  const before = provided.current;
+  const before = provided.current();
   await start(provided);
   expect(kinds()).toEqual([]);
   dir.write('a.yaml', 'domain: changed\n');
-  expect(provided.current).toBe(before);
+  expect(provided.current()).toBe(before);
   await poll();
   expect(domainsOf(provided)).toEqual(['changed']);
-  expect([...before.domains.keys()]).toEqual(['a']);
+  expect([...(before?.domains.keys() ?? [])]).toEqual(['a']);
   expect(kinds()).toEqual(['poll loaded']);
-  expect(outcomes[0]?.policySet).toBe(provided.current);
+  expect(outcomes[0]?.policySet).toBe(provided.current());
 });
 
 test('a change between the first load and the start is not lost', async () => {
@@ -117,30 +117,30 @@ test('a bad file keeps the old policy and tells all errors, once', async () => {
 test('the end of a failure is told, even when the old content is back', async () => {
   dir.write('a.yaml', 'domain: a\n');
   const provided = provide(dir.path);
-  const before = provided.current;
+  const before = provided.current();
   await start(provided);
   dir.write('a.yaml', 'domain:\n');
   await poll();
   dir.write('a.yaml', 'domain: a\n');
   await poll();
   expect(kinds()).toEqual(['poll failed', 'poll unchanged']);
-  expect(provided.current).toBe(before);
+  expect(provided.current()).toBe(before);
 });
 
 test('one bad file among good ones: they are loaded, its domain stays, and the reload failed', async () => {
   dir.write('a.yaml', 'domain: a\n');
   dir.write('b.yaml', 'domain: b\n');
   const provided = provide(dir.path);
-  const b = provided.current.domains.get('b');
+  const b = provided.current()?.domains.get('b');
   await start(provided);
   dir.write('a.yaml', 'domain: a2\n');
   dir.write('b.yaml', 'domain: b\nphase: x\n');
   await poll();
   expect(kinds()).toEqual(['poll failed']);
   expect(domainsOf(provided)).toEqual(['a2', 'b']);
-  expect(provided.current.domains.get('b')).toBe(b);
-  expect(outcomes[0]?.policySet).toBe(provided.current);
-  expect(provided.domains).toEqual([
+  expect(provided.current()?.domains.get('b')).toBe(b);
+  expect(outcomes[0]?.policySet).toBe(provided.current());
+  expect(provided.domains()).toEqual([
     { domain: 'a2', files: [dir.join('a.yaml')], state: 'ok' },
     { domain: 'b', files: [dir.join('b.yaml')], state: 'kept' },
   ]);
@@ -170,7 +170,7 @@ test('a load that cannot be tried fails, leaves all as it was and is tried again
   dir.write('a.yaml', 'domain: a\n');
   const provided = provide(dir.path);
   await start(provided);
-  const before = provided.current;
+  const before = provided.current();
   loader.gate = Promise.reject(new Error('no thread'));
   dir.write('b.yaml', 'domain: b\n');
   await poll();
@@ -178,8 +178,8 @@ test('a load that cannot be tried fails, leaves all as it was and is tried again
   expect(outcomes[0]?.errors).toMatchObject([
     { file: dir.path, message: expect.stringMatching(/^the policies could not be loaded: no thread; /) },
   ]);
-  expect(provided.current).toBe(before);
-  expect(provided.domains).toMatchObject([{ domain: 'a', state: 'ok' }]);
+  expect(provided.current()).toBe(before);
+  expect(provided.domains()).toMatchObject([{ domain: 'a', state: 'ok' }]);
   loader.gate = undefined;
   await poll();
   expect(domainsOf(provided)).toEqual(['a', 'b']);
@@ -191,7 +191,7 @@ test('a stop while files are loaded leaves all as it was', async () => {
   await start(provided);
   dir.write('a.yaml', 'domain: b\n');
   const outcome = provided.reload('signal');
-  provided.stop();
+  provided.close();
   expect((await outcome).kind).toBe('unchanged');
   expect(domainsOf(provided)).toEqual(['a']);
   expect(outcomes).toEqual([]);
@@ -201,7 +201,7 @@ test('a stop while files are loaded leaves all as it was', async () => {
 test('identical content is no reload', async () => {
   const file = dir.write('a.yaml', 'domain: a\n');
   const provided = provide(file);
-  const before = provided.current;
+  const before = provided.current();
   await start(provided);
   utimesSync(file, 1, 1);
   await poll();
@@ -209,7 +209,7 @@ test('identical content is no reload', async () => {
   renameSync(dir.join('new.yaml'), file);
   await poll();
   expect(kinds()).toEqual([]);
-  expect(provided.current).toBe(before);
+  expect(provided.current()).toBe(before);
 });
 
 test('asked to reload it always answers', async () => {
@@ -260,7 +260,10 @@ test('a key table elsewhere is followed, from the moment a policy names it', asy
   const derive = 'derive: [{ entry: t, from: [k], sha256_file: ../secret/keys.yaml }]';
   const file = dir.write('policies/a.yaml', 'domain: a\n');
   const tenant = (): string | undefined =>
-    provided.current.domains.get('a')?.match([{ key: 'k', value: 'foo' }]).entries[0]?.value;
+    provided
+      .current()
+      ?.domains.get('a')
+      ?.match([{ key: 'k', value: 'foo' }]).entries[0]?.value;
   const provided = provide(file);
   await start(provided);
   dir.write('secret/keys.yaml', `${digest}: acme\n`);
@@ -284,7 +287,7 @@ test('stop leaves no timer, start twice no second one', async () => {
   await start(provided);
   await start(provided);
   expect(timers.delays).toEqual([POLL]);
-  provided.stop();
+  provided.close();
   expect(timers.delays).toEqual([]);
   expect(domainsOf(provided)).toEqual(['a']);
 });

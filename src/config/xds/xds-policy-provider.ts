@@ -1,0 +1,170 @@
+import type { DomainStatus } from '../../policy/policy.js';
+import type { PolicySet } from '../../policy/policy-set.js';
+import type { LoadedPolicies, LoadOptions } from '../files/load-policies.js';
+import { type LoadingPolicyProvider, MAX_SHOWN } from '../policy-provider.js';
+import { type NewSecret, newSecrets, shareSecrets } from '../read/secret-keys.js';
+import { type ConfigProblem, countProblems, formatProblem, WHOLE_FILE } from '../yaml/config-problem.js';
+import { AdsClient, type AdsClientOptions, type AdsUpdate, type Rejection } from './ads-client.js';
+import { createDiscoveryCodec } from './discovery.js';
+import { UpdateLoader } from './update-loader.js';
+
+/** What a provider of policies from a management server goes through, for a log. */
+export interface XdsEvents {
+  connected(): void;
+  /** The connection could not be had, or is lost if it `wasConnected`; the next attempt comes in `pauseMs`. */
+  lost(reason: string, pauseMs: number, wasConnected: boolean): void;
+  /** An update is in force. */
+  accepted(version: string, loaded: LoadedPolicies, secrets: readonly NewSecret[]): void;
+  /** An update is bad, and what was in force before stays; `policy` is its version. */
+  rejected(version: string, loaded: Pick<LoadedPolicies, 'errors' | 'warnings'>, policy: string): void;
+  /** An update could not be tried. */
+  failed(error: unknown): void;
+  /** The server sent resources that nobody asked for. */
+  ignored(typeUrl: string): void;
+  /** Somebody asked for a reload while the server is connected, which sends changes by itself. */
+  reloadAsked(): void;
+}
+
+/** Who the management server is, and how it is asked. */
+export interface XdsOptions extends Pick<AdsClientOptions, 'address' | 'node' | 'backOff'> {
+  readonly load: LoadOptions;
+}
+
+const TIMERS: AdsClientOptions['timers'] = {
+  set: (callback, delayMs) => setTimeout(callback, delayMs),
+  clear: (timer) => clearTimeout(timer as NodeJS.Timeout),
+};
+
+/** Policies from a management server: the last good update as a whole, followed until `close`. Begin with {@link connect}. */
+export class XdsPolicyProvider implements LoadingPolicyProvider {
+  readonly #events: XdsEvents;
+  readonly #loader: UpdateLoader;
+  readonly #client: AdsClient;
+  readonly #listeners: ((success: boolean) => void)[] = [];
+  #connected = false;
+  /** The last good update; its policies are in force. */
+  #accepted: LoadedPolicies | undefined;
+  #domains: readonly DomainStatus[] = [];
+  #errors: readonly ConfigProblem[] = [];
+
+  constructor({ load, ...server }: XdsOptions, events: XdsEvents) {
+    this.#events = events;
+    this.#loader = new UpdateLoader(load);
+    this.#client = new AdsClient({
+      ...server,
+      codec: createDiscoveryCodec(),
+      timers: TIMERS,
+      update: (update) => this.#update(update),
+      refused: (version, error) => this.#refuse(version, error),
+      connected: () => this.#onConnected(),
+      lost: (reason, pauseMs) => this.#onLost(reason, pauseMs),
+      failed: (error) => this.#onFailed(error),
+      ignored: (typeUrl) => events.ignored(typeUrl),
+    });
+  }
+
+  connect(): void {
+    this.#client.connect();
+  }
+
+  current(): PolicySet | undefined {
+    return this.#accepted?.policySet;
+  }
+
+  errors(): readonly ConfigProblem[] {
+    return this.#errors;
+  }
+
+  domains(): readonly DomainStatus[] {
+    return this.#domains;
+  }
+
+  /** There is nothing to read again: updates come by themselves. Ends a pause before the next connection. */
+  reload(): void {
+    if (this.#connected) this.#events.reloadAsked();
+    this.#client.connect();
+  }
+
+  onReload(listener: (success: boolean) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  close(): void {
+    this.#client.stop();
+    this.#loader.close();
+  }
+
+  async #update({ version, bytes, rejected }: AdsUpdate): Promise<Rejection | undefined> {
+    const loaded = await this.#loader.load(bytes, this.#accepted, rejected);
+    const { errors, contents: digest } = loaded;
+    // It was told then, and is in force no more than before.
+    if (digest === rejected) return { digest, error: '' };
+    if (errors.length === 0) this.#accept(version, loaded);
+    else this.#reject(version, loaded);
+    this.#tell(errors.length === 0);
+    return errors.length === 0 ? undefined : { digest, error: rejection(errors) };
+  }
+
+  /** An update that is too large to be looked at. */
+  #refuse(version: string, message: string): void {
+    this.#errors = [{ file: 'update', ...WHOLE_FILE, path: '', message }];
+    this.#tellRejected(version, { errors: this.#errors, warnings: [] });
+    this.#tell(false);
+  }
+
+  #accept(version: string, loaded: LoadedPolicies): void {
+    const before = this.current();
+    // The set stays the very object when it says the same, so that nobody takes it for another.
+    const policySet = before?.version === loaded.policySet.version ? before : loaded.policySet;
+    const secrets = before === undefined || before === policySet ? [] : newSecrets(before, policySet);
+    shareSecrets(policySet);
+    this.#accepted = { ...loaded, policySet };
+    this.#domains = loaded.domains;
+    this.#errors = [];
+    this.#events.accepted(version, this.#accepted, secrets);
+  }
+
+  #reject(version: string, loaded: LoadedPolicies): void {
+    const inForce = this.current()?.domains ?? new Map();
+    const kept = this.#domains.flatMap((one) =>
+      inForce.has(one.domain) ? [{ ...one, state: 'kept' as const }] : [],
+    );
+    const absent = loaded.domains.flatMap((one) =>
+      inForce.has(one.domain) ? [] : [{ ...one, state: 'absent' as const }],
+    );
+    this.#domains = [...kept, ...absent].sort((a, b) => (a.domain < b.domain ? -1 : 1));
+    this.#errors = loaded.errors.slice(0, MAX_SHOWN);
+    this.#tellRejected(version, loaded);
+  }
+
+  #tellRejected(version: string, loaded: Pick<LoadedPolicies, 'errors' | 'warnings'>): void {
+    this.#events.rejected(version, loaded, this.current()?.version ?? 'none');
+  }
+
+  #tell(success: boolean): void {
+    for (const listener of this.#listeners) listener(success);
+  }
+
+  #onFailed(error: unknown): void {
+    this.#events.failed(error);
+    this.#tell(false);
+  }
+
+  #onConnected(): void {
+    this.#connected = true;
+    this.#events.connected();
+  }
+
+  #onLost(reason: string, pauseMs: number): void {
+    const wasConnected = this.#connected;
+    this.#connected = false;
+    this.#events.lost(reason, pauseMs, wasConnected);
+  }
+}
+
+/** For the management server's log: what its people must mend. */
+function rejection(errors: readonly ConfigProblem[]): string {
+  const lines = errors.slice(0, MAX_SHOWN).map(formatProblem);
+  const more = countProblems(errors) - lines.length;
+  return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n');
+}

@@ -1,0 +1,71 @@
+import { type PolicyItem, PolicyReceiver } from '../../config/files/policy-transfer.js';
+import { openSlice } from '../../config/files/slices.js';
+import { YoungGarbage } from '../../config/files/young-garbage.js';
+import type { PolicyProvider } from '../../config/policy-provider.js';
+import { shareSecretsInTurns } from '../../config/read/secret-keys.js';
+import { CALENDARS } from '../../limiter/calendar.js';
+import { systemClock } from '../../limiter/clock.js';
+import type { PolicySet } from '../../policy/policy-set.js';
+import { atOnce, inTurns } from '../../turns.js';
+import type { SlicedPolicies } from './messages.js';
+
+/** Policies as the primary process hands them down to a worker, slice by slice. */
+export class HandedPolicyProvider implements PolicyProvider {
+  #current: PolicySet | undefined;
+  /** What came last, which may not be in force yet. */
+  #latest: PolicySet | undefined;
+  /** Those that are coming. */
+  #next: PolicyReceiver | undefined;
+  readonly #garbage = new YoungGarbage();
+  readonly #listeners: ((success: boolean) => void)[] = [];
+  /** Puts in force what came, one after the other, and names the trees of domains whose files are bad by the secrets of the others. */
+  #taking = Promise.resolve();
+
+  constructor(initial: SlicedPolicies | undefined) {
+    if (initial === undefined) return;
+    this.begin();
+    for (const slice of initial.slices) this.add(slice);
+    // Nobody asks yet.
+    atOnce(CALENDARS.prepare(systemClock.wallMicros()));
+    this.#current = this.#finish(initial.version);
+    this.#taking = shareSecretsInTurns(this.#current);
+  }
+
+  current(): PolicySet | undefined {
+    return this.#current;
+  }
+
+  onReload(listener: (success: boolean) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  begin(): void {
+    this.#next = new PolicyReceiver(this.#latest);
+  }
+
+  add(slice: Uint8Array): void {
+    if (this.#next === undefined) return;
+    for (const item of openSlice<PolicyItem>(slice)) this.#next.add(item);
+    this.#garbage.slice();
+  }
+
+  end(version: string): void {
+    if (this.#next === undefined) return;
+    const policySet = this.#finish(version);
+    this.#taking = this.#taking.then(() => this.#take(policySet));
+  }
+
+  #finish(version: string): PolicySet {
+    const policySet = (this.#next as PolicyReceiver).finish(version);
+    this.#latest = policySet;
+    this.#next = undefined;
+    return policySet;
+  }
+
+  async #take(policySet: PolicySet): Promise<void> {
+    await inTurns(CALENDARS.prepare(systemClock.wallMicros()));
+    this.#current = policySet;
+    for (const listener of this.#listeners) listener(true);
+    await shareSecretsInTurns(policySet);
+  }
+}
