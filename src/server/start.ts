@@ -6,13 +6,14 @@ import { openHttpFront } from './http/http-front.js';
 import { measurePolicies } from './metrics/policy-metrics.js';
 import { statFamilies, statsText } from './metrics/stats-text.js';
 import { openPolicies } from './policies/open-policies.js';
+import type { ServerCore, ServerParts } from './server-core.js';
 import { createServerLogger, logServing } from './server-logger.js';
 import { policySource } from './settings/policy-place.js';
 import type { Settings } from './settings/settings-table.js';
 import type { StartError, StartStopped } from './start-error.js';
 import { openTlsFiles } from './tls-files.js';
 import { ViewSlices } from './views/view-slices.js';
-import { openPrimary } from './workers/primary.js';
+import { checkWorkers, openPrimary } from './workers/primary.js';
 
 /** What the process knows that settings do not say. */
 export interface StartContext {
@@ -43,7 +44,7 @@ export interface RunningServer {
 export async function startServer(settings: Settings, context: StartContext): Promise<RunningServer> {
   const closers = new Closers();
   try {
-    return await (settings.workers > 1 ? openPrimary : open)(settings, context, closers);
+    return await open(settings, context, closers);
   } catch (error) {
     await closers.close();
     throw error;
@@ -51,58 +52,87 @@ export async function startServer(settings: Settings, context: StartContext): Pr
 }
 
 async function open(settings: Settings, context: StartContext, closers: Closers): Promise<RunningServer> {
+  checkWorkers(settings);
   const clock = systemClock;
-  const { log, output } = createServerLogger(settings, context.terminal);
+  const { version, terminal, entry } = context;
+  const { log, output } = createServerLogger(settings, terminal);
   for (const note of context.notes) log.warn(note);
   const policies = await openPolicies(settings, log, context.stopping);
   closers.add(async () => policies.close());
   const tls = openTlsFiles(settings, log);
   closers.add(async () => tls?.close());
-  const { version } = context;
   const slices = new ViewSlices();
-  const service = openGrpcService({ settings, version, policies, tls, clock, log, slices }, closers);
-  measurePolicies(service.metrics, policies);
-  service.metrics.logOutput(output);
-  const failed = new Promise<StartError>((resolve) => service.onGivenUp(resolve));
-  const startedMicros = clock.monotonicMicros();
-  const health = (): HealthVerdict => {
-    const { reason } = service.serving;
-    return reason === undefined ? { status: 'SERVING' } : { status: 'NOT_SERVING', reason };
+  const parts: ServerParts = {
+    settings,
+    version,
+    terminal,
+    entry,
+    clock,
+    log,
+    policies,
+    tls,
+    slices,
+    closers,
   };
+  const core = settings.workers > 1 ? openPrimary(parts) : openAlone(parts);
+  measurePolicies(core.metrics, policies);
+  core.metrics.logOutput(output);
+  const startedMicros = clock.monotonicMicros();
   const front = await openHttpFront(
     {
       settings,
       clock,
       policies,
       slices,
-      metrics: () => service.metrics.registry.text(),
-      stats: () => statsText(statFamilies(service.metrics.reference)),
-      health,
+      metrics: () => core.metricsText(),
+      stats: () => core.statsText(),
+      health: () => core.health(),
       detail: () => ({
-        ...health(),
+        ...core.health(),
         version,
         uptimeSeconds: Math.floor((clock.monotonicMicros() - startedMicros) / 1e6),
-        store: service.storeName,
-        storeUp: service.storeUp(),
+        ...core.detail(),
       }),
-      decide: service.decide,
-      turns: service.turns,
+      decide: core.decide,
+      turns: core.turns,
       onError: (error) => log.error({ err: error }, 'unexpected error'),
     },
     closers,
   );
-  const grpc = await service.listen();
+  const grpc = await core.listen();
   const { http, debug, prometheus } = front;
   const addresses = { grpc, http, debug, ...(prometheus !== undefined && { prometheus }) };
-  const about = { version, ...addresses, store: service.storeName };
+  const workers = settings.workers > 1 && { workers: settings.workers };
+  const about = { version, ...addresses, store: core.detail().store, ...workers };
   logServing(log, about, policySource(settings), policies.current(), clock);
   return {
     reload: () => policies.reload('signal'),
-    failed,
+    failed: core.failed,
     async drain(why) {
-      await service.drain(why, front.drain);
+      await core.drain(why, front.drain);
       await closers.close();
       log.info('drained');
     },
+  };
+}
+
+/** One process that decides by itself. */
+function openAlone(parts: ServerParts): ServerCore {
+  const service = openGrpcService(parts, parts.closers);
+  const { metrics, turns, decide } = service;
+  return {
+    metrics,
+    turns,
+    decide,
+    failed: new Promise((resolve) => service.onGivenUp(resolve)),
+    metricsText: () => metrics.registry.text(),
+    statsText: () => statsText(statFamilies(metrics.reference)),
+    health(): HealthVerdict {
+      const { reason } = service.serving;
+      return reason === undefined ? { status: 'SERVING' } : { status: 'NOT_SERVING', reason };
+    },
+    detail: () => ({ store: service.storeName, storeUp: service.storeUp() }),
+    listen: () => service.listen(),
+    drain: (why, beside) => service.drain(why, beside),
   };
 }
