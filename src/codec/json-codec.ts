@@ -8,7 +8,7 @@ import {
 } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { requestFromJson } from './json-request.js';
-import { responseToJson } from './json-response.js';
+import { type JsonResponse, responseToJson } from './json-response.js';
 
 /**
  * Between protobuf JSON (https://protobuf.dev/programming-guides/json/) and the wire, for callers who have no protobuf: what is decided
@@ -22,11 +22,6 @@ export interface JsonCodec {
   requestToWire(json: Uint8Array): Generator<void, Uint8Array>;
   /** An encoded RateLimitResponse as JSON, fields of default value left out, and whether its overall code is OVER_LIMIT. */
   responseFromWire(bytes: Uint8Array): Generator<void, JsonResponse>;
-}
-
-export interface JsonResponse {
-  readonly text: string;
-  readonly overLimit: boolean;
 }
 
 const PACKAGE = 'envoy.service.ratelimit.v3';

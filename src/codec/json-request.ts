@@ -52,7 +52,7 @@ type Members = (JsonNode | undefined)[];
 
 const UINT32_MAX = 0xffff_ffff;
 const UINT64_MAX = (1n << 64n) - 1n;
-export const MAX_DEPTH = 16;
+export const MAX_JSON_DEPTH = 16;
 /** Of one object; a message of ours has 4 fields, each of which may come again. */
 export const MAX_MEMBERS = 100;
 /** Where lists of descriptors and of entries stand: the outermost value is at depth 1. */
@@ -74,7 +74,7 @@ const MAX_SHOWN_NAME = 200;
 function boundsOf(maxDescriptors: number): JsonBounds {
   return {
     values: 6 * MAX_ENTRIES + 20 * maxDescriptors,
-    depth: MAX_DEPTH,
+    depth: MAX_JSON_DEPTH,
     members: MAX_MEMBERS,
     items: new Map([
       [DESCRIPTORS_DEPTH, { most: maxDescriptors, sentence: moreDescriptorsThan(maxDescriptors) }],

@@ -1,7 +1,12 @@
 import type { JsonValue } from '@bufbuild/protobuf';
-import type { JsonResponse } from './json-codec.js';
 import { StructJson } from './struct-json.js';
 import { WireReader } from './wire-reader.js';
+
+/** A RateLimitResponse as JSON. */
+export interface JsonResponse {
+  readonly text: string;
+  readonly overLimit: boolean;
+}
 
 /** Tag of RateLimitResponse.dynamic_metadata: field number * 8 + wire type. */
 const DYNAMIC_METADATA = 0x32;

@@ -63,7 +63,7 @@ export function boundInflation(session: object, options: InflationOptions): void
 }
 
 /** The connection of a call, as an identity: its session, or the call itself once that is gone. */
-export function connectionOf(call: ServerUnaryCall<unknown, unknown>): object {
+export function sessionOf(call: ServerUnaryCall<unknown, unknown>): object {
   const { call: inner } = call as unknown as {
     readonly call?: { readonly stream?: { readonly session?: object } };
   };

@@ -14,7 +14,7 @@ import { formatHostPort } from '../h2/peer-name.js';
 import { HANDSHAKE_TIMEOUT_MS, LINGER_MS, SocketServer } from '../h2/socket-server.js';
 import { ColdServices } from './cold-service.js';
 import { Connections } from './connections.js';
-import { attachToHttp2Server, boundInflation, connectionOf } from './grpc-js-internals.js';
+import { attachToHttp2Server, boundInflation, sessionOf } from './grpc-js-internals.js';
 import {
   type CallInfo,
   GrpcError,
@@ -237,7 +237,7 @@ class GrpcJsCallInfo implements CallInfo {
   }
 
   get connection(): object {
-    return connectionOf(this.#call);
+    return sessionOf(this.#call);
   }
 
   get peer(): string {

@@ -1,4 +1,4 @@
-import type { WindowUnit } from './rate.js';
+import type { WindowUnit } from './window-unit.js';
 
 /** Units that a calendar has. */
 export const CALENDAR_UNITS = ['day', 'week', 'month', 'year'] as const;

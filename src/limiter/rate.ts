@@ -1,25 +1,8 @@
 import { CalendarWindows, isCalendarUnit } from './calendar.js';
-
-/** Units of `rate_limit.unit`; month is 30 and year 365 days, as in envoyproxy/ratelimit. */
-export const WINDOW_UNITS = ['second', 'minute', 'hour', 'day', 'week', 'month', 'year'] as const;
-export type WindowUnit = (typeof WINDOW_UNITS)[number];
-
-const SECOND = 1_000_000;
-const DAY = 86_400 * SECOND;
-
-/** Length of each unit in microseconds. */
-export const UNIT_MICROS: Readonly<Record<WindowUnit, number>> = {
-  second: SECOND,
-  minute: 60 * SECOND,
-  hour: 3600 * SECOND,
-  day: DAY,
-  week: 7 * DAY,
-  month: 30 * DAY,
-  year: 365 * DAY,
-};
+import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from './window-unit.js';
 
 /** Longest time a bucket may need to fill; keeps `now + time to fill` below 2^53 µs with two centuries to spare. */
-export const MAX_FILL_MICROS = 100 * 365 * DAY;
+export const MAX_FILL_MICROS = 100 * 365 * UNIT_MICROS.day;
 /** Largest value of the 32 bit fields of a token bucket. */
 export const MAX_UINT32 = 0xffff_ffff;
 

@@ -17,7 +17,7 @@ import {
   type NodeFields,
   type NodeSpec,
   type RuleStepSpec,
-  secretKeysOf,
+  secretSources,
   type TableSpec,
 } from './spec.js';
 
@@ -93,7 +93,7 @@ export class TreeBuilder {
   }
 
   /** The nodes with one key below the `parent`-th node, once they are added. */
-  levelBelow(parent: number, key: string): Level | undefined {
+  levelBelow(parent: number, key: string): Level<PolicyNode> | undefined {
     return this.nodes[parent]?.levels.get(key);
   }
 
@@ -140,7 +140,7 @@ export class TreeBuilder {
 /** {@link TreeBuilder} run to its end. `secretKeys` are those of the domain alone where nobody says. */
 export function buildPolicy(
   spec: DomainSpec,
-  secretKeys: ReadonlySet<string> = secretKeysOf(spec.steps),
+  secretKeys: ReadonlySet<string> = secretSources(spec.steps),
 ): CompiledPolicy {
   const { steps, root, ...head } = spec;
   const builder = new TreeBuilder(head, secretKeys);
@@ -161,13 +161,13 @@ export function buildPolicy(
 
 /** Parts of a tree that stand for nothing but what is made of their values. */
 const ALONE = { parent: undefined, rules: [], isSecret: false } as const;
-const NO_LEVELS: ReadonlyMap<string, Level> = new Map();
+const NO_LEVELS: ReadonlyMap<string, Level<PolicyNode>> = new Map();
 
 /**
  * The levels below a node as far as something takes long to be made of them (see {@link Level}), by key: for whoever makes it on behalf of another
  * thread, which builds the tree.
  */
-export function levelsToPrepare({ fields, children }: NodeSpec): ReadonlyMap<string, Level> {
+export function levelsToPrepare({ fields, children }: NodeSpec): ReadonlyMap<string, Level<PolicyNode>> {
   const costly = children.filter(
     ({ fields: { matcher, value } }) => matcher !== undefined || value.includes('*'),
   );

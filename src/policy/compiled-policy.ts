@@ -16,7 +16,7 @@ import {
   type ResponseHeaders,
   type Rule,
 } from './rule.js';
-import { type DomainHead, secretKeysOf } from './spec.js';
+import { type DomainHead, secretSources } from './spec.js';
 
 const NO_RULES: readonly Rule[] = [];
 const NO_NAMES: readonly string[] = [];
@@ -102,7 +102,7 @@ export class CompiledPolicy implements DomainPolicy {
     this.decisionMetadata = decisionMetadata;
     this.overrideAlgorithm = overrideAlgorithm;
     this.secretKeys = secretKeys;
-    this.ownSecretKeys = secretKeysOf(steps);
+    this.ownSecretKeys = secretSources(steps);
     this.keys = keys;
     this.rules = rules;
     this.steps = steps;
@@ -191,7 +191,7 @@ export class CompiledPolicy implements DomainPolicy {
         return new PolicyMatch(NO_RULES, NO_NAMES, 0, this, entries, NO_NAMES, undefined);
       }
       if (next === EXCEEDED) {
-        const level = node.levels.get(key) as Level;
+        const level = node.levels.get(key) as Level<PolicyNode>;
         return this.exceeded(entries, node, key, level.denialBelow(count - 1 - i));
       }
       node = next;

@@ -1,11 +1,11 @@
 import type { MatchMemo } from './match-memo.js';
 import { EXCEEDED, type MatchWork } from './match-work.js';
-import type { PolicyNode } from './policy-node.js';
-import { PossibleDenial } from './possible-denial.js';
+import { PossibleDenial, type PossibleNode } from './possible-denial.js';
 import { type CidrIntervals, CidrTable } from './values/cidr-table.js';
 import { PatternList } from './values/pattern-list.js';
 import { RegexList } from './values/regex-matcher.js';
 import type { ValueMatcher } from './values/value-matcher.js';
+import type { Wildcard } from './values/wildcard.js';
 
 /** Steps for a look at the exact values. */
 const LOOK_STEPS = 4;
@@ -16,21 +16,31 @@ const MAX_HASHED = 16_384;
 const MAX_DEPTH = 32;
 const ANY_DEPTH = Number.POSITIVE_INFINITY;
 
+/** What a level asks of its nodes. */
+export interface LevelNode extends PossibleNode {
+  /** '' takes any value, unless there is a matcher. */
+  readonly value: string;
+  readonly matcher: ValueMatcher | undefined;
+  readonly wildcard: Wildcard | undefined;
+  /** The nodes so many entries further down that a request may lead to. */
+  nodesBelow(depth: number): Generator<PossibleNode>;
+}
+
 /** All nodes with one key below one node. */
-export class Level {
-  readonly nodes: PolicyNode[] = [];
-  private readonly exact = new Map<string, PolicyNode>();
-  private blocks: CidrTable<PolicyNode> | undefined;
-  private patterns: PatternList<PolicyNode> | undefined;
-  private regexes: RegexList<PolicyNode> | undefined;
-  private anyValue: PolicyNode | undefined;
+export class Level<Node extends LevelNode> {
+  readonly nodes: Node[] = [];
+  private readonly exact = new Map<string, Node>();
+  private blocks: CidrTable<Node> | undefined;
+  private patterns: PatternList<Node> | undefined;
+  private regexes: RegexList<Node> | undefined;
+  private anyValue: Node | undefined;
   /** What the regular expressions gave, null for nothing. */
-  private readonly memo: MatchMemo<PolicyNode | null>;
+  private readonly memo: MatchMemo<Node | null>;
 
   /** By depth, each made when it is first asked for. */
   private readonly denials = new Map<number, PossibleDenial>();
 
-  constructor(memo: MatchMemo<PolicyNode | null>) {
+  constructor(memo: MatchMemo<Node | null>) {
     this.memo = memo;
   }
 
@@ -39,7 +49,7 @@ export class Level {
    * order, then the node without a value. Decided here and now: a path that ends further down is not tried again with another node. {@link EXCEEDED}
    * when `work` does not last.
    */
-  find(value: string, work: MatchWork): PolicyNode | undefined | typeof EXCEEDED {
+  find(value: string, work: MatchWork): Node | undefined | typeof EXCEEDED {
     if (this.exact.size > 0) {
       // Looked for whatever is left: it takes no longer than a look at 16 KiB, as V8 hashes no more of a text.
       work.spend(LOOK_STEPS + (Math.min(value.length, MAX_HASHED) >> 2));
@@ -62,10 +72,10 @@ export class Level {
   }
 
   private findByRegex(
-    regexes: RegexList<PolicyNode>,
+    regexes: RegexList<Node>,
     value: string,
     work: MatchWork,
-  ): PolicyNode | null | typeof EXCEEDED {
+  ): Node | null | typeof EXCEEDED {
     const known = this.memo.get(this, value);
     if (known !== undefined) return known;
     const found = regexes.find(value, work) ?? null;
@@ -84,14 +94,14 @@ export class Level {
     return known;
   }
 
-  private *nodesBelow(depth: number): Generator<PolicyNode> {
+  private *nodesBelow(depth: number): Generator<PossibleNode> {
     for (const node of this.nodes) {
       if (this.exact.get(node.value) !== node) yield* node.nodesBelow(depth);
     }
   }
 
   /** Adds a node behind the others. None of them matches by the very same value, block or pattern. */
-  add(node: PolicyNode): void {
+  add(node: Node): void {
     this.nodes.push(node);
     if (node.matcher !== undefined) {
       this.addMatcher(node, node.matcher);
@@ -102,7 +112,7 @@ export class Level {
     else this.exact.set(node.value, node);
   }
 
-  private addMatcher(node: PolicyNode, { kind, items, sizes }: ValueMatcher): void {
+  private addMatcher(node: Node, { kind, items, sizes }: ValueMatcher): void {
     if (kind === 'cidr') {
       this.blocks ??= new CidrTable();
       this.blocks.add(items, node);

@@ -20,7 +20,7 @@ import { Wildcard } from './values/wildcard.js';
 let nextId = 0;
 
 /** Most nodes have none below, and there may be thousands of them. */
-const NO_LEVELS = new Map<string, Level>();
+const NO_LEVELS = new Map<string, Level<PolicyNode>>();
 
 /** What a node is built from; see {@link PolicyNode}. */
 export interface NodeOptions {

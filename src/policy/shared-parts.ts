@@ -1,5 +1,6 @@
 import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../limiter/entry.js';
-import { type Rate, WINDOW_UNITS } from '../limiter/rate.js';
+import type { Rate } from '../limiter/rate.js';
+import { WINDOW_UNITS } from '../limiter/window-unit.js';
 import { type RateSpec, rateOf } from './rate-spec.js';
 import type { PhaseSchedule } from './rule.js';
 

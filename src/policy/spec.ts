@@ -86,7 +86,7 @@ export interface DeriveRuleSpec {
 export type ConditionSpec = string | { readonly pattern: string } | undefined;
 
 /** Entry keys whose values are API keys: the sources of `sha256` tables. */
-export function secretKeysOf(
+export function secretSources(
   steps: Iterable<Pick<TableSpec, 'kind' | 'source'> | Pick<RuleStepSpec, 'kind'>>,
 ): ReadonlySet<string> {
   const keys = new Set<string>();

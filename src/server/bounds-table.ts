@@ -1,4 +1,4 @@
-import { MAX_DEPTH as MAX_JSON_DEPTH, MAX_MEMBERS } from '../codec/json-request.js';
+import { MAX_JSON_DEPTH as MAX_JSON_DEPTH, MAX_MEMBERS } from '../codec/json-request.js';
 import { LARGE_MESSAGE_BYTES, MAX_ENTRIES, maxFields } from '../codec/messages.js';
 import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../config/xds/envelope.js';
 import { MAX_FIELDS } from '../config/xds/load-update.js';

@@ -2,17 +2,19 @@ import { timerMs } from '../limiter/clock.js';
 import { RedisStore } from '../storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../storage/redis/redis-store-options.js';
 import { StartError } from './start-error.js';
-import type { PoolStats } from './store.js';
+
+/** The reference's names of a pool in statistics. */
+export type PoolName = 'redis_pool' | 'redis_per_second_pool';
 
 /** One Redis of this process and its name in statistics. */
 export interface RedisPool {
-  readonly name: PoolStats['name'];
+  readonly name: PoolName;
   readonly address: string;
   readonly store: RedisStore;
 }
 
 /** Connects in the background. */
-export function openPool(name: PoolStats['name'], options: RedisStoreOptions): RedisPool {
+export function openPool(name: PoolName, options: RedisStoreOptions): RedisPool {
   return { name, address: options.address.redactedAddress, store: new RedisStore(options) };
 }
 

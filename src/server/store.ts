@@ -2,20 +2,15 @@ import type { BucketStore } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
 import { DenyCache, type LocalCacheStats } from '../storage/deny-cache.js';
 import { MemoryStore } from '../storage/memory/memory-store.js';
-import type { ConnectionCounts } from '../storage/redis/redis-connection.js';
 import type { RedisStoreOptions } from '../storage/redis/redis-store-options.js';
 import { SplitStore } from '../storage/split-store.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { DenyCacheStats, MemoryStats } from '../telemetry/metrics-options.js';
+import type { PoolStats } from '../telemetry/reference/reference-stats.js';
 import { followPools, giveUpAfter, openPool, type RedisPool } from './redis-pool.js';
 import { mainRedis, perSecondRedis } from './settings/redis-settings.js';
 import type { Settings } from './settings/settings-table.js';
 import type { StartError } from './start-error.js';
-
-/** Connections to one Redis; named as in the reference's statistics. */
-export interface PoolStats extends ConnectionCounts {
-  readonly name: 'redis_pool' | 'redis_per_second_pool';
-}
 
 /** What the processes of one server tell each other about the Redis that they share. */
 export interface RedisWork {

@@ -1,5 +1,5 @@
 import type { Descriptor } from '../codec/messages.js';
-import type { WindowUnit } from '../limiter/rate.js';
+import type { WindowUnit } from '../limiter/window-unit.js';
 
 /** A request that cannot be decided because it is wrong; `message` is safe for the caller. */
 export class BadRequest {

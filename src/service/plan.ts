@@ -1,7 +1,8 @@
 import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
 import type { Entry, StoreFailurePolicy } from '../limiter/entry.js';
-import { type Rate, tokenBucketRate, UNIT_MICROS, type WindowUnit, windowRate } from '../limiter/rate.js';
+import { type Rate, tokenBucketRate, windowRate } from '../limiter/rate.js';
+import { UNIT_MICROS, type WindowUnit } from '../limiter/window-unit.js';
 import type { MatchWork } from '../policy/match-work.js';
 import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names/bucket-key.js';
 import { namingSteps } from '../policy/names/naming-steps.js';

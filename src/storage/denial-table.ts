@@ -1,4 +1,4 @@
-import type { Denial } from './denial.js';
+import type { KnownDenial } from './denial.js';
 
 /** Bounds of a {@link DenialTable}. */
 export interface DenialTableOptions {
@@ -37,8 +37,8 @@ export class DenialTable {
   overwritten = 0;
   private readonly options: DenialTableOptions;
   private readonly maxYoung: number;
-  private young = new Map<string, Denial>();
-  private old = new Map<string, Denial>();
+  private young = new Map<string, KnownDenial>();
+  private old = new Map<string, KnownDenial>();
   private youngBytes = 0;
   /** When all of a generation are over. */
   private youngUntil = Number.NEGATIVE_INFINITY;
@@ -56,7 +56,7 @@ export class DenialTable {
   }
 
   /** The denial of a bucket, unless it is over. */
-  get(key: string, nowMicros: number): Denial | undefined {
+  get(key: string, nowMicros: number): KnownDenial | undefined {
     const young = this.young.get(key);
     if (young !== undefined) return this.unlessOver(key, young, nowMicros);
     const old = this.old.get(key);
@@ -66,7 +66,7 @@ export class DenialTable {
     return old;
   }
 
-  set(key: string, denial: Denial, nowMicros: number): void {
+  set(key: string, denial: KnownDenial, nowMicros: number): void {
     if (denial.untilMicros <= nowMicros) return;
     if (this.old.delete(key) || this.young.has(key)) this.overwritten++;
     this.insert(key, denial, nowMicros);
@@ -84,7 +84,7 @@ export class DenialTable {
     this.youngBytes = 0;
   }
 
-  private insert(key: string, denial: Denial, nowMicros: number): void {
+  private insert(key: string, denial: KnownDenial, nowMicros: number): void {
     const known = this.young.has(key);
     if (!known) {
       const { maxBytes } = this.options;
@@ -109,7 +109,7 @@ export class DenialTable {
     this.turnAtMicros = nowMicros + this.options.turnMicros;
   }
 
-  private unlessOver(key: string, denial: Denial, nowMicros: number): Denial | undefined {
+  private unlessOver(key: string, denial: KnownDenial, nowMicros: number): KnownDenial | undefined {
     if (denial.untilMicros > nowMicros) return denial;
     this.delete(key);
     this.expired++;

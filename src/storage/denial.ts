@@ -27,10 +27,10 @@ export interface WindowDenial {
   readonly untilMicros: number;
 }
 
-export type Denial = TokenDenial | WindowDenial;
+export type KnownDenial = TokenDenial | WindowDenial;
 
 /** Whether `item`, asked at `nowMicros`, is limited as certainly as `denial` was. */
-export function isDenied(denial: Denial, { rate, hits, refund }: TakeItem, nowMicros: number): boolean {
+export function isDenied(denial: KnownDenial, { rate, hits, refund }: TakeItem, nowMicros: number): boolean {
   if (refund || denial.untilMicros <= nowMicros || isCharge(rate, hits, refund)) return false;
   if (denial.kind === 'token_bucket') return denial.rate === rate && Math.max(hits, 1) >= denial.hits;
   // A peek at a window asks for nothing: it is limited only once the count is over the limit.
@@ -43,7 +43,7 @@ export function isDenied(denial: Denial, { rate, hits, refund }: TakeItem, nowMi
 }
 
 /** The outcome of an item that {@link isDenied}. */
-export function deniedOutcome(denial: Denial, item: TakeItem, nowMicros: number): TakeOutcome {
+export function deniedOutcome(denial: KnownDenial, item: TakeItem, nowMicros: number): TakeOutcome {
   if (denial.kind === 'token_bucket') {
     return outcome(item, true, denial.fullAtMicros, denial.carry, nowMicros, 0, true);
   }

@@ -6,7 +6,7 @@ import {
   type TakeResult,
 } from '../limiter/bucket-store.js';
 import { turn } from '../turns.js';
-import { type Denial, deniedOutcome, isDenied, tokenDenial, windowDenial } from './denial.js';
+import { type KnownDenial, deniedOutcome, isDenied, tokenDenial, windowDenial } from './denial.js';
 import { DenialTable } from './denial-table.js';
 
 /** Settings of {@link DenyCache}. */
@@ -82,7 +82,7 @@ export class DenyCache implements BucketStore {
   /** Whether denials of a request of many items are being kept. */
   private keepsMany = false;
   /** Entries of the request at hand, reused. */
-  private readonly found: Denial[] = [];
+  private readonly found: KnownDenial[] = [];
 
   constructor(options: DenyCacheOptions) {
     this.options = options;
@@ -162,7 +162,7 @@ export class DenyCache implements BucketStore {
     this.answers++;
     const outcomes = new Array<TakeOutcome>(items.length);
     for (let i = 0; i < items.length; i++) {
-      outcomes[i] = deniedOutcome(found[i] as Denial, items[i] as TakeItem, nowMicros);
+      outcomes[i] = deniedOutcome(found[i] as KnownDenial, items[i] as TakeItem, nowMicros);
     }
     return outcomes;
   }

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect, Socket } from 'node:net';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import type { H2ServerOptions } from '../../src/h2/h2-server.js';
 import { HeaderField } from '../../src/h2/hpack/header-field.js';
+import type { H2ServerOptions } from '../../src/h2/server-options.js';
 import { TEST_LIMITS } from '../support/h2/h2-limits.js';
 import {
   END_STREAM,

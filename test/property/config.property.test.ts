@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { explain } from '../../src/config/show/explain.js';
 import type { Entry } from '../../src/limiter/entry.js';
-import { WINDOW_UNITS } from '../../src/limiter/rate.js';
+import { WINDOW_UNITS } from '../../src/limiter/window-unit.js';
 import { entriesKey, overrideKey } from '../../src/policy/names/bucket-key.js';
 import { normalisePath } from '../../src/policy/paths/normalise-path.js';
 import { PathPattern } from '../../src/policy/paths/path-pattern.js';

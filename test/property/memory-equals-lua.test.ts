@@ -4,10 +4,10 @@ import type { TakeItem } from '../../src/limiter/bucket-store.js';
 import {
   type TokenBucketRate,
   tokenBucketRate,
-  UNIT_MICROS,
   type WindowRate,
   windowRate,
 } from '../../src/limiter/rate.js';
+import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { MAX_TAKES_PER_CALL } from '../../src/storage/redis/redis-store.js';
 import { NARROW_ITEMS } from '../../src/storage/redis/wide-takes.js';

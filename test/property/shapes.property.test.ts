@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
-import { isCharge, type Rate, tokenBucketRate, UNIT_MICROS, windowRate } from '../../src/limiter/rate.js';
+import { isCharge, type Rate, tokenBucketRate, windowRate } from '../../src/limiter/rate.js';
+import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { shapePart } from '../../src/policy/names/bucket-key.js';
 import { takeItem } from '../support/limiter/take-items.js';
 import { memoryBench, RedisBench, type TestBench, takeFrom } from '../support/limiter/test-stores.js';

@@ -1,7 +1,8 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TokenBucketRate } from '../../src/limiter/rate.js';
-import { tokenBucketRate, UNIT_MICROS } from '../../src/limiter/rate.js';
+import { tokenBucketRate } from '../../src/limiter/rate.js';
+import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../support/clock/fake-clock.js';
 import {

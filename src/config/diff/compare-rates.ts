@@ -1,10 +1,5 @@
-import {
-  MAX_UINT32,
-  type Rate,
-  type TokenBucketRate,
-  UNIT_MICROS,
-  type WindowRate,
-} from '../../limiter/rate.js';
+import { MAX_UINT32, type Rate, type TokenBucketRate, type WindowRate } from '../../limiter/rate.js';
+import { UNIT_MICROS } from '../../limiter/window-unit.js';
 import { describeRate } from '../../policy/describe.js';
 
 /**

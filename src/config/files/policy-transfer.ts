@@ -81,7 +81,7 @@ interface NodeParts {
   readonly fields: NodeFields;
   readonly rules: readonly RuleSpec[];
   /** Levels below it of which something is prepared for the receiver. */
-  readonly levels: Iterable<readonly [string, Level]>;
+  readonly levels: Iterable<readonly [string, Level<PolicyNode>]>;
 }
 
 /** The policies in force; of those that `isKnown` names, only that the receiver has them. */
@@ -162,7 +162,7 @@ function* nodeItems<Node>(
   yield* last;
 }
 
-function* levelItems(parent: number, key: string, level: Level): Generator<PolicyItem> {
+function* levelItems(parent: number, key: string, level: Level<PolicyNode>): Generator<PolicyItem> {
   const intervals = level.intervals();
   if (intervals !== undefined) yield { kind: 'intervals', parent, key, intervals };
   const words = level.preparedPatterns();

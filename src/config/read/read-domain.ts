@@ -5,7 +5,7 @@ import {
   inFileOrder,
   type NodeFields,
   type NodeSpec,
-  secretKeysOf,
+  secretSources,
 } from '../../policy/spec.js';
 import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
 import type { ProblemList } from '../yaml/config-problem.js';
@@ -182,7 +182,7 @@ class TreeReader {
 
   /** An API key is replaced before matching, so a node for it is never reached. */
   private warnOfUnreachable(root: FieldReader, tree: NodeSpec): void {
-    const secretKeys = secretKeysOf(this.settings.derived.steps);
+    const secretKeys = secretSources(this.settings.derived.steps);
     if (root.field('derive') === undefined || secretKeys.size === 0) return;
     for (const { node } of inFileOrder(tree, ({ children }) => children)) {
       const { key } = node.fields;

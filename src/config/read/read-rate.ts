@@ -1,11 +1,6 @@
 import { isCalendarUnit, nearTimeZone, timeZoneName } from '../../limiter/calendar.js';
-import {
-  MAX_FILL_MICROS,
-  MAX_UINT32,
-  UNIT_MICROS,
-  WINDOW_UNITS,
-  type WindowUnit,
-} from '../../limiter/rate.js';
+import { MAX_FILL_MICROS, MAX_UINT32 } from '../../limiter/rate.js';
+import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
 import { ALGORITHMS, type Algorithm } from '../../policy/policy.js';
 import type { RateSpec } from '../../policy/rate-spec.js';
 import { closest, type FieldReader } from '../yaml/field-reader.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Algorithm, DomainStatus } from '../../policy/policy.js';
-import { type DomainSpec, keysBelow, secretKeysOf } from '../../policy/spec.js';
+import { type DomainSpec, keysBelow, secretSources } from '../../policy/spec.js';
 import type { ProblemList } from '../yaml/config-problem.js';
 import { type OpenedSource, type PolicySource, placeName, unreadable } from './policy-source.js';
 import type { ReadFile } from './read-derive.js';
@@ -96,7 +96,7 @@ export function settleDomains(
     for (const table of tableFiles) if (!tables.has(table.file)) tables.set(table.file, table);
     if (domain === '') continue;
     const tableDigests = tableFiles.map(({ file }) => `${baseName(file)}:${options.tableDigest(file)}`);
-    const ownSecretKeys = spec === undefined ? before.inForce.get(domain) : secretKeysOf(spec.steps);
+    const ownSecretKeys = spec === undefined ? before.inForce.get(domain) : secretSources(spec.steps);
     read.set(domain, { claim, spec, ownSecretKeys, digests: [...claim.digests, ...tableDigests] });
   }
   const secretKeys = allSecretKeys([...read.values()].flatMap(({ ownSecretKeys }) => ownSecretKeys ?? []));
@@ -136,7 +136,7 @@ export function settleDomains(
  * is another policy, made here and not while decisions wait.
  */
 function secretsOfOthers({ steps, root }: DomainSpec, secrets: ReadonlySet<string>): readonly string[] {
-  const own = secretKeysOf(steps);
+  const own = secretSources(steps);
   const foreign = [...secrets].filter((key) => !own.has(key));
   if (foreign.length === 0) return [];
   const keys = keysBelow(root);

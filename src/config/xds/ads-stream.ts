@@ -42,7 +42,7 @@ export interface AdsStreamListener {
 }
 
 /** Metadata of gRPC. Throws an Error for a name that can be no header. */
-export function toMetadata(headers: ReadonlyMap<string, string>): Metadata {
+export function metadataOf(headers: ReadonlyMap<string, string>): Metadata {
   const metadata = new Metadata();
   for (const [name, value] of headers) metadata.set(name, name.endsWith('-bin') ? Buffer.from(value) : value);
   return metadata;
@@ -77,7 +77,7 @@ export class AdsStream {
       codec.encodeRequest,
       // Another thread decodes it.
       (bytes: Buffer) => bytes,
-      toMetadata(address.headers),
+      metadataOf(address.headers),
     );
     this.#call.on('data', (bytes: Buffer) => void this.#read(bytes));
     // Said again by the status.

@@ -2,16 +2,16 @@ import { WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlField, YamlList, YamlMap, YamlScalar, YamlValue } from '../yaml/yaml-document.js';
 
 /** A google.protobuf.Value as protobufjs decodes it: `kind` names the field that is set. */
-export interface ProtoValue {
+export interface XdsValue {
   readonly kind?: 'nullValue' | 'numberValue' | 'stringValue' | 'boolValue' | 'structValue' | 'listValue';
   readonly numberValue?: number;
   readonly stringValue?: string;
   readonly boolValue?: boolean;
-  readonly structValue?: ProtoStruct;
-  readonly listValue?: { readonly values: readonly ProtoValue[] };
+  readonly structValue?: XdsStruct;
+  readonly listValue?: { readonly values: readonly XdsValue[] };
 }
-export interface ProtoStruct {
-  readonly fields: Readonly<Record<string, ProtoValue>>;
+export interface XdsStruct {
+  readonly fields: Readonly<Record<string, XdsValue>>;
 }
 
 /** ratelimit.config.ratelimit.v3.RateLimitConfig (proto/ratelimit/config/ratelimit/v3/rls_conf.proto). */
@@ -30,7 +30,7 @@ export interface RateLimitDescriptor {
   readonly shadowMode: boolean;
   readonly detailedMetric: boolean;
   readonly quotaMode: boolean;
-  readonly metadata: ProtoStruct | null;
+  readonly metadata: XdsStruct | null;
   readonly shareThreshold: boolean;
   readonly valueToMetric: boolean;
   readonly phase: string;
@@ -108,11 +108,11 @@ function duration({ seconds, nanos }: { readonly seconds: number; readonly nanos
   return `${sign}${Math.abs(seconds)}s${Math.abs(nanos)}ns`;
 }
 
-function struct({ fields }: ProtoStruct): YamlMap {
+function struct({ fields }: XdsStruct): YamlMap {
   return map(Object.fromEntries(Object.entries(fields).map(([key, item]) => [key, value(item)])));
 }
 
-function value(item: ProtoValue): YamlValue {
+function value(item: XdsValue): YamlValue {
   switch (item.kind) {
     case 'structValue':
       return struct(item.structValue ?? { fields: {} });

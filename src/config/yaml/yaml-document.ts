@@ -32,10 +32,10 @@ export const MAX_MARKS = 500_000;
 /** Most values that aliases and merge keys of one file may add: stops documents that expand without end. */
 export const MAX_ALIAS_VALUES = 100_000;
 /** Deepest nesting of mappings and lists; real policies have less than twenty. */
-export const MAX_DEPTH = 200;
+export const MAX_YAML_DEPTH = 200;
 /** Most syntax errors reported for one file: one missing quote can cause hundreds. */
 const MAX_SYNTAX_ERRORS = 20;
-const TOO_DEEP = `the file nests more than ${MAX_DEPTH} levels; flatten it`;
+const TOO_DEEP = `the file nests more than ${MAX_YAML_DEPTH} levels; flatten it`;
 
 /** Syntax errors whose sentences quote the file, and what is said instead. */
 const QUOTING_CODES: ReadonlyMap<string, string> = new Map([
@@ -147,7 +147,7 @@ function decodeText(bytes: Uint8Array, problems: ProblemList): string | undefine
     problems.error(WHOLE_FILE, '', 'the file is binary; a policy is a YAML text');
     return undefined;
   }
-  if (nestingBound(text, MAX_DEPTH) > MAX_DEPTH) {
+  if (nestingBound(text, MAX_YAML_DEPTH) > MAX_YAML_DEPTH) {
     problems.error(WHOLE_FILE, '', TOO_DEEP);
     return undefined;
   }
@@ -193,7 +193,7 @@ class Converter {
   convert(node: unknown, path: string, depth: number, hidden: boolean): YamlValue {
     const at = this.positionOf(node);
     if (this.gaveUp) return nothing(at);
-    if (depth > MAX_DEPTH) {
+    if (depth > MAX_YAML_DEPTH) {
       this.giveUp(at, path, TOO_DEEP);
       return nothing(at);
     }

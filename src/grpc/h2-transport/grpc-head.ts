@@ -1,14 +1,14 @@
 import type { RequestHead } from '../../h2/request-handler.js';
 import { timeoutMicros } from '../timeout-header.js';
 import type { NotGrpcReason } from './not-grpc.js';
-import { HEADERS, HEADERS_PROTO, type ResponseHeaders } from './responses.js';
+import { HEADERS, HEADERS_PROTO, type ResponseFields } from './responses.js';
 
 /** What gRPC reads from a request's header fields. */
 export interface GrpcHead {
   /** Why this is no gRPC request, if it is none. */
   readonly notGrpc: NotGrpcReason | undefined;
   /** Headers of the response, with the request's content type. */
-  readonly responseHeaders: ResponseHeaders;
+  readonly responseHeaders: ResponseFields;
   /** From `grpc-timeout`, microseconds; Infinity without, and for one longer than any timer. NaN: malformed. */
   readonly timeoutMicros: number;
   readonly timeoutText: string;
@@ -46,7 +46,7 @@ export function readGrpcHead(head: RequestHead): GrpcHead {
 }
 
 /** Undefined for what is not gRPC: gRPC-Web and message formats other than protobuf included. */
-function responseHeadersOf(contentType: string | undefined): ResponseHeaders | undefined {
+function responseHeadersOf(contentType: string | undefined): ResponseFields | undefined {
   if (contentType === undefined) return undefined;
   if (contentType === 'application/grpc') return HEADERS;
   const semicolon = contentType.indexOf(';');

@@ -9,7 +9,7 @@ export const ACCEPT_ENCODING = new HeaderField('grpc-accept-encoding', 'identity
 /** Headers of a response by the content type it has: that of its request. */
 export const HEADERS = [STATUS_200, new HeaderField('content-type', 'application/grpc', true)];
 export const HEADERS_PROTO = [STATUS_200, new HeaderField('content-type', 'application/grpc+proto', true)];
-export type ResponseHeaders = readonly HeaderField[];
+export type ResponseFields = readonly HeaderField[];
 
 export const TRAILERS_OK = [new HeaderField('grpc-status', '0', true)];
 
@@ -44,7 +44,7 @@ export function statusFields(code: number, message: string): readonly HeaderFiel
 }
 
 /** Ends a call that has sent nothing yet with its status alone (Trailers-Only). */
-export function sendError(stream: ServerStream, headers: ResponseHeaders, error: GrpcError): void {
+export function sendError(stream: ServerStream, headers: ResponseFields, error: GrpcError): void {
   const fields = [...headers, ...statusFields(error.code, error.message)];
   if (error.code === STATUS.UNIMPLEMENTED) fields.push(ACCEPT_ENCODING);
   stream.sendHeaders(fields, true);

@@ -1,18 +1,32 @@
 import type { ServerStream } from '../../h2/request-handler.js';
-import { type CallInfo, GrpcError, STATUS } from '../grpc-server.js';
+import { type CallInfo, GrpcError, STATUS, type UnaryHandler } from '../grpc-server.js';
+import type { CallContext } from './call-context.js';
 import { type CallState, OVER } from './call-state.js';
 import type { Expiring } from './deadline-queue.js';
 import { MessageReader } from './message-reader.js';
-import type { UnaryTarget } from './unary-target.js';
 
 const MICROS_PER_MS = 1000;
+
+/** What the calls with one head have in common, and how they are answered. */
+export interface UnaryCallTarget {
+  readonly path: string;
+  readonly handler: UnaryHandler;
+  readonly context: CallContext;
+  readonly timeoutMicros: number;
+  /** grpc-encoding of the request. */
+  readonly encoding: string;
+  sendMessage(stream: ServerStream, message: Uint8Array): void;
+  sendError(stream: ServerStream, error: GrpcError): void;
+  /** What a caller is told who sent no message. */
+  noMessage(): string;
+}
 
 /** One unary call: its request as far as it has come, then what its handler may know of it. */
 export class UnaryCall implements CallInfo, CallState, Expiring {
   expiresMs = 0;
   queueIndex = -1;
   readonly #stream: ServerStream;
-  readonly #target: UnaryTarget;
+  readonly #target: UnaryCallTarget;
   /** NaN until somebody asks. */
   #deadlineMicros = Number.NaN;
   /** Set once the request turned out to come in parts. */
@@ -23,7 +37,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
   #running = false;
   #over = false;
 
-  constructor(stream: ServerStream, target: UnaryTarget) {
+  constructor(stream: ServerStream, target: UnaryCallTarget) {
     this.#stream = stream;
     this.#target = target;
   }

@@ -4,8 +4,8 @@ import type { CallContext } from './call-context.js';
 import { type CallState, type CallTarget, OVER } from './call-state.js';
 import type { GrpcHead } from './grpc-head.js';
 import { PREFIX_BYTES } from './message-reader.js';
-import { type ResponseHeaders, sendError, TRAILERS_OK } from './responses.js';
-import { UnaryCall } from './unary-call.js';
+import { type ResponseFields, sendError, TRAILERS_OK } from './responses.js';
+import { UnaryCall, type UnaryCallTarget } from './unary-call.js';
 
 /** Written anew for each answer: the engine copies it. */
 const PREFIX = Buffer.alloc(PREFIX_BYTES);
@@ -14,13 +14,13 @@ const PREFIX = Buffer.alloc(PREFIX_BYTES);
  * Unary calls with one head. It is their {@link CallState} too until something of the request has come, so that a call whose whole message
  * comes in one piece, and is answered at once, needs no more than one {@link UnaryCall}.
  */
-export class UnaryTarget implements CallTarget, CallState {
+export class UnaryTarget implements CallTarget, CallState, UnaryCallTarget {
   readonly path: string;
   readonly handler: UnaryHandler;
   readonly context: CallContext;
   readonly timeoutMicros: number;
   readonly encoding: string;
-  readonly #headers: ResponseHeaders;
+  readonly #headers: ResponseFields;
   readonly #waiting: WaitingStreams;
 
   constructor(

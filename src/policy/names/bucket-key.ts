@@ -1,5 +1,6 @@
 import type { Entry } from '../../limiter/entry.js';
-import { type Rate, UNIT_MICROS, type WindowUnit } from '../../limiter/rate.js';
+import type { Rate } from '../../limiter/rate.js';
+import { UNIT_MICROS, type WindowUnit } from '../../limiter/window-unit.js';
 import { isSecretKey, NO_SECRETS } from '../redact.js';
 import type { ValueMatcher } from '../values/value-matcher.js';
 import { sha256Hex } from './sha256.js';

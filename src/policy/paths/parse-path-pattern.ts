@@ -3,13 +3,13 @@ import type { Segment, Token } from './path-segments.js';
 /** Most alternatives that the braces of one pattern may expand to. */
 export const MAX_ALTERNATIVES = 256;
 /** Longest pattern, in characters. */
-export const MAX_PATTERN_LENGTH = 1024;
+export const MAX_PATH_PATTERN_LENGTH = 1024;
 
 /** The alternatives that a path pattern stands for, each as its segments, or the sentence that says why it is none. */
 export function parsePathPattern(source: string): readonly (readonly Segment[])[] | string {
   if (!source.startsWith('/')) return 'a path pattern begins with "/"';
-  if (source.length > MAX_PATTERN_LENGTH)
-    return `a path pattern has at most ${MAX_PATTERN_LENGTH} characters`;
+  if (source.length > MAX_PATH_PATTERN_LENGTH)
+    return `a path pattern has at most ${MAX_PATH_PATTERN_LENGTH} characters`;
   const texts = expandBraces(source);
   if (typeof texts === 'string') return texts;
   const alternatives: Segment[][] = [];

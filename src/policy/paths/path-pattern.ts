@@ -2,7 +2,7 @@ import { EXCEEDED, type MatchWork, unboundedWork } from '../match-work.js';
 import { parsePathPattern } from './parse-path-pattern.js';
 import { firstSlash, matchesFrom, type Segment } from './path-segments.js';
 
-export { MAX_ALTERNATIVES, MAX_PATTERN_LENGTH } from './parse-path-pattern.js';
+export { MAX_ALTERNATIVES, MAX_PATH_PATTERN_LENGTH } from './parse-path-pattern.js';
 
 /** What looking at one alternative takes, in steps. */
 const ALTERNATIVE_STEPS = 4;

@@ -3,7 +3,7 @@ import { EXCEEDED, foundAtLast, type MatchWork, type Search, unboundedWork } fro
 import { type Reading, RegexSet } from './regex-set.js';
 
 /** Longest pattern, in UTF-16 units. */
-export const MAX_PATTERN_LENGTH = 1024;
+export const MAX_REGEX_LENGTH = 1024;
 /** Most instructions that a pattern compiles to: counted repetitions are copies, and every value may visit each of them at each character. */
 export const MAX_INSTRUCTIONS = 500;
 
@@ -22,8 +22,8 @@ const FOLDED_BOUNDS_PER_INSTRUCTION = 4;
 
 /** How large a pattern in RE2 syntax is for {@link RegexList.add}, by what it compiles to, or what is wrong with it. */
 export function patternSize(pattern: string): number | string {
-  if (pattern.length > MAX_PATTERN_LENGTH) {
-    return `a regular expression has at most ${MAX_PATTERN_LENGTH} characters, this one ${pattern.length}; shorten it`;
+  if (pattern.length > MAX_REGEX_LENGTH) {
+    return `a regular expression has at most ${MAX_REGEX_LENGTH} characters, this one ${pattern.length}; shorten it`;
   }
   let compiledPattern: RE2JS;
   try {

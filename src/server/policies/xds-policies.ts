@@ -2,7 +2,7 @@ import {
   type AdsAddress,
   KEEPALIVE_MS,
   KEEPALIVE_TIMEOUT_MS,
-  toMetadata,
+  metadataOf,
 } from '../../config/xds/ads-stream.js';
 import { BackOff } from '../../config/xds/back-off.js';
 import { XdsPolicyProvider } from '../../config/xds/xds-policy-provider.js';
@@ -87,7 +87,7 @@ function addressOf(settings: Settings, log: Logger): AdsAddress {
       'CONFIG_GRPC_XDS_SERVER_USE_TLS is off: the management server is spoken to in clear text, and certificates for it are not used',
     );
   }
-  attempt(refused, 'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: ', () => toMetadata(settings.xdsHeaders));
+  attempt(refused, 'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: ', () => metadataOf(settings.xdsHeaders));
   if (refused.length === 0) attempt(refused, '', () => credentials.get());
   if (refused.length > 0) throw new StartError(refused);
   return {

@@ -3,7 +3,6 @@
  * flat in the other. `node build/test/bench/micro/match-growth.bench.js [part of a name …]`; `npm run bench -- micro match-growth --write` draws them.
  */
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
-import type { Level } from '../../../src/policy/level.js';
 import { unboundedWork } from '../../../src/policy/match-work.js';
 import { policyOf } from '../../support/policy/policies.js';
 import { type Figure, type FiguresCase, QUICK, runCases } from './measure.js';
@@ -115,7 +114,7 @@ const MATCHERS: Readonly<Record<string, Matcher>> = {
 
 /** What one decision does with the value. */
 function matching(policy: CompiledPolicy): (value: string) => void {
-  const level: Level | undefined = policy.root.levels.get('k');
+  const level = policy.root.levels.get('k');
   if (level !== undefined) return (value) => level.find(value, unboundedWork());
   const method = { key: 'method', value: 'GET' };
   const [step] = policy.steps;

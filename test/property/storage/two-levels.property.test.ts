@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { BucketStore, TakeOutcome } from '../../../src/limiter/bucket-store.js';
-import { type TokenBucketRate, tokenBucketRate, UNIT_MICROS } from '../../../src/limiter/rate.js';
+import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/rate.js';
+import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';

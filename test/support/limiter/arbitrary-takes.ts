@@ -4,8 +4,8 @@ import {
   MAX_FILL_MICROS,
   type TokenBucketRate,
   tokenBucketRate,
-  UNIT_MICROS,
 } from '../../../src/limiter/rate.js';
+import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 
 /** Rates that do not divide a second, as issue and operators like them. */
 export const AWKWARD_RATES: readonly TokenBucketRate[] = [

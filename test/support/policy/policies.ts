@@ -1,4 +1,4 @@
-import { type ParsedPolicy, parsePolicy } from '../../../src/config/read/policy-file.js';
+import { type ParsedPolicy, parsePolicy } from './parse-policy.js';
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import type { Entry } from '../../../src/limiter/entry.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';

@@ -9,7 +9,8 @@ import {
   nearTimeZone,
   timeZoneName,
 } from '../../../src/limiter/calendar.js';
-import { WINDOW_UNITS, windowRate } from '../../../src/limiter/rate.js';
+import { windowRate } from '../../../src/limiter/rate.js';
+import { WINDOW_UNITS } from '../../../src/limiter/window-unit.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 
 /** Microseconds of `2024-03-31T01:00Z`. */

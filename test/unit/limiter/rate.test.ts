@@ -4,9 +4,9 @@ import {
   costWhole,
   reportedUnit,
   tokenBucketRate,
-  UNIT_MICROS,
   windowRate,
 } from '../../../src/limiter/rate.js';
+import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 
 describe('tokenBucketRate', () => {
   test('reduces the time of one token to lowest terms', () => {

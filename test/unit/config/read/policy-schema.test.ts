@@ -11,7 +11,8 @@ import {
 } from '../../../../src/config/read/policy-keys.js';
 import { HEADER_FAMILIES } from '../../../../src/config/read/read-response.js';
 import { STORE_FAILURE_POLICIES } from '../../../../src/limiter/entry.js';
-import { MAX_UINT32, WINDOW_UNITS } from '../../../../src/limiter/rate.js';
+import { MAX_UINT32 } from '../../../../src/limiter/rate.js';
+import { WINDOW_UNITS } from '../../../../src/limiter/window-unit.js';
 import { ALGORITHMS } from '../../../../src/policy/policy.js';
 import { PHASES } from '../../../../src/policy/rule.js';
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { MAX_PATTERN_LENGTH, PathPattern } from '../../../../src/policy/paths/path-pattern.js';
+import { MAX_PATH_PATTERN_LENGTH, PathPattern } from '../../../../src/policy/paths/path-pattern.js';
 
 function matches(pattern: string, path: string): boolean {
   const parsed = PathPattern.parse(pattern);
@@ -76,7 +76,7 @@ describe('bad patterns', () => {
     ['/a/../b', 'the segment ".." matches no path'],
     ['/./b', 'the segment "." matches no path'],
     [`/${'{a,b}'.repeat(9)}`, 'more than 256 alternatives'],
-    [`/${'a'.repeat(MAX_PATTERN_LENGTH)}`, 'at most 1024 characters'],
+    [`/${'a'.repeat(MAX_PATH_PATTERN_LENGTH)}`, 'at most 1024 characters'],
   ])('%s', (pattern, sentence) => {
     expect(PathPattern.parse(pattern)).toEqual(expect.stringContaining(sentence));
   });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { tokenBucketRate, UNIT_MICROS, windowRate } from '../../../../src/limiter/rate.js';
+import { tokenBucketRate, windowRate } from '../../../../src/limiter/rate.js';
+import { UNIT_MICROS } from '../../../../src/limiter/window-unit.js';
 import { bucketBytes } from '../../../../src/storage/memory/bucket-table.js';
 import { MemoryStore, type MemoryStoreOptions } from '../../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
