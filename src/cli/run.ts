@@ -9,7 +9,7 @@ import {
   serveHelp,
 } from './help.js';
 import { EXIT, type Io } from './io.js';
-import { RATELIMIT_CLIENT_HELP, RATELIMIT_CONFIG_CHECK_HELP } from './ratelimit-flags.js';
+import { RATELIMIT_CLIENT_HELP, RATELIMIT_CONFIG_CHECK_HELP } from './ratelimit/ratelimit-flags.js';
 import { version } from './version.js';
 
 interface Command {
@@ -45,11 +45,12 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: () => MIGRATE_HELP,
   },
   'ratelimit-client': {
-    run: async (args, io) => (await import('./ratelimit-client.js')).runRatelimitClient(args, io),
+    run: async (args, io) => (await import('./ratelimit/ratelimit-client.js')).runRatelimitClient(args, io),
     help: () => RATELIMIT_CLIENT_HELP,
   },
   'ratelimit-config-check': {
-    run: async (args, io) => (await import('./ratelimit-config-check.js')).runRatelimitConfigCheck(args, io),
+    run: async (args, io) =>
+      (await import('./ratelimit/ratelimit-config-check.js')).runRatelimitConfigCheck(args, io),
     help: () => RATELIMIT_CONFIG_CHECK_HELP,
   },
 };

@@ -1,8 +1,8 @@
 import type { Http2Server, ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import { LINGER_MS } from '../h2/socket-server.js';
+import { LINGER_MS } from '../h2/serving/socket-server.js';
 
-export { formatHostPort } from '../h2/peer-name.js';
+export { formatHostPort } from '../h2/serving/peer-name.js';
 
 /** The HTTP/2 sessions of one server of node:http2, so that they can be closed politely. */
 export class Connections {

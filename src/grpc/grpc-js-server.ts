@@ -10,8 +10,8 @@ import {
   setLogVerbosity,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { formatHostPort } from '../h2/peer-name.js';
-import { HANDSHAKE_TIMEOUT_MS, LINGER_MS, SocketServer } from '../h2/socket-server.js';
+import { formatHostPort } from '../h2/serving/peer-name.js';
+import { HANDSHAKE_TIMEOUT_MS, LINGER_MS, SocketServer } from '../h2/serving/socket-server.js';
 import { ColdServices } from './cold-service.js';
 import { Connections } from './connections.js';
 import { attachToHttp2Server, boundInflation, sessionOf } from './grpc-js-internals.js';

@@ -1,6 +1,6 @@
 import type { ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
-import type { ListenAddress } from '../h2/listen.js';
-import type { TlsMaterial, TlsOptions } from '../h2/tls-material.js';
+import type { ListenAddress } from '../h2/serving/listen.js';
+import type { TlsMaterial, TlsOptions } from '../h2/serving/tls-material.js';
 
 export type { ListenAddress, TlsMaterial, TlsOptions };
 

@@ -3,7 +3,6 @@ import type { ConnectionEvents, OwnedConnection } from './connection-owner.js';
 import { ControlBudget } from './control-budget.js';
 import { ERROR_CODE } from './error-code.js';
 import { ConnectionFailure, type Failure, StreamFailure } from './failure.js';
-import { MAX_WINDOW_BYTES } from './flow-window.js';
 import { FLAG, FRAME_TYPE } from './frame/frame-type.js';
 import { readUint31, readUint32 } from './frame/payload.js';
 import { PeerSettings } from './frame/settings.js';
@@ -14,7 +13,8 @@ import { OutputBuffer } from './output-buffer.js';
 import { HTTP1_ANSWER, PrefaceReader } from './preface.js';
 import { RequestFrames } from './request-frames.js';
 import type { RequestHandler } from './request-handler.js';
-import { Streams, type StreamsHost } from './streams.js';
+import { MAX_WINDOW_BYTES } from './streams/flow-window.js';
+import { Streams, type StreamsHost } from './streams/streams.js';
 import { WorkUnit } from './work-unit.js';
 
 const { PROTOCOL_ERROR, FRAME_SIZE_ERROR, ENHANCE_YOUR_CALM } = ERROR_CODE;

@@ -5,7 +5,7 @@ import { headersPrefixLength, paddingLength, readUint31 } from './frame/payload.
 import { HEADER_BLOCK_TOO_LONG, HeaderBlock } from './header-block.js';
 import { HpackDecoder } from './hpack/decoder.js';
 import type { H2Limits } from './limits.js';
-import type { Streams } from './streams.js';
+import type { Streams } from './streams/streams.js';
 
 const { PROTOCOL_ERROR, FRAME_SIZE_ERROR, COMPRESSION_ERROR } = ERROR_CODE;
 

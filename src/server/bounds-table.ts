@@ -1,4 +1,4 @@
-import { MAX_JSON_DEPTH as MAX_JSON_DEPTH, MAX_MEMBERS } from '../codec/json-request.js';
+import { MAX_JSON_DEPTH, MAX_MEMBERS } from '../codec/json/json-request.js';
 import { LARGE_MESSAGE_BYTES, MAX_ENTRIES, maxFields } from '../codec/messages.js';
 import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../config/xds/envelope.js';
 import { MAX_FIELDS } from '../config/xds/load-update.js';
@@ -7,8 +7,9 @@ import { MAX_FILE_BYTES, MAX_MARKS } from '../config/yaml/yaml-document.js';
 import { MAX_INFLATION } from '../grpc/grpc-server.js';
 import { DEFAULT_RECEIVE_TIMEOUT_MS, MAX_COLD_CALLS } from '../grpc/h2-transport/call-context.js';
 import { DEFAULT_LIMITS } from '../h2/limits.js';
-import { TURN_MS, UNIT_BYTES, UNIT_MS } from '../h2/read-turns.js';
+import { TURN_MS, UNIT_BYTES, UNIT_MS } from '../h2/serving/read-turns.js';
 import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../policy/names/bucket-key.js';
+import { MAX_REPEATED } from '../service/answer/dynamic-metadata.js';
 import {
   LEAST_WAIT_MICROS,
   MAX_WORK_MICROS,
@@ -16,7 +17,6 @@ import {
   STEPS_PER_MICRO,
   WAIT_WITHOUT_DEADLINE_MICROS,
 } from '../service/costly-requests.js';
-import { MAX_REPEATED } from '../service/dynamic-metadata.js';
 import { MAX_LOGGED_ENTRIES } from '../service/observe.js';
 import { STRETCH_STEPS } from '../service/planning.js';
 import { MAX_BYTES, MAX_PIECES } from '../service/turn-queue.js';

@@ -5,7 +5,7 @@ import {
   type TlsMaterial,
   TlsMaterialError,
   type TlsOptions,
-} from '../h2/tls-material.js';
+} from '../h2/serving/tls-material.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Settings } from './settings/settings-table.js';
 import { StartError } from './start-error.js';

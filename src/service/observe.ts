@@ -4,9 +4,9 @@ import type { Entry } from '../limiter/entry.js';
 import type { DomainPolicy } from '../policy/policy.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { redactEntries } from '../policy/redact.js';
-import { secretKeysOf } from './answer.js';
+import { secretKeysOf } from './answer/answer.js';
+import { tightestOf } from './answer/denial.js';
 import type { DecisionLine, DecisionObserver } from './decision-observer.js';
-import { tightestOf } from './denial.js';
 import { overrideStat } from './override-stat.js';
 import type { Decision, PlannedTake } from './plan.js';
 

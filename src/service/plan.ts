@@ -8,7 +8,7 @@ import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names
 import { namingSteps } from '../policy/names/naming-steps.js';
 import type { Algorithm, DomainPolicy, Match } from '../policy/policy.js';
 import { type PhaseSchedule, phaseAt, type Rule } from '../policy/rule.js';
-import type { AnswerOptions } from './answer-options.js';
+import type { AnswerOptions } from './answer/answer-options.js';
 import { OVERRIDE_UNITS } from './bad-descriptor.js';
 
 /** What one descriptor asks of one bucket, and what came of it. */

@@ -2,7 +2,7 @@ import { type Descriptor, type RateLimitRequest, tooManyLimits } from '../codec/
 import { MatchWork } from '../policy/match-work.js';
 import type { DomainPolicy, Exceeded, Match } from '../policy/policy.js';
 import { phaseAt } from '../policy/rule.js';
-import type { AnswerOptions } from './answer-options.js';
+import type { AnswerOptions } from './answer/answer-options.js';
 import { BadRequest } from './bad-descriptor.js';
 import { Asked, Decision, NO_TAKES, planOne, settle } from './plan.js';
 

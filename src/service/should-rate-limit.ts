@@ -11,8 +11,10 @@ import type { Clock } from '../limiter/clock.js';
 import type { DomainPolicy } from '../policy/policy.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { phaseAt } from '../policy/rule.js';
-import { answer, answerWithoutLimits } from './answer.js';
-import type { AnswerOptions } from './answer-options.js';
+import { answer, answerWithoutLimits } from './answer/answer.js';
+import type { AnswerOptions } from './answer/answer-options.js';
+import { denialOf } from './answer/denial.js';
+import { passingAnswer, throttledAnswer } from './answer/throttled-answer.js';
 import { BadRequest, findBadDescriptor } from './bad-descriptor.js';
 import {
   ANYBODY,
@@ -24,7 +26,6 @@ import {
   waiterOf,
 } from './costly-requests.js';
 import type { DecisionObserver } from './decision-observer.js';
-import { denialOf } from './denial.js';
 import { isLargeAnswer, tellInTurns } from './large-answer.js';
 import { Observation } from './observe.js';
 import { Asked, type Decision, type PlannedTake, takesOf } from './plan.js';
@@ -41,7 +42,6 @@ import {
 } from './refusal.js';
 import { StepsAtOnce } from './steps-at-once.js';
 import { decideWithoutStore } from './store-failure.js';
-import { passingAnswer, throttledAnswer } from './throttled-answer.js';
 import { type NotDone, TurnQueue } from './turn-queue.js';
 import { NO_ROOM_TO_WAIT, notHeld, WaitingRequests } from './waiting-requests.js';
 import { wayBackMicros } from './way-back.js';

@@ -6,7 +6,7 @@ import {
   type TakeResult,
 } from '../limiter/bucket-store.js';
 import { turn } from '../turns.js';
-import { type KnownDenial, deniedOutcome, isDenied, tokenDenial, windowDenial } from './denial.js';
+import { deniedOutcome, isDenied, type KnownDenial, tokenDenial, windowDenial } from './denial.js';
 import { DenialTable } from './denial-table.js';
 
 /** Settings of {@link DenyCache}. */

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { StorageError, type TakeItem } from '../../src/limiter/bucket-store.js';
 import { type Rate, tokenBucketRate, windowRate } from '../../src/limiter/rate.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
-import { parseRedisUrl } from '../../src/storage/redis/redis-address.js';
+import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import { SplitStore } from '../../src/storage/split-store.js';
 import { MEMORY, REDIS } from '../support/limiter/store-options.js';

@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { ERROR_CODE } from '../../src/h2/error-code.js';
 import type { H2Limits } from '../../src/h2/limits.js';
-import type { H2ServerOptions } from '../../src/h2/server-options.js';
+import type { H2ServerOptions } from '../../src/h2/serving/server-options.js';
 import { TEST_LIMITS } from '../support/h2/h2-limits.js';
 import {
   END_HEADERS,

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { StorageError, type TakeOutcome, type TakeResult } from '../../src/limiter/bucket-store.js';
 import { type Rate, tokenBucketRate } from '../../src/limiter/rate.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
-import { parseRedisUrl } from '../../src/storage/redis/redis-address.js';
+import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
 import { REDIS } from '../support/limiter/store-options.js';

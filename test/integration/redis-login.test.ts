@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { StorageError } from '../../src/limiter/bucket-store.js';
-import { parseRedisUrl } from '../../src/storage/redis/redis-address.js';
+import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
 import { REDIS } from '../support/limiter/store-options.js';

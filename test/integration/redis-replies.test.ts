@@ -1,7 +1,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { StorageError } from '../../src/limiter/bucket-store.js';
-import { parseRedisUrl } from '../../src/storage/redis/redis-address.js';
+import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';

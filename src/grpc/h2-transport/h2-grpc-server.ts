@@ -1,7 +1,7 @@
 import type { MethodDefinition, ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
-import { H2Server } from '../../h2/h2-server.js';
 import { DEFAULT_LIMITS, type H2Limits } from '../../h2/limits.js';
-import { HANDSHAKE_TIMEOUT_MS, LINGER_MS } from '../../h2/socket-server.js';
+import { H2Server } from '../../h2/serving/h2-server.js';
+import { HANDSHAKE_TIMEOUT_MS, LINGER_MS } from '../../h2/serving/socket-server.js';
 import { ColdServices } from '../cold-service.js';
 import type {
   GrpcLoad,

@@ -1,6 +1,6 @@
 import { ERROR_CODE } from '../error-code.js';
 import { ConnectionFailure } from '../failure.js';
-import { MAX_WINDOW_BYTES } from '../flow-window.js';
+import { MAX_WINDOW_BYTES } from '../streams/flow-window.js';
 import { INITIAL_WINDOW_BYTES, MAX_MAX_FRAME_BYTES, MIN_MAX_FRAME_BYTES } from './frame-type.js';
 import { readUint32 } from './payload.js';
 

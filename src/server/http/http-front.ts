@@ -1,4 +1,4 @@
-import { createJsonCodec } from '../../codec/json-codec.js';
+import { createJsonCodec } from '../../codec/json/json-codec.js';
 import { loadReflectionDefinition } from '../../codec/rls-definition.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { formatHostPort } from '../../grpc/connections.js';

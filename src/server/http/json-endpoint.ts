@@ -1,5 +1,5 @@
-import type { JsonCodec } from '../../codec/json-codec.js';
-import type { JsonResponse } from '../../codec/json-response.js';
+import type { JsonCodec } from '../../codec/json/json-codec.js';
+import type { JsonResponse } from '../../codec/json/json-response.js';
 import { DecodeError } from '../../codec/messages.js';
 import { timeoutMicros } from '../../grpc/timeout-header.js';
 import { Refusal } from '../../service/refusal.js';

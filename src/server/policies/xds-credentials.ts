@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import { rootCertificates } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
-import { holdsSubjectAltName } from '../../h2/tls-material.js';
+import { holdsSubjectAltName } from '../../h2/serving/tls-material.js';
 import type { Settings } from '../settings/settings-table.js';
 
 const CERT = 'CONFIG_GRPC_XDS_CLIENT_TLS_CERT';

@@ -1,4 +1,4 @@
-import type { AnswerOptions } from '../../service/answer-options.js';
+import type { AnswerOptions } from '../../service/answer/answer-options.js';
 import type { Settings } from './settings-table.js';
 
 /** What the settings say of every answer. */

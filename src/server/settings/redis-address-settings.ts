@@ -1,4 +1,4 @@
-import { parseRedisUrl, type RedisAddress } from '../../storage/redis/redis-address.js';
+import { parseRedisUrl, type RedisAddress } from '../../storage/redis/connection/redis-address.js';
 import type { RedisPrefix } from './redis-instance-settings.js';
 import type { Settings } from './settings-table.js';
 

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { timerMs } from '../../limiter/clock.js';
-import type { RedisAddress } from '../../storage/redis/redis-address.js';
+import type { RedisAddress } from '../../storage/redis/connection/redis-address.js';
 import {
   DEFAULT_RETRY,
   type RedisTlsOptions,
   type RetryPauses,
-} from '../../storage/redis/redis-connection.js';
+} from '../../storage/redis/connection/redis-connection.js';
+import { parseLogin, type RedisLogin } from '../../storage/redis/connection/redis-login.js';
 import { DEFAULT_KEY_PREFIX } from '../../storage/redis/redis-key.js';
-import { parseLogin, type RedisLogin } from '../../storage/redis/redis-login.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
 import { StartError } from '../start-error.js';
 import { type RedisInstance, readRedisAddress, redisInstance } from './redis-address-settings.js';

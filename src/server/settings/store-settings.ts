@@ -1,4 +1,4 @@
-import { DEFAULT_RETRY } from '../../storage/redis/redis-connection.js';
+import { DEFAULT_RETRY } from '../../storage/redis/connection/redis-connection.js';
 import { redisInstanceSettings } from './redis-instance-settings.js';
 import type { SettingSpec } from './spec.js';
 

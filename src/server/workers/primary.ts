@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter, Gauge } from 'prom-client';
-import { removeStaleSocket } from '../../h2/listen.js';
+import { removeStaleSocket } from '../../h2/serving/listen.js';
 import { MAX_TIMER_MS, timerMs } from '../../limiter/clock.js';
 import { TurnQueue } from '../../service/turn-queue.js';
 import { familiesText } from '../../telemetry/family.js';

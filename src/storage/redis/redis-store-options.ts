@@ -1,7 +1,7 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
-import type { RedisAddress } from './redis-address.js';
-import type { RedisLog, RedisTlsOptions, RetryPauses } from './redis-connection.js';
-import type { RedisLogin } from './redis-login.js';
+import type { RedisAddress } from './connection/redis-address.js';
+import type { RedisLog, RedisTlsOptions, RetryPauses } from './connection/redis-connection.js';
+import type { RedisLogin } from './connection/redis-login.js';
 
 /** Settings of RedisStore. */
 export interface RedisStoreOptions {

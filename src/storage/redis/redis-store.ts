@@ -7,7 +7,8 @@ import {
 import { MAX_TIMER_MS, systemClock, timerMs } from '../../limiter/clock.js';
 import { tokenBucketRate } from '../../limiter/rate.js';
 import { ScarceRoom } from '../../limiter/scarce-room.js';
-import { type ConnectionCounts, RedisConnection, type SendCommand } from './redis-connection.js';
+import { type ConnectionCounts, RedisConnection, type SendCommand } from './connection/redis-connection.js';
+import { SHORT_TEXT } from './connection/reply-bound.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
 import { RedisLoad } from './redis-load.js';
 import {
@@ -16,7 +17,6 @@ import {
   type RedisStoreOptions,
 } from './redis-store-options.js';
 import { RedisTime } from './redis-time.js';
-import { SHORT_TEXT } from './reply-bound.js';
 import { ScriptCalls } from './script-calls.js';
 import { SilenceWatch } from './silence-watch.js';
 import { TakeBatch } from './take-batch.js';

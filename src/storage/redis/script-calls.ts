@@ -1,4 +1,4 @@
-import type { SendCommand } from './redis-connection.js';
+import type { SendCommand } from './connection/redis-connection.js';
 import type { RedisTime } from './redis-time.js';
 import type { TakeBatch } from './take-batch.js';
 import type { Script } from './take-script.js';

@@ -1,6 +1,6 @@
 import type { TakeItem } from '../../../src/limiter/bucket-store.js';
 import { type Rate, tokenBucketRate } from '../../../src/limiter/rate.js';
-import { parseRedisUrl } from '../../../src/storage/redis/redis-address.js';
+import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-address.js';
 import { RedisStore } from '../../../src/storage/redis/redis-store.js';
 import { REDIS } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { createJsonCodec } from '../../../src/codec/json-codec.js';
+import { createJsonCodec } from '../../../src/codec/json/json-codec.js';
 import { DecodeError } from '../../../src/codec/messages.js';
 import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import { loadReflectionDefinition } from '../../../src/codec/rls-definition.js';

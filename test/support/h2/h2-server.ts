@@ -1,9 +1,9 @@
 import type { ClientHttp2Session } from 'node:http2';
 import { connect, type Socket } from 'node:net';
-import { H2Server } from '../../../src/h2/h2-server.js';
 import { HeaderField } from '../../../src/h2/hpack/header-field.js';
 import type { RequestHandler, ServerStream } from '../../../src/h2/request-handler.js';
-import type { H2ServerOptions } from '../../../src/h2/server-options.js';
+import { H2Server } from '../../../src/h2/serving/h2-server.js';
+import type { H2ServerOptions } from '../../../src/h2/serving/server-options.js';
 import { waitFor } from '../process/wait-for.js';
 import { TEST_LIMITS } from './h2-limits.js';
 import { openSession, post } from './http2-client.js';

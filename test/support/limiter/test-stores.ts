@@ -6,7 +6,7 @@ import {
   type TakeOutcome,
 } from '../../../src/limiter/bucket-store.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
-import { parseRedisUrl } from '../../../src/storage/redis/redis-address.js';
+import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-address.js';
 import { RedisStore } from '../../../src/storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../../src/storage/redis/redis-store-options.js';
 import { FakeClock } from '../clock/fake-clock.js';

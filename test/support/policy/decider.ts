@@ -1,7 +1,7 @@
 import type { Descriptor, RateLimitResponse } from '../../../src/codec/messages.js';
 import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
-import type { AnswerOptions } from '../../../src/service/answer-options.js';
+import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import type { DecisionLine, DecisionObserver } from '../../../src/service/decision-observer.js';
 import { Refusal } from '../../../src/service/refusal.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';

@@ -1,9 +1,9 @@
-import { buildPolicy } from '../../../src/policy/build-policy.js';
-import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
-import type { ProblemList } from '../../../src/config/yaml/config-problem.js';
 import { openFile } from '../../../src/config/read/policy-source.js';
 import type { ReadFile } from '../../../src/config/read/read-derive.js';
 import { readDomain } from '../../../src/config/read/read-domain.js';
+import type { ProblemList } from '../../../src/config/yaml/config-problem.js';
+import { buildPolicy } from '../../../src/policy/build-policy.js';
+import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
 
 /** What one policy file gave. */
 export interface ParsedPolicy {

@@ -1,4 +1,4 @@
-import type { AnswerOptions } from '../../../src/service/answer-options.js';
+import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 
 /** Nothing but what the policy says, for tests about something else. */
 export const PLAIN_ANSWERS: AnswerOptions = {

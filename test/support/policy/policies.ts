@@ -1,7 +1,7 @@
-import { type ParsedPolicy, parsePolicy } from './parse-policy.js';
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import type { Entry } from '../../../src/limiter/entry.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
+import { type ParsedPolicy, parsePolicy } from './parse-policy.js';
 
 /** Parses a policy given as text, under the name `policy.yaml`; `files` are what `sha256_file` may name. */
 export function parse(text: string, files: Readonly<Record<string, string>> = {}): ParsedPolicy {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { createJsonCodec } from '../../../src/codec/json-codec.js';
+import { createJsonCodec } from '../../../src/codec/json/json-codec.js';
 import {
   CODE,
   DecodeError,

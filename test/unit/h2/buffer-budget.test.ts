@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { BufferBudget, type Holder, Holding } from '../../../src/h2/buffer-budget.js';
+import { BufferBudget, type Holder, Holding } from '../../../src/h2/serving/buffer-budget.js';
 
 class TestHolder implements Holder {
   readonly holding = new Holding(this);

@@ -1,9 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { Budget } from '../../../src/h2/budget.js';
-import { MAX_WINDOW_BYTES, overflowsWindow, ReceiveWindow, sendable } from '../../../src/h2/flow-window.js';
 import { FrameReader } from '../../../src/h2/frame-reader.js';
 import { OutputBuffer } from '../../../src/h2/output-buffer.js';
+import {
+  MAX_WINDOW_BYTES,
+  overflowsWindow,
+  ReceiveWindow,
+  sendable,
+} from '../../../src/h2/streams/flow-window.js';
 import { WorkUnit } from '../../../src/h2/work-unit.js';
 import { frame } from '../../support/h2/h2-peer.js';
 

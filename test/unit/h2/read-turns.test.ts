@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { ReadTurns, Seat } from '../../../src/h2/read-turns.js';
+import { ReadTurns, Seat } from '../../../src/h2/serving/read-turns.js';
 
 let nowMs: number;
 let ends: (() => void)[];

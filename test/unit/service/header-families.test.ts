@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Descriptor } from '../../../src/codec/messages.js';
-import type { AnswerOptions } from '../../../src/service/answer-options.js';
+import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import { Decider, descriptor, headers } from '../../support/policy/decider.js';
 
 const SECOND = 1_000_000;

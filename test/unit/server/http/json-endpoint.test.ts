@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { JsonCodec } from '../../../../src/codec/json-codec.js';
+import type { JsonCodec } from '../../../../src/codec/json/json-codec.js';
 import { jsonEndpoint } from '../../../../src/server/http/json-endpoint.js';
 import { TurnQueue } from '../../../../src/service/turn-queue.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { CircuitBreaker } from '../../../../src/storage/redis/circuit-breaker.js';
+import { CircuitBreaker } from '../../../../src/storage/redis/connection/circuit-breaker.js';
 
 test('opens after a run of failures, once', () => {
   const breaker = new CircuitBreaker(3);

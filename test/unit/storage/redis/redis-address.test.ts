@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseRedisUrl } from '../../../../src/storage/redis/redis-address.js';
+import { parseRedisUrl } from '../../../../src/storage/redis/connection/redis-address.js';
 
 describe('parseRedisUrl reads', () => {
   test.each([

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { ReplyBound } from '../../../../src/storage/redis/reply-bound.js';
-import { RespPipe } from '../../../../src/storage/redis/resp-pipe.js';
+import type { ReplyBound } from '../../../../src/storage/redis/connection/reply-bound.js';
+import { RespPipe } from '../../../../src/storage/redis/connection/resp-pipe.js';
 
 const TEXT: ReplyBound = { integers: 1, textBytes: 16 };
 

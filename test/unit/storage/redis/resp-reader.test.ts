@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { ReplyBound } from '../../../../src/storage/redis/reply-bound.js';
-import { type Reply, RespReader } from '../../../../src/storage/redis/resp-reader.js';
+import type { ReplyBound } from '../../../../src/storage/redis/connection/reply-bound.js';
+import { type Reply, RespReader } from '../../../../src/storage/redis/connection/resp-reader.js';
 
 const CASES: readonly (readonly [wire: string, replies: readonly Reply[]])[] = [
   ['+OK\r\n', ['OK']],

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { serverAdvice } from '../../../../src/storage/redis/server-advice.js';
+import { serverAdvice } from '../../../../src/storage/redis/connection/server-advice.js';
 
 const info = (version: string, policy: string, maxmemory: number) =>
   `# Server\r\nredis_version:${version}\r\n# Memory\r\nmaxmemory:${maxmemory}\r\nmaxmemory_policy:${policy}\r\n`;

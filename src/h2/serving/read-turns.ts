@@ -1,4 +1,4 @@
-import { WorkUnit } from './work-unit.js';
+import { WorkUnit } from '../work-unit.js';
 
 /** What one connection may take of a turn. Milliseconds. */
 export const UNIT_MS = 1;

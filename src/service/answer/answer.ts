@@ -5,17 +5,17 @@ import {
   LIMIT_UNIT,
   type RateLimitRequest,
   type RateLimitResponse,
-} from '../codec/messages.js';
-import { MAX_UINT32, type Rate, reportedLimit, reportedUnit } from '../limiter/rate.js';
-import type { DomainPolicy } from '../policy/policy.js';
-import type { PolicySet } from '../policy/policy-set.js';
+} from '../../codec/messages.js';
+import { MAX_UINT32, type Rate, reportedLimit, reportedUnit } from '../../limiter/rate.js';
+import type { DomainPolicy } from '../../policy/policy.js';
+import type { PolicySet } from '../../policy/policy-set.js';
+import type { Decision, PlannedTake } from '../plan.js';
 import type { AnswerOptions } from './answer-options.js';
 import { decisionMetadata } from './decision-metadata.js';
 import { type Denial, tightestOf } from './denial.js';
 import { deniedBody } from './denied-response.js';
 import { describedOf } from './described.js';
 import { dynamicMetadata } from './dynamic-metadata.js';
-import type { Decision, PlannedTake } from './plan.js';
 import { NO_HEADERS, responseHeaders } from './response-headers.js';
 
 const MICROS_PER_SECOND = 1_000_000;

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
+import type { RequestHandler } from '../request-handler.js';
 import { BufferBudget } from './buffer-budget.js';
 import type { ListenAddress } from './listen.js';
 import { LostConnections } from './lost-connections.js';
 import { ReadTurns } from './read-turns.js';
-import type { RequestHandler } from './request-handler.js';
 import { ServedConnection, type Surroundings } from './served-connection.js';
 import type { H2ServerOptions } from './server-options.js';
 import { SocketServer } from './socket-server.js';

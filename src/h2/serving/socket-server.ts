@@ -1,6 +1,6 @@
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
-import { ERROR_CODE } from './error-code.js';
+import { ERROR_CODE } from '../error-code.js';
 import { type ListenAddress, listen } from './listen.js';
 import { peerName } from './peer-name.js';
 import {

@@ -1,4 +1,4 @@
-import { DecodeError } from './messages.js';
+import { DecodeError } from '../messages.js';
 
 export type JsonKind = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null';
 

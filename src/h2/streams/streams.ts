@@ -1,16 +1,17 @@
-import { Budget } from './budget.js';
-import { CONTROL_PER_REQUEST, type ControlBudget } from './control-budget.js';
-import { ERROR_CODE } from './error-code.js';
-import { ConnectionFailure, type Failure, type StreamFailure } from './failure.js';
+import { Budget } from '../budget.js';
+import { CONTROL_PER_REQUEST, type ControlBudget } from '../control-budget.js';
+import { ERROR_CODE } from '../error-code.js';
+import { ConnectionFailure, type Failure, type StreamFailure } from '../failure.js';
+import { INITIAL_WINDOW_BYTES } from '../frame/frame-type.js';
+import { writeRstStream, writeWindowUpdate } from '../frame/write-frame.js';
+import { HeaderField } from '../hpack/header-field.js';
+import type { HeaderList } from '../hpack/header-list.js';
+import type { H2Limits } from '../limits.js';
+import type { OutputBuffer } from '../output-buffer.js';
+import type { RequestHandler, ServerConnection } from '../request-handler.js';
+import { type CheckedHead, checkTrailers, MalformedHead, requestHead } from '../request-head.js';
+import { HEAD_WORK, REQUEST_WORK, type WorkUnit } from '../work-unit.js';
 import { overflowsWindow, ReceiveWindow } from './flow-window.js';
-import { INITIAL_WINDOW_BYTES } from './frame/frame-type.js';
-import { writeRstStream, writeWindowUpdate } from './frame/write-frame.js';
-import { HeaderField } from './hpack/header-field.js';
-import type { HeaderList } from './hpack/header-list.js';
-import type { H2Limits } from './limits.js';
-import type { OutputBuffer } from './output-buffer.js';
-import type { RequestHandler, ServerConnection } from './request-handler.js';
-import { type CheckedHead, checkTrailers, MalformedHead, requestHead } from './request-head.js';
 import { ResetStreams } from './reset-streams.js';
 import { type ResponseEvents, ResponseSender } from './response-sender.js';
 import { H2Stream, type StreamOperations } from './stream.js';
@@ -31,7 +32,6 @@ import {
   WINDOW_OVERFLOW,
   WRONG_LENGTH,
 } from './stream-failures.js';
-import { HEAD_WORK, REQUEST_WORK, type WorkUnit } from './work-unit.js';
 
 /** What the streams need of their connection. */
 export interface StreamsHost extends ServerConnection {

@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadPolicies } from '../config/files/load-policies.js';
-import { formatProblem } from '../config/yaml/config-problem.js';
+import { loadPolicies } from '../../config/files/load-policies.js';
+import { formatProblem } from '../../config/yaml/config-problem.js';
+import { EXIT, type Io } from '../io.js';
 import { readGoFlags } from './go-flags.js';
-import { EXIT, type Io } from './io.js';
 import { RATELIMIT_CONFIG_CHECK_FLAGS as FLAGS, RATELIMIT_CONFIG_CHECK_HELP } from './ratelimit-flags.js';
 
 const COMMAND = 'weir ratelimit-config-check';

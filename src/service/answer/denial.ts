@@ -1,5 +1,5 @@
-import type { TakeOutcome } from '../limiter/bucket-store.js';
-import { type Decision, isPassingQuota, type PlannedTake } from './plan.js';
+import type { TakeOutcome } from '../../limiter/bucket-store.js';
+import { type Decision, isPassingQuota, type PlannedTake } from '../plan.js';
 
 /** What denies this request. */
 export interface Denial {

@@ -1,11 +1,11 @@
 import { type ChannelCredentials, Client, type ServiceError, status } from '@grpc/grpc-js';
-import type { Descriptor, RateLimitResponse } from '../codec/messages.js';
-import { createReferenceCodec } from '../codec/reference-codec.js';
-import { SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
-import { readEntry } from './arguments.js';
-import { channelCredentials } from './channel.js';
+import type { Descriptor, RateLimitResponse } from '../../codec/messages.js';
+import { createReferenceCodec } from '../../codec/reference-codec.js';
+import { SHOULD_RATE_LIMIT_PATH } from '../../codec/rls-definition.js';
+import { readEntry } from '../arguments.js';
+import { channelCredentials } from '../channel.js';
+import { EXIT, type Io } from '../io.js';
 import { type GoFlags, readGoFlags } from './go-flags.js';
-import { EXIT, type Io } from './io.js';
 import { RATELIMIT_CLIENT_FLAGS as FLAGS, RATELIMIT_CLIENT_HELP } from './ratelimit-flags.js';
 import { responseText } from './response-text.js';
 

@@ -4,9 +4,9 @@ import {
   type DescriptorStatus,
   type RateLimitOverride,
   type RateLimitRequest,
-} from '../codec/messages.js';
-import { redactEntries } from '../policy/redact.js';
-import type { Decision } from './plan.js';
+} from '../../codec/messages.js';
+import { redactEntries } from '../../policy/redact.js';
+import type { Decision } from '../plan.js';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 

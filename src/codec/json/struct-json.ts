@@ -9,9 +9,9 @@ import {
   VALUE_NUMBER,
   VALUE_STRING,
   VALUE_STRUCT,
-} from './struct-tags.js';
-import { cutBefore } from './text-steps.js';
-import type { WireReader } from './wire-reader.js';
+} from '../struct-tags.js';
+import { cutBefore } from '../text-steps.js';
+import type { WireReader } from '../wire-reader.js';
 
 /** What is written in one step, in bytes of the wire, of some 10 ns each. */
 const STEP_BYTES = 32 * 1024;

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
+import { DecodeError, MAX_ENTRIES, moreDescriptorsThan, TOO_MANY_ENTRIES } from '../messages.js';
 import { JsonTextCopy, shortText } from './json-text.js';
 import { type JsonBounds, type JsonNode, readJson } from './json-tree.js';
-import { DecodeError, MAX_ENTRIES, moreDescriptorsThan, TOO_MANY_ENTRIES } from './messages.js';
 
 /* Tags (field number * 8 + wire type) by message. */
 const REQUEST_DOMAIN = 0x0a;

@@ -1,16 +1,16 @@
-import { CONTROL_PER_MESSAGE, type ControlBudget } from './control-budget.js';
-import { sendable } from './flow-window.js';
+import { CONTROL_PER_MESSAGE, type ControlBudget } from '../control-budget.js';
 import {
   FLAG,
   FRAME_HEADER_BYTES,
   FRAME_TYPE,
   INITIAL_WINDOW_BYTES,
   MIN_MAX_FRAME_BYTES,
-} from './frame/frame-type.js';
-import { writeFrameHeader } from './frame/write-frame.js';
-import { HpackEncoder } from './hpack/encoder.js';
-import type { HeaderField } from './hpack/header-field.js';
-import type { OutputBuffer } from './output-buffer.js';
+} from '../frame/frame-type.js';
+import { writeFrameHeader } from '../frame/write-frame.js';
+import { HpackEncoder } from '../hpack/encoder.js';
+import type { HeaderField } from '../hpack/header-field.js';
+import type { OutputBuffer } from '../output-buffer.js';
+import { sendable } from './flow-window.js';
 import type { H2Stream } from './stream.js';
 
 const NO_BYTES = new Uint8Array(0);

@@ -4,8 +4,8 @@ import {
   type HeaderValue,
   type RateLimitRequest,
   type RateLimitResponse,
-} from '../codec/messages.js';
-import type { DomainPolicy } from '../policy/policy.js';
+} from '../../codec/messages.js';
+import type { DomainPolicy } from '../../policy/policy.js';
 import { STATUS_WITHOUT_LIMIT } from './answer.js';
 import type { AnswerOptions } from './answer-options.js';
 import { fileBody } from './denied-response.js';

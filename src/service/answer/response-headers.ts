@@ -1,12 +1,12 @@
-import type { DescriptorStatus, HeaderValue } from '../codec/messages.js';
-import type { TakeOutcome } from '../limiter/bucket-store.js';
-import { reportedLimit } from '../limiter/rate.js';
-import type { DomainPolicy } from '../policy/policy.js';
+import type { DescriptorStatus, HeaderValue } from '../../codec/messages.js';
+import type { TakeOutcome } from '../../limiter/bucket-store.js';
+import { reportedLimit } from '../../limiter/rate.js';
+import type { DomainPolicy } from '../../policy/policy.js';
+import type { Decision, PlannedTake } from '../plan.js';
 import type { AnswerOptions } from './answer-options.js';
 import { WOULD_DENY } from './denial.js';
 import { type Described, retryAfterSeconds, waitSeconds } from './described.js';
 import { limitHeadersOf } from './limit-headers.js';
-import type { Decision, PlannedTake } from './plan.js';
 import { draft03Limit, familiesOf, quotaFields } from './quota-policy.js';
 
 const MICROS_PER_SECOND = 1_000_000;

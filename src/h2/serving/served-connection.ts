@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
+import { H2Connection } from '../connection.js';
+import type { ConnectionEvents, OwnedConnection } from '../connection-owner.js';
+import { ERROR_CODE } from '../error-code.js';
+import type { RequestHandler } from '../request-handler.js';
 import { type BufferBudget, type Holder, Holding } from './buffer-budget.js';
-import { H2Connection } from './connection.js';
-import type { ConnectionEvents, OwnedConnection } from './connection-owner.js';
-import { ERROR_CODE } from './error-code.js';
 import type { LostConnection, LostConnections } from './lost-connections.js';
 import { type ReadTurns, Seat } from './read-turns.js';
-import type { RequestHandler } from './request-handler.js';
 import type { H2ServerOptions } from './server-options.js';
 import { SocketSink } from './socket-sink.js';
 

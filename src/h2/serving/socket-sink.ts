@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { ByteSink } from './byte-sink.js';
+import type { ByteSink } from '../byte-sink.js';
 import { LINGER_MS } from './socket-server.js';
 
 /** Bytes the operating system did not take yet at which reading stops until they are gone. */

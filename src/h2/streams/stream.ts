@@ -1,6 +1,6 @@
+import type { HeaderField } from '../hpack/header-field.js';
+import type { RequestHead, ServerConnection, ServerStream } from '../request-handler.js';
 import { ReceiveWindow } from './flow-window.js';
-import type { HeaderField } from './hpack/header-field.js';
-import type { RequestHead, ServerConnection, ServerStream } from './request-handler.js';
 
 /** What the methods of a stream do; the layer above implements it for all streams of a connection. */
 export interface StreamOperations {

@@ -1,9 +1,9 @@
-import type { TakeOutcome } from '../limiter/bucket-store.js';
-import type { DomainPolicy } from '../policy/policy.js';
-import type { ResponseHeaders } from '../policy/rule.js';
+import type { TakeOutcome } from '../../limiter/bucket-store.js';
+import type { DomainPolicy } from '../../policy/policy.js';
+import type { ResponseHeaders } from '../../policy/rule.js';
+import type { Decision, PlannedTake } from '../plan.js';
 import type { AnswerOptions } from './answer-options.js';
 import { type DecidedTake, type Denial, rankIn, tightestOf } from './denial.js';
-import type { Decision, PlannedTake } from './plan.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 

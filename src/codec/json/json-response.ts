@@ -1,6 +1,6 @@
 import type { JsonValue } from '@bufbuild/protobuf';
+import { WireReader } from '../wire-reader.js';
 import { StructJson } from './struct-json.js';
-import { WireReader } from './wire-reader.js';
 
 /** A RateLimitResponse as JSON. */
 export interface JsonResponse {

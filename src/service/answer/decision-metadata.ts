@@ -1,9 +1,9 @@
-import { reportedLimit } from '../limiter/rate.js';
-import type { DomainPolicy } from '../policy/policy.js';
-import { fixedPhase, phaseAt } from '../policy/rule.js';
+import { reportedLimit } from '../../limiter/rate.js';
+import type { DomainPolicy } from '../../policy/policy.js';
+import { fixedPhase, phaseAt } from '../../policy/rule.js';
+import type { Decision } from '../plan.js';
 import { WOULD_DENY } from './denial.js';
 import { type Described, retryAfterSeconds } from './described.js';
-import type { Decision } from './plan.js';
 
 const ACTIVE = fixedPhase('active');
 

@@ -1,8 +1,8 @@
-import type { TakeOutcome } from '../limiter/bucket-store.js';
-import { type Rate, reportedLimit, windowEnd, windowStart } from '../limiter/rate.js';
-import type { ResponseHeaders, Rule } from '../policy/rule.js';
+import type { TakeOutcome } from '../../limiter/bucket-store.js';
+import { type Rate, reportedLimit, windowEnd, windowStart } from '../../limiter/rate.js';
+import type { ResponseHeaders, Rule } from '../../policy/rule.js';
+import type { PlannedTake } from '../plan.js';
 import { type Described, waitSeconds } from './described.js';
-import type { PlannedTake } from './plan.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 

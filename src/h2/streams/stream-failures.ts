@@ -1,5 +1,5 @@
-import { ERROR_CODE } from './error-code.js';
-import { ConnectionFailure, StreamFailure } from './failure.js';
+import { ERROR_CODE } from '../error-code.js';
+import { ConnectionFailure, StreamFailure } from '../failure.js';
 
 const { PROTOCOL_ERROR, STREAM_CLOSED, FLOW_CONTROL_ERROR, ENHANCE_YOUR_CALM, REFUSED_STREAM } = ERROR_CODE;
 

@@ -1,7 +1,7 @@
-import { CODE, type DescriptorStatus, type HeaderValue } from '../codec/messages.js';
-import { MAX_UINT32 } from '../limiter/rate.js';
+import { CODE, type DescriptorStatus, type HeaderValue } from '../../codec/messages.js';
+import { MAX_UINT32 } from '../../limiter/rate.js';
+import type { Decision } from '../plan.js';
 import type { LimitHeaderNames } from './answer-options.js';
-import type { Decision } from './plan.js';
 
 /** Of all statuses with a limit the one with the least left, the first of equals; but a denying one beats it, the last of those. */
 function described(

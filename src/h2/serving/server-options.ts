@@ -1,4 +1,4 @@
-import type { H2Limits } from './limits.js';
+import type { H2Limits } from '../limits.js';
 import type { TlsOptions } from './tls-material.js';
 
 /** Limits, lifetimes and surroundings of an H2Server. */

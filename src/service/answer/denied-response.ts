@@ -1,9 +1,9 @@
-import type { HeaderValue } from '../codec/messages.js';
-import type { DomainPolicy } from '../policy/policy.js';
-import type { DeniedResponse } from '../policy/rule.js';
+import type { HeaderValue } from '../../codec/messages.js';
+import type { DomainPolicy } from '../../policy/policy.js';
+import type { DeniedResponse } from '../../policy/rule.js';
+import type { PlannedTake } from '../plan.js';
 import { DENIES, isDecided, rankIn } from './denial.js';
 import type { Described } from './described.js';
-import type { PlannedTake } from './plan.js';
 import { MAX_LISTED, quotaName } from './quota-policy.js';
 
 /** What a denied caller gets beside the status. */
