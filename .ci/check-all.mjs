@@ -1,23 +1,14 @@
 // What .ci/run runs: each check counts as one test, then `npm test` and `npm run test:matrix`.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, install } from './prepare.mjs';
 import { Impossible, must, root, say } from './shell.mjs';
 import { stopOnSignals } from './stop.mjs';
 import { add, conclude, nothingYet, runMatrix, runTests } from './test.mjs';
 
-const MAX_LINES = 400;
 const npm = (...args) => must(`npm ${args.join(' ')}`, 'npm', args);
 
 const manifest = () => JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-
-function checkFileLengths() {
-  const long = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => readFileSync(path, 'utf8').split('\n').length - 1 > MAX_LINES);
-  if (long.length > 0) throw new Impossible(`over ${MAX_LINES} lines: ${long.join(', ')}`);
-}
 
 /** "resolved" addresses would tie every clone to the registry that happened to write the lock file. */
 function checkLockFile() {
@@ -29,7 +20,6 @@ function checkLockFile() {
 const CHECKS = [
   ['lint', () => npm('run', '--silent', 'lint')],
   ['types', () => npm('run', '--silent', 'typecheck')],
-  ['no source file over 400 lines', checkFileLengths],
   ['the lock file names no registry', checkLockFile],
   [
     'the shipped policies are good',

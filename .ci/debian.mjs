@@ -1,5 +1,5 @@
-// Gets a program out of Debian packages without root and without installing: download, unpack into a folder, add the shared
-// libraries that the system lacks.
+// Gets a program out of Debian packages without root and without installing: download, unpack into a folder, add the
+// shared libraries that the system lacks.
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Impossible, must, root, run } from './shell.mjs';
@@ -50,8 +50,8 @@ const FIELD = ['$', '{db:Status-Status}'].join('');
 const nameOf = (deb) => deb.split('_')[0];
 
 /**
- * Unpacks the packages into `folder` and resolves with a shell command that runs `program` (a path inside them) with the
- * libraries it needs.
+ * Unpacks the packages into `folder` and resolves with a shell command that runs `program` (a path inside them) with
+ * the libraries it needs.
  */
 export async function fetchDebianProgram(folder, packages, program) {
   rmSync(folder, { recursive: true, force: true });

@@ -45,7 +45,8 @@ const reference = [
     ([reason, inert]) => `| ${names(inert)} | | | Changes nothing: ${cell(reason)} |`,
   ),
   '',
-  `The same in name, meaning and default: ${names(known.filter((setting) => !differs(setting)).map(({ name }) => name))}.`,
+  'The same in name, meaning and default: ' +
+    `${names(known.filter((setting) => !differs(setting)).map(({ name }) => name))}.`,
 ].join('\n');
 
 /** One table; a group begins with a line of its own. */

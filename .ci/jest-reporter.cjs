@@ -1,4 +1,5 @@
-// A jest reporter: says how far a run has come, and writes what became of each test to the file named by WEIR_TEST_COUNTS, for .ci/jest.mjs.
+// A jest reporter: says how far a run has come, and writes what became of each test to the file named by
+// WEIR_TEST_COUNTS, for .ci/jest.mjs.
 const { writeFileSync } = require('node:fs');
 const { relative, join } = require('node:path');
 
@@ -19,7 +20,8 @@ module.exports = class JestReporter {
     this.#saidMs = nowMs;
     const seconds = Math.round((nowMs - this.#startedMs) / 1000);
     process.stderr.write(
-      `weir: ${testResults.length} of ${numTotalTestSuites} test files, ${numPassedTests} passed, ${numFailedTests} failed, ${seconds} s\n`,
+      `weir: ${testResults.length} of ${numTotalTestSuites} test files, ${numPassedTests} passed, ` +
+        `${numFailedTests} failed, ${seconds} s\n`,
     );
   }
 

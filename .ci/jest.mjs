@@ -10,8 +10,8 @@ import { unlessStopping } from './stop.mjs';
 const EXIT_GRACE_MS = 10_000;
 
 /**
- * Runs jest with `args` by the Node.js at `node`. Resolves with {passed, failed, notes, tests}: tests that were skipped are notes, and so is
- * whatever went wrong beside the tests, which counts as failed; `tests` are {file, name, status}.
+ * Runs jest with `args` by the Node.js at `node`. Resolves with {passed, failed, notes, tests}: tests that were skipped
+ * are notes, and so is whatever went wrong beside the tests, which counts as failed; `tests` are {file, name, status}.
  */
 export async function jest(node, args, env) {
   const folder = mkdtempSync(join(tmpdir(), 'weir-test-'));

@@ -47,7 +47,10 @@ export async function endLeftovers(mark) {
   return left.map(({ pid, command }) => `left behind by the tests: process ${pid}: ${command}`);
 }
 
-/** Kills all that bear the mark, and what they start meanwhile; resolves when all are gone, or after `ms`. Does nothing where there is no /proc. */
+/**
+ * Kills all that bear the mark, and what they start meanwhile; resolves when all are gone, or after `ms`. Does nothing
+ * where there is no /proc.
+ */
 export async function killMarked(mark, ms) {
   if (!canFind) return;
   for (let waited = 0; waited < ms; waited += POLL_MS) {

@@ -1,6 +1,6 @@
-// Brings a checkout to where it can run: packages installed as package-lock.json says, build/ made from the sources as they
-// are. Does nothing, and says nothing, when both are so already. `npm start` and `npm test` begin here. Arguments name tools to
-// fetch as well (tools.mjs).
+// Brings a checkout to where it can run: packages installed as package-lock.json says, build/ made from the sources as
+// they are. Does nothing, and says nothing, when both are so already. `npm start` and `npm test` begin here. Arguments
+// name tools to fetch as well (tools.mjs).
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

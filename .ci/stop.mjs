@@ -12,8 +12,8 @@ let stopping = false;
 export const unlessStopping = () => (stopping ? new Promise(() => {}) : undefined);
 
 /**
- * From here on every child inherits a mark, and SIGINT, SIGTERM and SIGHUP kill all that bear it: an interrupted test run ends within two seconds and
- * leaves no process.
+ * From here on every child inherits a mark, and SIGINT, SIGTERM and SIGHUP kill all that bear it: an interrupted test
+ * run ends within two seconds and leaves no process.
  */
 export function stopOnSignals() {
   process.env[MARK] = `${process.pid}-${Date.now()}`;

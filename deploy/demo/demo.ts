@@ -1,6 +1,6 @@
 /*
- * `npm run demo`: the example of the Open API policy, live. Starts weir, a real Envoy and an upstream on loopback, fires requests, prints what
- * came back, stops everything.
+ * `npm run demo`: the example of the Open API policy, live. Starts weir, a real Envoy and an upstream on loopback,
+ * fires requests, prints what came back, stops everything.
  */
 import { type Burst, fireBurst } from '../../test/support/envoy/burst.js';
 import { type Stack, startStack } from '../../test/support/envoy/stack.js';
@@ -71,7 +71,8 @@ async function play({ envoy }: Stack): Promise<void> {
   ]);
   const spread = (burst: Burst) => Math.round(burst.lastAnsweredAt - burst.firstSentAt);
   console.log(
-    `\n"At the same time" took ${spread(first)} ms and ${spread(second)} ms from first request to last answer; 10 tokens come in each second.`,
+    `\n"At the same time" took ${spread(first)} ms and ${spread(second)} ms from first request to last ` +
+      'answer; 10 tokens come in each second.',
   );
 }
 
@@ -86,7 +87,8 @@ async function main(): Promise<void> {
   const stack = await startStack();
   try {
     console.log(
-      `Envoy 127.0.0.1:${stack.envoy.port} -> weir 127.0.0.1:${stack.weir.grpcPort}, upstream 127.0.0.1:${stack.upstreamPort}\n`,
+      `Envoy 127.0.0.1:${stack.envoy.port} -> weir 127.0.0.1:${stack.weir.grpcPort}, upstream ` +
+        `127.0.0.1:${stack.upstreamPort}\n`,
     );
     await play(stack);
   } finally {

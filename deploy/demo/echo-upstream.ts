@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http';
 
 /**
- * An upstream that answers each request with 200 and, as JSON, what it got: method, path, headers. `port` 0 takes a free one.
- * Also a program, for docker-compose: `node echo-upstream.ts <port> <host>`.
+ * An upstream that answers each request with 200 and, as JSON, what it got: method, path, headers. `port` 0 takes a
+ * free one. Also a program, for docker-compose: `node echo-upstream.ts <port> <host>`.
  */
 export function startEchoUpstream(
   port: number,
@@ -22,7 +22,8 @@ export function startEchoUpstream(
   });
 }
 
-// Run by name rather than imported. This file also runs uncompiled, as an ES module, where `require.main` does not exist.
+// Run by name rather than imported. This file also runs uncompiled, as an ES module, where `require.main` does not
+// exist.
 if (/echo-upstream\.[jt]s$/.test(process.argv[1] ?? '')) {
   startEchoUpstream(Number(process.argv[2] ?? 9090), process.argv[3]).then(
     ({ port }) => console.log(`echo upstream on port ${port}`),

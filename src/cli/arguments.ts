@@ -42,7 +42,8 @@ export function readEntry(word: string): ArgumentEntry | undefined {
 }
 
 /**
- * `key=value` arguments, which follow a first one, as descriptor entries; a sentence where one is none. The sentence names the place of a word, as its text may be a mistyped secret.
+ * `key=value` arguments, which follow a first one, as descriptor entries; a sentence where one is none. The sentence
+ * names the place of a word, as its text may be a mistyped secret.
  */
 export function readEntries(command: string, words: readonly string[]): readonly ArgumentEntry[] | string {
   const entries: ArgumentEntry[] = [];

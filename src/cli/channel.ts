@@ -3,8 +3,8 @@ import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import type { ChannelOptions } from './tls-options.js';
 
 /**
- * Credentials for a gRPC channel. `anyServer` takes whatever certificate the server shows: for asking oneself on loopback. Throws a sentence
- * as Error when a file cannot be used.
+ * Credentials for a gRPC channel. `anyServer` takes whatever certificate the server shows: for asking oneself on
+ * loopback. Throws a sentence as Error when a file cannot be used.
  */
 export function channelCredentials(options: ChannelOptions, anyServer = false): ChannelCredentials {
   if (!options.tls) return credentials.createInsecure();

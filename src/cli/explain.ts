@@ -18,7 +18,10 @@ function chooseDomain(policies: PolicySet, asked: string | undefined): { domain:
   if (asked !== undefined) return { domain: asked };
   const [only, ...others] = policies.domains.keys();
   if (only !== undefined && others.length === 0) return { domain: only };
-  return `weir explain: name the domain with --domain; there are ${[...policies.domains.keys()].join(', ') || 'none'}\n`;
+  return (
+    'weir explain: name the domain with --domain; there are ' +
+    `${[...policies.domains.keys()].join(', ') || 'none'}\n`
+  );
 }
 
 /** For machines: the phase in force instead of instants, which JSON cannot hold when they never come. */

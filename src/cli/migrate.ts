@@ -51,7 +51,10 @@ function makeReport(root: string | undefined, envFile: string | undefined): Repo
   }
   const place = policiesBelow(root, settings);
   if (place === undefined) {
-    return `${JSON.stringify(root ?? settings.runtimeRoot)} is no directory; name the one that RUNTIME_ROOT names, or the one with the policy files`;
+    return (
+      `${JSON.stringify(root ?? settings.runtimeRoot)} is no directory; name the one that RUNTIME_ROOT ` +
+      'names, or the one with the policy files'
+    );
   }
   const loaded = loadPolicies([place], loadOptions(settings));
   const ofPolicies = findInPolicies(loaded);

@@ -17,8 +17,8 @@ import { TextTable } from './text-table.js';
 import { WireReader } from './wire-reader.js';
 
 /*
- * Tags (field number * 8 + wire type) of the known fields, by message, and the number of each message's last one. The numbers of
- * every message run from 1 without a gap.
+ * Tags (field number * 8 + wire type) of the known fields, by message, and the number of each message's last one. The
+ * numbers of every message run from 1 without a gap.
  */
 const REQUEST_DOMAIN = 0x0a;
 const REQUEST_DESCRIPTORS = 0x12;
@@ -57,15 +57,18 @@ interface LateEntry {
 }
 
 /**
- * Decodes envoy.service.ratelimit.v3.RateLimitRequest by protobuf's rules: fields in any order, unknown ones skipped, of a scalar the
- * last counts, a message field that comes again is merged with what came before. Counts what it builds, and ends at the bounds.
+ * Decodes envoy.service.ratelimit.v3.RateLimitRequest by protobuf's rules: fields in any order, unknown ones skipped,
+ * of a scalar the last counts, a message field that comes again is merged with what came before. Counts what it builds,
+ * and ends at the bounds.
  */
 export class RequestDecoder {
   readonly #maxDescriptors: number;
   readonly #reader: WireReader;
   readonly #texts: TextTable;
   #entriesLeft = 0;
-  /** What this message cost beside its bytes that were read and its entries, and where the step at hand ends. In bytes. */
+  /**
+   * What this message cost beside its bytes that were read and its entries, and where the step at hand ends. In bytes.
+   */
   #stepCost = 0;
   #stepEnd = 0;
   /** Undefined where long texts are decoded at once. */
@@ -77,7 +80,10 @@ export class RequestDecoder {
     this.#texts = texts;
   }
 
-  /** Throws {@link DecodeError} on bytes that are no such message, or too much of one. Nothing it returns refers to `bytes`. */
+  /**
+   * Throws {@link DecodeError} on bytes that are no such message, or too much of one. Nothing it returns refers to
+   * `bytes`.
+   */
   decode(bytes: Uint8Array): RateLimitRequest {
     this.#begin(bytes);
     const reader = this.#reader;

@@ -14,8 +14,8 @@ const LIMIT = 0x12;
 const MAX_LOOKS = 1000;
 
 /**
- * The domain of an encoded RateLimitRequest, its descriptors left unread. Undefined when the outermost message is malformed or has more than
- * `maxFields` fields, and for a domain over {@link LARGE_MESSAGE_BYTES}.
+ * The domain of an encoded RateLimitRequest, its descriptors left unread. Undefined when the outermost message is
+ * malformed or has more than `maxFields` fields, and for a domain over {@link LARGE_MESSAGE_BYTES}.
  */
 export function domainOf(bytes: Uint8Array, maxFields: number): string | undefined {
   const reader = new WireReader(NO_REQUEST, maxFields);
@@ -45,8 +45,8 @@ export function domainOf(bytes: Uint8Array, maxFields: number): string | undefin
 }
 
 /**
- * Whether a descriptor of an encoded RateLimitRequest may hold a limit override, its entries left unread. True, too, for what is malformed, and where
- * the first thousand fields do not tell.
+ * Whether a descriptor of an encoded RateLimitRequest may hold a limit override, its entries left unread. True, too,
+ * for what is malformed, and where the first thousand fields do not tell.
  */
 export function mayOverride(bytes: Uint8Array): boolean {
   const reader = new WireReader(NO_REQUEST, MAX_LOOKS);

@@ -21,7 +21,8 @@ const HEADER_KEY = 0x0a;
 const HEADER_VALUE = 0x12;
 
 /*
- * What fields take at most without their texts and bytes: a tag is one byte, the varint of a number or length at most ten.
+ * What fields take at most without their texts and bytes: a tag is one byte, the varint of a number or length at most
+ * ten.
  */
 const MAX_FIELD_BYTES = 11;
 const MAX_STATUS_BYTES = 9 * MAX_FIELD_BYTES;

@@ -13,7 +13,8 @@ import {
 import { MAX_BYTES_PER_UNIT, type WireWriter } from './wire-writer.js';
 
 /*
- * google.protobuf.Struct, Value and ListValue (google/protobuf/struct.proto), from the last member to the first, as the writer does.
+ * google.protobuf.Struct, Value and ListValue (google/protobuf/struct.proto), from the last member to the first, as the
+ * writer does.
  */
 
 /** What a member or an item takes at most beside its texts: its tags and lengths, and a double. */
@@ -34,7 +35,10 @@ export function maxStructBytes(member: unknown): number {
   return bytes;
 }
 
-/** Writes a JSON object as a Struct, without a tag. Members that JSON has no value for (undefined, functions) are left out. */
+/**
+ * Writes a JSON object as a Struct, without a tag. Members that JSON has no value for (undefined, functions) are left
+ * out.
+ */
 export function writeStruct(writer: WireWriter, object: Readonly<Record<string, unknown>>): void {
   const members = Object.entries(object);
   for (let index = members.length - 1; index >= 0; index--) {

@@ -78,7 +78,10 @@ export interface RateLimitResponse {
   readonly dynamicMetadata: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Messages of more bytes take long enough that others should have their turns meanwhile: {@link ServiceCodec.decodeSteps}. */
+/**
+ * Messages of more bytes take long enough that others should have their turns meanwhile:
+ * {@link ServiceCodec.decodeSteps}.
+ */
 export const LARGE_MESSAGE_BYTES = 16 * 1024;
 
 /** Most entries of one request, in all its descriptors together; more do not decode. */
@@ -91,8 +94,8 @@ export interface CodecOptions {
 }
 
 /**
- * Most fields of one request, unknown ones, those in groups and those that come again included. An entry needs 3 at most and a descriptor 7; what
- * means nothing to us must end soon, too.
+ * Most fields of one request, unknown ones, those in groups and those that come again included. An entry needs 3 at
+ * most and a descriptor 7; what means nothing to us must end soon, too.
  */
 export function maxFields(maxDescriptors: number): number {
   return 4 * MAX_ENTRIES + 10 * maxDescriptors;
@@ -101,23 +104,25 @@ export function maxFields(maxDescriptors: number): number {
 /** The server's side. Implementations: wire-codec.ts (by hand), reference-codec.ts (@grpc/proto-loader). */
 export interface ServiceCodec {
   /**
-   * Throws {@link DecodeError} on bytes that are not a RateLimitRequest, or more of one than is allowed: then nothing beyond the bound is read. What
-   * it returns does not refer to `bytes`, which may be a part of a buffer that is written again.
+   * Throws {@link DecodeError} on bytes that are not a RateLimitRequest, or more of one than is allowed: then nothing
+   * beyond the bound is read. What it returns does not refer to `bytes`, which may be a part of a buffer that is
+   * written again.
    */
   decodeRequest(bytes: Uint8Array): RateLimitRequest;
   /**
-   * {@link decodeRequest} in steps of at most about a millisecond, for messages over {@link LARGE_MESSAGE_BYTES}. `bytes` must stay as they are
-   * until it ends. The reference codec does it by the codec written by hand, as protobufjs knows no steps.
+   * {@link decodeRequest} in steps of at most about a millisecond, for messages over {@link LARGE_MESSAGE_BYTES}.
+   * `bytes` must stay as they are until it ends. The reference codec does it by the codec written by hand, as
+   * protobufjs knows no steps.
    */
   decodeSteps(bytes: Uint8Array): Generator<void, RateLimitRequest>;
   /**
-   * The domain of a request, without a look into its descriptors. Undefined when the outermost message is malformed or has too many fields, and for
-   * a domain over {@link LARGE_MESSAGE_BYTES}.
+   * The domain of a request, without a look into its descriptors. Undefined when the outermost message is malformed or
+   * has too many fields, and for a domain over {@link LARGE_MESSAGE_BYTES}.
    */
   domainOf(bytes: Uint8Array): string | undefined;
   /**
-   * Whether a descriptor of a request may hold a limit override, without a look into its entries. True, too, for what is malformed, and where the first
-   * thousand fields do not tell.
+   * Whether a descriptor of a request may hold a limit override, without a look into its entries. True, too, for what
+   * is malformed, and where the first thousand fields do not tell.
    */
   mayOverride(bytes: Uint8Array): boolean;
   /** The bytes returned stay as they are: no later call writes to them, so an answer may wait until it is sent. */
@@ -140,11 +145,16 @@ export const NO_REQUEST = 'message is not a well-formed envoy.service.ratelimit.
 
 /** Why a request is not read on once it holds more descriptors than `most`. */
 export function moreDescriptorsThan(most: number): string {
-  return `rate limit descriptor list holds at least ${most + 1} descriptors, more than the ${most} that are allowed (MAX_DESCRIPTORS)`;
+  return (
+    `rate limit descriptor list holds at least ${most + 1} descriptors, more than the ${most} that are ` +
+    'allowed (MAX_DESCRIPTORS)'
+  );
 }
 
 /** Why a request is not read on once its descriptors hold more entries than {@link MAX_ENTRIES}. */
-export const TOO_MANY_ENTRIES = `rate limit descriptors hold at least ${MAX_ENTRIES + 1} entries, more than the ${MAX_ENTRIES} that are allowed in one request`;
+export const TOO_MANY_ENTRIES =
+  `rate limit descriptors hold at least ${MAX_ENTRIES + 1} entries, more than the ${MAX_ENTRIES} that ` +
+  'are allowed in one request';
 
 /** Why a request is not read on once it holds more fields than {@link maxFields}. */
 export function tooManyFields(most: number): string {

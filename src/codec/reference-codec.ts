@@ -77,8 +77,9 @@ function requestBounds(maxDescriptors: number): WireBounds {
 const NO_RESPONSE = 'message is not a well-formed envoy.service.ratelimit.v3.RateLimitResponse';
 
 /**
- * The codec over @grpc/proto-loader, which builds its encoders and decoders from `proto/` when it starts. Reads the files,
- * so make one per process. What the codec written by hand (wire-codec.ts) is compared with, and its stand-in in production (RLS_CODEC).
+ * The codec over @grpc/proto-loader, which builds its encoders and decoders from `proto/` when it starts. Reads the
+ * files, so make one per process. What the codec written by hand (wire-codec.ts) is compared with, and its stand-in in
+ * production (RLS_CODEC).
  */
 export function createReferenceCodec({ maxDescriptors = MAX_ENTRIES }: CodecOptions = {}): Codec {
   const definition = loadRateLimitDefinition();

@@ -19,7 +19,9 @@ export function loadRateLimitDefinition(): PackageDefinition {
 
 let forReflection: PackageDefinition | undefined;
 
-/** The same with field names as they stand in the files (`hits_addend`), which is what reflection must show. Read once. */
+/**
+ * The same with field names as they stand in the files (`hits_addend`), which is what reflection must show. Read once.
+ */
 export function loadReflectionDefinition(): PackageDefinition {
   forReflection ??= loadSync(RLS_PROTO, { includeDirs: [assetPath('proto')], keepCase: true });
   return forReflection;

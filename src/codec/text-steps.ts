@@ -4,8 +4,9 @@ import { isAscii } from 'node:buffer';
 export const LONG_TEXT_BYTES = 64 * 1024;
 
 /**
- * A long text in `bytes[start, end)`, as Buffer#toString decodes it, with U+FFFD for what is not UTF-8: decoded in steps, put together in one. It is one
- * flat string, as whoever looks at the first character of joined pieces would copy them all. `pieceBytes`, at least 4, are decoded in one step.
+ * A long text in `bytes[start, end)`, as Buffer#toString decodes it, with U+FFFD for what is not UTF-8: decoded in
+ * steps, put together in one. It is one flat string, as whoever looks at the first character of joined pieces would
+ * copy them all. `pieceBytes`, at least 4, are decoded in one step.
  */
 export function* textSteps(
   bytes: Uint8Array,
@@ -34,7 +35,10 @@ export function* textSteps(
   return text;
 }
 
-/** The last place up to `at` where a text may be cut: none of its characters, nor what becomes one U+FFFD, goes on behind it. */
+/**
+ * The last place up to `at` where a text may be cut: none of its characters, nor what becomes one U+FFFD, goes on
+ * behind it.
+ */
 export function cutBefore(bytes: Uint8Array, at: number, end: number): number {
   if (at >= end) return end;
   // A character has one leading byte and at most three that continue it: behind four of these, nothing is open.

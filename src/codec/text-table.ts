@@ -6,12 +6,13 @@ const MAX_BYTES = 64;
 const HASH_PRIME = 0x0100_0193;
 
 /**
- * Turns UTF-8 into strings, and remembers the short ones: domains, entry keys and most values come again and again, and comparing
- * their bytes is several times cheaper than making a string.
+ * Turns UTF-8 into strings, and remembers the short ones: domains, entry keys and most values come again and again, and
+ * comparing their bytes is several times cheaper than making a string.
  *
- * A text has two slots, side by side, that its hash tells; it is taken in when it is missed twice without another in between, so
- * that values which never come again push nothing out. A hit is only ever decided by comparing all bytes: texts made to collide
- * cost their sender's requests some time, and nothing else. Takes 300 KiB and 4,096 strings of at most 64 bytes.
+ * A text has two slots, side by side, that its hash tells; it is taken in when it is missed twice without another in
+ * between, so that values which never come again push nothing out. A hit is only ever decided by comparing all bytes:
+ * texts made to collide cost their sender's requests some time, and nothing else. Takes 300 KiB and 4,096 strings of at
+ * most 64 bytes.
  */
 export class TextTable {
   readonly #lengths = new Uint8Array(SLOTS);

@@ -1,6 +1,6 @@
 /**
- * What one field of a message may hold: a varint, a string or bytes, or a message. Fields stand at their number; numbers
- * that are not listed are unknown to us and may hold anything that is well formed.
+ * What one field of a message may hold: a varint, a string or bytes, or a message. Fields stand at their number;
+ * numbers that are not listed are unknown to us and may hold anything that is well formed.
  */
 export type FieldShape = 'varint' | 'bytes' | MessageShape;
 export type MessageShape = readonly (FieldShape | undefined)[];
@@ -91,15 +91,18 @@ class WireCursor {
 }
 
 /**
- * Tells whether `bytes` are a well-formed protobuf message (https://protobuf.dev/programming-guides/encoding/) whose known
- * fields have the wire type of `shape`: no field is cut short, none runs into its neighbour. protobufjs does not look at
- * wire types and cuts a string that runs over the end, so it would decode what was never sent.
+ * Tells whether `bytes` are a well-formed protobuf message (https://protobuf.dev/programming-guides/encoding/) whose
+ * known fields have the wire type of `shape`: no field is cut short, none runs into its neighbour. protobufjs does not
+ * look at wire types and cuts a string that runs over the end, so it would decode what was never sent.
  */
 export function isWellFormed(bytes: Uint8Array, shape: MessageShape): boolean {
   return faultOf(bytes, shape, NO_BOUNDS) === undefined;
 }
 
-/** The first fault of `bytes` as a message of `shape`: the sentence of a bound, or `malformed`. Undefined when there is none. */
+/**
+ * The first fault of `bytes` as a message of `shape`: the sentence of a bound, or `malformed`. Undefined when there is
+ * none.
+ */
 export function faultOf(bytes: Uint8Array, shape: MessageShape, bounds: WireBounds): string | undefined {
   const cursor = new WireCursor(bytes, bounds);
   checkMessage(cursor, bytes.length, shape);

@@ -12,9 +12,9 @@ const GROUP_END = 4;
 const FIXED32 = 5;
 
 /**
- * Reads the pieces of a protobuf message (https://protobuf.dev/programming-guides/encoding/) in place. Every method is told where
- * the message at hand ends, and throws {@link DecodeError} instead of reading past it. Made once, pointed at one message after
- * the other.
+ * Reads the pieces of a protobuf message (https://protobuf.dev/programming-guides/encoding/) in place. Every method is
+ * told where the message at hand ends, and throws {@link DecodeError} instead of reading past it. Made once, pointed at
+ * one message after the other.
  */
 export class WireReader {
   bytes: Uint8Array = new Uint8Array(0);
@@ -91,8 +91,9 @@ export class WireReader {
   }
 
   /**
-   * Skips the field that `tag` begins. Fields up to `lastKnown` are those the message has: they only come here when their wire
-   * type is wrong, which is refused. Groups without recursion, so that no message is deep enough to exhaust the stack.
+   * Skips the field that `tag` begins. Fields up to `lastKnown` are those the message has: they only come here when
+   * their wire type is wrong, which is refused. Groups without recursion, so that no message is deep enough to exhaust
+   * the stack.
    */
   skipUnknown(tag: number, lastKnown: number, end: number): void {
     if (tag >>> 3 <= lastKnown) this.fail();

@@ -7,9 +7,9 @@ const MAX_KNOWN = 4096;
 const TWO_POW_14 = 0x4000;
 
 /**
- * Writes protobuf messages from their end to their beginning: when a length is to be written, what it measures is there already, so
- * nothing is measured beforehand. Messages lie one before the other in a slab that is never written twice: what
- * {@link finish} returned stays as it is for as long as somebody holds it.
+ * Writes protobuf messages from their end to their beginning: when a length is to be written, what it measures is there
+ * already, so nothing is measured beforehand. Messages lie one before the other in a slab that is never written twice:
+ * what {@link finish} returned stays as it is for as long as somebody holds it.
  */
 export class WireWriter {
   #slab: Uint8Array = Buffer.allocUnsafeSlow(SLAB_BYTES);
@@ -106,7 +106,9 @@ export class WireWriter {
     new DataView(this.#memory, this.#at, 8).setFloat64(0, value, true);
   }
 
-  /** {@link textField} for texts that come again and again: names that the policy or this program gives, never callers. */
+  /**
+   * {@link textField} for texts that come again and again: names that the policy or this program gives, never callers.
+   */
   knownTextField(tag: number, text: string): void {
     const known = this.#known.get(text);
     if (known === undefined) {

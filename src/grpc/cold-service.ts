@@ -16,8 +16,8 @@ const MAX_UNREAD_MESSAGES = 1000;
 type AnsweringStream = ServerWritableStream<unknown, unknown> | ServerDuplexStream<unknown, unknown>;
 
 /**
- * Guards services that come from libraries (health, reflection): their streams can be ended from outside, do not pile up
- * answers for a caller that does not read, and what their handlers or the listeners of these throw stays inside.
+ * Guards services that come from libraries (health, reflection): their streams can be ended from outside, do not pile
+ * up answers for a caller that does not read, and what their handlers or the listeners of these throw stays inside.
  */
 export class ColdServices {
   readonly #open = new Set<AnsweringStream>();
@@ -98,7 +98,10 @@ function end(call: AnsweringStream, code: status, details: string): void {
   call.emit('error', { code, details });
 }
 
-/** Events come from the reading of a connection or from Node's own turns: there an exception would cost the connection, or end the process. */
+/**
+ * Events come from the reading of a connection or from Node's own turns: there an exception would cost the connection,
+ * or end the process.
+ */
 function guardListeners(call: EventEmitter, fail: (error: unknown) => void): void {
   const emit = call.emit.bind(call);
   let failed = false;

@@ -26,7 +26,8 @@ export class Connections {
         greeted = true;
       });
       session.on('error', (error: NodeJS.ErrnoException) => {
-        // Later errors are no news either: grpc-go ends every connection with a GOAWAY that Node calls a protocol error.
+        // Later errors are no news either: grpc-go ends every connection with a GOAWAY that Node calls a protocol
+        // error.
         if (greeted || error.code?.startsWith('ERR_HTTP2_') !== true) return;
         onBroken(`the connection from ${peer} does not speak HTTP/2: ${error.message}`);
       });

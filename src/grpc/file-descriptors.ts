@@ -40,10 +40,10 @@ const WELL_KNOWN_FILES: Readonly<Record<string, string>> = {
 /**
  * The files behind `definitions` as encoded FileDescriptorProtos that a strict client can link.
  *
- * proto-loader's own are not: they hold one file per package without `dependency`, type names relative to some scope, and
- * map entries under names that protobuf does not allow; clients on Go's protobuf library refuse them. Here type names are
- * absolute, dependencies listed, JSON names set, map entries named `<Field>Entry`, and the well-known types stand in the files that every
- * client knows them by. The first definition of a package counts.
+ * proto-loader's own are not: they hold one file per package without `dependency`, type names relative to some scope,
+ * and map entries under names that protobuf does not allow; clients on Go's protobuf library refuse them. Here type
+ * names are absolute, dependencies listed, JSON names set, map entries named `<Field>Entry`, and the well-known types
+ * stand in the files that every client knows them by. The first definition of a package counts.
  */
 export function fileDescriptors(definitions: readonly PackageDefinition[]): Buffer[] {
   const descriptorTypes = loadSync('google/protobuf/descriptor.proto');

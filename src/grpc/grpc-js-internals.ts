@@ -8,10 +8,9 @@ import { type InflationOptions, inflationLimit } from './grpc-server.js';
  * `bindAsync` it makes the HTTP/2 server itself, and then
  * - there is no way to set SETTINGS_MAX_HEADER_LIST_SIZE,
  * - a failed listen tells the system error only inside a sentence,
- * - sessions and sockets cannot be reached, which a drain needs.
- * `createConnectionInjector` is open but has the same first and last gap. Its `_setupHandlers` does nothing but
- * `http2Server.on('stream', …)` and `http2Server.on('session', …)`; the contract tests trip over any change of it, and the
- * version is pinned.
+ * - sessions and sockets cannot be reached, which a drain needs. `createConnectionInjector` is open but has the same
+ *   first and last gap. Its `_setupHandlers` does nothing but `http2Server.on('stream', …)` and
+ *   `http2Server.on('session', …)`; the contract tests trip over any change of it, and the version is pinned.
  */
 interface GrpcJsInternals {
   _setupHandlers(http2Server: Http2Server | Http2SecureServer, interceptors: readonly never[]): void;
@@ -41,8 +40,9 @@ const PREFIX_BYTES = 5;
 let isBounded = false;
 
 /**
- * Has the compressed messages of `session` inflated within bounds of their own: @grpc/grpc-js knows only the one for messages. Its
- * `decompressMessage` compares with `maxReceiveMessageSize` as the message grows; here that is another for each message.
+ * Has the compressed messages of `session` inflated within bounds of their own: @grpc/grpc-js knows only the one for
+ * messages. Its `decompressMessage` compares with `maxReceiveMessageSize` as the message grows; here that is another
+ * for each message.
  */
 export function boundInflation(session: object, options: InflationOptions): void {
   sessions.set(session, options);

@@ -31,8 +31,9 @@ import { normaliseTimeout } from './timeout-header.js';
 const MAX_SPAN_MS = 1_900_000_000;
 
 /**
- * How many streams a caller may reset at once, and then each second, before the connection is ended. Envoy resets one for each answer it no
- * longer waits for, so the defaults (1000, 33) would cut a busy connection while Redis hangs. Node 20 has only the defaults.
+ * How many streams a caller may reset at once, and then each second, before the connection is ended. Envoy resets one
+ * for each answer it no longer waits for, so the defaults (1000, 33) would cut a busy connection while Redis hangs.
+ * Node 20 has only the defaults.
  */
 const STREAM_RESETS = { streamResetBurst: 10_000, streamResetRate: 10_000 };
 
@@ -72,8 +73,8 @@ export class GrpcJsServer implements GrpcServer {
         // stream that exceeds it is reset with ENHANCE_YOUR_CALM, which gRPC clients read as RESOURCE_EXHAUSTED.
         maxHeaderListSize: options.maxHeaderListBytes,
       },
-      // As grpc-js sets them: Node resets good streams when a session meets its memory limit. What a connection may hold
-      // is bounded by streams at once × message size.
+      // As grpc-js sets them: Node resets good streams when a session meets its memory limit. What a connection may
+      // hold is bounded by streams at once × message size.
       maxSessionMemory: Number.MAX_SAFE_INTEGER,
       maxSendHeaderBlockLength: Number.MAX_SAFE_INTEGER,
     });
@@ -153,9 +154,9 @@ export class GrpcJsServer implements GrpcServer {
   }
 
   /**
-   * New calls are refused by the GOAWAY itself: it names the last stream that is served, and gRPC clients try a later one
-   * elsewhere or report it as UNAVAILABLE; new connections find no listener. Once no handler runs, all there is left to do
-   * is to hand over answers, for which a reading client needs no more than the linger time.
+   * New calls are refused by the GOAWAY itself: it names the last stream that is served, and gRPC clients try a later
+   * one elsewhere or report it as UNAVAILABLE; new connections find no listener. Once no handler runs, all there is
+   * left to do is to hand over answers, for which a reading client needs no more than the linger time.
    */
   async #drain(graceMs: number): Promise<void> {
     const closed = this.#stopListening();
@@ -184,8 +185,9 @@ export class GrpcJsServer implements GrpcServer {
   }
 
   /**
-   * Answers leave together at the end of the event-loop turn: grpc-js sends headers, message and trailers of a call in steps, and what one
-   * turn has for a connection then goes out in one write. About a fifth of the CPU time of a call (`npm run bench`).
+   * Answers leave together at the end of the event-loop turn: grpc-js sends headers, message and trailers of a call in
+   * steps, and what one turn has for a connection then goes out in one write. About a fifth of the CPU time of a call
+   * (`npm run bench`).
    */
   #succeed(callback: sendUnaryData<Uint8Array>, message: Uint8Array): void {
     if (this.#answers.length === 0) setImmediate(this.#sendAnswers);

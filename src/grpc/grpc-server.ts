@@ -7,8 +7,8 @@ export type { ListenAddress, TlsMaterial, TlsOptions };
 /** What a handler may know about the call it answers. */
 export interface CallInfo {
   /**
-   * When the caller stops waiting, on the monotonic clock of {@link GrpcServerOptions.monotonicMicros}; Infinity without
-   * `grpc-timeout`.
+   * When the caller stops waiting, on the monotonic clock of {@link GrpcServerOptions.monotonicMicros}; Infinity
+   * without `grpc-timeout`.
    */
   readonly deadlineMicros: number;
   /** True once the caller has gone away; asynchronous handlers may stop early. */
@@ -20,9 +20,10 @@ export interface CallInfo {
 }
 
 /**
- * Answers one unary call: request message bytes in, response message bytes out. The bytes of `message` are only there until the handler
- * returns: what is needed after an `await` must be read before it. Answers at once where it can (no promise), and fails by throwing
- * or rejecting with {@link GrpcError}; anything else becomes INTERNAL with a fixed text on the wire.
+ * Answers one unary call: request message bytes in, response message bytes out. The bytes of `message` are only there
+ * until the handler returns: what is needed after an `await` must be read before it. Answers at once where it can (no
+ * promise), and fails by throwing or rejecting with {@link GrpcError}; anything else becomes INTERNAL with a fixed text
+ * on the wire.
  */
 export type UnaryHandler = (message: Uint8Array, call: CallInfo) => Uint8Array | Promise<Uint8Array>;
 
@@ -51,7 +52,10 @@ export class GrpcError extends Error {
   }
 }
 
-/** A compressed message may become at most this many times as long. Requests of Envoy shrink by a tenth of it at the very best. */
+/**
+ * A compressed message may become at most this many times as long. Requests of Envoy shrink by a tenth of it at the
+ * very best.
+ */
 export const MAX_INFLATION = 100;
 
 /** What bounds compressed messages. */
@@ -81,14 +85,15 @@ export interface GrpcServerOptions {
   /** How many times its length a compressed message may become. Default: {@link MAX_INFLATION}. */
   readonly maxInflation?: number | undefined;
   /**
-   * What all connections together may hold; beyond it the one that holds most is ended. Only the transport h2 knows it. Bytes.
+   * What all connections together may hold; beyond it the one that holds most is ended. Only the transport h2 knows it.
+   * Bytes.
    */
   readonly maxBufferedBytes: number;
   /** Connections at a time; one more is closed at once. */
   readonly maxConnections: number;
   /**
-   * How long the request of a unary call may take to arrive; then it ends with DEADLINE_EXCEEDED. Infinity: for ever. Default: a minute. Only
-   * the transport h2 knows it. Milliseconds.
+   * How long the request of a unary call may take to arrive; then it ends with DEADLINE_EXCEEDED. Infinity: for ever.
+   * Default: a minute. Only the transport h2 knows it. Milliseconds.
    */
   readonly receiveTimeoutMs?: number | undefined;
   /** Calls at once per connection (HTTP/2 SETTINGS_MAX_CONCURRENT_STREAMS). */
@@ -129,21 +134,24 @@ export interface GrpcServer {
   /** Registers the hot path: `path` is `/package.Service/Method`. */
   addUnary(path: string, handler: UnaryHandler): void;
   /**
-   * Registers a service that is asked rarely (health, reflection), in the shape of @grpc/grpc-js: what @grpc/reflection and
-   * grpc-health-check bring.
+   * Registers a service that is asked rarely (health, reflection), in the shape of @grpc/grpc-js: what @grpc/reflection
+   * and grpc-health-check bring.
    */
   addService(definition: ServiceDefinition, implementation: UntypedServiceImplementation): void;
   /**
-   * Resolves with the port bound, 0 for a socket path; rejects with Node's system error (`code` EADDRINUSE, EACCES, …). A socket file
-   * that nobody listens on any more is replaced.
+   * Resolves with the port bound, 0 for a socket path; rejects with Node's system error (`code` EADDRINUSE, EACCES, …).
+   * A socket file that nobody listens on any more is replaced.
    */
   listen(address: ListenAddress): Promise<number>;
-  /** New connections get these certificates; those that are open go on. Throws an Error when they cannot be used: the old ones stay. */
+  /**
+   * New connections get these certificates; those that are open go on. Throws an Error when they cannot be used: the
+   * old ones stay.
+   */
   setTls(material: TlsMaterial): void;
   /**
-   * Takes no new connection, tells callers by GOAWAY (RFC 9113 section 6.8) which calls are still served, so that they make all others elsewhere, lets
-   * those of unary methods finish, ends streams with UNAVAILABLE, closes idle connections at once. Resolves when no connection is left, at the latest
-   * after `graceMs`, when the rest is cut off.
+   * Takes no new connection, tells callers by GOAWAY (RFC 9113 section 6.8) which calls are still served, so that they
+   * make all others elsewhere, lets those of unary methods finish, ends streams with UNAVAILABLE, closes idle
+   * connections at once. Resolves when no connection is left, at the latest after `graceMs`, when the rest is cut off.
    */
   drain(graceMs: number): Promise<void>;
   /** How it stands at this moment; undefined where the transport does not know. */

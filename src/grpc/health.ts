@@ -20,9 +20,9 @@ const TOLD_PER_TURN = 50;
 const NOT_FOUND = 5;
 
 /**
- * grpc.health.v1 (https://github.com/grpc/grpc/blob/master/doc/health-checking.md): one state for all names. The service
- * definition is grpc-health-check's; its implementation is not used because it keeps an entry for every name that a caller
- * ever watched.
+ * grpc.health.v1 (https://github.com/grpc/grpc/blob/master/doc/health-checking.md): one state for all names. The
+ * service definition is grpc-health-check's; its implementation is not used because it keeps an entry for every name
+ * that a caller ever watched.
  */
 export class Health {
   readonly #names: readonly string[];

@@ -7,9 +7,9 @@ import { fileDescriptors } from './file-descriptors.js';
 import type { GrpcServer } from './grpc-server.js';
 
 /**
- * Registers server reflection, v1 and v1alpha (https://github.com/grpc/grpc/blob/master/doc/server-reflection.md), for the
- * services of `definition` (loaded with `keepCase`, or clients see no snake_case names), health and reflection itself.
- * Reads proto files; call it once, at start.
+ * Registers server reflection, v1 and v1alpha (https://github.com/grpc/grpc/blob/master/doc/server-reflection.md), for
+ * the services of `definition` (loaded with `keepCase`, or clients see no snake_case names), health and reflection
+ * itself. Reads proto files; call it once, at start.
  */
 export function addReflection(server: Pick<GrpcServer, 'addService'>, definition: PackageDefinition): void {
   // @grpc/reflection keeps its proto files to itself; its entry file tells where they are.

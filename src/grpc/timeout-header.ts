@@ -1,4 +1,7 @@
-/** Milliseconds per unit of `grpc-timeout`, those below a millisecond aside (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md). */
+/**
+ * Milliseconds per unit of `grpc-timeout`, those below a millisecond aside
+ * (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md).
+ */
 const UNIT_MS: Readonly<Record<string, number>> = {
   H: 3_600_000,
   M: 60_000,
@@ -13,8 +16,8 @@ const MAX_TIMER_MS = 2_147_483_647;
  * What to hand on for a `grpc-timeout` header, since @grpc/grpc-js 1.14.7 turns it into milliseconds by cutting to a
  * signed 32 bit integer: timeouts above 24.8 days would expire at once, those below a millisecond too.
  *
- * Returns undefined for a timeout longer than any timer (no deadline then), the timeout rounded up to a whole millisecond
- * for the units below it, and everything else, malformed headers included, as it came.
+ * Returns undefined for a timeout longer than any timer (no deadline then), the timeout rounded up to a whole
+ * millisecond for the units below it, and everything else, malformed headers included, as it came.
  */
 export function normaliseTimeout(header: string): string | undefined {
   const micros = timeoutMicros(header);
@@ -24,8 +27,8 @@ export function normaliseTimeout(header: string): string | undefined {
 }
 
 /**
- * A `grpc-timeout` header in microseconds, rounded up; Infinity when it is longer than any timer, NaN when it is malformed: at most eight
- * digits and a unit.
+ * A `grpc-timeout` header in microseconds, rounded up; Infinity when it is longer than any timer, NaN when it is
+ * malformed: at most eight digits and a unit.
  */
 export function timeoutMicros(header: string): number {
   const digits = header.length - 1;

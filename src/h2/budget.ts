@@ -1,6 +1,6 @@
 /**
- * A token bucket for what a peer may make us do. The clock is the caller's: milliseconds, any start, never backwards. It starts
- * full with `burst` and gains `perSecond` tokens a second, up to `burst`.
+ * A token bucket for what a peer may make us do. The clock is the caller's: milliseconds, any start, never backwards.
+ * It starts full with `burst` and gains `perSecond` tokens a second, up to `burst`.
  */
 export class Budget {
   private tokens: number;

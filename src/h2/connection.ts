@@ -75,8 +75,8 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   private pingsUnanswered = 0;
 
   /**
-   * `options`: `peer` names the peer in logs, `nowMs` is a clock in milliseconds that never goes back, `unit` says when {@link receive} has to
-   * stop; never when it is absent.
+   * `options`: `peer` names the peer in logs, `nowMs` is a clock in milliseconds that never goes back, `unit` says when
+   * {@link receive} has to stop; never when it is absent.
    */
   constructor(
     sink: ByteSink,

@@ -10,7 +10,10 @@ const TOO_MANY = new ConnectionFailure(
 
 /** Control frames that a complete request earns the peer: a PING and WINDOW_UPDATEs, and one to spare. */
 export const CONTROL_PER_REQUEST = 4;
-/** Control frames that a message of ours earns the peer: it may answer each with WINDOW_UPDATE for the stream and the connection. */
+/**
+ * Control frames that a message of ours earns the peer: it may answer each with WINDOW_UPDATE for the stream and the
+ * connection.
+ */
 export const CONTROL_PER_MESSAGE = 2;
 
 /** Bounds frames that cost us work and bring no request; see {@link H2Limits.controlBurst}. */

@@ -12,7 +12,10 @@ export class ConnectionFailure {
   }
 }
 
-/** A breach that ends one stream (RFC 9113 section 5.4.2): the one the frame at hand names. A return value, never thrown. */
+/**
+ * A breach that ends one stream (RFC 9113 section 5.4.2): the one the frame at hand names. A return value, never
+ * thrown.
+ */
 export class StreamFailure {
   readonly code: ErrorCode;
   /** A clause in words, for the log when the connection ends because of it. */

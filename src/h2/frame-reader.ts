@@ -13,13 +13,16 @@ export interface FrameConsumer {
 }
 
 const FIRST_HELD_BYTES = 512;
-/** Room that is kept for the next frame that is cut, until {@link FrameReader.trim}: making it anew for each chunk doubles what a flood costs. */
+/**
+ * Room that is kept for the next frame that is cut, until {@link FrameReader.trim}: making it anew for each chunk
+ * doubles what a flood costs.
+ */
 const KEPT_BYTES = 2048;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Cuts chunks into frames (RFC 9113 section 4.1). Frames that lie whole in a chunk are handed on where they are; only the frame
- * that a chunk's end cuts is copied, and continued with the next chunk.
+ * Cuts chunks into frames (RFC 9113 section 4.1). Frames that lie whole in a chunk are handed on where they are; only
+ * the frame that a chunk's end cuts is copied, and continued with the next chunk.
  */
 export class FrameReader {
   private readonly consumer: FrameConsumer;
@@ -53,7 +56,10 @@ export class FrameReader {
     this.heldLength = 0;
   }
 
-  /** Takes `chunk[from, chunk.length)`, or as much of it as the unit of work allows. Returns where it goes on: `chunk.length` when all is taken. */
+  /**
+   * Takes `chunk[from, chunk.length)`, or as much of it as the unit of work allows. Returns where it goes on:
+   * `chunk.length` when all is taken.
+   */
   read(chunk: Buffer, from: number): number {
     const { unit } = this;
     const chunkEnd = chunk.length;
@@ -93,7 +99,10 @@ export class FrameReader {
     return chunkEnd;
   }
 
-  /** Completes the held frame and hands it on. Returns where the chunk goes on, or -1 when it is used up or reading stopped. */
+  /**
+   * Completes the held frame and hands it on. Returns where the chunk goes on, or -1 when it is used up or reading
+   * stopped.
+   */
   private finishHeld(chunk: Buffer, from: number): number {
     let at = from;
     if (this.heldLength < FRAME_HEADER_BYTES) {
@@ -131,7 +140,10 @@ export class FrameReader {
     return at;
   }
 
-  /** Keeps `chunk[start, end)`. The room doubles with what has really come, so that announcing long frames costs a peer bytes. */
+  /**
+   * Keeps `chunk[start, end)`. The room doubles with what has really come, so that announcing long frames costs a peer
+   * bytes.
+   */
   private hold(chunk: Buffer, start: number, end: number): void {
     const needed = this.heldLength + end - start;
     if (needed > this.held.length) {

@@ -13,8 +13,8 @@ const TOO_MANY = new ConnectionFailure(
 );
 
 /**
- * Puts together a header block that does not end with its HEADERS frame (RFC 9113 section 4.3): what CONTINUATION frames bring,
- * bounded in bytes and in frames.
+ * Puts together a header block that does not end with its HEADERS frame (RFC 9113 section 4.3): what CONTINUATION
+ * frames bring, bounded in bytes and in frames.
  */
 export class HeaderBlock {
   endStream = false;

@@ -5,7 +5,8 @@ const FIRST_SLAB_BYTES = 2048;
 const LARGEST_SLAB_BYTES = 65_536;
 
 /**
- * Output of one connection, in slabs. What was handed out is never touched again; the rest of its slab takes later output:
+ * Output of one connection, in slabs. What was handed out is never touched again; the rest of its slab takes later
+ * output:
  *
  *     slab:  | handed out | pending        | free        |
  *                         start            end           bytes.length
@@ -22,7 +23,10 @@ export class OutputBuffer {
     return this.end - this.start;
   }
 
-  /** Makes room for `octets` more after {@link end}; returns {@link end}. {@link bytes} may be another object afterwards. */
+  /**
+   * Makes room for `octets` more after {@link end}; returns {@link end}. {@link bytes} may be another object
+   * afterwards.
+   */
   reserve(octets: number): number {
     if (this.bytes.length - this.end < octets) this.nextSlab(octets);
     return this.end;

@@ -11,8 +11,8 @@ const HTTP1 = /^[A-Z]+ (?:\/|\*|http)/;
 const HTTP1_BEGINNING = /^[A-Z]+(?: (?:h(?:t(?:tp?)?)?)?)?$/;
 
 /**
- * Tells HTTP/2 (RFC 9113 section 3.4) from an HTTP/1 request line and from everything else, by as few bytes as decide it. They may be
- * cut anywhere.
+ * Tells HTTP/2 (RFC 9113 section 3.4) from an HTTP/1 request line and from everything else, by as few bytes as decide
+ * it. They may be cut anywhere.
  */
 export class PrefaceReader {
   /** Bytes of the last chunk that belong to the preface, once the verdict is `http2`. */

@@ -21,7 +21,10 @@ const NO_PRIORITY = new ConnectionFailure(
   'the peer sent HEADERS that are shorter than their flags say',
 );
 
-/** DATA, HEADERS and CONTINUATION (RFC 9113 sections 6.1, 6.2, 6.10): padding and priority off, header blocks put together and decoded. */
+/**
+ * DATA, HEADERS and CONTINUATION (RFC 9113 sections 6.1, 6.2, 6.10): padding and priority off, header blocks put
+ * together and decoded.
+ */
 export class RequestFrames {
   /** The stream whose header block goes on; 0 when none does. */
   openBlockId = 0;

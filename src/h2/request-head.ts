@@ -39,8 +39,9 @@ interface PseudoFields {
 }
 
 /**
- * The request in a header list, checked by RFC 9113 section 8. It is worked out once for each list and kept in its `derived`. What
- * stands in `like`, an earlier head of the connection, at the same place is not checked again: requests of one peer differ in few fields.
+ * The request in a header list, checked by RFC 9113 section 8. It is worked out once for each list and kept in its
+ * `derived`. What stands in `like`, an earlier head of the connection, at the same place is not checked again: requests
+ * of one peer differ in few fields.
  */
 export function requestHead(list: HeaderList, like: CheckedHead | undefined): CheckedHead | MalformedHead {
   const known = list.derived;
@@ -50,7 +51,10 @@ export function requestHead(list: HeaderList, like: CheckedHead | undefined): Ch
   return head;
 }
 
-/** What is wrong with a trailer section, or undefined: it holds no pseudo-header fields (section 8.1) and keeps the rules of fields. */
+/**
+ * What is wrong with a trailer section, or undefined: it holds no pseudo-header fields (section 8.1) and keeps the
+ * rules of fields.
+ */
 export function checkTrailers(list: HeaderList): string | undefined {
   const { fields } = list;
   for (let at = 0; at < fields.length; at += 2) {

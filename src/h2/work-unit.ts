@@ -3,17 +3,22 @@ const WORK_BETWEEN_LOOKS = 64;
 /** Looks at the clock in one unit, whatever it says: some five hundred requests. */
 const MAX_LOOKS = 256;
 
-/** Work of a request that is complete, in the measure of {@link WorkUnit.left}: a frame that is merely looked at counts 1. */
+/**
+ * Work of a request that is complete, in the measure of {@link WorkUnit.left}: a frame that is merely looked at counts
+ * 1.
+ */
 export const REQUEST_WORK = 12;
 /** Work of a head whose request goes on. */
 export const HEAD_WORK = 6;
 
 /**
- * How long a connection reads before the others have their turn: frames are counted as they are taken, and every few of them the clock is asked. One
- * object serves all connections of a process, as only one of them reads at a time.
+ * How long a connection reads before the others have their turn: frames are counted as they are taken, and every few of
+ * them the clock is asked. One object serves all connections of a process, as only one of them reads at a time.
  */
 export class WorkUnit {
-  /** Work until the next look at the clock. Whoever works takes from it, and asks {@link isOver} once nothing is left. */
+  /**
+   * Work until the next look at the clock. Whoever works takes from it, and asks {@link isOver} once nothing is left.
+   */
   left = WORK_BETWEEN_LOOKS;
   private readonly nowMs: () => number;
   private endMs = Number.POSITIVE_INFINITY;

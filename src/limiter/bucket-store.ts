@@ -28,8 +28,8 @@ export interface TakeOutcome {
   /** Whether the hits did not fit. */
   readonly limited: boolean;
   /**
-   * Whole tokens left, or hits left in the window, once this item was applied; of a bucket named twice, what each found.
-   * A limited item reports what it found; any other item of a denied request what is there with nothing taken.
+   * Whole tokens left, or hits left in the window, once this item was applied; of a bucket named twice, what each
+   * found. A limited item reports what it found; any other item of a denied request what is there with nothing taken.
    */
   readonly remaining: number;
   /**
@@ -38,8 +38,8 @@ export interface TakeOutcome {
    */
   readonly waitMicros: number;
   /**
-   * What {@link remaining} leaves open for metrics: hits counted in the window once this item was applied, over its limit, too; tokens
-   * that are gone from a bucket.
+   * What {@link remaining} leaves open for metrics: hits counted in the window once this item was applied, over its
+   * limit, too; tokens that are gone from a bucket.
    */
   readonly used: number;
   /** Hits of a charge past what a rule with `max_debt` takes on: they were forgiven. */
@@ -69,19 +69,19 @@ export type TakeResult = readonly TakeOutcome[] | StorageError;
 /**
  * Keeps buckets and decides on them. Everything one request asks is decided in one atomic step:
  * - items apply in order on the running state, so the same bucket twice must hold the sum;
- * - a request that is denied (an `enforce` item is limited, or all `quota` items are) takes nothing from any token bucket
- *   and gives nothing back; windows count its hits all the same unless `countDeniedHits` is false. Its other token bucket
- *   items report the untouched bucket;
+ * - a request that is denied (an `enforce` item is limited, or all `quota` items are) takes nothing from any token
+ *   bucket and gives nothing back; windows count its hits all the same unless `countDeniedHits` is false. Its other
+ *   token bucket items report the untouched bucket;
  * - a limited item itself takes nothing from its token bucket, denied request or not;
- * - a charge ({@link isCharge}) is never limited: its bucket goes into debt, down to `max_debt`. Rates with debt, and windows of a list
- *   of limits, count no denied hits;
+ * - a charge ({@link isCharge}) is never limited: its bucket goes into debt, down to `max_debt`. Rates with debt, and
+ *   windows of a list of limits, count no denied hits;
  * - `candidate` items keep what they took or counted even if the request is denied.
  */
 export interface BucketStore {
   /**
-   * Decides `items`, at least one. Synchronous stores return the result itself; a remote store returns a promise that never
-   * rejects and is settled by `deadlineMicros` (monotonic clock). `connection` stands for what the request came by: where requests have to wait for
-   * each other, connections take turns.
+   * Decides `items`, at least one. Synchronous stores return the result itself; a remote store returns a promise that
+   * never rejects and is settled by `deadlineMicros` (monotonic clock). `connection` stands for what the request came
+   * by: where requests have to wait for each other, connections take turns.
    */
   take(
     items: readonly TakeItem[],

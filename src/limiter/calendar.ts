@@ -16,7 +16,10 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** Zones whose formatters are kept: making one takes a hundred times as long as using it. */
 const formatters = new Map<string, Intl.DateTimeFormat>();
-/** More than there are zones and usual other names of them; how a name that this Node does not list is spelt has no bound. */
+/**
+ * More than there are zones and usual other names of them; how a name that this Node does not list is spelt has no
+ * bound.
+ */
 const MAX_FORMATTERS = 1000;
 
 /** Throws a RangeError for a time zone that this Node does not know. */
@@ -57,9 +60,9 @@ function listedZones(): ReadonlyMap<string, string> {
 }
 
 /**
- * The name of a time zone of the IANA database, such as `Europe/Berlin` or UTC; undefined for what is none. Case does not matter there (RFC 9557),
- * so a name that this Node lists is spelt as it is listed. Not taken: names without region such as EST or PST, which are an offset to some
- * Nodes and a place to others, or unknown; and offsets.
+ * The name of a time zone of the IANA database, such as `Europe/Berlin` or UTC; undefined for what is none. Case does
+ * not matter there (RFC 9557), so a name that this Node lists is spelt as it is listed. Not taken: names without region
+ * such as EST or PST, which are an offset to some Nodes and a place to others, or unknown; and offsets.
  */
 export function timeZoneName(name: string): string | undefined {
   const known = listedZones().get(name.toLowerCase());
@@ -80,9 +83,10 @@ export function nearTimeZone(name: string): string | undefined {
 }
 
 /**
- * The days, weeks (from Monday, ISO 8601), months or years of a time zone as windows, for times from 1970 on. A window starts at the first instant
- * at which clocks there show its date, so those in which clocks change are longer or shorter, and where midnight is skipped a day starts
- * later. What is computed is shared by all windows of one zone and unit ({@link Calendars}).
+ * The days, weeks (from Monday, ISO 8601), months or years of a time zone as windows, for times from 1970 on. A window
+ * starts at the first instant at which clocks there show its date, so those in which clocks change are longer or
+ * shorter, and where midnight is skipped a day starts later. What is computed is shared by all windows of one zone and
+ * unit ({@link Calendars}).
  */
 export class CalendarWindows {
   readonly timeZone: string;
@@ -108,7 +112,9 @@ export class CalendarWindows {
     return row.startMicros;
   }
 
-  /** End of the window that holds `micros`, such as its start. Asked about the one after the remembered one, both are. */
+  /**
+   * End of the window that holds `micros`, such as its start. Asked about the one after the remembered one, both are.
+   */
   endOf(micros: number): number {
     const row = this.#row;
     if (micros === row.endMicros && micros > 0) return row.nextEnd();
@@ -122,8 +128,8 @@ export class CalendarWindows {
   }
 
   /**
-   * Boundaries of the windows around `micros`: the start of the one before, of its own, of the next and of the one after that, and the end of
-   * that one. For a store that goes by another clock and picks the window itself.
+   * Boundaries of the windows around `micros`: the start of the one before, of its own, of the next and of the one
+   * after that, and the end of that one. For a store that goes by another clock and picks the window itself.
    */
   boundariesAround(micros: number): readonly number[] {
     this.startAt(micros);
@@ -131,14 +137,17 @@ export class CalendarWindows {
   }
 }
 
-/** Zones and units have so few names that a process meets all of them once at most, but for spellings that this Node does not list. */
+/**
+ * Zones and units have so few names that a process meets all of them once at most, but for spellings that this Node
+ * does not list.
+ */
 const MAX_NAMES = 4096;
 /** Rows that may take work in one turn of the event loop: each takes a quarter of a millisecond at first. */
 const ROWS_IN_A_TURN = 4;
 
 /**
- * What is known of calendars: once for each zone, however it is spelt, and unit, as a zone's boundaries take long to compute. There are some 450 zones,
- * and nothing is forgotten.
+ * What is known of calendars: once for each zone, however it is spelt, and unit, as a zone's boundaries take long to
+ * compute. There are some 450 zones, and nothing is forgotten.
  */
 export class Calendars {
   readonly #rows = new Map<string, WindowRow>();
@@ -163,8 +172,8 @@ export class Calendars {
   }
 
   /**
-   * Computes what requests around `micros`, and in the window after it, will ask, so that none has to wait for many calendars. Yields where the
-   * event loop should have a turn.
+   * Computes what requests around `micros`, and in the window after it, will ask, so that none has to wait for many
+   * calendars. Yields where the event loop should have a turn.
    */
   *prepare(micros: number): Generator<void, void> {
     let worked = 0;
@@ -232,7 +241,9 @@ class WindowRow {
     return this.#around;
   }
 
-  /** Computes what is asked around `micros` and in the window after it. Returns whether there was anything to compute. */
+  /**
+   * Computes what is asked around `micros` and in the window after it. Returns whether there was anything to compute.
+   */
   prepare(micros: number): boolean {
     const before = this.#boundaries;
     const { length } = before;
@@ -284,8 +295,8 @@ class WindowRow {
     let first = firstDayOf(this.#localDay(ms), this.#unit);
     let start = this.#dayStart(first);
     let end = start;
-    // Where clocks were turned back over midnight, the date that they show again has ended; and a day that a zone skips (Samoa, 30 December
-    // 2011) is no window.
+    // Where clocks were turned back over midnight, the date that they show again has ended; and a day that a zone skips
+    // (Samoa, 30 December 2011) is no window.
     while (end <= ms) {
       start = end;
       first = nextFirstDay(first, this.#unit);

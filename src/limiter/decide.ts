@@ -17,8 +17,8 @@ import {
 import type { RunningBucket } from './running-bucket.js';
 
 /**
- * What `decide` found for each item, as parallel arrays that the caller reuses: whether it was limited, the bucket's `whole` and `part` to
- * report (see RunningBucket), and the hits of a charge that its bucket could not take on.
+ * What `decide` found for each item, as parallel arrays that the caller reuses: whether it was limited, the bucket's
+ * `whole` and `part` to report (see RunningBucket), and the hits of a charge that its bucket could not take on.
  */
 export interface Steps {
   readonly limited: boolean[];
@@ -31,10 +31,11 @@ export interface Steps {
 export const MAX_COUNT = Number.MAX_SAFE_INTEGER;
 
 /**
- * Decides one request by the rules of BucketStore: changes `buckets`, freshly loaded, and fills `steps`. `buckets` may be
- * longer than `items`; items of one key share one object. What is neither `dirty` nor
- * `repaired` afterwards need not be stored. src/storage/redis/take.lua with take-groups.lua is the same text in Lua; test/support/limiter/take-vectors.ts
- * and test/property/ hold the two together. Only what a smaller bucket cuts off is kept there for other servers (take-levels.lua).
+ * Decides one request by the rules of BucketStore: changes `buckets`, freshly loaded, and fills `steps`. `buckets` may
+ * be longer than `items`; items of one key share one object. What is neither `dirty` nor `repaired` afterwards need not
+ * be stored. src/storage/redis/take.lua with take-groups.lua is the same text in Lua;
+ * test/support/limiter/take-vectors.ts and test/property/ hold the two together. Only what a smaller bucket cuts off is
+ * kept there for other servers (take-levels.lua).
  *
  * `tokenMicros` is the time of token buckets, `windowMicros` that of windows: Redis has one clock for both.
  *
@@ -125,7 +126,10 @@ function report(steps: Steps, i: number, limited: boolean, bucket: RunningBucket
   steps.part[i] = bucket.part;
 }
 
-/** Brings the state into the terms of `rate`: between full (now) and empty, or the deepest debt (now + time to fill from there). */
+/**
+ * Brings the state into the terms of `rate`: between full (now) and empty, or the deepest debt (now + time to fill from
+ * there).
+ */
 function readTokens(bucket: RunningBucket, rate: TokenBucketRate, nowMicros: number): void {
   if (bucket.unit <= 0) {
     bucket.unit = rate.q;
@@ -244,9 +248,9 @@ function lowestCount({ requestsPerUnit, maxDebt }: WindowRate): number {
 }
 
 /**
- * A window in debt is stored as the next one with minus the hits that are too many: so it lasts until that one ends, which begins with them. Read
- * before, it says that this one is used up, to a rule without debt, too: that one leaves it as it is, or replicas that disagree about
- * `allow_debt` for a while would forget the hits of a window by turns.
+ * A window in debt is stored as the next one with minus the hits that are too many: so it lasts until that one ends,
+ * which begins with them. Read before, it says that this one is used up, to a rule without debt, too: that one leaves
+ * it as it is, or replicas that disagree about `allow_debt` for a while would forget the hits of a window by turns.
  */
 function foldDebt(bucket: RunningBucket, rate: Rate, nowMicros: number): void {
   if (rate.kind !== 'window' || rate.maxDebt === 0 || bucket.part <= rate.requestsPerUnit) return;

@@ -2,8 +2,8 @@ import type { TakeItem, TakeOutcome } from './bucket-store.js';
 import { costCarry, costWhole, type TokenBucketRate, type WindowRate, windowEnd } from './rate.js';
 
 /**
- * Turns what was decided about `item` into what is reported: `whole`, `part` and `forgiven` as in Steps of decide.ts, `nowMicros`
- * the clock it was decided on. `cached`: see TakeOutcome.
+ * Turns what was decided about `item` into what is reported: `whole`, `part` and `forgiven` as in Steps of decide.ts,
+ * `nowMicros` the clock it was decided on. `cached`: see TakeOutcome.
  */
 export function outcome(
   item: TakeItem,

@@ -32,8 +32,8 @@ export interface TokenBucketRate {
 }
 
 /**
- * A fixed window: at most `requestsPerUnit` hits in each. Aligned to the epoch, so many `lengthMicros` each, or with `calendar` the days,
- * weeks, months or years of a time zone.
+ * A fixed window: at most `requestsPerUnit` hits in each. Aligned to the epoch, so many `lengthMicros` each, or with
+ * `calendar` the days, weeks, months or years of a time zone.
  */
 export interface WindowRate {
   readonly kind: 'window';
@@ -44,7 +44,9 @@ export interface WindowRate {
   /** Of a calendar's windows, which differ, the nominal length. */
   readonly lengthMicros: number;
   readonly calendar: CalendarWindows | undefined;
-  /** Counts no hits of a denied request, whatever other windows do: a limit of a list, which is decided all or nothing. */
+  /**
+   * Counts no hits of a denied request, whatever other windows do: a limit of a list, which is decided all or nothing.
+   */
   readonly allOrNothing: boolean;
   /** Hits that charges may count past a used up window, to be paid by the next one: 0 to `requestsPerUnit`. */
   readonly maxDebt: number;
@@ -74,21 +76,25 @@ export function costCarry(rate: { readonly p: number; readonly q: number }, toke
 }
 
 /**
- * Whether hits are a charge: usage that already happened (an LLM's tokens, the bytes of a response), which a rule with `allow_debt` takes whole
- * however little is left. Envoy's `apply_on_stream_done` sends them like any other hits, so any number above 1 is one.
+ * Whether hits are a charge: usage that already happened (an LLM's tokens, the bytes of a response), which a rule with
+ * `allow_debt` takes whole however little is left. Envoy's `apply_on_stream_done` sends them like any other hits, so
+ * any number above 1 is one.
  */
 export function isCharge({ maxDebt }: Rate, hits: number, refund: boolean): boolean {
   return maxDebt > 0 && hits > 1 && !refund;
 }
 
-/** The hits of a charge that a bucket can take on at all, or of a refund that it can take back: no more than capacity and debt. */
+/**
+ * The hits of a charge that a bucket can take on at all, or of a refund that it can take back: no more than capacity
+ * and debt.
+ */
 export function chargedHits({ maxTokens, maxDebt }: TokenBucketRate, hits: number): number {
   return Math.min(hits, maxTokens + maxDebt);
 }
 
 /**
- * The tokens of a charge that were forgiven: those past {@link chargedHits}, and what took `overMicros` too long to refill, told to the nearest
- * token, or to those of a microsecond, as buckets refill all the time.
+ * The tokens of a charge that were forgiven: those past {@link chargedHits}, and what took `overMicros` too long to
+ * refill, told to the nearest token, or to those of a microsecond, as buckets refill all the time.
  */
 export function forgivenTokens(rate: TokenBucketRate, hits: number, overMicros: number): number {
   const over = Math.round((overMicros * rate.q) / rate.p);
@@ -107,8 +113,8 @@ export function askedCarry(rate: TokenBucketRate, hits: number): number {
 
 /**
  * Builds a token bucket rate from already validated numbers: `maxTokens` and `tokensPerFill` integers from 1 to 2^32-1,
- * `fillIntervalMicros` an integer >= 1000, `maxDebt` an integer from 0 to 2^32-1, and a time to fill, from the deepest debt, of at most
- * {@link MAX_FILL_MICROS}.
+ * `fillIntervalMicros` an integer >= 1000, `maxDebt` an integer from 0 to 2^32-1, and a time to fill, from the deepest
+ * debt, of at most {@link MAX_FILL_MICROS}.
  */
 export function tokenBucketRate(
   maxTokens: number,
@@ -159,8 +165,8 @@ export function windowRate(
 }
 
 /**
- * Whether hits of denied requests count in a bucket of this rate: in windows, where the store's `countDeniedHits` says so, but for lists of limits, and
- * for debts, which must not grow by what was denied.
+ * Whether hits of denied requests count in a bucket of this rate: in windows, where the store's `countDeniedHits` says
+ * so, but for lists of limits, and for debts, which must not grow by what was denied.
  */
 export function countsDenied(rate: Rate, countDeniedHits: boolean): boolean {
   return countDeniedHits && rate.kind === 'window' && !rate.allOrNothing && rate.maxDebt === 0;
@@ -177,8 +183,8 @@ export function windowEnd({ calendar, lengthMicros }: WindowRate, start: number)
 }
 
 /**
- * The unit to report for a rate: that of a calendar's window; else the one as long as the window, or as the time an empty token bucket needs
- * to fill, if there is one.
+ * The unit to report for a rate: that of a calendar's window; else the one as long as the window, or as the time an
+ * empty token bucket needs to fill, if there is one.
  */
 export function reportedUnit(rate: Rate): WindowUnit | undefined {
   if (rate.kind === 'window') {

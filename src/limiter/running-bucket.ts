@@ -1,13 +1,12 @@
 /**
  * The state of one bucket while requests are decided on it, and the form in which stores keep it.
  *
- * | | `unit` | `whole` | `part` |
- * |---|---|---|---|
- * | nothing stored: a full bucket, a window without hits | 0 | 0 | 0 |
- * | token bucket | q of its rate | time at which it is full, whole µs | carry, in 1/q µs |
- * | window | minus its length in µs | its start in µs | hits counted |
+ * | | `unit` | `whole` | `part` | |---|---|---|---| | nothing stored: a full bucket, a window without hits | 0 | 0 | 0
+ * | | token bucket | q of its rate | time at which it is full, whole µs | carry, in 1/q µs | | window | minus its
+ * length in µs | its start in µs | hits counted |
  *
- * A window in debt is kept as the next one, with minus the hits that the one before could not hold (foldDebt of decide.ts).
+ * A window in debt is kept as the next one, with minus the hits that the one before could not hold (foldDebt of
+ * decide.ts).
  */
 export class RunningBucket {
   unit = 0;
@@ -33,8 +32,9 @@ export class RunningBucket {
   }
 
   /**
-   * Takes the state at hand, not yet {@link dirty}, for the stored one: even a request that changes nothing stores it. Or a
-   * bucket that a clock step or another limit left below empty would be brought to empty at each look, and stay there.
+   * Takes the state at hand, not yet {@link dirty}, for the stored one: even a request that changes nothing stores it.
+   * Or a bucket that a clock step or another limit left below empty would be brought to empty at each look, and stay
+   * there.
    */
   repair(): void {
     this.loadedUnit = this.unit;

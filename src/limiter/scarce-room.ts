@@ -1,7 +1,7 @@
 /**
- * Room that is shared by all who wait: items, or bytes. Of its upper half a connection has no more than is left free, so that there is always room for
- * those that ask little; nothing is counted by connection while less than half is taken. A connection `undefined` stands for callers without one, who
- * share nothing.
+ * Room that is shared by all who wait: items, or bytes. Of its upper half a connection has no more than is left free,
+ * so that there is always room for those that ask little; nothing is counted by connection while less than half is
+ * taken. A connection `undefined` stands for callers without one, who share nothing.
  */
 export class ScarceRoom {
   readonly #most: number;

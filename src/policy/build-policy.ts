@@ -22,8 +22,9 @@ import {
 } from './spec.js';
 
 /**
- * Builds what requests meet from a specification, a part at a time, so that whoever decides meanwhile need not wait. A part takes some microseconds;
- * what takes longer (see {@link Level}) is done when it is first needed, or taken over from somebody who did it before.
+ * Builds what requests meet from a specification, a part at a time, so that whoever decides meanwhile need not wait. A
+ * part takes some microseconds; what takes longer (see {@link Level}) is done when it is first needed, or taken over
+ * from somebody who did it before.
  */
 export class TreeBuilder {
   private readonly head: DomainHead;
@@ -61,14 +62,17 @@ export class TreeBuilder {
     this.steps.push(this.ruleStep);
   }
 
-  /** Adds a rule to the last {@link addRuleStep}. Braces in its patterns make many of one, and may take a millisecond. Throws an Error for what is no pattern. */
+  /**
+   * Adds a rule to the last {@link addRuleStep}. Braces in its patterns make many of one, and may take a millisecond.
+   * Throws an Error for what is no pattern.
+   */
   addDeriveRule({ conditions, value }: DeriveRuleSpec): void {
     this.ruleStep?.add({ conditions: conditions.map(conditionOf), value });
   }
 
   /**
-   * Adds the next node in file order, below the one that was the `parent`-th to be added, from 0; -1 for the root, which comes first. Throws an Error
-   * where the parent is neither the last one nor above it.
+   * Adds the next node in file order, below the one that was the `parent`-th to be added, from 0; -1 for the root,
+   * which comes first. Throws an Error where the parent is neither the last one nor above it.
    */
   addNode(parent: number, said: NodeFields, ruleSpecs: readonly RuleSpec[]): void {
     const { shared, secretKeys } = this;
@@ -164,8 +168,8 @@ const ALONE = { parent: undefined, rules: [], isSecret: false } as const;
 const NO_LEVELS: ReadonlyMap<string, Level<PolicyNode>> = new Map();
 
 /**
- * The levels below a node as far as something takes long to be made of them (see {@link Level}), by key: for whoever makes it on behalf of another
- * thread, which builds the tree.
+ * The levels below a node as far as something takes long to be made of them (see {@link Level}), by key: for whoever
+ * makes it on behalf of another thread, which builds the tree.
  */
 export function levelsToPrepare({ fields, children }: NodeSpec): ReadonlyMap<string, Level<PolicyNode>> {
   const costly = children.filter(

@@ -116,9 +116,10 @@ export class CompiledPolicy implements DomainPolicy {
   }
 
   /**
-   * Makes the values of exactly these entry keys secrets, beside credentials: they enter names as digests, and are redacted where they are shown, in the
-   * values of the policy itself, too. Requests under way may meet either names. Walks the tree if one of its own keys becomes a secret, or is one no more:
-   * seldom, as TreeBuilder makes names by what is known of all domains. Where decisions go on meanwhile it is done in steps, one such walk at a time.
+   * Makes the values of exactly these entry keys secrets, beside credentials: they enter names as digests, and are
+   * redacted where they are shown, in the values of the policy itself, too. Requests under way may meet either names.
+   * Walks the tree if one of its own keys becomes a secret, or is one no more: seldom, as TreeBuilder makes names by
+   * what is known of all domains. Where decisions go on meanwhile it is done in steps, one such walk at a time.
    */
   *takeSecrets(secretKeys: ReadonlySet<string>): Generator<void, void> {
     const before = this.secretKeys;

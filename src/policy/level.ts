@@ -45,9 +45,9 @@ export class Level<Node extends LevelNode> {
   }
 
   /**
-   * Exact value first, then the longest block that holds the value as an address, then patterns in file order, then regular expressions in file
-   * order, then the node without a value. Decided here and now: a path that ends further down is not tried again with another node. {@link EXCEEDED}
-   * when `work` does not last.
+   * Exact value first, then the longest block that holds the value as an address, then patterns in file order, then
+   * regular expressions in file order, then the node without a value. Decided here and now: a path that ends further
+   * down is not tried again with another node. {@link EXCEEDED} when `work` does not last.
    */
   find(value: string, work: MatchWork): Node | undefined | typeof EXCEEDED {
     if (this.exact.size > 0) {
@@ -83,7 +83,10 @@ export class Level<Node extends LevelNode> {
     return found;
   }
 
-  /** What the rules may deny below the nodes that a value may lead to, `depth` entries further down; nodes of an exact value are not meant. */
+  /**
+   * What the rules may deny below the nodes that a value may lead to, `depth` entries further down; nodes of an exact
+   * value are not meant.
+   */
   denialBelow(depth: number): PossibleDenial {
     const place = depth > MAX_DEPTH ? ANY_DEPTH : depth;
     let known = this.denials.get(place);
@@ -145,7 +148,10 @@ export class Level<Node extends LevelNode> {
     return this.regexes?.setCount ?? 0;
   }
 
-  /** Does one step, from 0, which takes a millisecond or two. What is not done is done for the first value that needs it. */
+  /**
+   * Does one step, from 0, which takes a millisecond or two. What is not done is done for the first value that needs
+   * it.
+   */
   compile(step: number): void {
     this.regexes?.compile(step);
   }

@@ -4,8 +4,9 @@ const GENERATION = 4096;
 const MAX_UNITS = 256;
 
 /**
- * Remembers what values were found to match, for all levels of a domain together, so that their number does not count: about 5 MB at most. What is
- * asked for again within the next 4,096 new values stays; a flood of new ones costs each of them the time to be remembered, and nothing else.
+ * Remembers what values were found to match, for all levels of a domain together, so that their number does not count:
+ * about 5 MB at most. What is asked for again within the next 4,096 new values stays; a flood of new ones costs each of
+ * them the time to be remembered, and nothing else.
  */
 export class MatchMemo<Found> {
   private recent = new Map<object, Map<string, Found>>();

@@ -1,21 +1,28 @@
-/** Said by a matcher that would need more steps than are left: the value matches, or it does not, and nobody will know. */
+/**
+ * Said by a matcher that would need more steps than are left: the value matches, or it does not, and nobody will know.
+ */
 export const EXCEEDED: unique symbol = Symbol('exceeded');
 
 /** What cannot be interrupted takes no more steps than this: a millisecond or two. */
 const MAX_INVESTED = 300_000;
 
 /**
- * What matching one request may still cost, in steps of some 5 ns of CPU each. Counted, not read from a clock, so that the same request is decided
- * the same way on a busy machine.
+ * What matching one request may still cost, in steps of some 5 ns of CPU each. Counted, not read from a clock, so that
+ * the same request is decided the same way on a busy machine.
  */
 export class MatchWork {
   /** Steps that are left; below 0 once more were asked for than there were. */
   left: number;
-  /** Of the steps taken those that are nobody's fault: what they made is there for later values, too, or they follow from the length of a request alone. */
+  /**
+   * Of the steps taken those that are nobody's fault: what they made is there for later values, too, or they follow
+   * from the length of a request alone.
+   */
   invested = 0;
   /** Of those the steps whose work stays: asked the same again, nobody takes them again. Never falls. */
   lasting = 0;
-  /** What a search has found so far that ran out of steps, and goes on from here when the same is asked for with more. */
+  /**
+   * What a search has found so far that ran out of steps, and goes on from here when the same is asked for with more.
+   */
   readonly searches: Search[] = [];
 
   constructor(steps: number) {
@@ -33,8 +40,8 @@ export class MatchWork {
   }
 
   /**
-   * Takes `steps` that do not depend on the policy but on the length of the request, which is bounded: they take time, but nobody is denied for them.
-   * False when they are too many for one stretch.
+   * Takes `steps` that do not depend on the policy but on the length of the request, which is bounded: they take time,
+   * but nobody is denied for them. False when they are too many for one stretch.
    */
   invest(steps: number): boolean {
     if (steps > MAX_INVESTED) return false;

@@ -45,7 +45,9 @@ export class PolicyNode {
   rules: readonly Rule[];
   /** Names of the rules in statistics; undefined where values of requests enter them. */
   statNames: readonly string[] | undefined;
-  /** Tells the nodes of one process apart; of two in a tree the one that stands later in the file has the greater one. */
+  /**
+   * Tells the nodes of one process apart; of two in a tree the one that stands later in the file has the greater one.
+   */
   readonly id = nextId++;
   /** Which entries of a descriptor that ends here enter the name of its bucket with their values. */
   readonly entering: readonly number[];
@@ -103,7 +105,10 @@ export class PolicyNode {
     return this.secret;
   }
 
-  /** Says whether the values that this node takes are secrets, which enter names as digests. What was named before is named anew. */
+  /**
+   * Says whether the values that this node takes are secrets, which enter names as digests. What was named before is
+   * named anew.
+   */
   takeSecret(secret: boolean): void {
     this.secret = secret;
     this.onlyBucket = undefined;
@@ -171,7 +176,10 @@ export class PolicyNode {
   }
 }
 
-/** `resource_group=user-chats`, or the key alone; see {@link matcherLabel}. The literal value of a secret is redacted; a pattern is none. */
+/**
+ * `resource_group=user-chats`, or the key alone; see {@link matcherLabel}. The literal value of a secret is redacted; a
+ * pattern is none.
+ */
 export function nodeLabel(
   key: string,
   value: string,

@@ -20,8 +20,8 @@ export interface Exceeded {
 /** What one descriptor met in the tree. */
 export interface Match {
   /**
-   * The rules that apply, in file order, a candidate last; none when no node matched, or the node holds none. An unlimited rule stands alone, but for
-   * a candidate.
+   * The rules that apply, in file order, a candidate last; none when no node matched, or the node holds none. An
+   * unlimited rule stands alone, but for a candidate.
    */
   readonly rules: readonly Rule[];
   /** Bucket of each rule for these entries ({@link TakeItem.key}). */
@@ -30,11 +30,15 @@ export interface Match {
   /** Phase and failure policy in force where the descriptor ended: the node's, else the file's. For limit overrides. */
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
-  /** The entries after `derive`; the same array when nothing was derived. Never hold a raw API key of a derive table. */
+  /**
+   * The entries after `derive`; the same array when nothing was derived. Never hold a raw API key of a derive table.
+   */
   readonly entries: readonly Entry[];
   /** Then there are no rules, though some may apply. */
   readonly exceeded: Exceeded | undefined;
-  /** {@link Rule.statName} of each rule, with this request's values where they enter it, those of credentials redacted. */
+  /**
+   * {@link Rule.statName} of each rule, with this request's values where they enter it, those of credentials redacted.
+   */
   readonly statNames: readonly string[];
 }
 
@@ -59,8 +63,8 @@ export interface DomainPolicy extends DomainSettings {
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
   /**
-   * Entry keys whose values are secrets: to be redacted wherever they are shown. Sources of a `sha256` table, of whatever domain is in force beside
-   * this one.
+   * Entry keys whose values are secrets: to be redacted wherever they are shown. Sources of a `sha256` table, of
+   * whatever domain is in force beside this one.
    */
   readonly secretKeys: ReadonlySet<string>;
   /** Every rule of the tree, in file order. */
@@ -68,17 +72,24 @@ export interface DomainPolicy extends DomainSettings {
   /** All rules of the domain. */
   readonly denial: PossibleDenial;
   /**
-   * Runs `derive`, then walks the tree. Never fails, but may cost more than `work` has left ({@link Match.exceeded}); then it may be called again with
-   * the same entries and more work, and goes on where it ended, as far as regular expressions are concerned. Without `work` it takes what it needs.
+   * Runs `derive`, then walks the tree. Never fails, but may cost more than `work` has left ({@link Match.exceeded});
+   * then it may be called again with the same entries and more work, and goes on where it ended, as far as regular
+   * expressions are concerned. Without `work` it takes what it needs.
    */
   match(entries: readonly Entry[], work?: MatchWork): Match;
 }
 
-/** How one domain stands: what `/rlconfig?format=json`, `/healthcheck?detail` and metrics show beside the policies in force. */
+/**
+ * How one domain stands: what `/rlconfig?format=json`, `/healthcheck?detail` and metrics show beside the policies in
+ * force.
+ */
 export interface DomainStatus {
   readonly domain: string;
   /** The files, or xDS resources, that name the domain, sorted. */
   readonly files: readonly string[];
-  /** `ok`: as the files say. `kept`: they are bad, and the last good version is in force. `absent`: they are bad, and there was none. */
+  /**
+   * `ok`: as the files say. `kept`: they are bad, and the last good version is in force. `absent`: they are bad, and
+   * there was none.
+   */
   readonly state: 'ok' | 'kept' | 'absent';
 }

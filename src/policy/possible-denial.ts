@@ -18,8 +18,8 @@ function isCertain({ activeAtMicros, percent }: Denier): boolean {
 }
 
 /**
- * Whether one of some rules may deny a request: for requests that nobody can say which rule they match. Rules that deny nothing (unlimited, in shadow
- * mode, candidates, `enforce_percent: 0`) do not count.
+ * Whether one of some rules may deny a request: for requests that nobody can say which rule they match. Rules that deny
+ * nothing (unlimited, in shadow mode, candidates, `enforce_percent: 0`) do not count.
  */
 export class PossibleDenial {
   /** The higher the share, the later it holds: only what is not outdone. */
@@ -28,7 +28,10 @@ export class PossibleDenial {
   /** When the first of {@link nodes} becomes active; undefined until somebody asks. */
   private activeAtMicros: number | undefined;
 
-  /** Reads the rules of `nodes` up to the first that is in force for good, and the phases of all, which need not have rules, when they are asked for. */
+  /**
+   * Reads the rules of `nodes` up to the first that is in force for good, and the phases of all, which need not have
+   * rules, when they are asked for.
+   */
   constructor(nodes: () => Iterable<PossibleNode>) {
     this.deniers = notOutdone(rulesOf(nodes()));
     this.nodes = nodes;

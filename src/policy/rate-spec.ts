@@ -22,7 +22,9 @@ export interface WindowSpec
 /** How much a limit lets through, as plain data. Validated: see {@link tokenBucketRate} and {@link windowRate}. */
 export type RateSpec = TokenBucketSpec | WindowSpec;
 
-/** The rate to decide by. `allOrNothing`: whether it is that of a limit of a list, see {@link WindowRate.allOrNothing}. */
+/**
+ * The rate to decide by. `allOrNothing`: whether it is that of a limit of a list, see {@link WindowRate.allOrNothing}.
+ */
 export function rateOf(spec: RateSpec, allOrNothing: boolean): Rate {
   if (spec.kind === 'token_bucket') {
     return tokenBucketRate(spec.maxTokens, spec.tokensPerFill, spec.fillIntervalMicros, spec.maxDebt);

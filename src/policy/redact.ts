@@ -34,8 +34,8 @@ export function isSecretKey(key: string, secretKeys: ReadonlySet<string>): boole
 }
 
 /**
- * Entries as they may be shown in logs and answers: values of `secretKeys` ({@link DomainPolicy.secretKeys}) redacted, and of keys
- * that everybody uses for credentials.
+ * Entries as they may be shown in logs and answers: values of `secretKeys` ({@link DomainPolicy.secretKeys}) redacted,
+ * and of keys that everybody uses for credentials.
  */
 export function redactEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {
   const secret = ({ key }: Entry): boolean => isSecretKey(key, secretKeys);

@@ -7,8 +7,8 @@ export const PHASES = ['monitoring', 'grace_period', 'active'] as const;
 export type Phase = (typeof PHASES)[number];
 
 /**
- * When each phase begins, as wall clock microseconds. Monitoring holds before the first of them. A fixed phase has -Infinity
- * where it begins and +Infinity for what never comes.
+ * When each phase begins, as wall clock microseconds. Monitoring holds before the first of them. A fixed phase has
+ * -Infinity where it begins and +Infinity for what never comes.
  */
 export interface PhaseSchedule {
   readonly gracePeriodAtMicros: number;
@@ -50,8 +50,8 @@ export interface DeniedResponse {
 }
 
 /**
- * What the file says of a limit, a `rate_limit`, an item of `rate_limits`, or a `candidate`, and what holds for it from its node and its file. Plain
- * data: what its place in the tree makes of it is a {@link Rule}.
+ * What the file says of a limit, a `rate_limit`, an item of `rate_limits`, or a `candidate`, and what holds for it from
+ * its node and its file. Plain data: what its place in the tree makes of it is a {@link Rule}.
  */
 export interface RuleSpec {
   /** `rate_limit.name`, '' when it has none. */
@@ -66,7 +66,10 @@ export interface RuleSpec {
   /** Names of rules that do not apply to a request that this rule matches. */
   readonly replaces: readonly string[];
   readonly onStoreFailure: StoreFailurePolicy;
-  /** Share of denials that are enforced, 0 to 100 (`enforce_percent`); the others are answered as in the monitoring phase. */
+  /**
+   * Share of denials that are enforced, 0 to 100 (`enforce_percent`); the others are answered as in the monitoring
+   * phase.
+   */
   readonly enforcePercent: number;
   /** A `candidate`: sees every request of its node, those denied, too, and never changes an answer. */
   readonly candidate: boolean;
@@ -80,21 +83,24 @@ export interface RuleSpec {
 /** What a rule is called, by its place in the tree and by what is taken for a secret. */
 export interface RuleNames {
   /**
-   * Where the rule stands, in keys and policy values only, never request values: `tenant/resource_group=user-chats`; an item of a list with its
-   * name or number, `tenant[daily]`, `tenant[2]`. A candidate has the path of its node.
+   * Where the rule stands, in keys and policy values only, never request values: `tenant/resource_group=user-chats`; an
+   * item of a list with its name or number, `tenant[daily]`, `tenant[2]`. A candidate has the path of its node.
    */
   readonly path: string;
   /**
-   * Name of the rule in the reference's statistics, domain first: `mongo_cps.database_users`. '' where values of the request enter it
-   * (`detailed_metric`, `value_to_metric`): then Match.statName tells it.
+   * Name of the rule in the reference's statistics, domain first: `mongo_cps.database_users`. '' where values of the
+   * request enter it (`detailed_metric`, `value_to_metric`): then Match.statName tells it.
    */
   readonly statName: string;
   /**
-   * What follows the name of the node's bucket in that of the rule: its place, unless it is a single limit, and its shape, unless it is a token bucket;
-   * see policy/names/bucket-key.ts.
+   * What follows the name of the node's bucket in that of the rule: its place, unless it is a single limit, and its
+   * shape, unless it is a token bucket; see policy/names/bucket-key.ts.
    */
   readonly bucketSuffix: string;
-  /** What tells the limits of a list apart in statistics: `.daily`, `.2`; '' for a single limit. {@link statName} has it already. */
+  /**
+   * What tells the limits of a list apart in statistics: `.daily`, `.2`; '' for a single limit. {@link statName} has it
+   * already.
+   */
   readonly statSuffix: string;
 }
 

@@ -7,8 +7,9 @@ import type { PhaseSchedule } from './rule.js';
 const NO_NAMES: readonly string[] = [];
 
 /**
- * Equal parts of one domain's rules as one object: what comes from another thread has a copy of each for every rule, and thousands of rules
- * have few rates, phases and keys between them. Fewer objects also make shorter garbage collections.
+ * Equal parts of one domain's rules as one object: what comes from another thread has a copy of each for every rule,
+ * and thousands of rules have few rates, phases and keys between them. Fewer objects also make shorter garbage
+ * collections.
  */
 export class SharedParts {
   private readonly texts = new Map<string, string>();

@@ -4,8 +4,9 @@ import type { PhaseSchedule, RuleSpec } from './rule.js';
 import type { ValueMatcher } from './values/value-matcher.js';
 
 /*
- * What reading a policy gives, and what one thread or process hands to another: plain data, without classes or functions, that structured clone and
- * v8.serialize keep as it is. TreeBuilder makes of it what requests meet. Specs hold key tables, so they go nowhere else.
+ * What reading a policy gives, and what one thread or process hands to another: plain data, without classes or
+ * functions, that structured clone and v8.serialize keep as it is. TreeBuilder makes of it what requests meet. Specs
+ * hold key tables, so they go nowhere else.
  *
  * A field of the policy file is added here, or in RuleSpec; the compiler then names every place that must treat it.
  */
@@ -50,7 +51,10 @@ export interface NodeFields {
   readonly phase: PhaseSchedule;
   /** What limit overrides get: what the node's limits agree on, else the file's. */
   readonly onStoreFailure: StoreFailurePolicy;
-  /** Whether the limits, but for a candidate, are items of `rate_limits`, which go by their names or places, however few they are. */
+  /**
+   * Whether the limits, but for a candidate, are items of `rate_limits`, which go by their names or places, however few
+   * they are.
+   */
   readonly isList: boolean;
 }
 
@@ -82,7 +86,10 @@ export interface DeriveRuleSpec {
   readonly value: string;
 }
 
-/** The exact value that a rule asks of a source, or a path pattern, which is one that PathPattern.parse takes. Undefined: anything. */
+/**
+ * The exact value that a rule asks of a source, or a path pattern, which is one that PathPattern.parse takes.
+ * Undefined: anything.
+ */
 export type ConditionSpec = string | { readonly pattern: string } | undefined;
 
 /** Entry keys whose values are API keys: the sources of `sha256` tables. */

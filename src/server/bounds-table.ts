@@ -82,8 +82,8 @@ const THROTTLED =
 const ENDED = 'the connection ends';
 
 /**
- * What bounds the work and the memory that callers, readers of views, Redis and management servers can cause: the manual's table is printed from it
- * (npm run docs), with the very constants that hold.
+ * What bounds the work and the memory that callers, readers of views, Redis and management servers can cause: the
+ * manual's table is printed from it (npm run docs), with the very constants that hold.
  */
 export const BOUNDS: readonly BoundGroup[] = [
   {
@@ -103,7 +103,9 @@ export const BOUNDS: readonly BoundGroup[] = [
       { what: 'entries of all descriptors together', bound: count(MAX_ENTRIES), beyond: REFUSED },
       {
         what: 'protobuf fields, unknown, nested and repeated ones included',
-        bound: `4 for each entry and 10 for each descriptor that are allowed: ${count(maxFields(Number(defaultOf('maxDescriptors'))))}`,
+        bound:
+          '4 for each entry and 10 for each descriptor that are allowed: ' +
+          `${count(maxFields(Number(defaultOf('maxDescriptors'))))}`,
         beyond: REFUSED,
       },
       {
@@ -118,7 +120,9 @@ export const BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'work of matching',
-        bound: `${SHARE * 100} % of the time that the caller has left, at most ${time(MAX_WORK_MICROS / 1000)} of CPU, counted in steps`,
+        bound:
+          `${SHARE * 100} % of the time that the caller has left, at most ` +
+          `${time(MAX_WORK_MICROS / 1000)} of CPU, counted in steps`,
         beyond: `${THROTTLED}; \`weir_match_budget_exceeded_total\``,
       },
       {
@@ -126,12 +130,17 @@ export const BOUNDS: readonly BoundGroup[] = [
           'work at a stretch: messages over ' +
           size(LARGE_MESSAGE_BYTES) +
           ', many descriptors, costly matching',
-        bound: `about ${time(STRETCH_STEPS / STEPS_PER_MICRO / 1000)}, one stretch in a turn of the event loop for all requests`,
+        bound:
+          `about ${time(STRETCH_STEPS / STEPS_PER_MICRO / 1000)}, one stretch in a turn of the event ` +
+          'loop for all requests',
         beyond: 'the rest takes turns with other connections',
       },
       {
         what: 'waiting for those turns',
-        bound: `${SHARE * 100} % of the time that the caller has left, at least ${time(LEAST_WAIT_MICROS / 1000)}; ${time(WAIT_WITHOUT_DEADLINE_MICROS / 1000)} without a deadline`,
+        bound:
+          `${SHARE * 100} % of the time that the caller has left, at least ` +
+          `${time(LEAST_WAIT_MICROS / 1000)}; ${time(WAIT_WITHOUT_DEADLINE_MICROS / 1000)} without a ` +
+          'deadline',
         beyond: `${THROTTLED}; \`weir_requests_given_up_total\``,
       },
       {
@@ -166,7 +175,9 @@ export const BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'header list of a call; its encoded block; its CONTINUATION frames',
-        bound: `${setting('GRPC_MAX_HEADER_BYTES', size)}; ${size(DEFAULT_LIMITS.maxHeaderBlockBytes)}; ${DEFAULT_LIMITS.maxContinuations} (more of both with a larger list)`,
+        bound:
+          `${setting('GRPC_MAX_HEADER_BYTES', size)}; ${size(DEFAULT_LIMITS.maxHeaderBlockBytes)}; ` +
+          `${DEFAULT_LIMITS.maxContinuations} (more of both with a larger list)`,
         beyond: `431; ${ENDED}`,
       },
       {
@@ -186,12 +197,16 @@ export const BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'calls cancelled, or made to be reset, before their answers (rapid reset)',
-        bound: `${count(DEFAULT_LIMITS.resetBurst)} at once and ${count(DEFAULT_LIMITS.resetRefillPerSecond)} each second: Envoy cancels whatever a hung Redis does not answer`,
+        bound:
+          `${count(DEFAULT_LIMITS.resetBurst)} at once and ${count(DEFAULT_LIMITS.resetRefillPerSecond)} ` +
+          'each second: Envoy cancels whatever a hung Redis does not answer',
         beyond: ENDED,
       },
       {
         what: 'SETTINGS, PING, PRIORITY, WINDOW_UPDATE, empty DATA without requests',
-        bound: `${count(DEFAULT_LIMITS.controlBurst)} at once, ${count(DEFAULT_LIMITS.controlRefillPerSecond)} each second; each request earns some`,
+        bound:
+          `${count(DEFAULT_LIMITS.controlBurst)} at once, ` +
+          `${count(DEFAULT_LIMITS.controlRefillPerSecond)} each second; each request earns some`,
         beyond: ENDED,
       },
       {
@@ -256,7 +271,9 @@ export const BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'texts of views that are being sent',
-        bound: `${size(MAX_HELD_BYTES)}, a single one may be longer; the memory of one text of each view is kept for the next one, ${time(KEPT_MS)} at most`,
+        bound:
+          `${size(MAX_HELD_BYTES)}, a single one may be longer; the memory of one text of each view is ` +
+          `kept for the next one, ${time(KEPT_MS)} at most`,
         beyond: 'those who read the oldest are cut off',
       },
       {
@@ -267,7 +284,9 @@ export const BOUNDS: readonly BoundGroup[] = [
       { what: 'series of metrics', bound: setting('METRICS_MAX_SERIES'), beyond: 'counted under `other`' },
       {
         what: 'buckets in memory',
-        bound: `${setting('MEMORY_MAX_BUCKETS')}; ${setting('MEMORY_MAX_BYTES', size)}, and up to 6 MB of memory that is not in use`,
+        bound:
+          `${setting('MEMORY_MAX_BUCKETS')}; ${setting('MEMORY_MAX_BYTES', size)}, and up to 6 MB of ` +
+          'memory that is not in use',
         beyond: 'the bucket that would be full soonest goes first',
       },
     ],
@@ -283,17 +302,25 @@ export const BOUNDS: readonly BoundGroup[] = [
       {
         what: 'takes that wait for Redis',
         bound: `${setting('REDIS_MAX_IN_FLIGHT')}; of the upper half a connection has at most what is left free`,
-        beyond: `OVER_LIMIT if a rule that the request meets may deny; \`on_store_failure\` answers if Redis was silent for ${time(LIVELY_MICROS / 1000)}`,
+        beyond:
+          `OVER_LIMIT if a rule that the request meets may deny; \`on_store_failure\` answers if Redis ` +
+          `was silent for ${time(LIVELY_MICROS / 1000)}`,
       },
       {
         what: `takes of requests with more than ${NARROW_ITEMS}, which wait by themselves`,
-        bound: `as many again, one connection at most what is left free; as many once more in requests of at most ${QUANTUM_ITEMS} from connections with nothing waiting; ${WIDE_ITEMS_IN_FLIGHT}, or one request, are given to Redis at a time, by turns of the connections`,
+        bound:
+          'as many again, one connection at most what is left free; as many once more in requests of at ' +
+          `most ${QUANTUM_ITEMS} from connections with nothing waiting; ${WIDE_ITEMS_IN_FLIGHT}, or one ` +
+          'request, are given to Redis at a time, by turns of the connections',
         beyond:
-          'OVER_LIMIT if a rule that the request meets may deny, else as if nothing matched; so for one whose time is over while Redis serves others',
+          'OVER_LIMIT if a rule that the request meets may deny, else as if nothing matched; so for ' +
+          'one whose time is over while Redis serves others',
       },
       {
         what: 'decoded requests that wait for Redis, those whose callers have gone included',
-        bound: `${size(MAX_STORE_WAITING_BYTES)}; of the upper half a connection has at most what is left free; \`weir_store_waiting_bytes\``,
+        bound:
+          `${size(MAX_STORE_WAITING_BYTES)}; of the upper half a connection has at most what is left ` +
+          `free; \`weir_store_waiting_bytes\``,
         beyond: 'OVER_LIMIT if a rule that the request meets may deny, else as if nothing matched',
       },
       {
@@ -308,7 +335,9 @@ export const BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'resources, fields and bytes of an xDS update',
-        bound: `${count(MAX_RESOURCES)}; ${count(MAX_FIELDS)}; \`XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES\`, at most ${size(MAX_UPDATE_BYTES)}`,
+        bound:
+          `${count(MAX_RESOURCES)}; ${count(MAX_FIELDS)}; \`XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES\`, at most ` +
+          `${size(MAX_UPDATE_BYTES)}`,
         beyond: 'NACK in a sentence; the old policy stays',
       },
       {
@@ -317,7 +346,9 @@ export const BOUNDS: readonly BoundGroup[] = [
         beyond: 'the file is refused; the rest is counted',
       },
       {
-        what: 'brackets, commas, colons, dashes and line ends of a policy file with anchors, tags, escapes or texts of several lines',
+        what:
+          'brackets, commas, colons, dashes and line ends of a policy file with anchors, tags, escapes ' +
+          'or texts of several lines',
         bound: count(MAX_MARKS),
         beyond: 'the file is refused',
       },

@@ -2,12 +2,15 @@ import { CALENDARS } from '../limiter/calendar.js';
 import type { Clock } from '../limiter/clock.js';
 import { inTurns } from '../turns.js';
 
-/** The shortest window of a calendar is most of a day, and what is computed lasts for two: a look now and then is enough. */
+/**
+ * The shortest window of a calendar is most of a day, and what is computed lasts for two: a look now and then is
+ * enough.
+ */
 const LOOK_MS = 60_000;
 
 /**
- * Computes the windows of calendars ahead of time, a few in a turn of the event loop, as long as this process runs: at a midnight many begin at once, and the
- * request that meets them must not wait. Holds no process; returns what ends it.
+ * Computes the windows of calendars ahead of time, a few in a turn of the event loop, as long as this process runs: at
+ * a midnight many begin at once, and the request that meets them must not wait. Holds no process; returns what ends it.
  */
 export function followCalendars(clock: Pick<Clock, 'wallMicros'>): () => void {
   let isBusy = false;

@@ -7,7 +7,13 @@ import {
 import { createWireCodec } from '../codec/wire-codec.js';
 import type { PolicyProvider } from '../config/policy-provider.js';
 import { formatHostPort } from '../grpc/connections.js';
-import { GrpcError, type ListenAddress, STATUS, type UnaryHandler } from '../grpc/grpc-server.js';
+import {
+  GrpcError,
+  type GrpcServer,
+  type ListenAddress,
+  STATUS,
+  type UnaryHandler,
+} from '../grpc/grpc-server.js';
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
 import { type Clock, timerMs } from '../limiter/clock.js';
@@ -32,7 +38,7 @@ import { Serving, type ServingConditions } from './serving.js';
 import { answerOptions } from './settings/answer-options.js';
 import type { Settings } from './settings/settings-table.js';
 import { listenError, type StartError } from './start-error.js';
-import { openStore, type RedisWork } from './store.js';
+import { openStore, type RedisWork, type Store } from './store.js';
 import { StoreNeed } from './store-need.js';
 import { timedService } from './timed-service.js';
 import type { TlsSource } from './tls-files.js';
@@ -71,8 +77,8 @@ export interface GrpcService {
   /** Decides for callers that do not come by gRPC. */
   readonly decide: Decide;
   /**
-   * NOT_SERVING, drain delay, running calls; resolves when no call is left. `why` goes to the log. `beside` waits for calls that do not
-   * come by gRPC.
+   * NOT_SERVING, drain delay, running calls; resolves when no call is left. `why` goes to the log. `beside` waits for
+   * calls that do not come by gRPC.
    */
   drain(why: string, beside: (graceMs: number) => Promise<void>): Promise<void>;
 }
@@ -158,66 +164,22 @@ function listenAddress(settings: Settings): {
   };
 }
 
-/** Opens store, metrics and gRPC server as the settings say; what must be closed goes to `closers`. Throws {@link StartError}. */
+/**
+ * Opens store, metrics and gRPC server as the settings say; what must be closed goes to `closers`. Throws
+ * {@link StartError}.
+ */
 export function openGrpcService(options: GrpcServiceOptions, closers: Closers): GrpcService {
   const { settings, policies, clock, log } = options;
   const store = openStore(settings, clock, log);
   closers.add(() => store.close());
   const endCalendars = followCalendars(clock);
   closers.add(async () => endCalendars());
-  const metrics = new Metrics({
-    maxSeries: settings.metricsMaxSeries,
-    version: options.version,
-    memoryStats: () => store.memoryStats(),
-    denyCacheStats: () => store.denyCacheStats(),
-    nearLimitRatio: settings.nearLimitRatio,
-    deniedHitsCount: !settings.stopIncrementWhenOver,
-  });
-  const tellPolicies = (): void => {
-    const current = policies.current();
-    metrics.policyInForce(current?.version ?? 'none');
-    metrics.reference.rulesAre(() => ruleStatNames(current));
-  };
-  tellPolicies();
-  metrics.reference.readFrom({
-    pools: () => store.pools(),
-    localCache: () => (settings.localCacheBytes ? { ...store.localCacheStats() } : undefined),
-  });
-
+  const metrics = openMetrics(options, store);
   const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
-  const storeNeed = new StoreNeed(clock, settings.shadowMode, (needed) =>
-    serving.update({ needsStore: needed }),
-  );
-  closers.add(async () => storeNeed.close());
-  const conditions: ServingConditions = {
-    draining: false,
-    storeUp: store.up(),
-    storeReached: store.up(),
-    needsStore: storeNeed.update(policies.current()),
-    followsStore: settings.redisHealthFollows,
-    needsDomain: settings.healthyWithConfig,
-    hasDomain: hasDomain(policies.current()),
-  };
   const healthListeners: (() => void)[] = [];
-  const tellHealth = (): void => {
+  const serving = followServing(options, store, closers, (isServing) => {
+    if (isServing !== undefined) health.setServing(isServing);
     for (const listener of healthListeners) listener();
-  };
-  const serving = new Serving(conditions, (isServing) => {
-    health.setServing(isServing);
-    tellHealth();
-  });
-  metrics.storeUp(store.up());
-  store.onChange((up) => {
-    metrics.storeUp(up);
-    serving.update(up ? { storeUp: true, storeReached: true } : { storeUp: false });
-    tellHealth();
-  });
-  store.onAnswer((micros) => metrics.storeAnswered(micros));
-  policies.onReload(() => {
-    store.reloaded();
-    tellPolicies();
-    const current = policies.current();
-    serving.update({ needsStore: storeNeed.update(current), hasDomain: hasDomain(current) });
   });
 
   const turns = new TurnQueue(clock);
@@ -238,22 +200,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     maxLimits: settings.maxLimits,
     answers: answerOptions(settings),
   });
-  const grpc = createGrpcServer(settings.grpcTransport, {
-    tls: options.tls?.options,
-    maxReceiveMessageBytes: settings.grpcMaxMessageBytes,
-    maxInflatedBytes: settings.grpcMaxInflatedBytes,
-    maxBufferedBytes: settings.grpcMaxBufferedBytes,
-    maxConnections: settings.grpcMaxConnections,
-    maxConcurrentStreams: settings.grpcMaxStreams,
-    maxHeaderListBytes: settings.grpcMaxHeaderBytes,
-    maxConnectionAgeMs: zeroIsNever(settings.grpcMaxConnectionAge),
-    maxConnectionAgeGraceMs: zeroIsNever(settings.grpcMaxConnectionAgeGrace),
-    keepAliveIntervalMs: zeroIsNever(settings.grpcKeepAliveInterval),
-    keepAliveTimeoutMs: zeroIsNever(settings.grpcKeepAliveTimeout),
-    monotonicMicros: () => clock.monotonicMicros(),
-    onError: (error) => log.error({ err: error }, 'unexpected error'),
-    onBadConnection: badConnections(log, clock),
-  });
+  const grpc = openGrpc(options);
   grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock));
   health.addTo(timedService(grpc, metrics.reference, clock));
   exposeReference(settings, metrics, log);
@@ -274,35 +221,134 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     redisWork: store,
     onHealth: (listener) => healthListeners.push(listener),
     onGivenUp: (listener) => store.onGivenUp(listener),
-    async listen() {
-      const fewFiles = tooFewFiles(settings.grpcMaxConnections);
-      if (fewFiles !== undefined) log.warn(fewFiles);
-      const { address, name, variables } = listenAddress(settings);
-      const port = await grpc.listen(address).catch((error: unknown) => {
-        throw listenError('gRPC', name(settings.grpcPort), variables, error);
-      });
-      closers.add(() => grpc.close());
-      options.tls?.follow((material) => grpc.setTls(material));
-      return name(port);
-    },
-    decide(message, patienceMicros, waiter = ANYBODY) {
-      const { connection } = waiter;
-      const deadlineMicros = clock.monotonicMicros() + patienceMicros;
-      const result = service.handle(message, {
-        deadlineMicros,
-        connection,
-        cancelled: () => waiter.cancelled(),
-      });
-      if (result instanceof Promise) return result.then((late) => noteRefusal(late, metrics));
-      return noteRefusal(result, metrics);
-    },
-    async drain(why, beside) {
-      const delayMs = timerMs(settings.shutdownDrainDelay);
-      const graceMs = timerMs(settings.shutdownGrace);
-      log.info({ why, delayMs, graceMs }, 'draining');
-      serving.update({ draining: true });
-      if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
-      await Promise.all([grpc.drain(graceMs), beside(graceMs)]);
-    },
+    listen: () => listen(grpc, options, closers),
+    decide: decideBeside(service, metrics, clock),
+    drain: (why, beside) => drain(grpc, serving, options, why, beside),
   };
+}
+
+/** The metrics of this process, which follow the policy in force and the store. */
+function openMetrics({ settings, policies, version }: GrpcServiceOptions, store: Store): Metrics {
+  const metrics = new Metrics({
+    maxSeries: settings.metricsMaxSeries,
+    version,
+    memoryStats: () => store.memoryStats(),
+    denyCacheStats: () => store.denyCacheStats(),
+    nearLimitRatio: settings.nearLimitRatio,
+    deniedHitsCount: !settings.stopIncrementWhenOver,
+  });
+  const tellPolicies = (): void => {
+    const current = policies.current();
+    metrics.policyInForce(current?.version ?? 'none');
+    metrics.reference.rulesAre(() => ruleStatNames(current));
+  };
+  tellPolicies();
+  policies.onReload(tellPolicies);
+  metrics.reference.readFrom({
+    pools: () => store.pools(),
+    localCache: () => (settings.localCacheBytes ? { ...store.localCacheStats() } : undefined),
+  });
+  metrics.storeUp(store.up());
+  store.onChange((up) => metrics.storeUp(up));
+  store.onAnswer((micros) => metrics.storeAnswered(micros));
+  return metrics;
+}
+
+/**
+ * Whether this process should get requests, by store and policy. `onChange` is told of the verdict, at first and when
+ * it changes, and without one when the store has come or gone.
+ */
+function followServing(
+  { settings, policies, clock }: GrpcServiceOptions,
+  store: Store,
+  closers: Closers,
+  onChange: (isServing?: boolean) => void,
+): Serving {
+  const storeNeed = new StoreNeed(clock, settings.shadowMode, (needed) =>
+    serving.update({ needsStore: needed }),
+  );
+  closers.add(async () => storeNeed.close());
+  const conditions: ServingConditions = {
+    draining: false,
+    storeUp: store.up(),
+    storeReached: store.up(),
+    needsStore: storeNeed.update(policies.current()),
+    followsStore: settings.redisHealthFollows,
+    needsDomain: settings.healthyWithConfig,
+    hasDomain: hasDomain(policies.current()),
+  };
+  const serving = new Serving(conditions, onChange);
+  store.onChange((up) => {
+    serving.update(up ? { storeUp: true, storeReached: true } : { storeUp: false });
+    onChange();
+  });
+  policies.onReload(() => {
+    store.reloaded();
+    const current = policies.current();
+    serving.update({ needsStore: storeNeed.update(current), hasDomain: hasDomain(current) });
+  });
+  return serving;
+}
+
+function openGrpc({ settings, tls, clock, log }: GrpcServiceOptions): GrpcServer {
+  return createGrpcServer(settings.grpcTransport, {
+    tls: tls?.options,
+    maxReceiveMessageBytes: settings.grpcMaxMessageBytes,
+    maxInflatedBytes: settings.grpcMaxInflatedBytes,
+    maxBufferedBytes: settings.grpcMaxBufferedBytes,
+    maxConnections: settings.grpcMaxConnections,
+    maxConcurrentStreams: settings.grpcMaxStreams,
+    maxHeaderListBytes: settings.grpcMaxHeaderBytes,
+    maxConnectionAgeMs: zeroIsNever(settings.grpcMaxConnectionAge),
+    maxConnectionAgeGraceMs: zeroIsNever(settings.grpcMaxConnectionAgeGrace),
+    keepAliveIntervalMs: zeroIsNever(settings.grpcKeepAliveInterval),
+    keepAliveTimeoutMs: zeroIsNever(settings.grpcKeepAliveTimeout),
+    monotonicMicros: () => clock.monotonicMicros(),
+    onError: (error) => log.error({ err: error }, 'unexpected error'),
+    onBadConnection: badConnections(log, clock),
+  });
+}
+
+/** Opens the gRPC port; resolves with its address for people. */
+async function listen(
+  grpc: GrpcServer,
+  { settings, tls, log }: GrpcServiceOptions,
+  closers: Closers,
+): Promise<string> {
+  const fewFiles = tooFewFiles(settings.grpcMaxConnections);
+  if (fewFiles !== undefined) log.warn(fewFiles);
+  const { address, name, variables } = listenAddress(settings);
+  const port = await grpc.listen(address).catch((error: unknown) => {
+    throw listenError('gRPC', name(settings.grpcPort), variables, error);
+  });
+  closers.add(() => grpc.close());
+  tls?.follow((material) => grpc.setTls(material));
+  return name(port);
+}
+
+/** For callers that do not come by gRPC. */
+function decideBeside(service: ShouldRateLimit, metrics: Metrics, clock: Clock): Decide {
+  return (message, patienceMicros, waiter = ANYBODY) => {
+    const { connection } = waiter;
+    const deadlineMicros = clock.monotonicMicros() + patienceMicros;
+    const cancelled = (): boolean => waiter.cancelled();
+    const result = service.handle(message, { deadlineMicros, connection, cancelled });
+    if (result instanceof Promise) return result.then((late) => noteRefusal(late, metrics));
+    return noteRefusal(result, metrics);
+  };
+}
+
+async function drain(
+  grpc: GrpcServer,
+  serving: Serving,
+  { settings, log }: GrpcServiceOptions,
+  why: string,
+  beside: (graceMs: number) => Promise<void>,
+): Promise<void> {
+  const delayMs = timerMs(settings.shutdownDrainDelay);
+  const graceMs = timerMs(settings.shutdownGrace);
+  log.info({ why, delayMs, graceMs }, 'draining');
+  serving.update({ draining: true });
+  if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
+  await Promise.all([grpc.drain(graceMs), beside(graceMs)]);
 }

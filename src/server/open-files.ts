@@ -4,8 +4,9 @@ import { readFileSync } from 'node:fs';
 const OTHER_FILES = 100;
 
 /**
- * A sentence for the log where the process may not open as many files as `maxConnections` connections take: the system would refuse
- * some of them long before. Undefined where it may, or where the system does not tell (`/proc` is Linux's).
+ * A sentence for the log where the process may not open as many files as `maxConnections` connections take: the system
+ * would refuse some of them long before. Undefined where it may, or where the system does not tell (`/proc` is
+ * Linux's).
  */
 export function tooFewFiles(maxConnections: number): string | undefined {
   let limits: string;
@@ -21,5 +22,8 @@ export function tooFewFiles(maxConnections: number): string | undefined {
 export function judgeFiles(limits: string, maxConnections: number): string | undefined {
   const files = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);
   if (files >= maxConnections) return undefined;
-  return `this process may open ${files} files, too few for GRPC_MAX_CONNECTIONS=${maxConnections}: raise the limit (ulimit -n) to ${maxConnections + OTHER_FILES}, or lower the setting`;
+  return (
+    `this process may open ${files} files, too few for GRPC_MAX_CONNECTIONS=${maxConnections}: raise the ` +
+    `limit (ulimit -n) to ${maxConnections + OTHER_FILES}, or lower the setting`
+  );
 }

@@ -33,7 +33,9 @@ export function followPools(pools: readonly RedisPool[], onChange: (up: boolean)
   }
 }
 
-/** Calls `onGivenUp` unless each of `pools` was reached within `micros`; 0 waits for ever. Returns what stops waiting. */
+/**
+ * Calls `onGivenUp` unless each of `pools` was reached within `micros`; 0 waits for ever. Returns what stops waiting.
+ */
 export function giveUpAfter(
   micros: number,
   pools: readonly RedisPool[],
@@ -45,7 +47,8 @@ export function giveUpAfter(
     if (missing.length === 0) return;
     onGivenUp(
       new StartError([
-        `Redis ${missing.join(' and ')} was not reached within ${micros / 1e6} s of the start (REDIS_STARTUP_MAX_ELAPSED_TIME); ` +
+        `Redis ${missing.join(' and ')} was not reached within ${micros / 1e6} s of the start ` +
+          '(REDIS_STARTUP_MAX_ELAPSED_TIME); ' +
           'start it, or wait longer: 0 waits for ever',
       ]),
     );

@@ -49,6 +49,8 @@ export interface ServerCore {
   detail(): Pick<HealthDetail, 'store' | 'storeUp' | 'workers'>;
   /** Opens the gRPC port; resolves with its address as `host:port`, rejects with {@link StartError}. */
   listen(): Promise<string>;
-  /** NOT_SERVING, drain delay, running calls. `beside` waits for calls that do not come by gRPC. `why` goes to the log. */
+  /**
+   * NOT_SERVING, drain delay, running calls. `beside` waits for calls that do not come by gRPC. `why` goes to the log.
+   */
   drain(why: string, beside: (graceMs: number) => Promise<void>): Promise<void>;
 }

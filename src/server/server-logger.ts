@@ -19,7 +19,10 @@ export function createServerLogger(settings: Settings, terminal: boolean, worker
   return { log, output };
 }
 
-/** The line that ends a start: `process` is what this process is, `source` is where `policies` come from, which are in force. */
+/**
+ * The line that ends a start: `process` is what this process is, `source` is where `policies` come from, which are in
+ * force.
+ */
 export function logServing(
   log: Logger,
   process: Readonly<Record<string, string | number>>,

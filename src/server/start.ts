@@ -38,8 +38,9 @@ export interface RunningServer {
 }
 
 /**
- * Starts weir as the settings say. Resolves once every address is open; rejects with {@link StartError} when a policy is bad or an
- * address cannot be had, and with {@link StartStopped} when it was told to end while it waited, with everything closed again.
+ * Starts weir as the settings say. Resolves once every address is open; rejects with {@link StartError} when a policy
+ * is bad or an address cannot be had, and with {@link StartStopped} when it was told to end while it waited, with
+ * everything closed again.
  */
 export async function startServer(settings: Settings, context: StartContext): Promise<RunningServer> {
   const closers = new Closers();

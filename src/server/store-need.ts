@@ -6,7 +6,10 @@ import type { Rule } from '../policy/rule.js';
 /** The wall clock may step, so what a schedule says is looked at again at least this often. */
 const LOOK_MS = 60_000;
 
-/** From when on a rule makes calls fail while the store is away, wall clock microseconds; Infinity for one that never denies, or never fails. */
+/**
+ * From when on a rule makes calls fail while the store is away, wall clock microseconds; Infinity for one that never
+ * denies, or never fails.
+ */
 function failsFrom(rule: Rule): number {
   const { onStoreFailure, rate, candidate, shadowMode, enforcePercent, phase } = rule;
   const denies = rate !== undefined && !candidate && !shadowMode && enforcePercent > 0;
@@ -14,8 +17,8 @@ function failsFrom(rule: Rule): number {
 }
 
 /**
- * From when on some rule answers `error` while the store is away, wall clock microseconds: -Infinity for always, Infinity for never.
- * `shadowMode` is SHADOW_MODE, in which no rule denies.
+ * From when on some rule answers `error` while the store is away, wall clock microseconds: -Infinity for always,
+ * Infinity for never. `shadowMode` is SHADOW_MODE, in which no rule denies.
  */
 export function storeNeededFrom(policies: PolicySet | undefined, shadowMode: boolean): number {
   let from = Infinity;

@@ -14,7 +14,10 @@ import type { StartError } from './start-error.js';
 
 /** What the processes of one server tell each other about the Redis that they share. */
 export interface RedisWork {
-  /** `listener` is told that Redis will work for this process: which of {@link Store.pools}, and for how many microseconds from now. */
+  /**
+   * `listener` is told that Redis will work for this process: which of {@link Store.pools}, and for how many
+   * microseconds from now.
+   */
   onWork(listener: (pool: number, micros: number) => void): void;
   /** Process `from` told its listener so. */
   othersWork(from: number, pool: number, micros: number): void;
@@ -167,8 +170,8 @@ function denyCache(settings: Settings, store: BucketStore, clock: Clock): DenyCa
 }
 
 /**
- * Buckets in memory that stand in for Redis's (`on_store_failure: local`): the next outage starts with full ones, but a Redis that comes
- * and goes must not fill them again and again.
+ * Buckets in memory that stand in for Redis's (`on_store_failure: local`): the next outage starts with full ones, but a
+ * Redis that comes and goes must not fill them again and again.
  */
 class Fallback implements BucketStore {
   memory: MemoryStore;

@@ -36,7 +36,10 @@ export interface TlsFiles extends TlsSource {
   close(): void;
 }
 
-/** Reads the TLS settings and their files; undefined for clear text. Throws {@link StartError} with what is missing or bad. */
+/**
+ * Reads the TLS settings and their files; undefined for clear text. Throws {@link StartError} with what is missing or
+ * bad.
+ */
 export function openTlsFiles(settings: Settings, log: Logger): TlsFiles | undefined {
   const paths: Paths = {
     cert: settings.grpcServerTlsCert,

@@ -24,7 +24,10 @@ export const SHARE = 0.25;
 export const MAX_WORK_MICROS = 5000;
 /** Steps (MatchWork) of a microsecond. */
 export const STEPS_PER_MICRO = 200;
-/** The least that it waits, if the caller has so long: with less, a busy turn of the event loop would deny what is only a little costly. */
+/**
+ * The least that it waits, if the caller has so long: with less, a busy turn of the event loop would deny what is only
+ * a little costly.
+ */
 export const LEAST_WAIT_MICROS = 5000;
 const LEAST_WAIT_SHARE = 0.6;
 /** How long requests wait whose callers wait for ever. */

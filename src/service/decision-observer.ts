@@ -19,25 +19,32 @@ export interface DecisionLine {
   readonly micros: number;
 }
 
-/** What telemetry is told of decisions. Called on the hot path: implementations only count, unless the log asks for more. */
+/**
+ * What telemetry is told of decisions. Called on the hot path: implementations only count, unless the log asks for
+ * more.
+ */
 export interface DecisionObserver {
   /** A request named a domain that no policy has, in so many descriptors. */
   unknownDomain(domain: string, descriptors: number): void;
   /** A descriptor matched no rule. */
   unmatched(domain: string, entries: readonly Entry[]): void;
   /**
-   * A descriptor was decided by `rule` (`Rule.path`, or `override`). `wouldBeThrottled`: it did not fit, but its phase or shadow
-   * mode let it pass.
+   * A descriptor was decided by `rule` (`Rule.path`, or `override`). `wouldBeThrottled`: it did not fit, but its phase
+   * or shadow mode let it pass.
    */
   decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void;
-  /** The `candidate` of the node at `rule` saw the same descriptor: what it was answered, and what the candidate would have. */
+  /**
+   * The `candidate` of the node at `rule` saw the same descriptor: what it was answered, and what the candidate would
+   * have.
+   */
   candidate(domain: string, rule: string, liveOverLimit: boolean, candidateOverLimit: boolean): void;
   /** `hits` of a charge went past the `max_debt` of `rule`. */
   forgiven(domain: string, rule: string, hits: number): void;
   /**
-   * The same descriptor, for the reference's counters. `stat` is Match.statName, or for a limit override the name the reference gives
-   * it, which callers choose (`fromCaller`): such series are bounded apart. `outcome` is undefined where nothing decided. Unlimited and
-   * replaced rules count nothing. `shadowed`: it did not fit, but `shadow_mode` or the phase let it pass.
+   * The same descriptor, for the reference's counters. `stat` is Match.statName, or for a limit override the name the
+   * reference gives it, which callers choose (`fromCaller`): such series are bounded apart. `outcome` is undefined
+   * where nothing decided. Unlimited and replaced rules count nothing. `shadowed`: it did not fit, but `shadow_mode` or
+   * the phase let it pass.
    */
   counted(
     stat: string,
@@ -47,10 +54,14 @@ export interface DecisionObserver {
     shadowed: boolean,
   ): void;
   /**
-   * Matching a request took more work than it may cause, because of the value under `key`: it was `denied`, or no rule in force could have matched.
+   * Matching a request took more work than it may cause, because of the value under `key`: it was `denied`, or no rule
+   * in force could have matched.
    */
   matchExceeded(domain: string, key: string, denied: boolean): void;
-  /** A request waited for its turn until there was no time left (`late`), or could not even wait (`full`): it was `denied`, or see above. */
+  /**
+   * A request waited for its turn until there was no time left (`late`), or could not even wait (`full`): it was
+   * `denied`, or see above.
+   */
   givenUp(domain: string, why: 'late' | 'full', denied: boolean): void;
   /** SHADOW_MODE let a request pass that would be OVER_LIMIT. */
   globalShadow(): void;

@@ -6,9 +6,15 @@ import { MAX_LOGGED_DESCRIPTORS, type Observation } from './observe.js';
 import type { Decision, PlannedTake } from './plan.js';
 import type { TurnQueue } from './turn-queue.js';
 
-/** Descriptors and limits of a request that is answered in one piece: building the answer and counting it take at most about half a millisecond. */
+/**
+ * Descriptors and limits of a request that is answered in one piece: building the answer and counting it take at most
+ * about half a millisecond.
+ */
 const SMALL_ANSWER = 1000;
-/** Descriptors and limits that are counted in one step; a descriptor that may be logged is as much work as {@link LOGGED} of them. */
+/**
+ * Descriptors and limits that are counted in one step; a descriptor that may be logged is as much work as
+ * {@link LOGGED} of them.
+ */
 const STEP = 500;
 const LOGGED = 8;
 
@@ -53,8 +59,8 @@ function* answerSteps({
 }
 
 /**
- * Tells a large answer in turns with all that takes long. What was taken is taken, so it is counted to its end however late it is and whether or not
- * the caller has gone, and where no more may wait it is told at once.
+ * Tells a large answer in turns with all that takes long. What was taken is taken, so it is counted to its end however
+ * late it is and whether or not the caller has gone, and where no more may wait it is told at once.
  */
 export async function tellInTurns(
   turns: TurnQueue,

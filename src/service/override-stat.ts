@@ -3,8 +3,8 @@ import type { DomainPolicy } from '../policy/policy.js';
 import { redactEntries } from '../policy/redact.js';
 
 /**
- * The name that envoyproxy/ratelimit's statistics have for a limit override: domain and entries, `domain.key_value.key`. Values of
- * credentials are redacted. `entries` after `derive`.
+ * The name that envoyproxy/ratelimit's statistics have for a limit override: domain and entries,
+ * `domain.key_value.key`. Values of credentials are redacted. `entries` after `derive`.
  */
 export function overrideStat(policy: DomainPolicy, entries: readonly Entry[]): string {
   const shown = redactEntries(entries, policy.secretKeys);

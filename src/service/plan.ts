@@ -58,7 +58,10 @@ export class Decision {
 
 const NO_RULES: readonly Rule[] = [];
 
-/** The label of a limit override in metrics and logs: overrides come from callers, so they never make series of their own. */
+/**
+ * The label of a limit override in metrics and logs: overrides come from callers, so they never make series of their
+ * own.
+ */
 const OVERRIDE_LABEL = 'override';
 
 /** How many hits a descriptor asks for: its own addend, else the request's, where 0 means 1. */
@@ -71,7 +74,10 @@ function weightOf(phase: PhaseSchedule, shadow: boolean, quota: boolean, wallMic
   return quota ? 'quota' : 'enforce';
 }
 
-/** How a rule weighs in this request: `enforce_percent` lets some of them be observed only. Quotas deny together: see {@link drawForQuotas}. */
+/**
+ * How a rule weighs in this request: `enforce_percent` lets some of them be observed only. Quotas deny together: see
+ * {@link drawForQuotas}.
+ */
 function weightOfRule(rule: Rule, quota: boolean, asked: Asked): Enforcement {
   if (rule.candidate) return 'candidate';
   const weight = weightOf(rule.phase, rule.shadowMode, quota, asked.wallMicros);
@@ -110,8 +116,8 @@ export class Asked {
   }
 
   /**
-   * The number from 0 to just below 100 that `enforce_percent` is held against: drawn once per request, when it is first needed, so that rules
-   * agree.
+   * The number from 0 to just below 100 that `enforce_percent` is held against: drawn once per request, when it is
+   * first needed, so that rules agree.
    */
   percent(): number {
     if (this.drawn < 0) this.drawn = this.random() * 100;
@@ -228,7 +234,9 @@ function replacingRules({ match, takes }: Decision): readonly Rule[] {
   return takes.length > 0 && takes[0]?.rule === undefined ? NO_RULES : match.rules;
 }
 
-/** Drops the takes whose rule another matched rule names in `replaces`; a candidate goes with the last rule of its node. */
+/**
+ * Drops the takes whose rule another matched rule names in `replaces`; a candidate goes with the last rule of its node.
+ */
 function applyReplaces(decisions: readonly Decision[]): void {
   const names = new Set<string>();
   for (const decision of decisions) {
@@ -243,8 +251,9 @@ function applyReplaces(decisions: readonly Decision[]): void {
 }
 
 /**
- * Whether a decision counts as a quota that always passes, as in the reference: then no quota denies the request. So does a quota
- * in shadow mode, and under QUOTA_MODE a descriptor without a limit; of one that took too much work to match nobody knows that.
+ * Whether a decision counts as a quota that always passes, as in the reference: then no quota denies the request. So
+ * does a quota in shadow mode, and under QUOTA_MODE a descriptor without a limit; of one that took too much work to
+ * match nobody knows that.
  */
 export function isPassingQuota({ match, takes, unlimited }: Decision, quotaMode: boolean): boolean {
   return takes.length === 0
@@ -253,8 +262,8 @@ export function isPassingQuota({ match, takes, unlimited }: Decision, quotaMode:
 }
 
 /**
- * `enforce_percent` of quotas: they deny only together, so the draw is held against the highest of them, and none is left out alone. Or a quota with
- * room would, unless drawn, let the others deny.
+ * `enforce_percent` of quotas: they deny only together, so the draw is held against the highest of them, and none is
+ * left out alone. Or a quota with room would, unless drawn, let the others deny.
  */
 function drawForQuotas(decisions: readonly Decision[], asked: Asked): void {
   const quotas = decisions.flatMap(({ takes }) => takes.filter(({ weight }) => weight === 'quota'));

@@ -6,7 +6,10 @@ import type { AnswerOptions } from './answer/answer-options.js';
 import { BadRequest } from './bad-descriptor.js';
 import { Asked, Decision, NO_TAKES, planOne, settle } from './plan.js';
 
-/** A request that is denied because nobody knows what one of its descriptors matches: to find out takes more work than it may cause. */
+/**
+ * A request that is denied because nobody knows what one of its descriptors matches: to find out takes more work than
+ * it may cause.
+ */
 export class Throttled {
   /** The place of the descriptor. */
   readonly index: number;
@@ -37,7 +40,10 @@ const WORK_AT_ONCE = new MatchWork(0);
 /** A request that takes too long to be planned at once: the rest of it. */
 export class Planning {
   readonly asked: Asked;
-  /** Of an entry whose value took more work than there was, in a descriptor that is not denied for it: no rule in force could have matched. */
+  /**
+   * Of an entry whose value took more work than there was, in a descriptor that is not denied for it: no rule in force
+   * could have matched.
+   */
   exceededKey: string | undefined;
   private readonly decisions: Decision[];
   private readonly maxLimits: number;
@@ -127,7 +133,10 @@ class Budget {
     work.invested = 0;
   }
 
-  /** Rises as searches go on, and with what is made that stays. What is invested in a name is gone when the same is tried anew. */
+  /**
+   * Rises as searches go on, and with what is made that stays. What is invested in a name is gone when the same is
+   * tried anew.
+   */
   progress(): number {
     let sum = this.work.lasting;
     for (const { progress } of this.work.searches) sum += 1 + progress;
@@ -141,8 +150,8 @@ function ofOverride(policy: DomainPolicy, descriptor: Descriptor): Exceeded {
 }
 
 /**
- * Whether a rule in force could have matched; a limit override is one. Its phase is that of the node where the descriptor ends, or of the domain if
- * that is none: as long as nobody knows which, each counts that it could be.
+ * Whether a rule in force could have matched; a limit override is one. Its phase is that of the node where the
+ * descriptor ends, or of the domain if that is none: as long as nobody knows which, each counts that it could be.
  */
 function mayDeny(asked: Asked, descriptor: Descriptor, match: Match, { denial }: Exceeded): boolean {
   const { policy, wallMicros } = asked;
@@ -163,9 +172,10 @@ function add(asked: Asked, decisions: Decision[], decision: Decision, maxLimits:
 }
 
 /**
- * Matches every descriptor of a checked request against one snapshot of the domain's policy, as far as `steps` (MatchWork) go; a request that takes more
- * is left as {@link Planning}. `random` gives numbers from 0 to just below 1. A request that meets more than `maxLimits` limits is refused: so many
- * the store decides in one step. A candidate never changes an answer, so it does not count; there is one for a descriptor at most.
+ * Matches every descriptor of a checked request against one snapshot of the domain's policy, as far as `steps`
+ * (MatchWork) go; a request that takes more is left as {@link Planning}. `random` gives numbers from 0 to just below 1.
+ * A request that meets more than `maxLimits` limits is refused: so many the store decides in one step. A candidate
+ * never changes an answer, so it does not count; there is one for a descriptor at most.
  */
 export function plan(
   policy: DomainPolicy,

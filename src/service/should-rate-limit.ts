@@ -87,8 +87,8 @@ interface PreparedRequest {
 }
 
 /**
- * Decides RateLimitRequests. Knows neither transport nor store: bytes come in, bytes or a {@link Refusal} go out, at once when the request is a usual
- * one and the store answers at once. What takes longer takes turns with others.
+ * Decides RateLimitRequests. Knows neither transport nor store: bytes come in, bytes or a {@link Refusal} go out, at
+ * once when the request is a usual one and the store answers at once. What takes longer takes turns with others.
  */
 export class ShouldRateLimit {
   readonly #options: ShouldRateLimitOptions;
@@ -344,7 +344,7 @@ export class ShouldRateLimit {
     return refusal;
   }
 
-  /** The smaller of the caller's patience, less the way back, and the store's timeout, for a store that is asked at `nowMicros`. */
+  /** The caller's patience, less the way back, or the store's timeout if that is sooner; asked at `nowMicros`. */
   #storeDeadline(nowMicros: number, caller: Patience): number {
     if (this.#answersAtOnce) return Number.POSITIVE_INFINITY;
     const own = nowMicros + this.#options.storeTimeoutMicros;

@@ -1,4 +1,7 @@
-/** Steps (MatchWork) that a request may take at once, and those that each may take however many there are: usual ones take far fewer. */
+/**
+ * Steps (MatchWork) that a request may take at once, and those that each may take however many there are: usual ones
+ * take far fewer.
+ */
 const MOST = 20_000;
 const LEAST = 8000;
 /** All requests together, in one turn of the event loop. */
@@ -7,8 +10,8 @@ const IN_A_TURN = 200_000;
 const NEGLIGIBLE = 2000;
 
 /**
- * How much matching may be done at once, before a request has to take its turns: many requests come by one read of a socket, and those of all
- * connections in one turn of the event loop.
+ * How much matching may be done at once, before a request has to take its turns: many requests come by one read of a
+ * socket, and those of all connections in one turn of the event loop.
  */
 export class StepsAtOnce {
   #left = IN_A_TURN;

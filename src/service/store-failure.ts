@@ -3,7 +3,10 @@ import type { StoreFailurePolicy } from '../limiter/entry.js';
 import type { DecisionObserver } from './decision-observer.js';
 import { type Decision, type PlannedTake, takesOf } from './plan.js';
 
-/** `deny` cannot know more than that the caller should come back a little later. Its hits count as those past a used up limit. */
+/**
+ * `deny` cannot know more than that the caller should come back a little later. Its hits count as those past a used up
+ * limit.
+ */
 function denyOutcome({ rate, hits }: PlannedTake): TakeOutcome {
   const used = rate.kind === 'window' ? rate.requestsPerUnit + hits : rate.maxTokens;
   return { limited: true, remaining: 0, waitMicros: 1_000_000, used, forgiven: 0, cached: false };
@@ -20,17 +23,19 @@ function isDenied(takes: readonly PlannedTake[]): boolean {
 }
 
 /**
- * What a rule answers. One that denies nothing in this request (monitoring, grace period, `shadow_mode`, SHADOW_MODE, not drawn by
- * `enforce_percent`) only looks, and what it sees is not worth the call: its `error` says nothing, as `allow` does.
+ * What a rule answers. One that denies nothing in this request (monitoring, grace period, `shadow_mode`, SHADOW_MODE,
+ * not drawn by `enforce_percent`) only looks, and what it sees is not worth the call: its `error` says nothing, as
+ * `allow` does.
  */
 function policyOf({ enforcement, onStoreFailure }: PlannedTake): StoreFailurePolicy {
   return enforcement === 'observe' && onStoreFailure === 'error' ? 'allow' : onStoreFailure;
 }
 
 /**
- * Decides a request whose store could not, by each rule's `on_store_failure`: fills the outcomes. A `deny` that is in force decides;
- * else any `error` of a rule in force leaves the request undecided (false: the call becomes UNAVAILABLE, so that Envoy's `failure_mode_deny` decides);
- * else `local` rules take from `local`, a store in memory, and `allow` rules say nothing.
+ * Decides a request whose store could not, by each rule's `on_store_failure`: fills the outcomes. A `deny` that is in
+ * force decides; else any `error` of a rule in force leaves the request undecided (false: the call becomes UNAVAILABLE,
+ * so that Envoy's `failure_mode_deny` decides); else `local` rules take from `local`, a store in memory, and `allow`
+ * rules say nothing.
  */
 export function decideWithoutStore(
   decisions: readonly Decision[],

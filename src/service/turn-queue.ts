@@ -12,7 +12,10 @@ export interface Waiter {
   readonly bytes?: number;
 }
 
-/** Why a piece of work came to no result: nobody waits for it any more, it was not done in time, or too much waits already. */
+/**
+ * Why a piece of work came to no result: nobody waits for it any more, it was not done in time, or too much waits
+ * already.
+ */
 export type NotDone = 'cancelled' | 'late' | 'full';
 
 export interface TurnQueueOptions {
@@ -30,7 +33,10 @@ export const MAX_PIECES = 10_000;
 /** What may wait with them, in bytes. */
 export const MAX_BYTES = 32 * 1024 * 1024;
 
-/** So many connections have a piece begun; others wait for one of them to end. What is begun takes more memory than what waits. */
+/**
+ * So many connections have a piece begun; others wait for one of them to end. What is begun takes more memory than what
+ * waits.
+ */
 const BEGUN_AT_ONCE = 32;
 /** So many pieces are given up in a turn. */
 const GIVEN_UP_IN_A_TURN = 50;
@@ -104,9 +110,9 @@ class Line {
 }
 
 /**
- * Work that takes longer than other callers should wait, cut into steps: one step in a turn of the event loop, whoever asked for how much. Connections
- * take turns; on one connection the work that came first is done first. What is not done in time is given up, and so is what comes while too much
- * waits.
+ * Work that takes longer than other callers should wait, cut into steps: one step in a turn of the event loop, whoever
+ * asked for how much. Connections take turns; on one connection the work that came first is done first. What is not
+ * done in time is given up, and so is what comes while too much waits.
  */
 export class TurnQueue {
   readonly #options: TurnQueueOptions;
@@ -114,7 +120,10 @@ export class TurnQueue {
   readonly #maxPieces: number;
   readonly #maxBytes: number;
   readonly #lines = new Map<unknown, Line>();
-  /** Connections whose first piece may have begun, in the order of their turns, and those that wait for a place among them. Sets keep their order. */
+  /**
+   * Connections whose first piece may have begun, in the order of their turns, and those that wait for a place among
+   * them. Sets keep their order.
+   */
   readonly #begun = new Set<unknown>();
   readonly #waiting = new Set<unknown>();
   readonly #times = new GiveUpTimes<Piece>();
@@ -147,8 +156,9 @@ export class TurnQueue {
   }
 
   /**
-   * Whether another piece of so many bytes may wait. A connection holds no more than is left free, so that one takes half of the room at most, two
-   * a third each, and there is always some for a connection that has nothing waiting (Choudhury and Hahne, Dynamic Queue Length Thresholds, 1998).
+   * Whether another piece of so many bytes may wait. A connection holds no more than is left free, so that one takes
+   * half of the room at most, two a third each, and there is always some for a connection that has nothing waiting
+   * (Choudhury and Hahne, Dynamic Queue Length Thresholds, 1998).
    */
   hasRoomFor(bytes: number, connection: unknown): boolean {
     const line = this.#lines.get(connection);
@@ -159,8 +169,8 @@ export class TurnQueue {
   }
 
   /**
-   * Runs `steps` to its end, a step in a turn, each of which should take well under two milliseconds. Rejects with what a step throws; work that is
-   * given up is ended by `return()`.
+   * Runs `steps` to its end, a step in a turn, each of which should take well under two milliseconds. Rejects with what
+   * a step throws; work that is given up is ended by `return()`.
    */
   run<Result>(steps: Generator<void, Result>, waiter: Waiter): Promise<Result | NotDone> {
     if (!this.hasRoomFor(waiter.bytes ?? 0, waiter.connection)) return Promise.resolve('full');

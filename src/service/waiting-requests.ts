@@ -4,7 +4,7 @@ import { ScarceRoom } from '../limiter/scarce-room.js';
 import { bytesOf } from './costly-requests.js';
 
 /** Most bytes of decoded requests that wait for the store. */
-export const MAX_STORE_WAITING_BYTES = 32 * 1024 * 1024;
+export const MAX_STORE_WAITING_BYTES = 16 * 1024 * 1024;
 /** What a request gets for which there is no room. */
 export const NO_ROOM_TO_WAIT = new StorageError('full', 'requests that wait for the store hold too much');
 
@@ -12,8 +12,8 @@ export const NO_ROOM_TO_WAIT = new StorageError('full', 'requests that wait for 
 export const notHeld = (): void => {};
 
 /**
- * What requests hold while they wait for the store: a store that does not answer keeps them until its timeout, also those whose callers have gone, and
- * whose connections count them no more.
+ * What requests hold while they wait for the store: a store that does not answer keeps them until its timeout, also
+ * those whose callers have gone, and whose connections count them no more.
  */
 export class WaitingRequests {
   readonly #room = new ScarceRoom(MAX_STORE_WAITING_BYTES);

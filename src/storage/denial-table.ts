@@ -25,12 +25,15 @@ function inOnePiece(key: string): string {
 }
 
 /**
- * Denials by bucket, bounded. Kept in two generations: the younger one becomes the older one, whose entries go, when it is half of what may be
- * kept, or when all of the older one are over. An entry that is asked for is young again. So those that nobody asks for go first, no timer
- * is needed, and nothing grows.
+ * Denials by bucket, bounded. Kept in two generations: the younger one becomes the older one, whose entries go, when it
+ * is half of what may be kept, or when all of the older one are over. An entry that is asked for is young again. So
+ * those that nobody asks for go first, no timer is needed, and nothing grows.
  */
 export class DenialTable {
-  /** Entries that were over when they were dropped; those of a generation that made room count as {@link evacuated}, over or not. */
+  /**
+   * Entries that were over when they were dropped; those of a generation that made room count as {@link evacuated},
+   * over or not.
+   */
   expired = 0;
   evacuated = 0;
   /** Entries that took the place of another of the same bucket. */

@@ -69,8 +69,9 @@ export function windowDenial(rate: WindowRate, outcome: TakeOutcome, askedMicros
 }
 
 /**
- * The state of the token bucket that a limited item found, in local time. `waitMicros` and `remaining` tell it to less than a
- * microsecond; of what is possible it is the fullest, so that no wait is told too long. Believed for `maxAgeMicros`.
+ * The state of the token bucket that a limited item found, in local time. `waitMicros` and `remaining` tell it to less
+ * than a microsecond; of what is possible it is the fullest, so that no wait is told too long. Believed for
+ * `maxAgeMicros`.
  */
 export function tokenDenial(
   rate: TokenBucketRate,

@@ -52,19 +52,21 @@ const LEAST_TURN_MICROS = 1_000_000;
 
 /**
  * Answers denials that are certain without asking the store, also while the store is away. Certain is that
- * - a token bucket that could not serve a request cannot serve it, or a larger one, before the time its denial told, whatever others take
- *   meanwhile. Only what gives tokens back could: a refund, which drops the entry when this process makes it, or what only the store knows (a
- *   refund elsewhere, a flush, a step of its clock), which is seen within `maxAgeMicros`;
- * - a window that was over its limit stays so until it ends (`windows`). What only the store knows is not seen before; nor are the
- *   hits of such denials counted there.
+ * - a token bucket that could not serve a request cannot serve it, or a larger one, before the time its denial told,
+ *   whatever others take meanwhile. Only what gives tokens back could: a refund, which drops the entry when this
+ *   process makes it, or what only the store knows (a refund elsewhere, a flush, a step of its clock), which is seen
+ *   within `maxAgeMicros`;
+ * - a window that was over its limit stays so until it ends (`windows`). What only the store knows is not seen before;
+ *   nor are the hits of such denials counted there.
  *
  * After a reload call {@link clear}.
  *
  * Exact, in that it never denies what the store would let pass but for that:
- * - a denial counts from when the request was asked, on the local clock, and of the store's answer only durations are used. So clocks need not agree, and
- *   an entry ends early by the time the answer took, never late;
- * - a request is answered only if every item of it is limited by a live entry. Such a request takes nothing, whatever its items'
- *   enforcement, so nothing is missed by not asking. Refunds change buckets: requests with one are always asked, and without `windows` those with a window.
+ * - a denial counts from when the request was asked, on the local clock, and of the store's answer only durations are
+ *   used. So clocks need not agree, and an entry ends early by the time the answer took, never late;
+ * - a request is answered only if every item of it is limited by a live entry. Such a request takes nothing, whatever
+ *   its items' enforcement, so nothing is missed by not asking. Refunds change buckets: requests with one are always
+ *   asked, and without `windows` those with a window.
  */
 export class DenyCache implements BucketStore {
   /** Requests answered from here since start. */
@@ -169,7 +171,8 @@ export class DenyCache implements BucketStore {
 
   /** Keeps what an answer of the store tells; `refunds` is the number of them when it was asked. */
   private learn(items: readonly TakeItem[], result: TakeResult, askedMicros: number, refunds: number): void {
-    // Requests of several items may be answered in steps (SplitStore), and then later than a refund that was asked after them.
+    // Requests of several items may be answered in steps (SplitStore), and then later than a refund that was asked
+    // after them.
     const keeps = items.length === 1 || refunds === this.refunds;
     // An answer to an earlier denial may have come between question and answer of a refund.
     this.dropRefunded(items);
@@ -193,8 +196,8 @@ export class DenyCache implements BucketStore {
   }
 
   /**
-   * Keeps the denials of a request of many items, some in each turn of the event loop, but for the keys in `named`. Of such requests that are answered
-   * meanwhile none are kept.
+   * Keeps the denials of a request of many items, some in each turn of the event loop, but for the keys in `named`. Of
+   * such requests that are answered meanwhile none are kept.
    */
   private async keepMany(
     items: readonly TakeItem[],
@@ -245,7 +248,10 @@ export class DenyCache implements BucketStore {
   }
 }
 
-/** Whether an earlier one of a few items names the same bucket: then this one found the running state, which a denied request does not leave. */
+/**
+ * Whether an earlier one of a few items names the same bucket: then this one found the running state, which a denied
+ * request does not leave.
+ */
 function isNamedBefore(items: readonly TakeItem[], index: number): boolean {
   const { key } = items[index] as TakeItem;
   for (let i = 0; i < index; i++) if ((items[i] as TakeItem).key === key) return true;

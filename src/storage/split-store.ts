@@ -35,17 +35,20 @@ interface Verdict {
 }
 
 /**
- * Two stores as one (REDIS_PERSECOND). Requests whose items all belong to one go there as they are. A request with items in both is decided
- * as if by one store, in steps: what the windows of a second say, then the main store, which denies if they do; token buckets
- * are its own, so that it alone must decide in one step.
+ * Two stores as one (REDIS_PERSECOND). Requests whose items all belong to one go there as they are. A request with
+ * items in both is decided as if by one store, in steps: what the windows of a second say, then the main store, which
+ * denies if they do; token buckets are its own, so that it alone must decide in one step.
  *
- * - Windows count the hits of denied requests, so they may be asked first whatever comes of it. Refunds, which a denied request does not
- *   make, follow when it is known to pass; where a request takes and refunds in one and the same window of a second, it takes first.
- * - With `countDeniedHits` off they are only looked at first, and counted once the main store let the request pass. Between the two steps
- *   others may use up a window: such a request is denied, but what it took from the main store stays taken.
+ * - Windows count the hits of denied requests, so they may be asked first whatever comes of it. Refunds, which a denied
+ *   request does not make, follow when it is known to pass; where a request takes and refunds in one and the same
+ *   window of a second, it takes first.
+ * - With `countDeniedHits` off they are only looked at first, and counted once the main store let the request pass.
+ *   Between the two steps others may use up a window: such a request is denied, but what it took from the main store
+ *   stays taken.
  * - Candidates count and give back whatever comes of the request, so they are asked in the first step only.
  *
- * Windows with debt and those of a list of limits, which a denied request does not touch, belong to the main store whatever their length.
+ * Windows with debt and those of a list of limits, which a denied request does not touch, belong to the main store
+ * whatever their length.
  *
  * An error of either store is the request's; what was counted or taken before it stays so.
  */

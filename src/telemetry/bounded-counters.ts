@@ -1,8 +1,8 @@
 const OTHER = 'other';
 
 /**
- * Counters by label values that callers choose, bounded: past the bound everything new counts as `other`. Nested maps instead of
- * joined strings keep the hot path free of allocation and label sets unambiguous.
+ * Counters by label values that callers choose, bounded: past the bound everything new counts as `other`. Nested maps
+ * instead of joined strings keep the hot path free of allocation and label sets unambiguous.
  */
 export class BoundedCounters {
   readonly #limit: SeriesLimit;
@@ -39,8 +39,8 @@ export class BoundedCounters {
   }
 
   /**
-   * Every series, the overflow last under `other`, or with the series of that name where there is one. Those that come while this is read may be
-   * left out.
+   * Every series, the overflow last under `other`, or with the series of that name where there is one. Those that come
+   * while this is read may be left out.
    */
   *entries(): Generator<readonly [first: string, second: string, values: readonly number[]]> {
     const otherSecond = this.#otherSecond;

@@ -4,7 +4,10 @@ import type { FamilyRegistry } from './family-registry.js';
 
 const CODES = ['OK', 'OVER_LIMIT'] as const;
 
-/** `weir_candidate_decisions_total`: what was answered beside what a `candidate` would have answered, as four numbers a node. */
+/**
+ * `weir_candidate_decisions_total`: what was answered beside what a `candidate` would have answered, as four numbers a
+ * node.
+ */
 export class CandidateCounts {
   readonly #counts: BoundedCounters;
 
@@ -15,7 +18,9 @@ export class CandidateCounts {
     registry.addFamily(
       countedFamily({
         name: 'weir_candidate_decisions_total',
-        help: 'Descriptors that a candidate saw, by domain, rule, the code they were answered and the one the candidate would have given.',
+        help:
+          'Descriptors that a candidate saw, by domain, rule, the code they were answered and the one ' +
+          'the candidate would have given.',
         labels: ['domain', 'rule'],
         counts,
         *numbers(values) {

@@ -7,14 +7,19 @@ const SLICE = 64;
 export interface CountedFamilyOptions {
   readonly name: string;
   readonly help: string;
-  /** Names of the labels that the first and the second name of a series stand under; one alone where there is no second. */
+  /**
+   * Names of the labels that the first and the second name of a series stand under; one alone where there is no second.
+   */
   readonly labels: readonly [string] | readonly [string, string];
   readonly counts: BoundedCounters;
   /** What is shown of the values of a series: further labels as they are written, or '', and a number. */
   numbers(values: readonly number[]): Iterable<readonly [labels: string, value: number]>;
 }
 
-/** A counter whose numbers live in {@link BoundedCounters}, which are read one series after the other when somebody asks. */
+/**
+ * A counter whose numbers live in {@link BoundedCounters}, which are read one series after the other when somebody
+ * asks.
+ */
 export function countedFamily(options: CountedFamilyOptions): Family {
   const { name, help, counts, numbers } = options;
   const [first, second] = options.labels;

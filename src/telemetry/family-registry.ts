@@ -7,8 +7,9 @@ export type ReadSteps<Result> = Generator<'' | Promise<unknown>, Result>;
 type AnyMetric = Metric<string>;
 
 /**
- * A registry that also holds metrics that are not prom-client's: those that count on the hot path, those of many series, and those whose names are not
- * known before. prom-client's own are read at once: they are to have a handful of series.
+ * A registry that also holds metrics that are not prom-client's: those that count on the hot path, those of many
+ * series, and those whose names are not known before. prom-client's own are read at once: they are to have a handful of
+ * series.
  */
 export class FamilyRegistry extends Registry {
   readonly #inOrder: (AnyMetric | Family)[] = [];

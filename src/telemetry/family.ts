@@ -9,15 +9,17 @@ export interface FamilyHead {
   readonly help: string;
   /** `counter`, `gauge`, `histogram` or `summary`. */
   readonly type: string;
-  /** prom-client's word: `sum`, `first`, `min`, `max`, `average`, or `omit` for what is nobody's but a process's own. */
+  /**
+   * prom-client's word: `sum`, `first`, `min`, `max`, `average`, or `omit` for what is nobody's but a process's own.
+   */
   readonly aggregator: string;
 }
 
 /** A metric that is read a sample at a time: nobody has to wait until all of it is put together. */
 export interface Family extends FamilyHead {
   /**
-   * Numbers are those of the moment when each sample is taken; of one histogram all are taken at once. '' is a pause, where many series were looked at
-   * that show nothing.
+   * Numbers are those of the moment when each sample is taken; of one histogram all are taken at once. '' is a pause,
+   * where many series were looked at that show nothing.
    */
   samples(): Iterable<Sample | ''>;
 }

@@ -1,8 +1,9 @@
 import { RE2JS } from 're2js';
 
 /**
- * A regular expression of Go (https://pkg.go.dev/regexp/syntax). Names of statistics may hold what a caller put there, so it matters that a
- * match takes a time that grows with the text alone: JavaScript's own engine takes minutes for `(.*)\.(.*)\.(.*)\.(.*)\.x` on 512 dots.
+ * A regular expression of Go (https://pkg.go.dev/regexp/syntax). Names of statistics may hold what a caller put there,
+ * so it matters that a match takes a time that grows with the text alone: JavaScript's own engine takes minutes for
+ * `(.*)\.(.*)\.(.*)\.(.*)\.x` on 512 dots.
  */
 export class GoRegExp {
   readonly source: string;

@@ -2,7 +2,10 @@ import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs';
 
 /** Bytes of lines that wait for a reader; more are dropped. */
 export const MAX_WAITING_BYTES = 4 * 1024 * 1024;
-/** Lines are written in portions of whole lines that a pipe takes as a whole or not at all (PIPE_BUF): those of several processes never mix. */
+/**
+ * Lines are written in portions of whole lines that a pipe takes as a whole or not at all (PIPE_BUF): those of several
+ * processes never mix.
+ */
 const PORTION_BYTES = 4096;
 /** Pauses before the next try while nobody reads. */
 const FIRST_PAUSE_MS = 1;
@@ -23,8 +26,9 @@ export interface LogOutputOptions {
 }
 
 /**
- * Lines on their way to standard output. Nothing here waits: a line is written at once where that is possible; where nobody reads, lines wait up to a
- * bound, beyond which new ones are dropped and counted until those that wait are written.
+ * Lines on their way to standard output. Nothing here waits: a line is written at once where that is possible; where
+ * nobody reads, lines wait up to a bound, beyond which new ones are dropped and counted until those that wait are
+ * written.
  */
 export class LogOutput {
   /** Lines that were dropped since the start. */
@@ -73,7 +77,10 @@ export class LogOutput {
     if (!this.#scheduled) this.#go();
   }
 
-  /** At the end of the process: writes what waits as long as somebody reads, at most for two seconds. `sleep` and `now` count milliseconds. */
+  /**
+   * At the end of the process: writes what waits as long as somebody reads, at most for two seconds. `sleep` and `now`
+   * count milliseconds.
+   */
   end(sleep: (ms: number) => void = sleepMs, now: () => number = () => performance.now()): void {
     const latest = now() + LONGEST_END_MS;
     let giveUp = now() + PATIENCE_MS;
@@ -153,14 +160,15 @@ function sleepMs(ms: number): void {
 }
 
 /**
- * A write to standard output that does not wait for a reader. Pipes and terminals are opened anew for it: whether a write waits is a property of what was
- * opened, which other processes share and change.
+ * A write to standard output that does not wait for a reader. Pipes and terminals are opened anew for it: whether a
+ * write waits is a property of what was opened, which other processes share and change.
  */
 export function standardOutput(): (bytes: Uint8Array) => number {
   const own = openAnew();
   if (own !== undefined) return (bytes) => writeSync(own, bytes);
-  // A socket, as under systemd, cannot be opened anew. Node.js sees to it that writes to one do not wait, once it has made its stream of it; but a process that
-  // ends, or is started, makes them wait again for all who share it, so that is said before each write.
+  // A socket, as under systemd, cannot be opened anew. Node.js sees to it that writes to one do not wait, once it has
+  // made its stream of it; but a process that ends, or is started, makes them wait again for all who share it, so that
+  // is said before each write.
   const stdout = process.stdout as typeof process.stdout & { readonly _handle?: StreamHandle | null };
   return (bytes) => {
     stdout._handle?.setBlocking?.(false);

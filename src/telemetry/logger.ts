@@ -28,8 +28,9 @@ export interface LoggerOptions {
 }
 
 /**
- * A logger on `output`, standard output by default, which is for one logger in a process. A line is written before the call returns, if somebody reads; nobody is
- * waited for but at the end of the process, and then not for long. Below the level asked for, a call costs nothing.
+ * A logger on `output`, standard output by default, which is for one logger in a process. A line is written before the
+ * call returns, if somebody reads; nobody is waited for but at the end of the process, and then not for long. Below the
+ * level asked for, a call costs nothing.
  */
 export function createLogger(
   options: LoggerOptions,

@@ -9,7 +9,9 @@ import { FamilyRegistry } from './family-registry.js';
 import type { DenyCacheStats, MemoryStats, MetricsOptions } from './metrics-options.js';
 import { ReferenceStats } from './reference/reference-stats.js';
 
-/** Buckets of `weir_store_duration_seconds`: a local Redis answers below a millisecond, REDIS_TIMEOUT is two seconds. */
+/**
+ * Buckets of `weir_store_duration_seconds`: a local Redis answers below a millisecond, REDIS_TIMEOUT is two seconds.
+ */
 const STORE_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1, 2.5];
 
 /** Buckets of `weir_request_duration_seconds`: 5 µs to 2.5 s. */
@@ -59,12 +61,7 @@ export class Metrics {
   readonly #unmatched: BoundedCounters;
   readonly #unknownDomains: BoundedCounters;
   readonly #storeSeconds: Histogram;
-  readonly #storeErrors: Counter<'reason'>;
-  readonly #storeFailureAnswers: Counter<'policy'>;
-  readonly #matchExceeded: Counter<'domain'>;
-  readonly #requestsGivenUp: Counter<'domain' | 'reason'>;
-  readonly #refused: Counter<'code'>;
-  readonly #reloads: Counter<'result'>;
+  readonly #calls: CallCounters;
   readonly #reloadOk: Gauge;
   readonly #storeUp: Gauge;
   readonly #info: Gauge<'version' | 'policy'>;
@@ -96,42 +93,7 @@ export class Metrics {
       buckets: STORE_SECONDS,
       registers,
     });
-    this.#storeErrors = new Counter({
-      name: 'weir_store_errors_total',
-      help: 'Requests that the store could not decide, by reason.',
-      labelNames: ['reason'],
-      registers,
-    });
-    this.#storeFailureAnswers = new Counter({
-      name: 'weir_store_failure_answers_total',
-      help: 'Descriptors answered by on_store_failure, by policy.',
-      labelNames: ['policy'],
-      registers,
-    });
-    this.#matchExceeded = new Counter({
-      name: 'weir_match_budget_exceeded_total',
-      help: 'Requests whose matching took more work than a request may cause, by domain: OVER_LIMIT where a rule in force could have matched.',
-      labelNames: ['domain'],
-      registers,
-    });
-    this.#requestsGivenUp = new Counter({
-      name: 'weir_requests_given_up_total',
-      help: 'Costly requests answered before they were looked at, by domain and reason: late (too long in the queue), full (no room in it).',
-      labelNames: ['domain', 'reason'],
-      registers,
-    });
-    this.#refused = new Counter({
-      name: 'weir_refused_total',
-      help: 'Calls that got no decision, by gRPC status code.',
-      labelNames: ['code'],
-      registers,
-    });
-    this.#reloads = new Counter({
-      name: 'weir_config_reloads_total',
-      help: 'Policy reloads by result: success or error (the old policy stays).',
-      labelNames: ['result'],
-      registers,
-    });
+    this.#calls = callCounters(this.registry);
     this.#reloadOk = new Gauge({
       name: 'weir_config_last_reload_successful',
       help: '1 when the policy on disk is the one in force, 0 when it is bad and an older one is.',
@@ -153,7 +115,7 @@ export class Metrics {
     });
     this.registry.addFamily(this.requestSeconds);
     this.#reloadOk.set(1);
-    for (const result of ['success', 'error']) this.#reloads.inc({ result }, 0);
+    for (const result of ['success', 'error']) this.#calls.reloads.inc({ result }, 0);
   }
 
   decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void {
@@ -187,22 +149,25 @@ export class Metrics {
 
   /** Counts a request whose matching took more work than a request may cause; `domain` is one that has a policy. */
   matchExceeded(domain: string): void {
-    this.#matchExceeded.inc({ domain });
+    this.#calls.matchExceeded.inc({ domain });
   }
 
-  /** Counts a request that was answered unseen: its turn did not come in time, or too many waited. `domain` is one that has a policy. */
+  /**
+   * Counts a request that was answered unseen: its turn did not come in time, or too many waited. `domain` is one that
+   * has a policy.
+   */
   requestGivenUp(domain: string, reason: 'late' | 'full'): void {
-    this.#requestsGivenUp.inc({ domain, reason });
+    this.#calls.requestsGivenUp.inc({ domain, reason });
   }
 
   /** Counts a descriptor that `on_store_failure` answered. */
   storeFailed(policy: StoreFailurePolicy): void {
-    this.#storeFailureAnswers.inc({ policy });
+    this.#calls.storeFailureAnswers.inc({ policy });
   }
 
   /** Counts a request that the store could not decide; `reason` is one of a handful. */
   storeError(reason: string): void {
-    this.#storeErrors.inc({ reason });
+    this.#calls.storeErrors.inc({ reason });
   }
 
   storeAnswered(micros: number): void {
@@ -215,7 +180,7 @@ export class Metrics {
 
   /** Counts a call that ended with a gRPC error status. */
   refused(code: string): void {
-    this.#refused.inc({ code });
+    this.#calls.refused.inc({ code });
   }
 
   /** The first load ended; {@link reloaded} tells of those after it. */
@@ -229,7 +194,9 @@ export class Metrics {
     const name = 'weir_domain_state';
     this.registry.addFamily({
       name,
-      help: '1 for each domain with its state: ok (as the files say), kept (bad now, the last good version is in force), absent (bad, not in force).',
+      help:
+        '1 for each domain with its state: ok (as the files say), kept (bad now, the last good version ' +
+        'is in force), absent (bad, not in force).',
       type: 'gauge',
       aggregator: 'sum',
       *samples() {
@@ -266,7 +233,7 @@ export class Metrics {
   }
 
   reloaded(success: boolean): void {
-    this.#reloads.inc({ result: success ? 'success' : 'error' });
+    this.#calls.reloads.inc({ result: success ? 'success' : 'error' });
     this.loaded(success);
   }
 
@@ -294,7 +261,9 @@ export class Metrics {
     });
     add({
       name: 'weir_would_be_throttled_total',
-      help: 'Descriptors that did not fit but passed: monitoring, grace period, shadow mode, quota mode, enforce_percent.',
+      help:
+        'Descriptors that did not fit but passed: monitoring, grace period, shadow mode, quota mode, ' +
+        'enforce_percent.',
       labels: ['domain', 'rule'],
       counts: decisions,
       numbers: (values) => [['', values[WOULD_BE_THROTTLED] ?? 0]],
@@ -351,7 +320,9 @@ export class Metrics {
     });
     new Counter({
       name: 'weir_memory_evictions_total',
-      help: 'Buckets dropped before they were full because of MEMORY_MAX_BUCKETS or MEMORY_MAX_BYTES: each may let up to one bucketful through.',
+      help:
+        'Buckets dropped before they were full because of MEMORY_MAX_BUCKETS or MEMORY_MAX_BYTES: each ' +
+        'may let up to one bucketful through.',
       registers,
       collect() {
         this.reset();
@@ -380,4 +351,46 @@ export class Metrics {
       },
     });
   }
+}
+
+type CallCounters = ReturnType<typeof callCounters>;
+
+/** Counters of what became of calls, of the store and of reloads. */
+function callCounters(registry: FamilyRegistry) {
+  const registers = [registry];
+  const counter = <Label extends string>(
+    name: string,
+    labelNames: readonly Label[],
+    help: string,
+  ): Counter<Label> => new Counter({ name, help, labelNames: [...labelNames], registers });
+  return {
+    storeErrors: counter(
+      'weir_store_errors_total',
+      ['reason'],
+      'Requests that the store could not decide, by reason.',
+    ),
+    storeFailureAnswers: counter(
+      'weir_store_failure_answers_total',
+      ['policy'],
+      'Descriptors answered by on_store_failure, by policy.',
+    ),
+    matchExceeded: counter(
+      'weir_match_budget_exceeded_total',
+      ['domain'],
+      'Requests whose matching took more work than a request may cause, by domain: OVER_LIMIT where a ' +
+        'rule in force could have matched.',
+    ),
+    requestsGivenUp: counter(
+      'weir_requests_given_up_total',
+      ['domain', 'reason'],
+      'Costly requests answered before they were looked at, by domain and reason: late (too long in ' +
+        'the queue), full (no room in it).',
+    ),
+    refused: counter('weir_refused_total', ['code'], 'Calls that got no decision, by gRPC status code.'),
+    reloads: counter(
+      'weir_config_reloads_total',
+      ['result'],
+      'Policy reloads by result: success or error (the old policy stays).',
+    ),
+  };
 }

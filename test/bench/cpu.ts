@@ -8,15 +8,18 @@ function ticksToMicros(ticks: number): number {
   return (ticks / ticksPerSecond) * 1e6;
 }
 
-/** Numbers of /proc/<pid>/stat after the command name, which stands in parentheses and may hold anything. Field 3 is at index 0. */
+/**
+ * Numbers of /proc/<pid>/stat after the command name, which stands in parentheses and may hold anything. Field 3 is at
+ * index 0.
+ */
 function statFields(pid: number | 'self'): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
 /**
- * CPU time (user and system, all threads) a process has used so far, in microseconds. Linux only. Exact to the nanosecond where the
- * kernel keeps schedstat, else to the 10 ms of a tick.
+ * CPU time (user and system, all threads) a process has used so far, in microseconds. Linux only. Exact to the
+ * nanosecond where the kernel keeps schedstat, else to the 10 ms of a tick.
  */
 export function cpuMicros(pid: number): number {
   try {
@@ -33,7 +36,8 @@ export function cpuMicros(pid: number): number {
 }
 
 /**
- * CPU time (user and system) a process has used so far, threads that have ended included, in microseconds; resolution 10 ms. Linux only.
+ * CPU time (user and system) a process has used so far, threads that have ended included, in microseconds; resolution
+ * 10 ms. Linux only.
  */
 export function cpuMicrosOfAll(pid: number): number {
   const fields = statFields(pid);

@@ -3,8 +3,8 @@ import { loadSync } from '@grpc/proto-loader';
 import { assetPath } from '../../src/assets.js';
 
 /**
- * The yardstick of every benchmark: @grpc/grpc-js with @grpc/proto-loader and a handler that decides nothing. Prints its port on a line
- * of its own and runs until it is killed.
+ * The yardstick of every benchmark: @grpc/grpc-js with @grpc/proto-loader and a handler that decides nothing. Prints
+ * its port on a line of its own and runs until it is killed.
  */
 const definition = loadSync('envoy/service/ratelimit/v3/rls.proto', {
   includeDirs: [assetPath('proto')],

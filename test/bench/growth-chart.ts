@@ -33,7 +33,10 @@ function escaped(text: string): string {
 
 const grouped = (number: number): string => number.toLocaleString('en');
 
-/** Both axes are logarithmic: cost in proportion is a straight line that rises with them, cost that stays is a level one. */
+/**
+ * Both axes are logarithmic: cost in proportion is a straight line that rises with them, cost that stays is a level
+ * one.
+ */
 export function growthChart(points: readonly MeasuredPoint[], caption: string): string {
   const matchers = [...new Set(points.map(({ matcher }) => matcher))];
   const micros = points.map((point) => point.micros);

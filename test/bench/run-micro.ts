@@ -29,7 +29,10 @@ export async function runMicro(
     .map((line) => JSON.parse(line) as Figure);
 }
 
-/** Runs the micro benchmarks, each by itself, and prints a table, which it returns. Filters choose files or cases by parts of their names. */
+/**
+ * Runs the micro benchmarks, each by itself, and prints a table, which it returns. Filters choose files or cases by
+ * parts of their names.
+ */
 export async function printMicro(
   filters: readonly string[],
   quick: boolean,

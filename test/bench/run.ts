@@ -29,7 +29,8 @@ async function runLoad(options: BenchOptions): Promise<Row[]> {
   );
   if (wanted.length === 0) return rows;
   console.log(
-    `CPU time per decision; median of ${options.rounds} rounds of ${options.seconds} s, targets in turns; Node ${process.version}`,
+    `CPU time per decision; median of ${options.rounds} rounds of ${options.seconds} s, targets in ` +
+      `turns; Node ${process.version}`,
   );
   console.log(textHeading());
   for (const bench of wanted) {

@@ -71,7 +71,9 @@ function chartRows(rows: readonly Row[]): Row[] {
     .flat();
 }
 
-/** Writes chart, table and figures below {@link FOLDER}, and the part of README.md between its markers, if it has them. */
+/**
+ * Writes chart, table and figures below {@link FOLDER}, and the part of README.md between its markers, if it has them.
+ */
 export function writeResults(rows: readonly Row[], options: BenchOptions): void {
   const folder = join(repositoryRoot, FOLDER);
   const where = circumstances(options);
@@ -79,7 +81,8 @@ export function writeResults(rows: readonly Row[], options: BenchOptions): void 
   writeFileSync(join(folder, 'chart.svg'), chart(chartRows(rows), where));
   writeFileSync(
     join(folder, 'table.md'),
-    `# Benchmarks\n\n${where}.\nPrinted by \`npm run bench -- load --write\`; columns are explained in [test/README.md](../../README.md).\n\n${markdownTable(rows)}\n`,
+    `# Benchmarks\n\n${where}.\nPrinted by \`npm run bench -- load --write\`; columns are explained in ` +
+      `[test/README.md](../../README.md).\n\n${markdownTable(rows)}\n`,
   );
   writeFileSync(join(folder, 'rows.json'), `${JSON.stringify({ where, rows }, undefined, 1)}\n`);
 
@@ -91,6 +94,8 @@ export function writeResults(rows: readonly Row[], options: BenchOptions): void 
     process.stderr.write(`README.md has no lines ${BEGIN} and ${END}: left as it is\n`);
     return;
   }
-  const part = `${BEGIN}\n![CPU time per decision](${FOLDER}/chart.svg)\n\n${where}. [All figures](${FOLDER}/table.md).\n\n${shortTable(rows)}\n`;
+  const part =
+    `${BEGIN}\n![CPU time per decision](${FOLDER}/chart.svg)\n\n${where}. [All ` +
+    `figures](${FOLDER}/table.md).\n\n${shortTable(rows)}\n`;
   writeFileSync(readme, `${before.slice(0, from)}${part}${before.slice(to)}`);
 }

@@ -1,5 +1,5 @@
-// Header blocks made at test time by encoders of others, and ours read by decoders of others: npm hpack.js, Python's hpack, and
-// nghttp2 as it is inside of Node.js's own client.
+// Header blocks made at test time by encoders of others, and ours read by decoders of others: npm hpack.js, Python's
+// hpack, and nghttp2 as it is inside of Node.js's own client.
 import { spawn } from 'node:child_process';
 import { connect, type OutgoingHttpHeaders, sensitiveHeaders } from 'node:http2';
 import { describe, expect, test } from '@jest/globals';

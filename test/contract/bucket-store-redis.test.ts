@@ -129,33 +129,40 @@ describe.each([new RedisBench('redis-server'), new RedisBench('redis-server-old'
       ]);
     });
 
-    test('what is missing beyond the depth of a smaller limit, for the server that still has the larger one', async () => {
-      const store = await bench.open();
-      const now = bench.clock.wallMicros();
-      // Full after an hour, and after a minute: a changed unit reaches one server after the other.
-      const hour = tokenBucketRate(10, 10, UNIT_MICROS.hour);
-      const minute = tokenBucketRate(10, 10, UNIT_MICROS.minute);
-      const take = async (rate: typeof hour, hits = 1) =>
-        (await takeFrom(store, takeItem('a', rate, { hits })))[0] as { limited: boolean; remaining: number };
-      expect(await take(hour, 10)).toMatchObject({ limited: false, remaining: 0 });
-      expect(await take(minute)).toMatchObject({ limited: true, remaining: 0 });
-      expect(await bench.redis.get(a)).toBe(
-        `l1:${now + UNIT_MICROS.minute}:0:1:${now + UNIT_MICROS.hour}:${UNIT_MICROS.minute}`,
-      );
-      expect(await take(hour)).toMatchObject({ limited: true, remaining: 0 });
-      // The smaller one fills in its own time.
-      bench.clock.advance(UNIT_MICROS.minute);
-      expect(await take(minute, 10)).toMatchObject({ limited: false, remaining: 0 });
-      expect(await take(hour)).toMatchObject({ limited: true, remaining: 0 });
-      bench.clock.advance(5 * UNIT_MICROS.minute);
-      expect(await take(hour)).toMatchObject({ limited: false, remaining: 0 });
-      // What the larger one takes is missing for both: six minutes are more than the smaller one holds.
-      expect(await take(minute, 0)).toMatchObject({ limited: true, remaining: 0 });
-      // Once the deeper level has filled, one is enough.
-      bench.clock.advance(UNIT_MICROS.hour);
-      expect(await take(minute)).toMatchObject({ limited: false, remaining: 9 });
-      expect(await bench.redis.get(a)).toBe(`t1:${bench.clock.wallMicros() + 6 * SECOND}:0:1`);
-    });
+    test(
+      'what is missing beyond the depth of a smaller limit, ' +
+        'for the server that still has the larger one',
+      async () => {
+        const store = await bench.open();
+        const now = bench.clock.wallMicros();
+        // Full after an hour, and after a minute: a changed unit reaches one server after the other.
+        const hour = tokenBucketRate(10, 10, UNIT_MICROS.hour);
+        const minute = tokenBucketRate(10, 10, UNIT_MICROS.minute);
+        const take = async (rate: typeof hour, hits = 1) =>
+          (await takeFrom(store, takeItem('a', rate, { hits })))[0] as {
+            limited: boolean;
+            remaining: number;
+          };
+        expect(await take(hour, 10)).toMatchObject({ limited: false, remaining: 0 });
+        expect(await take(minute)).toMatchObject({ limited: true, remaining: 0 });
+        expect(await bench.redis.get(a)).toBe(
+          `l1:${now + UNIT_MICROS.minute}:0:1:${now + UNIT_MICROS.hour}:${UNIT_MICROS.minute}`,
+        );
+        expect(await take(hour)).toMatchObject({ limited: true, remaining: 0 });
+        // The smaller one fills in its own time.
+        bench.clock.advance(UNIT_MICROS.minute);
+        expect(await take(minute, 10)).toMatchObject({ limited: false, remaining: 0 });
+        expect(await take(hour)).toMatchObject({ limited: true, remaining: 0 });
+        bench.clock.advance(5 * UNIT_MICROS.minute);
+        expect(await take(hour)).toMatchObject({ limited: false, remaining: 0 });
+        // What the larger one takes is missing for both: six minutes are more than the smaller one holds.
+        expect(await take(minute, 0)).toMatchObject({ limited: true, remaining: 0 });
+        // Once the deeper level has filled, one is enough.
+        bench.clock.advance(UNIT_MICROS.hour);
+        expect(await take(minute)).toMatchObject({ limited: false, remaining: 9 });
+        expect(await bench.redis.get(a)).toBe(`t1:${bench.clock.wallMicros() + 6 * SECOND}:0:1`);
+      },
+    );
 
     /** What somebody wrote by hand, or a broken machine did: numbers that are none of weir's. */
     const BEYOND = [
@@ -271,41 +278,45 @@ describe.each([new RedisBench('redis-server'), new RedisBench('redis-server-old'
       expect(await takeFrom(store, takeItem('a', HUNDRED, { hits: 0 }))).toMatchObject([{ remaining: 100 }]);
     });
 
-    test('the calendar window of its own clock, however far the callers are off, from their first request on', async () => {
-      const year = windowRate('year', 9, { timeZone: 'Europe/Berlin' });
-      const owing = windowRate('year', 5, { timeZone: 'UTC', maxDebt: 5 });
-      const ask = async (store: BucketStore) =>
-        (
-          await takeFrom(
-            store,
-            takeItem('w', year),
-            takeItem('a', owing, { hits: 2 }),
-            takeItem('b', HUNDRED),
-          )
-        ).map(({ limited, used }) => ({ limited, used }));
-      const one = { limited: false, used: 1 };
-      const realNow = Date.now;
-      expect(await ask(await bench.openWith({}))).toEqual([one, { limited: false, used: 2 }, one]);
-      let used = 1;
-      for (const years of [-9, -4, -3, -2, 2, 3, 4, 9]) {
-        const off = jest
-          .spyOn(Date, 'now')
-          .mockImplementation(() => realNow() + years * 365 * UNIT_MICROS.day * 1e-3);
-        try {
-          used++;
-          const [counted, charged] = await ask(await bench.openWith({}));
-          expect([years, counted, charged]).toEqual([
-            years,
-            { limited: false, used },
-            { limited: false, used: Math.min(2 * used, 10) },
-          ]);
-        } finally {
-          off.mockRestore();
+    test(
+      'the calendar window of its own clock, however far the callers are off, ' +
+        'from their first request on',
+      async () => {
+        const year = windowRate('year', 9, { timeZone: 'Europe/Berlin' });
+        const owing = windowRate('year', 5, { timeZone: 'UTC', maxDebt: 5 });
+        const ask = async (store: BucketStore) =>
+          (
+            await takeFrom(
+              store,
+              takeItem('w', year),
+              takeItem('a', owing, { hits: 2 }),
+              takeItem('b', HUNDRED),
+            )
+          ).map(({ limited, used }) => ({ limited, used }));
+        const one = { limited: false, used: 1 };
+        const realNow = Date.now;
+        expect(await ask(await bench.openWith({}))).toEqual([one, { limited: false, used: 2 }, one]);
+        let used = 1;
+        for (const years of [-9, -4, -3, -2, 2, 3, 4, 9]) {
+          const off = jest
+            .spyOn(Date, 'now')
+            .mockImplementation(() => realNow() + years * 365 * UNIT_MICROS.day * 1e-3);
+          try {
+            used++;
+            const [counted, charged] = await ask(await bench.openWith({}));
+            expect([years, counted, charged]).toEqual([
+              years,
+              { limited: false, used },
+              { limited: false, used: Math.min(2 * used, 10) },
+            ]);
+          } finally {
+            off.mockRestore();
+          }
         }
-      }
-      // It outlives the window that it is kept for: the next one.
-      expect((await bench.redis.pttl(a)) * 1000).toBeGreaterThan(365 * UNIT_MICROS.day);
-    });
+        // It outlives the window that it is kept for: the next one.
+        expect((await bench.redis.pttl(a)) * 1000).toBeGreaterThan(365 * UNIT_MICROS.day);
+      },
+    );
 
     test('the calendar window after its clock has stepped by days, with several callers', async () => {
       const stores = [await bench.open(), await bench.open()];

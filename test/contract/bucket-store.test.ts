@@ -296,7 +296,8 @@ describe.each(benches)('BucketStore in $name', (bench) => {
     expect(await takeFrom(store, takeItem('a', faster))).toMatchObject([limited(0, 100_000)]);
     bench.clock.advance(100_000);
     expect(await takeFrom(store, takeItem('a', faster, { hits: 0 }))).toMatchObject([ok(1, 100_000)]);
-    // Memory knows what the last limit left. Redis knows, too, what it cut off: another server may have the larger limit still.
+    // Memory knows what the last limit left. Redis knows, too, what it cut off: another server may have the larger
+    // limit still.
     const left = bench.name === 'memory' ? 48 : 39;
     expect(await takeFrom(store, takeItem('a', slower))).toMatchObject([ok(left, 900_000)]);
   });

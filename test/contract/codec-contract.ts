@@ -324,7 +324,8 @@ export function runCodecContract({
       ])('as many fields as are allowed decode, one more does not: %s', (_name, bytes) => {
         expect(sentenceOf(bytes(fields))).toBe('decoded');
         expect(sentenceOf(bytes(fields + 1))).toBe(
-          `message holds at least ${fields + 1} protobuf fields, more than the ${fields} that are allowed in one request`,
+          `message holds at least ${fields + 1} protobuf fields, more than the ${fields} that are ` +
+            'allowed in one request',
         );
       });
 

@@ -94,15 +94,19 @@ describe('gRPC server: h2 alone', () => {
     });
   });
 
-  test('a compressed message without an encoding, or with a flag that nobody knows, is an error of the caller', async () => {
-    const { port } = await fixture.listening();
-    const session = await fixture.session(port);
-    for (const flag of [1, 2, 255]) {
-      const bytes = prefixed(Buffer.from('hello'));
-      bytes[0] = flag;
-      expect((await post(session, ECHO, bytes)).grpcStatus).toBe('13');
-    }
-  });
+  test(
+    'a compressed message without an encoding, or with a flag that nobody knows, is an error of the ' +
+      'caller',
+    async () => {
+      const { port } = await fixture.listening();
+      const session = await fixture.session(port);
+      for (const flag of [1, 2, 255]) {
+        const bytes = prefixed(Buffer.from('hello'));
+        bytes[0] = flag;
+        expect((await post(session, ECHO, bytes)).grpcStatus).toBe('13');
+      }
+    },
+  );
 
   test('an encoding that nobody knows is refused whatever is compressed, with those that we know', async () => {
     const { port } = await fixture.listening();

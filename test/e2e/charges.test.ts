@@ -1,6 +1,6 @@
 /*
- * What a call cost is known when it has ended: Envoy asks with hits_addend 0 first, and charges what the upstream said when the answer has gone
- * out. Refunds and limits that Envoy brings along, too.
+ * What a call cost is known when it has ended: Envoy asks with hits_addend 0 first, and charges what the upstream said
+ * when the answer has gone out. Refunds and limits that Envoy brings along, too.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

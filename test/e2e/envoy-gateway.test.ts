@@ -19,7 +19,10 @@ import { startRedis } from '../support/redis/redis-server.js';
 
 const V3 = 'type.googleapis.com/envoy.extensions';
 
-/** The parts of a listener, route and cluster that concern rate limits, as its translator writes them; certificates come from files here. */
+/**
+ * The parts of a listener, route and cluster that concern rate limits, as its translator writes them; certificates come
+ * from files here.
+ */
 function bootstrap(
   pod: GatewayPod,
   at: Record<'port' | 'adminPort' | 'upstreamPort' | 'grpcPort', number>,

@@ -1,6 +1,7 @@
 /*
- * The Open API policy as a client sees it: a real Envoy with the shipped bootstrap, a real weir, buckets in memory and in Redis. Refill goes on
- * while tests run, so counts are held between bounds computed from when requests were sent and answered.
+ * The Open API policy as a client sees it: a real Envoy with the shipped bootstrap, a real weir, buckets in memory and
+ * in Redis. Refill goes on while tests run, so counts are held between bounds computed from when requests were sent and
+ * answered.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Burst, fireBurst } from '../support/envoy/burst.js';
@@ -88,14 +89,18 @@ describe.each(STACKS)('through Envoy in $security, buckets in $store', ({ store,
     const second = await fireBurst(stack.envoy.port, CHATS, 100, tenant);
     expect(second.count(200) + second.count(429)).toBe(100);
     const admitted = first.count(200) + second.count(200);
-    // From the first decision on the bucket was never full, so what came in between is exact but for when the decisions fell.
+    // From the first decision on the bucket was never full, so what came in between is exact but for when the decisions
+    // fell.
     expect(admitted).toBeGreaterThanOrEqual(100 + tokensIn(second.firstSentAt - first.firstAnsweredAt));
     expect(admitted).toBeLessThanOrEqual(100 + tokensIn(second.lastAnsweredAt - first.firstSentAt));
     // Nothing was decided without weir.
     await expect(stack.envoy.stat('cluster.upstream.ratelimit.failure_mode_allowed')).resolves.toBe(0);
   }, 30_000);
 
-  /** Empties the user chats bucket and asserts that it is empty at the moment of `probe`, by retrying while tokens come in. */
+  /**
+   * Empties the user chats bucket and asserts that it is empty at the moment of `probe`, by retrying while tokens come
+   * in.
+   */
   async function emptyChats(tenant: Record<string, string>): Promise<Burst> {
     const burst = await fireBurst(stack.envoy.port, CHATS, 160, tenant);
     expect(burst.count(429)).toBeGreaterThan(0);

@@ -1,7 +1,7 @@
 /*
- * The set-up of deploy/reference-example through a real Envoy, with a server that has the variables of envoyproxy/ratelimit only. Windows
- * of a minute are made windows of a year, so that none ends during a test; one test makes them windows of a second by
- * editing the policy where it lies.
+ * The set-up of deploy/reference-example through a real Envoy, with a server that has the variables of
+ * envoyproxy/ratelimit only. Windows of a minute are made windows of a year, so that none ends during a test; one test
+ * makes them windows of a second by editing the policy where it lies.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';

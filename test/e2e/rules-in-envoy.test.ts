@@ -1,6 +1,6 @@
 /*
- * Rules that other rate limit services do not have, asked by a real Envoy: addresses and paths as it sends them, several limits on one key,
- * a share of denials, days of a time zone.
+ * Rules that other rate limit services do not have, asked by a real Envoy: addresses and paths as it sends them,
+ * several limits on one key, a share of denials, days of a time zone.
  */
 import type { Server } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';

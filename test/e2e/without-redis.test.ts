@@ -1,6 +1,6 @@
 /*
- * README, "What to do without Redis, rule by rule": its policy, behind two real Envoys that differ in failure_mode_deny, with a Redis that is
- * killed, and with one that hangs.
+ * README, "What to do without Redis, rule by rule": its policy, behind two real Envoys that differ in
+ * failure_mode_deny, with a Redis that is killed, and with one that hangs.
  */
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
@@ -89,7 +89,8 @@ describe('each rule answers as the recipe says', () => {
   }, 60_000);
 
   test('a Redis that hangs, from the first request on: the deadline of Envoy is kept', async () => {
-    // Nobody knows yet that it hangs: answers come 50 ms before Envoy would give up on weir. A busy machine may be later than that once.
+    // Nobody knows yet that it hangs: answers come 50 ms before Envoy would give up on weir. A busy machine may be
+    // later than that once.
     let attempt = 0;
     await waitFor(
       'answers in time',

@@ -166,8 +166,9 @@ class Run {
 }
 
 /**
- * Gives a connection what a client may send, cut anywhere. Throws where the engine throws, breaks a limit, its contract with handler and
- * owner, or the protocol in what it sends; and where the same bytes in other chunks lead to another outcome. Returns the number of frames.
+ * Gives a connection what a client may send, cut anywhere. Throws where the engine throws, breaks a limit, its contract
+ * with handler and owner, or the protocol in what it sends; and where the same bytes in other chunks lead to another
+ * outcome. Returns the number of frames.
  */
 export function runEngineCase(seed: number, record: FuzzRecord): number {
   const random = new Random(seed);

@@ -54,8 +54,8 @@ class StreamState {
 }
 
 /**
- * Answers each stream in one of several ways, chosen by the stream's number and a seed, and checks that the engine keeps the contract of
- * {@link RequestHandler}.
+ * Answers each stream in one of several ways, chosen by the stream's number and a seed, and checks that the engine
+ * keeps the contract of {@link RequestHandler}.
  */
 export class FuzzHandler implements RequestHandler {
   /** What was called, for comparing runs; numbers of streams and lengths of bodies. */

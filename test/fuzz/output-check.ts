@@ -49,7 +49,10 @@ interface StreamOutput {
   dataBytes: number;
 }
 
-/** Throws where `output` is not what an HTTP/2 server may send to a client that sent `input`. Returns the number of frames. */
+/**
+ * Throws where `output` is not what an HTTP/2 server may send to a client that sent `input`. Returns the number of
+ * frames.
+ */
 export function checkOutput(output: Buffer, input: Buffer): number {
   if (output.length === 0 || output.toString('latin1', 0, 5) === 'HTTP/') return 0;
   return new OutputCheck(new Allowance(input)).run(output);

@@ -1,5 +1,5 @@
-// `npm run fuzz -- --seconds 60`: mutated frames and header blocks against the HTTP/2 engine. A failure prints what was fed in as hex, and the
-// seed that makes the same case again: `npm run fuzz -- --seed <seed> --cases 1`.
+// `npm run fuzz -- --seconds 60`: mutated frames and header blocks against the HTTP/2 engine. A failure prints what was
+// fed in as hex, and the seed that makes the same case again: `npm run fuzz -- --seed <seed> --cases 1`.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';

@@ -135,26 +135,34 @@ test('the rejection of the same bad update again waits', async () => {
 const emptyResources = (version: string, count: number) =>
   response(version, { resources: Array.from({ length: count }, () => ({})) });
 
-test('an update of too many resources is rejected without being looked at, again after a pause; a good one is taken at once', async () => {
-  const one = await peer();
-  one.send(emptyResources('v1', MAX_RESOURCES));
-  one.send(emptyResources('v2', MAX_RESOURCES + 1));
-  await untilRequests(one, 3);
-  const error = 'the update holds 10001 resources; send 10000 at most';
-  expect(told).toEqual(['connected', 'update v1', `refused v2: ${error}`]);
-  expect(one.requests[2]).toMatchObject({
-    versionInfo: 'v1',
-    responseNonce: 'nonce-v2',
-    errorDetail: { code: 3, message: error },
-  });
-  one.send(emptyResources('v3', MAX_RESOURCES + 2));
-  await waitFor('the pause', () => timers.delays.includes(REPEATED_REJECTION_MS));
-  expect(one.requests).toHaveLength(3);
-  one.send(response('v4'));
-  await untilRequests(one, 4);
-  expect(one.requests[3]).toMatchObject({ versionInfo: 'v4', responseNonce: 'nonce-v4', errorDetail: null });
-  expect(timers.delays).toEqual([]);
-});
+test(
+  'an update of too many resources is rejected without being looked at, again after a pause; a good one ' +
+    'is taken at once',
+  async () => {
+    const one = await peer();
+    one.send(emptyResources('v1', MAX_RESOURCES));
+    one.send(emptyResources('v2', MAX_RESOURCES + 1));
+    await untilRequests(one, 3);
+    const error = 'the update holds 10001 resources; send 10000 at most';
+    expect(told).toEqual(['connected', 'update v1', `refused v2: ${error}`]);
+    expect(one.requests[2]).toMatchObject({
+      versionInfo: 'v1',
+      responseNonce: 'nonce-v2',
+      errorDetail: { code: 3, message: error },
+    });
+    one.send(emptyResources('v3', MAX_RESOURCES + 2));
+    await waitFor('the pause', () => timers.delays.includes(REPEATED_REJECTION_MS));
+    expect(one.requests).toHaveLength(3);
+    one.send(response('v4'));
+    await untilRequests(one, 4);
+    expect(one.requests[3]).toMatchObject({
+      versionInfo: 'v4',
+      responseNonce: 'nonce-v4',
+      errorDetail: null,
+    });
+    expect(timers.delays).toEqual([]);
+  },
+);
 
 test('messages are read in the order in which they come, however many fields they have', async () => {
   const one = await peer();

@@ -130,7 +130,9 @@ describe('weir check', () => {
     const { code, err } = await check('--address', `127.0.0.1:${port}`, 'a=b');
     expect({ code, err }).toEqual({
       code: 1,
-      err: `weir check: 1 of 1 calls failed: nothing listens on 127.0.0.1:${port}; start weir serve, or name the server with --address\n`,
+      err:
+        `weir check: 1 of 1 calls failed: nothing listens on 127.0.0.1:${port}; start weir serve, or ` +
+        'name the server with --address\n',
     });
   });
 

@@ -11,8 +11,8 @@ descriptors:
 
 describe('RLS_CODEC', () => {
   /*
-   * Domain d, one descriptor k=v, whose hits_addend comes as 5 and then, empty, again. By protobuf's rules the two are merged; the
-   * reference codec keeps the last one alone, a peek.
+   * Domain d, one descriptor k=v, whose hits_addend comes as 5 and then, empty, again. By protobuf's rules the two are
+   * merged; the reference codec keeps the last one alone, a peek.
    */
   const ask = Buffer.from('0a0164 120e 0a06 0a016b 120176 1a020805 1a00'.replaceAll(' ', ''), 'hex');
 

@@ -1,4 +1,7 @@
-/* Values made to make regular expressions work, from many connections at once: no call outlives its deadline, and others are served. */
+/*
+ * Values made to make regular expressions work, from many connections at once: no call outlives its deadline, and
+ * others are served.
+ */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';

@@ -1,6 +1,6 @@
 /*
- * Real servers over gRPC, asked by many callers at once. Refill goes on while a burst runs: of a burst on a full bucket exactly its capacity
- * passes, and what came in between the first and the last answer, which is computed.
+ * Real servers over gRPC, asked by many callers at once. Refill goes on while a burst runs: of a burst on a full bucket
+ * exactly its capacity passes, and what came in between the first and the last answer, which is computed.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
@@ -76,7 +76,8 @@ describe.each(['memory', 'Redis', 'two servers on one Redis'])('%s', (kind) => {
     const second = await burst(100, 'acme');
     expect(second.ok + second.overLimit).toBe(100);
     const all = first.ok + second.ok;
-    // Refill began with the first decision; one token may be in the making at either end. What comes in after the last was sent is nobody's.
+    // Refill began with the first decision; one token may be in the making at either end. What comes in after the last
+    // was sent is nobody's.
     expect(all).toBeGreaterThanOrEqual(100 + tokensBetween(first.firstAnsweredAt, second.lastSentAt) - 1);
     expect(all).toBeLessThanOrEqual(100 + tokensBetween(first.firstSentAt, second.lastAnsweredAt));
   });

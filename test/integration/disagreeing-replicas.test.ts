@@ -101,7 +101,8 @@ describe('two servers on one Redis', () => {
     depths.push(`${depths[0]}, burst: 3`, `${depths[0]}, burst: 13`, `${depths[0]}, allow_debt: true`);
     const pairs = depths.flatMap((one, i) => depths.map((other, j) => ({ key: `k${i}x${j}`, one, other })));
     const policyOf = (side: 'one' | 'other'): string =>
-      `domain: d\ndescriptors:\n${pairs.map((pair) => `  - { key: ${pair.key}, rate_limit: { ${pair[side]} } }\n`).join('')}`;
+      'domain: ' +
+      `d\ndescriptors:\n${pairs.map((pair) => `  - { key: ${pair.key}, rate_limit: { ${pair[side]} } }\n`).join('')}`;
     const clients = [(await weir(policyOf('one'), env))[0], (await weir(policyOf('other'), env))[0]];
     const most = (limit: string): number => Number(/burst: (\d+)/.exec(limit)?.[1] ?? 10);
     for (const { key, one, other } of pairs) {
@@ -125,28 +126,32 @@ describe('two servers on one Redis', () => {
   });
 });
 
-test('a reload of one server in memory admits at most what both limits hold, however often it goes to and fro', async () => {
-  const [client, server] = await weir(policy(0), { RUNTIME_WATCH_ROOT: 'true' });
-  const passed = PAIRS.map(() => 0);
-  const askAll = async (): Promise<void> => {
-    for (let call = 0; call < CALLS / 4; call++) {
-      await Promise.all(
-        PAIRS.map(async ([i, j], at) => {
-          if (await passes(client, `k${i}x${j}`, 'x')) passed[at] = (passed[at] as number) + 1;
-        }),
-      );
-    }
-  };
-  const reloads = (): number => server.log().filter(({ msg }) => String(msg) === 'policy reloaded').length;
-  await askAll();
-  for (const side of [1, 0, 1] as const) {
-    const before = reloads();
-    writeFileSync(server.policyPath as string, policy(side));
-    await waitFor('the reload', () => reloads() > before);
+test(
+  'a reload of one server in memory admits at most what both limits hold, however often it goes to and ' +
+    'fro',
+  async () => {
+    const [client, server] = await weir(policy(0), { RUNTIME_WATCH_ROOT: 'true' });
+    const passed = PAIRS.map(() => 0);
+    const askAll = async (): Promise<void> => {
+      for (let call = 0; call < CALLS / 4; call++) {
+        await Promise.all(
+          PAIRS.map(async ([i, j], at) => {
+            if (await passes(client, `k${i}x${j}`, 'x')) passed[at] = (passed[at] as number) + 1;
+          }),
+        );
+      }
+    };
+    const reloads = (): number => server.log().filter(({ msg }) => String(msg) === 'policy reloaded').length;
     await askAll();
-  }
-  passed.forEach((count, at) => {
-    const [i, j] = PAIRS[at] as readonly [number, number];
-    expect([SHAPES[i], SHAPES[j], count <= (i === j ? 10 : 20)]).toEqual([SHAPES[i], SHAPES[j], true]);
-  });
-});
+    for (const side of [1, 0, 1] as const) {
+      const before = reloads();
+      writeFileSync(server.policyPath as string, policy(side));
+      await waitFor('the reload', () => reloads() > before);
+      await askAll();
+    }
+    passed.forEach((count, at) => {
+      const [i, j] = PAIRS[at] as readonly [number, number];
+      expect([SHAPES[i], SHAPES[j], count <= (i === j ? 10 : 20)]).toEqual([SHAPES[i], SHAPES[j], true]);
+    });
+  },
+);

@@ -20,7 +20,8 @@ const folder = mkdtempSync(join(tmpdir(), 'weir-lifecycle-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const policy = (tokens: number | string, domain = 'd') =>
-  `domain: ${domain}\ndescriptors: [{ key: k, rate_limit: { token_bucket: { max_tokens: ${tokens}, fill_interval: 1h } } }]\n`;
+  `domain: ${domain}\ndescriptors: [{ key: k, rate_limit: { token_bucket: { max_tokens: ${tokens}, ` +
+  'fill_interval: 1h } } }]\n';
 const BAD = 'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: fortnight, requests_per_unit: -1 } }]\n';
 
 const detailOf = async (server: WeirServer) => {

@@ -1,4 +1,7 @@
-/* What Prometheus reads: names and values of the reference after known traffic, checked by promtool, and what the mapping file changes. */
+/*
+ * What Prometheus reads: names and values of the reference after known traffic, checked by promtool, and what the
+ * mapping file changes.
+ */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -70,7 +73,10 @@ async function traffic(): Promise<void> {
   await client.ask('', []);
 }
 
-/** Of a list with a candidate: two hits, one, which the candidate denies, and 20, which both limits of the list must let pass. */
+/**
+ * Of a list with a candidate: two hits, one, which the candidate denies, and 20, which both limits of the list must let
+ * pass.
+ */
 async function trafficOfList(ask: () => RlsClient): Promise<void> {
   for (const hitsAddend of [2, 1, 20]) await ask().ask('d', [descriptor(['list="{x'])], { hitsAddend });
 }
@@ -144,7 +150,8 @@ const promtool = optionalToolPath('promtool');
   for (const at of [port, server?.httpPort ?? 0]) {
     const input = await scrape(at);
     const { status, stdout, stderr } = spawnSync(promtool as string, ['check', 'metrics'], { input });
-    // 3: it parses, and there is advice on names. Those of the reference and of prom-client are what they are; ours leave nothing to advise on.
+    // 3: it parses, and there is advice on names. Those of the reference and of prom-client are what they are; ours
+    // leave nothing to advise on.
     expect([0, 3]).toContain(status);
     expectList(input);
     const advice = `${stdout}${stderr}`

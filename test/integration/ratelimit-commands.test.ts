@@ -40,7 +40,10 @@ describe('/bin/ratelimit_client', () => {
       'Flag: --grpc-use-tls="false"',
       'Flag: --oltp-protocol=""',
       expect.stringMatching(
-        /^response: overall_code:OK statuses:\{code:OK current_limit:\{requests_per_unit:2 unit:DAY\} limit_remaining:1 duration_until_reset:\{seconds:\d+\}\} statuses:\{code:OK\}$/,
+        new RegExp(
+          '^response: overall_code:OK statuses:\\{code:OK current_limit:\\{requests_per_unit:2 unit:DAY\\} ' +
+            'limit_remaining:1 duration_until_reset:\\{seconds:\\d+\\}\\} statuses:\\{code:OK\\}$',
+        ),
       ),
       '',
     ]);
@@ -156,7 +159,8 @@ describe('/bin/ratelimit_config_check', () => {
   test('prints every error of every file', async () => {
     const bad = directory('bad', {
       'a.yaml':
-        'domain: a\ndescriptors:\n  - key: k\n    rate_limit: { unit: fortnight, requests_per_unit: 1 }\n  - value: v\n',
+        'domain: a\ndescriptors:\n  - key: k\n    rate_limit: { unit: fortnight, requests_per_unit: 1 ' +
+        '}\n  - value: v\n',
       'b.yaml': 'domain: [',
     });
     const { code, stdout } = await run('ratelimit_config_check', '-config_dir', bad);

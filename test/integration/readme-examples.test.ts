@@ -1,6 +1,6 @@
 /*
- * README's examples (support/readme/readme-examples.ts says what they look like) are run: a real server has the policy, and the real grpcurl must get
- * the answer that stands there. `npm run docs:answers` writes the true answers.
+ * README's examples (support/readme/readme-examples.ts says what they look like) are run: a real server has the policy,
+ * and the real grpcurl must get the answer that stands there. `npm run docs:answers` writes the true answers.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

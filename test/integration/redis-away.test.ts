@@ -178,34 +178,42 @@ describe('while calls run', () => {
 });
 
 describe('deadlines and bounds', () => {
-  test('a request of thousands of buckets may keep Redis busy for longer than others, and is no sign of a hung one', async () => {
-    const large = await reached({ timeoutMicros: 400_000 });
-    const small = await reached({ timeoutMicros: 400_000 });
-    redis.pause();
-    const items = Array.from({ length: 10_000 }, (_, i) => takeItem(`k${i}`, HUNDRED));
-    const waiting = [large.take(items, Infinity), hit(small)];
-    await waitFor('the silence to be noticed', () => !small.connected);
-    expect(large.connected).toBe(true);
-    redis.resume();
-    for (const result of waiting) expect(reason(await result)).toBe('timeout');
-    await waitFor('the late answer', () => large.inFlight === 0);
-    expect(reason(await hit(large))).toBe('decided');
-    expect(log.filter((line) => line.includes('no answer for'))).toHaveLength(1);
-  });
+  test(
+    'a request of thousands of buckets may keep Redis busy for longer than others, and is no sign of a ' +
+      'hung one',
+    async () => {
+      const large = await reached({ timeoutMicros: 400_000 });
+      const small = await reached({ timeoutMicros: 400_000 });
+      redis.pause();
+      const items = Array.from({ length: 10_000 }, (_, i) => takeItem(`k${i}`, HUNDRED));
+      const waiting = [large.take(items, Infinity), hit(small)];
+      await waitFor('the silence to be noticed', () => !small.connected);
+      expect(large.connected).toBe(true);
+      redis.resume();
+      for (const result of waiting) expect(reason(await result)).toBe('timeout');
+      await waitFor('the late answer', () => large.inFlight === 0);
+      expect(reason(await hit(large))).toBe('decided');
+      expect(log.filter((line) => line.includes('no answer for'))).toHaveLength(1);
+    },
+  );
 
-  test('a slow Redis is no hung one for as long as REDIS_TIMEOUT says, for those who are more patient than others', async () => {
-    const impatient = await reached({ timeoutMicros: 100_000 });
-    const patient = await reached({ timeoutMicros: 600_000_000 });
-    redis.pause();
-    const failed = hit(impatient);
-    const decided = hit(patient);
-    expect(reason(await failed)).toBe('timeout');
-    // Its probes go unanswered, too, until it gives that connection up: far more than a second.
-    await waitFor('the connection to be given up', () => impatient.connections.active === 0);
-    expect([patient.connected, patient.connections.closed]).toEqual([true, 0]);
-    redis.resume();
-    expect(reason(await decided)).toBe('decided');
-  });
+  test(
+    'a slow Redis is no hung one for as long as REDIS_TIMEOUT says, for those who are more patient than ' +
+      'others',
+    async () => {
+      const impatient = await reached({ timeoutMicros: 100_000 });
+      const patient = await reached({ timeoutMicros: 600_000_000 });
+      redis.pause();
+      const failed = hit(impatient);
+      const decided = hit(patient);
+      expect(reason(await failed)).toBe('timeout');
+      // Its probes go unanswered, too, until it gives that connection up: far more than a second.
+      await waitFor('the connection to be given up', () => impatient.connections.active === 0);
+      expect([patient.connected, patient.connections.closed]).toEqual([true, 0]);
+      redis.resume();
+      expect(reason(await decided)).toBe('decided');
+    },
+  );
 
   test('a REDIS_TIMEOUT longer than any timer does not open the breaker', async () => {
     const store = await reached({ timeoutMicros: 3_600_000_000_000_000 });

@@ -335,7 +335,11 @@ describe('REDIS_STARTUP_MAX_ELAPSED_TIME', () => {
     expect([exitCode, stderr]).toEqual([
       1,
       expect.stringMatching(
-        /^weir: Redis redis:\/\/127\.0\.0\.1:\d+ was not reached within 1\.5 s of the start \(REDIS_STARTUP_MAX_ELAPSED_TIME\); .*$/m,
+        new RegExp(
+          '^weir: Redis redis://127\\.0\\.0\\.1:\\d+ was not reached within 1\\.5 s of the start ' +
+            '\\(REDIS_STARTUP_MAX_ELAPSED_TIME\\); .*$',
+          'm',
+        ),
       ),
     ]);
     expect(performance.now() - started).toBeGreaterThan(1500);

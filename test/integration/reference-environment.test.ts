@@ -24,7 +24,8 @@ function isOpenElsewhere(port: number): Promise<boolean> {
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
 onLinux.each(['h2', 'grpc-js'])(
-  'HOST and GRPC_HOST set to nothing: all addresses, as a compose file means it that passes on what nobody filled in (%s)',
+  'HOST and GRPC_HOST set to nothing: all addresses, as a compose file means it that passes on what ' +
+    'nobody filled in (%s)',
   async (transport) => {
     server = await startWeir({ env: { HOST: '', GRPC_HOST: '', DEBUG_HOST: '', GRPC_TRANSPORT: transport } });
     expect(await isOpenElsewhere(server.httpPort)).toBe(true);
@@ -42,6 +43,7 @@ test('a Service named statsd in the namespace stops no start, and is told of', a
     },
   });
   expect(server.process.lines().join('\n')).toContain(
-    "STATSD_PORT is left out, so 8125 holds: it is Kubernetes' link to the Service statsd; set it, or enableServiceLinks: false",
+    "STATSD_PORT is left out, so 8125 holds: it is Kubernetes' link to the Service statsd; set it, or " +
+      'enableServiceLinks: false',
   );
 });

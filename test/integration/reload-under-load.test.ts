@@ -1,4 +1,7 @@
-/* Policies that change while requests are decided without a pause: every answer is of one version, and every version is met. */
+/*
+ * Policies that change while requests are decided without a pause: every answer is of one version, and every version is
+ * met.
+ */
 import { renameSync, symlinkSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';

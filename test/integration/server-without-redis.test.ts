@@ -1,6 +1,6 @@
 /*
- * Redis killed, stopped and restarted empty while calls run: no call outlives its deadline, every rule answers as its policy says, nothing
- * crashes, and service is back by itself.
+ * Redis killed, stopped and restarted empty while calls run: no call outlives its deadline, every rule answers as its
+ * policy says, nothing crashes, and service is back by itself.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
@@ -13,7 +13,8 @@ import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 const bucket = (key: string, policy: string) =>
-  `  - { key: ${key}, rate_limit: { on_store_failure: ${policy}, token_bucket: { max_tokens: 1000000, fill_interval: 1m } } }`;
+  `  - { key: ${key}, rate_limit: { on_store_failure: ${policy}, token_bucket: { max_tokens: 1000000, ` +
+  'fill_interval: 1m } } }';
 const POLICY = `
 domain: d
 descriptors:
@@ -209,7 +210,8 @@ describe('starting without Redis', () => {
     const node = (key: string, more: string) =>
       `  - { key: ${key}, ${more}, rate_limit: { unit: day, requests_per_unit: 1 } }`;
     const server = await start(
-      `domain: d\ndescriptors:\n${node('soon', `phase: { active: '${active}' }`)}\n${node('shadow', 'shadow_mode: true')}\n`,
+      'domain: ' +
+        `d\ndescriptors:\n${node('soon', `phase: { active: '${active}' }`)}\n${node('shadow', 'shadow_mode: true')}\n`,
       redis.port,
     );
     const client = new RlsClient(server.grpcPort);

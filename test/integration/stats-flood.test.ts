@@ -1,4 +1,7 @@
-/* Hundreds of thousands of distinct values and unknown domains: statistics of every kind stay bounded, and so does the memory of the process. */
+/*
+ * Hundreds of thousands of distinct values and unknown domains: statistics of every kind stay bounded, and so does the
+ * memory of the process.
+ */
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { RlsClient } from '../support/grpc/rls-client.js';

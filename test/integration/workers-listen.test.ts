@@ -123,7 +123,8 @@ describe('several workers', () => {
       });
       expect(code).toBe(1);
       expect(stderr).toBe(
-        `weir: WORKER_SCHEDULING: reuse-port needs Node.js 22.12 or later, this is ${process.versions.node}; choose round-robin\n`,
+        'weir: WORKER_SCHEDULING: reuse-port needs Node.js 22.12 or later, this is ' +
+          `${process.versions.node}; choose round-robin\n`,
       );
     });
   }

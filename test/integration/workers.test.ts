@@ -168,21 +168,24 @@ describe('several workers', () => {
   });
 });
 
-test('connections given to a worker that hangs are closed when it ends, so that their callers find another', async () => {
-  const server = await start();
-  const [hung] = await workersOf(server);
-  process.kill(hung?.pid as number, 'SIGSTOP');
-  const asked = clients(server, 6);
-  // Without deadlines: the calls that wait for the hung worker end only when their connection does.
-  const decided = asked.map((client) =>
-    waitFor('a decision', async () => (await client.ask('d', [descriptor(['k=hung'])])).code === STATUS.OK),
-  );
-  await Promise.any(decided);
-  process.kill(hung?.pid as number, 'SIGKILL');
-  expect(await Promise.all(decided)).toEqual(asked.map(() => true));
-  for (const client of asked) client.close();
-  await server.stop();
-});
+test(
+  'connections given to a worker that hangs are closed when it ends, ' + 'so that their callers find another',
+  async () => {
+    const server = await start();
+    const [hung] = await workersOf(server);
+    process.kill(hung?.pid as number, 'SIGSTOP');
+    const asked = clients(server, 6);
+    // Without deadlines: the calls that wait for the hung worker end only when their connection does.
+    const decided = asked.map((client) =>
+      waitFor('a decision', async () => (await client.ask('d', [descriptor(['k=hung'])])).code === STATUS.OK),
+    );
+    await Promise.any(decided);
+    process.kill(hung?.pid as number, 'SIGKILL');
+    expect(await Promise.all(decided)).toEqual(asked.map(() => true));
+    for (const client of asked) client.close();
+    await server.stop();
+  },
+);
 
 describe('the end of several workers', () => {
   test('on SIGTERM all of them drain and end, and so does the primary', async () => {
@@ -244,7 +247,8 @@ describe('a start with several workers', () => {
     const { code, stderr } = await serve({});
     expect(code).toBe(1);
     expect(stderr).toBe(
-      'weir: WORKERS: 2 workers need Redis: buckets in memory belong to one process, so each worker would let every limit ' +
+      'weir: WORKERS: 2 workers need Redis: buckets in memory belong to one process, so each worker ' +
+        'would let every limit ' +
         'through once; set REDIS_URL, or WORKERS=1\n',
     );
   });
@@ -258,7 +262,8 @@ describe('a start with several workers', () => {
     await server.stop();
     expect(code).toBe(1);
     expect(stderr).toBe(
-      `weir: cannot listen on 127.0.0.1:${server.httpPort} for gRPC (GRPC_HOST, GRPC_PORT): the port is taken; stop what listens there, or choose another\n`,
+      `weir: cannot listen on 127.0.0.1:${server.httpPort} for gRPC (GRPC_HOST, GRPC_PORT): the port ` +
+        'is taken; stop what listens there, or choose another\n',
     );
   });
 
@@ -271,21 +276,27 @@ describe('a start with several workers', () => {
   });
 });
 
-test('an output that nobody reads, a socket that the processes share, holds nobody up, the end of one of them included', async () => {
-  const server = await startWeir({
-    policy: policy(10),
-    env: { REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: '2', LOG_LEVEL: 'debug' },
-    readsOutput: false,
-  });
-  const client = new RlsClient(server.grpcPort);
-  try {
-    // More lines than the socket holds.
-    for (let round = 0; round < 40; round++) {
-      const calls = Array.from({ length: 50 }, () => client.ask('d', [descriptor([`k=${'x'.repeat(200)}`])]));
-      for (const { response } of await Promise.all(calls)) expect(response).toBeDefined();
+test(
+  'an output that nobody reads, a socket that the processes share, holds nobody up, the end of one of ' +
+    'them included',
+  async () => {
+    const server = await startWeir({
+      policy: policy(10),
+      env: { REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: '2', LOG_LEVEL: 'debug' },
+      readsOutput: false,
+    });
+    const client = new RlsClient(server.grpcPort);
+    try {
+      // More lines than the socket holds.
+      for (let round = 0; round < 40; round++) {
+        const calls = Array.from({ length: 50 }, () =>
+          client.ask('d', [descriptor([`k=${'x'.repeat(200)}`])]),
+        );
+        for (const { response } of await Promise.all(calls)) expect(response).toBeDefined();
+      }
+    } finally {
+      client.close();
     }
-  } finally {
-    client.close();
-  }
-  expect(await server.stop()).toEqual({ code: 0, signal: null });
-});
+    expect(await server.stop()).toEqual({ code: 0, signal: null });
+  },
+);

@@ -49,40 +49,44 @@ describeXds('updates', () => {
     expect(second).toMatchObject({ stream: 1, nodeId: 'node-7', version: 'v1' });
   });
 
-  test('an update replaces everything; a bad one is rejected with all reasons and changes nothing; a good one mends it', async () => {
-    const xds = await bench.server();
-    await xds.setSnapshot('v1', [windowConfig('one', 3), windowConfig('two', 4)]);
-    const weir = await bench.weir(xds.port);
-    await untilServing(weir);
-    await xds.setSnapshot('v2', [windowConfig('one', 5)]);
-    await untilRequest(xds, 'the ACK', acknowledges('v2'));
-    expect(await limitOf(weir, 'one')).toBe(5);
-    expect(await limitOf(weir, 'two')).toBeUndefined();
+  test(
+    'an update replaces everything; a bad one is rejected with all reasons and changes nothing; a good ' +
+      'one mends it',
+    async () => {
+      const xds = await bench.server();
+      await xds.setSnapshot('v1', [windowConfig('one', 3), windowConfig('two', 4)]);
+      const weir = await bench.weir(xds.port);
+      await untilServing(weir);
+      await xds.setSnapshot('v2', [windowConfig('one', 5)]);
+      await untilRequest(xds, 'the ACK', acknowledges('v2'));
+      expect(await limitOf(weir, 'one')).toBe(5);
+      expect(await limitOf(weir, 'two')).toBeUndefined();
 
-    const bad = {
-      json: {
-        name: 'bad',
-        domain: 'three',
-        descriptors: [{ key: 'k', rateLimit: { unit: 9, requestsPerUnit: 7 } }, { value: 'no key' }],
-      },
-    };
-    await xds.setSnapshot('v3', [windowConfig('one', 6), bad]);
-    const rejection = await untilRequest(xds, 'the NACK', ({ error }) => error !== undefined);
-    expect(rejection).toMatchObject({ version: 'v2' });
-    expect(rejection.error).toMatch(/^bad: descriptors\[0\]\.rate_limit\.unit: "9" is no unit/m);
-    expect(rejection.error).toMatch(/^bad: descriptors\[1\]\.key: /m);
-    expect(await limitOf(weir, 'one')).toBe(5);
-    expect(await limitOf(weir, 'three')).toBeUndefined();
-    const detail = JSON.parse((await httpRequest(weir.httpPort, '/healthcheck?detail')).body);
-    expect(JSON.stringify(detail)).toContain('descriptors[0].rate_limit.unit');
+      const bad = {
+        json: {
+          name: 'bad',
+          domain: 'three',
+          descriptors: [{ key: 'k', rateLimit: { unit: 9, requestsPerUnit: 7 } }, { value: 'no key' }],
+        },
+      };
+      await xds.setSnapshot('v3', [windowConfig('one', 6), bad]);
+      const rejection = await untilRequest(xds, 'the NACK', ({ error }) => error !== undefined);
+      expect(rejection).toMatchObject({ version: 'v2' });
+      expect(rejection.error).toMatch(/^bad: descriptors\[0\]\.rate_limit\.unit: "9" is no unit/m);
+      expect(rejection.error).toMatch(/^bad: descriptors\[1\]\.key: /m);
+      expect(await limitOf(weir, 'one')).toBe(5);
+      expect(await limitOf(weir, 'three')).toBeUndefined();
+      const detail = JSON.parse((await httpRequest(weir.httpPort, '/healthcheck?detail')).body);
+      expect(JSON.stringify(detail)).toContain('descriptors[0].rate_limit.unit');
 
-    await xds.setSnapshot('v4', [windowConfig('one', 8)]);
-    await untilRequest(xds, 'the ACK', acknowledges('v4'));
-    expect(await limitOf(weir, 'one')).toBe(8);
-    // go-control-plane sends a rejected update again at once: neither side may spin.
-    expect((await xds.requests()).filter(({ error }) => error !== undefined).length).toBeLessThan(50);
-    expect(logged(weir, 'configuration rejected; the one in force stays')).toHaveLength(1);
-  });
+      await xds.setSnapshot('v4', [windowConfig('one', 8)]);
+      await untilRequest(xds, 'the ACK', acknowledges('v4'));
+      expect(await limitOf(weir, 'one')).toBe(8);
+      // go-control-plane sends a rejected update again at once: neither side may spin.
+      expect((await xds.requests()).filter(({ error }) => error !== undefined).length).toBeLessThan(50);
+      expect(logged(weir, 'configuration rejected; the one in force stays')).toHaveLength(1);
+    },
+  );
 
   test('an update without resources is a configuration without domains', async () => {
     const xds = await bench.server();

@@ -5,7 +5,10 @@ import { type Rate, tokenBucketRate, windowRate } from '../../src/limiter/rate.j
 
 const SECOND = 1_000_000;
 
-/** The definition of a rate, literally: how many hits pass at an instant, given those that passed. In thousandths of a token a microsecond. */
+/**
+ * The definition of a rate, literally: how many hits pass at an instant, given those that passed. In thousandths of a
+ * token a microsecond.
+ */
 class Model {
   private readonly rate: Rate;
   private level: bigint;
@@ -54,7 +57,10 @@ const rate: fc.Arbitrary<Rate> = fc.oneof(
   fc.constant(windowRate('second', 0)),
 );
 
-/** Whether `after` denies something of what `before` lets pass when it is asked for all it has, at each turn of a second, from `start` on. */
+/**
+ * Whether `after` denies something of what `before` lets pass when it is asked for all it has, at each turn of a
+ * second, from `start` on.
+ */
 function deniesOfAll(before: Rate, after: Rate, start: number): boolean {
   const [old, now] = [new Model(before), new Model(after)];
   for (let second = start; second < start + 200; second++) {
@@ -114,7 +120,10 @@ describe('narrower', () => {
   });
 });
 
-/** As {@link deniesOfAll}, but all is asked for as each token of a bucket comes back, which may be between two turns of a second. */
+/**
+ * As {@link deniesOfAll}, but all is asked for as each token of a bucket comes back, which may be between two turns of
+ * a second.
+ */
 function deniesAtTokens(before: Rate, after: Rate): boolean {
   if (before.kind !== 'token_bucket') return false;
   const [old, now] = [new Model(before), new Model(after)];
@@ -129,7 +138,10 @@ function deniesAtTokens(before: Rate, after: Rate): boolean {
   return false;
 }
 
-/** As {@link deniesOfAll}, but nothing is asked before the last microsecond of the first second, and then only where it ends. */
+/**
+ * As {@link deniesOfAll}, but nothing is asked before the last microsecond of the first second, and then only where it
+ * ends.
+ */
 function deniesLate(before: Rate, after: Rate, start: number): boolean {
   const [old, now] = [new Model(before), new Model(after)];
   const end = (start + 1) * SECOND;

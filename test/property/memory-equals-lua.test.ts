@@ -76,9 +76,9 @@ const OF_A_SECOND: readonly TokenBucketRate[] = [1, 3, 7, 10, 300, 299_993].map(
 );
 
 /**
- * Between calls a bucket keeps its depth, though not its limit: one that changes is another server's, for which Redis keeps more than memory does
- * (test/property/storage/two-levels.property.test.ts). In one request all limits meet on the buckets of {@link MIXED_KEY}, which are of the request
- * whose `place` it is.
+ * Between calls a bucket keeps its depth, though not its limit: one that changes is another server's, for which Redis
+ * keeps more than memory does (test/property/storage/two-levels.property.test.ts). In one request all limits meet on
+ * the buckets of {@link MIXED_KEY}, which are of the request whose `place` it is.
  */
 function bucketOf({ key, rate }: TakeItem, place: string): string {
   if (rate.kind === 'window') return key;

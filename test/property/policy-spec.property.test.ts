@@ -75,19 +75,23 @@ test('a specification is plain data: bytes hold all of it', () => {
   );
 });
 
-test('a policy that came in slices, of a specification or of a policy in force, is the one that is built at once', () => {
-  fc.assert(
-    fc.property(arbitraryPolicy, fc.array(arbitraryEntries, { maxLength: 10 }), (policy, descriptors) => {
-      const spec = specOf(policy);
-      const here = buildPolicy(spec, SECRETS);
-      const expected = shown(here, descriptors);
-      expect(shown(across(specItems(spec, SECRETS)), descriptors)).toEqual(expected);
-      const inForce = buildPolicy(spec, SECRETS);
-      expect(shown(across(policyItems(setOf(inForce))), descriptors)).toEqual(expected);
-    }),
-    { numRuns: 100 },
-  );
-});
+test(
+  'a policy that came in slices, of a specification or of a policy in force, is the one that is built at ' +
+    'once',
+  () => {
+    fc.assert(
+      fc.property(arbitraryPolicy, fc.array(arbitraryEntries, { maxLength: 10 }), (policy, descriptors) => {
+        const spec = specOf(policy);
+        const here = buildPolicy(spec, SECRETS);
+        const expected = shown(here, descriptors);
+        expect(shown(across(specItems(spec, SECRETS)), descriptors)).toEqual(expected);
+        const inForce = buildPolicy(spec, SECRETS);
+        expect(shown(across(policyItems(setOf(inForce))), descriptors)).toEqual(expected);
+      }),
+      { numRuns: 100 },
+    );
+  },
+);
 
 test('a policy that takes secrets later has the names of one that was built with them', () => {
   fc.assert(

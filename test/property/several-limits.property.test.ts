@@ -35,7 +35,8 @@ const steps = fc.array(
 function policyOf(limits: readonly Limit[]): string {
   const items = limits.map((limit) =>
     limit.kind === 'tokens'
-      ? `{ token_bucket: { max_tokens: ${limit.max}, tokens_per_fill: ${limit.perFill}, fill_interval: ${limit.seconds}s } }`
+      ? `{ token_bucket: { max_tokens: ${limit.max}, tokens_per_fill: ${limit.perFill}, fill_interval: ` +
+        `${limit.seconds}s } }`
       : `{ unit: ${limit.unit}, requests_per_unit: ${limit.max} }`,
   );
   return `domain: d\ndescriptors: [{ key: k, rate_limits: [${items.join(', ')}] }]\n`;

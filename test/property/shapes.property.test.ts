@@ -7,8 +7,8 @@ import { takeItem } from '../support/limiter/take-items.js';
 import { memoryBench, RedisBench, type TestBench, takeFrom } from '../support/limiter/test-stores.js';
 
 /*
- * While a changed policy reaches one server after the other, they disagree about a rule. Whatever they say of its shape, together they admit at most what
- * both limits hold. The names of the buckets are those that policies give.
+ * While a changed policy reaches one server after the other, they disagree about a rule. Whatever they say of its
+ * shape, together they admit at most what both limits hold. The names of the buckets are those that policies give.
  */
 
 // Starting a Redis may take its time on a busy machine.
@@ -18,8 +18,8 @@ const LIMIT = 10;
 const MORE = 13;
 
 /**
- * One rule in every shape, with and without debt; of each, one with another limit. Token buckets refill too slowly to matter here; they differ in
- * size, in the time that they take to fill, and in the parts in which they count.
+ * One rule in every shape, with and without debt; of each, one with another limit. Token buckets refill too slowly to
+ * matter here; they differ in size, in the time that they take to fill, and in the parts in which they count.
  */
 const SHAPES: readonly (readonly [string, Rate])[] = [LIMIT, MORE].flatMap((limit) => [
   [`token bucket of ${limit}`, tokenBucketRate(limit, 1, UNIT_MICROS.day)] as const,
@@ -42,8 +42,8 @@ const PAIRS = SHAPES.flatMap(([one, first]) =>
 );
 
 /**
- * The pairs that a store meets. What of a token bucket lies beyond the depth of a smaller one is kept for the other server in Redis alone: a process
- * decides by one policy at a time.
+ * The pairs that a store meets. What of a token bucket lies beyond the depth of a smaller one is kept for the other
+ * server in Redis alone: a process decides by one policy at a time.
  */
 function pairsFor(bench: TestBench): typeof PAIRS {
   return bench.name === 'memory' ? PAIRS.filter(({ first, second }) => !differInDepth(first, second)) : PAIRS;
@@ -85,8 +85,8 @@ describe.each<TestBench>([memoryBench(), new RedisBench('redis-server')])('in $n
       }
       const limits = [limitOf(first), limitOf(second)];
       const sum = (limits[0] as number) + (limits[1] as number);
-      // Where the shapes are one, so is the bucket: it is read under each limit. Token buckets that fill in times of their own each take their own
-      // price of a token from it.
+      // Where the shapes are one, so is the bucket: it is read under each limit. Token buckets that fill in times of
+      // their own each take their own price of a token from it.
       if (shapePart(first) !== shapePart(second)) expect([name, passed]).toEqual([name, sum]);
       else {
         const most = differInDepth(first, second) ? sum : Math.max(...limits);

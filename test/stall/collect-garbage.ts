@@ -1,4 +1,7 @@
-/* Put before weir with NODE_OPTIONS=--require: collects all garbage on SIGUSR2, and says so by a line in WEIR_GARBAGE_FILE. */
+/*
+ * Put before weir with NODE_OPTIONS=--require: collects all garbage on SIGUSR2, and says so by a line in
+ * WEIR_GARBAGE_FILE.
+ */
 import { appendFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -4,7 +4,10 @@ import type { StallCase, StallGroup } from './stall-case.js';
 import { StallServer } from './stall-server.js';
 import type { Row } from './table.js';
 
-/** What a machine with too few cores does to a measurement is not weir's: a case that fails is tried again, and its best counts. */
+/**
+ * What a machine with too few cores does to a measurement is not weir's: a case that fails is tried again, and its best
+ * counts.
+ */
 const TRIES = 3;
 /** A stretch so long is no matter of cores, and is not tried again. */
 const HOPELESS_MS = 500;
@@ -17,7 +20,10 @@ export interface RunOptions {
   readonly yardstick: number;
 }
 
-/** Runs the cases of a group, one after the other, on a server that is started anew where an attack has broken it. Close it. */
+/**
+ * Runs the cases of a group, one after the other, on a server that is started anew where an attack has broken it. Close
+ * it.
+ */
 export class GroupRun {
   private readonly group: StallGroup;
   private readonly options: RunOptions;

@@ -1,6 +1,6 @@
 /*
- * The thread of the innocent caller: calls at an exact rate whatever becomes of the calls before, and keeps the wait of each, from when it was due until the
- * whole answer was there.
+ * The thread of the innocent caller: calls at an exact rate whatever becomes of the calls before, and keeps the wait of
+ * each, from when it was due until the whole answer was there.
  */
 import { connect } from 'node:net';
 import { parentPort } from 'node:worker_threads';

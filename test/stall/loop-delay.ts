@@ -1,7 +1,8 @@
 /*
- * Put before weir with NODE_OPTIONS=--require: writes down how long the event loop of the process was busy with one thing. It looks every millisecond,
- * and each look that came late is a line `end late own` in WEIR_LOOP_DELAY_DIR/<pid>: the monotonic clock of all processes at the look, in
- * milliseconds, how late it was, and how much of that was the loop's own, that is without the time for which the kernel let the thread wait for a core.
+ * Put before weir with NODE_OPTIONS=--require: writes down how long the event loop of the process was busy with one
+ * thing. It looks every millisecond, and each look that came late is a line `end late own` in
+ * WEIR_LOOP_DELAY_DIR/<pid>: the monotonic clock of all processes at the look, in milliseconds, how late it was, and
+ * how much of that was the loop's own, that is without the time for which the kernel let the thread wait for a core.
  */
 import { openSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +12,9 @@ const LOOK_MS = 1;
 /** Looks that come less late say nothing: timers are no better. */
 const NOTED_MS = 2;
 
-/** Milliseconds that this thread stood ready to run and had no core, since it began; 0 where the kernel does not say. */
+/**
+ * Milliseconds that this thread stood ready to run and had no core, since it began; 0 where the kernel does not say.
+ */
 function waiting(): () => number {
   let file: number;
   try {

@@ -46,8 +46,8 @@ export class StallBench {
   readonly #innocent = new InnocentCaller();
 
   /**
-   * CPU microseconds per second of a server that only the innocent caller asks: the least of some looks, as one that has just started does other things as
-   * well.
+   * CPU microseconds per second of a server that only the innocent caller asks: the least of some looks, as one that
+   * has just started does other things as well.
    */
   async baseline(server: StallServer): Promise<number> {
     await this.#begin(server);

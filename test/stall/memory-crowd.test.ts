@@ -1,4 +1,7 @@
-/* What a thousand hostile connections may take together: weir stays within the memory of a small container, and answers others. */
+/*
+ * What a thousand hostile connections may take together: weir stays within the memory of a small container, and answers
+ * others.
+ */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
 import { block, END_HEADERS, END_STREAM, frame, TYPE } from '../support/h2/h2-frames.js';

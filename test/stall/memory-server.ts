@@ -10,8 +10,8 @@ import { MATCHER_FILES } from './cases/matchers.js';
 import { INNOCENT, innocentPolicy } from './policy-texts.js';
 
 /**
- * What Node.js 20 and 24 choose by themselves in a container of 256 MiB, and in one of 512 MiB: an old generation of 256 MiB, three semi-spaces
- * of 1 MiB (`v8.getHeapStatistics().heap_size_limit` is 259 MiB in both).
+ * What Node.js 20 and 24 choose by themselves in a container of 256 MiB, and in one of 512 MiB: an old generation of
+ * 256 MiB, three semi-spaces of 1 MiB (`v8.getHeapStatistics().heap_size_limit` is 259 MiB in both).
  */
 const CONTAINER_HEAP = '--max-old-space-size=256 --max-semi-space-size=1';
 
@@ -38,7 +38,8 @@ export class MemoryServer {
         CONFIG_PATH: folder.join('policies'),
         NODE_OPTIONS: `--require=${preload} ${CONTAINER_HEAP}`,
         WEIR_GARBAGE_FILE: collections,
-        // The buckets of the attacks are not what is asked about: half of what deploy/kubernetes gives a process twice as large.
+        // The buckets of the attacks are not what is asked about: half of what deploy/kubernetes gives a process twice
+        // as large.
         MEMORY_MAX_BYTES: '33554432',
         ...env,
       },

@@ -1,4 +1,7 @@
-/* Policies that are legal, and as large or as costly as a policy may well be. Each is a file of its own with the domain in its name. */
+/*
+ * Policies that are legal, and as large or as costly as a policy may well be. Each is a file of its own with the domain
+ * in its name.
+ */
 
 export const INNOCENT = 'innocent';
 
@@ -75,13 +78,18 @@ ${limits.join('\n')}
 `;
 }
 
-/** `count` windows of calendars, in all zones that there are, one for each value of `v`. `more` makes the limits differ. */
+/**
+ * `count` windows of calendars, in all zones that there are, one for each value of `v`. `more` makes the limits differ.
+ */
 export function calendarPolicy(domain: string, count: number, more = 0): string {
   const zones = Intl.supportedValuesOf('timeZone');
   const units = ['day', 'week', 'month', 'year'];
   const nodes = numbers(count).map((n) => {
     const [unit, zone] = [units[Math.floor(n / zones.length) % units.length], zones[n % zones.length]];
-    return `  - { key: v, value: value${n}, rate_limit: { unit: ${unit}, requests_per_unit: ${1_000_000 + n + more}, calendar: ${zone} } }`;
+    return (
+      `  - { key: v, value: value${n}, rate_limit: { unit: ${unit}, requests_per_unit: ` +
+      `${1_000_000 + n + more}, calendar: ${zone} } }`
+    );
   });
   return `domain: ${domain}\ndescriptors:\n${nodes.join('\n')}\n`;
 }

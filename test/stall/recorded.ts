@@ -36,7 +36,9 @@ export function recordOf({ microsPerKilobyte }: Measurement, yardstick: number):
 /** Says what no further try will mend. */
 export const NOT_RECORDED = 'no cost is recorded: npm run stall -- --record';
 
-/** What is wrong with a measurement, in sentences; none when it is good. Without `recorded` nothing is said of its cost. */
+/**
+ * What is wrong with a measurement, in sentences; none when it is good. Without `recorded` nothing is said of its cost.
+ */
 export function faultsOf(measured: Measurement, recorded: Recorded | undefined, yardstick: number): string[] {
   const { innocent, delayMs, kilobytes, microsPerKilobyte, alive } = measured;
   const faults: string[] = [];
@@ -55,7 +57,8 @@ export function faultsOf(measured: Measurement, recorded: Recorded | undefined, 
   if (before === undefined) faults.push(NOT_RECORDED);
   else if ((microsPerKilobyte * kilobytes * (now - MOST_TIMES * before)) / now > NOISE_MICROS)
     faults.push(
-      `a kilobyte of it takes ${(now / before).toFixed(1)} times the CPU recorded (${now} against ${before} thousandths of the yardstick)`,
+      `a kilobyte of it takes ${(now / before).toFixed(1)} times the CPU recorded (${now} against ` +
+        `${before} thousandths of the yardstick)`,
     );
   return faults;
 }

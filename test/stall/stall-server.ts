@@ -9,7 +9,22 @@ import { AdsServer } from '../support/xds/ads-server.js';
 import { encodeConfig } from '../support/xds/xds-server.js';
 import { type LoopDelay, longestDelay, recordedPids, recordingSettings } from './loop-delay-log.js';
 import { INNOCENT, innocentPolicy } from './policy-texts.js';
-import type { ServerSetup } from './stall-case.js';
+
+/** How the weir of some cases is started. */
+export interface ServerSetup {
+  readonly name: string;
+  /** Policy files by name, beside that of the innocent caller. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly env?: NodeJS.ProcessEnv;
+  /** With a Redis of its own. */
+  readonly redis?: boolean;
+  /** Policies come from a management server in place of files. */
+  readonly xds?: boolean;
+  /** Nobody reads its standard output. */
+  readonly readsOutput?: boolean;
+  /** What is done before the first case, such as calls that make series. */
+  prepare?(server: StallServer): Promise<void>;
+}
 
 /** Longest that a start may take: attacks before it may have left the machine busy. */
 const START_MS = 60_000;

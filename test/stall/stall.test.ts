@@ -1,6 +1,7 @@
 /*
- * Nobody makes others wait: beside each thing that is legal to send, one innocent caller asks 200 times a second, and the event loop of weir is watched from
- * inside. The one tier that measures time: see test/README.md. The table is printed at the end.
+ * Nobody makes others wait: beside each thing that is legal to send, one innocent caller asks 200 times a second, and
+ * the event loop of weir is watched from inside. The one tier that measures time: see test/README.md. The table is
+ * printed at the end.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { STALL_GROUPS } from './all-groups.js';

@@ -1,6 +1,7 @@
 /*
- * What an attacker outside has of it: behind a real Envoy that waits 0.25 s for a decision and lets through what comes without one, 16 connections send
- * what is dear to match, and a limited user asks all the while. It stands here, and not in e2e, as 0.25 s are real time.
+ * What an attacker outside has of it: behind a real Envoy that waits 0.25 s for a decision and lets through what comes
+ * without one, 16 connections send what is dear to match, and a limited user asks all the while. It stands here, and
+ * not in e2e, as 0.25 s are real time.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -16,7 +17,9 @@ const LIMIT = 5;
 const CONNECTIONS = 16;
 const ATTACK_MS = 3000;
 const ASK_EVERY_MS = 50;
-/** Where a busy machine makes a decision late, the user gets more without any attack: the best of so many tries counts. */
+/**
+ * Where a busy machine makes a decision late, the user gets more without any attack: the best of so many tries counts.
+ */
 const TRIES = 3;
 /** Below the largest header list that Envoy can be made to take. */
 const VALUE_BYTES = 58_000;

@@ -53,7 +53,10 @@ export function gzip(message: Uint8Array): Buffer {
   return gzipSync(message, { level: 9 });
 }
 
-/** A field without content: an empty descriptor in a request, an empty entry in a descriptor, an unknown field in either. */
+/**
+ * A field without content: an empty descriptor in a request, an empty entry in a descriptor, an unknown field in
+ * either.
+ */
 export const EMPTY = {
   descriptor: Buffer.of(0x12, 0),
   entry: Buffer.of(0x0a, 0),

@@ -17,8 +17,8 @@ function work(): number {
 }
 
 /**
- * CPU milliseconds that this machine, now, takes for a fixed piece of work: the least of some rounds. What an attack costs is kept as a multiple of it, so
- * that a slower machine does not fail.
+ * CPU milliseconds that this machine, now, takes for a fixed piece of work: the least of some rounds. What an attack
+ * costs is kept as a multiple of it, so that a slower machine does not fail.
  */
 export function yardstickMs(): number {
   let least = Number.POSITIVE_INFINITY;

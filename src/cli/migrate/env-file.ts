@@ -14,9 +14,10 @@ export interface EnvProblem {
 }
 
 /**
- * Reads lines of `KEY=VALUE` as docker compose does (docs.docker.com/compose/how-tos/environment-variables/variable-interpolation, "Env
- * file syntax"): `#` begins a comment, `export` may stand before, single quotes keep a value as it is, double quotes know `\n`, `\"` and the
- * like, without quotes ` #` ends the value. Values that name other variables are not known here.
+ * Reads lines of `KEY=VALUE` as docker compose does
+ * (docs.docker.com/compose/how-tos/environment-variables/variable-interpolation, "Env file syntax"): `#` begins a
+ * comment, `export` may stand before, single quotes keep a value as it is, double quotes know `\n`, `\"` and the like,
+ * without quotes ` #` ends the value. Values that name other variables are not known here.
  */
 export function readEnvFile(text: string): EnvFile {
   const variables: Record<string, string> = {};

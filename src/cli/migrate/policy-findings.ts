@@ -11,7 +11,9 @@ const SHORT_WINDOW_MICROS = 60_000_000;
 const EVERYWHERE: readonly Finding[] = [
   {
     about: 'limits that requests carry',
-    text: 'each size has a counter of its own, and their metrics are bounded; there they share one counter, and an unknown unit ends the process.',
+    text:
+      'each size has a counter of its own, and their metrics are bounded; there they share one counter, ' +
+      'and an unknown unit ends the process.',
   },
   {
     about: 'several descriptors',
@@ -78,7 +80,9 @@ function windowMicros({ rate }: DomainPolicy['rules'][number]): number {
   return rate?.kind === 'window' && rate.requestsPerUnit > 0 ? rate.lengthMicros : 0;
 }
 
-/** Walks the tree for what the reference takes for one another. `prefix` is what its counters of this level begin with. */
+/**
+ * Walks the tree for what the reference takes for one another. `prefix` is what its counters of this level begin with.
+ */
 function visit(
   parent: PolicyNode,
   prefix: string,
@@ -122,6 +126,8 @@ function addSwitch(long: readonly string[], same: Finding[], decide: Finding[]):
   const more = long.length > 3 ? ` and ${long.length - 3} more` : '';
   decide.push({
     about: 'counters',
-    text: `start afresh at the switch, so that a window longer than a minute may let through up to twice its limit once: ${shown}${more}. Switch when that is least harm.`,
+    text:
+      'start afresh at the switch, so that a window longer than a minute may let through up to twice its ' +
+      `limit once: ${shown}${more}. Switch when that is least harm.`,
   });
 }

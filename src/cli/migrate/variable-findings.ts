@@ -32,7 +32,10 @@ export interface VariableFindings extends Findings {
   readonly keep: Variables;
 }
 
-/** What the variables of an installation of the reference mean here. `unknown`: names of those whose values are not known. */
+/**
+ * What the variables of an installation of the reference mean here. `unknown`: names of those whose values are not
+ * known.
+ */
 export function findInVariables(
   variables: Variables,
   unknown: ReadonlySet<string> = new Set(),
@@ -135,7 +138,9 @@ function ofDefault({ name, default: here, reference }: Setting): Finding {
   const differs = reference?.differs === undefined ? '' : ` ${reference.differs}`;
   return {
     about: name,
-    text: `is not set: ${there || 'nothing'} there, ${here || 'nothing'} here.${differs} ${name}=${there} keeps what was.`,
+    text:
+      `is not set: ${there || 'nothing'} there, ${here || 'nothing'} here.${differs} ${name}=${there} ` +
+      'keeps what was.',
   };
 }
 
@@ -169,25 +174,33 @@ function addCombinations(
   if (given.has('CACHE_KEY_PREFIX')) {
     decide.push({
       about: 'CACHE_KEY_PREFIX',
-      text: 'stands before every key, as there, but what follows is weir\'s: scripts, and rights of a Redis user, that name keys must name others. README, "When Redis is away", has both.',
+      text:
+        "stands before every key, as there, but what follows is weir's: scripts, and rights of a Redis " +
+        'user, that name keys must name others. README, "When Redis is away", has both.',
     });
   } else if (/^[^:]+:/.test(settings.redisAuth)) {
     decide.push({
       about: 'REDIS_AUTH',
-      text: 'names a user of Redis: weir uses other keys and commands, so look at its rights. README, "When Redis is away", has them.',
+      text:
+        'names a user of Redis: weir uses other keys and commands, so look at its rights. README, "When ' +
+        'Redis is away", has them.',
     });
   }
   const headers = [settings.limitHeader, settings.remainingHeader, settings.resetHeader];
   if (settings.limitHeaders && headers.some((name) => /^x-ratelimit-/i.test(name))) {
     decide.push({
       about: 'LIMIT_RESPONSE_HEADERS_ENABLED',
-      text: "is on, with names that Envoy's own enable_x_ratelimit_headers uses: clients see such a header twice, here as there, unless Envoy's is OFF.",
+      text:
+        "is on, with names that Envoy's own enable_x_ratelimit_headers uses: clients see such a header " +
+        "twice, here as there, unless Envoy's is OFF.",
     });
   }
   if (settings.redisUrl !== '') {
     better.push({
       about: 'Redis',
-      text: 'is asked once for all decisions of a moment; while it is away calls are answered within their deadline, by on_store_failure of the policy.',
+      text:
+        'is asked once for all decisions of a moment; while it is away calls are answered within their ' +
+        'deadline, by on_store_failure of the policy.',
     });
   }
 }

@@ -21,8 +21,8 @@ const TRUE = ['1', 't', 'T', 'true', 'TRUE', 'True'];
 const FALSE = ['0', 'f', 'F', 'false', 'FALSE', 'False'];
 
 /**
- * Reads arguments as Go's package `flag` does (pkg.go.dev/flag, "Command line flag syntax"): one dash or two, `-x value` or `-x=value`, a
- * boolean without a value; flags end at the first argument that is none, or after `--`.
+ * Reads arguments as Go's package `flag` does (pkg.go.dev/flag, "Command line flag syntax"): one dash or two, `-x
+ * value` or `-x=value`, a boolean without a value; flags end at the first argument that is none, or after `--`.
  */
 export function readGoFlags(args: readonly string[], flags: readonly GoFlag[]): GoFlags {
   const values = new Map<string, string[]>();

@@ -4,8 +4,8 @@ import { type ProtoStruct, type ProtoValue, toStruct } from '../../codec/struct.
 type Field = readonly [name: string, value: string | undefined];
 
 /**
- * An answer in protobuf's text format on one line, fields in the order of their numbers and those with their default left out, as Go prints
- * a message (protobuf.dev/reference/protobuf/textformat-spec).
+ * An answer in protobuf's text format on one line, fields in the order of their numbers and those with their default
+ * left out, as Go prints a message (protobuf.dev/reference/protobuf/textformat-spec).
  */
 export function responseText(answer: RateLimitResponse): string {
   return fields([

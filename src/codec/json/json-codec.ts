@@ -11,16 +11,20 @@ import { requestFromJson } from './json-request.js';
 import { type JsonResponse, responseToJson } from './json-response.js';
 
 /**
- * Between protobuf JSON (https://protobuf.dev/programming-guides/json/) and the wire, for callers who have no protobuf: what is decided
- * is always bytes. Works in steps of at most about a millisecond; what it reads must stay as it is meanwhile.
+ * Between protobuf JSON (https://protobuf.dev/programming-guides/json/) and the wire, for callers who have no protobuf:
+ * what is decided is always bytes. Works in steps of at most about a millisecond; what it reads must stay as it is
+ * meanwhile.
  */
 export interface JsonCodec {
   /**
-   * A RateLimitRequest as JSON, encoded. Names of fields in camelCase or as in the proto file, enums by name or number; unknown fields are errors, as
-   * in Go's protojson. Throws {@link DecodeError} with a sentence for the caller, also for more than a request may hold: then nothing beyond is read.
+   * A RateLimitRequest as JSON, encoded. Names of fields in camelCase or as in the proto file, enums by name or number;
+   * unknown fields are errors, as in Go's protojson. Throws {@link DecodeError} with a sentence for the caller, also
+   * for more than a request may hold: then nothing beyond is read.
    */
   requestToWire(json: Uint8Array): Generator<void, Uint8Array>;
-  /** An encoded RateLimitResponse as JSON, fields of default value left out, and whether its overall code is OVER_LIMIT. */
+  /**
+   * An encoded RateLimitResponse as JSON, fields of default value left out, and whether its overall code is OVER_LIMIT.
+   */
   responseFromWire(bytes: Uint8Array): Generator<void, JsonResponse>;
 }
 
@@ -44,8 +48,8 @@ function parseFile(bytes: Uint8Array) {
 }
 
 /**
- * `files` are encoded FileDescriptorProtos of rls.proto and all it imports, in any order. Throws when one is missing. Requests with more than
- * `maxDescriptors` do not decode.
+ * `files` are encoded FileDescriptorProtos of rls.proto and all it imports, in any order. Throws when one is missing.
+ * Requests with more than `maxDescriptors` do not decode.
  */
 export function createJsonCodec(files: readonly Uint8Array[], maxDescriptors: number): JsonCodec {
   const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: sortedFiles(files) }));

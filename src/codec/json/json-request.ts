@@ -17,7 +17,9 @@ const OVERRIDE_REQUESTS_PER_UNIT = 0x08;
 const OVERRIDE_UNIT = 0x10;
 const WRAPPER_VALUE = 0x08;
 
-/** Names of the fields of a message, as in the proto file and in camelCase, and the place of each in {@link Members}. */
+/**
+ * Names of the fields of a message, as in the proto file and in camelCase, and the place of each in {@link Members}.
+ */
 type Fields = ReadonlyMap<string, number>;
 const REQUEST: Fields = new Map([
   ['domain', 0],
@@ -84,8 +86,9 @@ function boundsOf(maxDescriptors: number): JsonBounds {
 }
 
 /**
- * A RateLimitRequest in protobuf JSON as bytes of the wire, in steps of at most about a millisecond. Throws {@link DecodeError} with a sentence
- * for the caller, also for more than `maxDescriptors`, and then reads nothing beyond.
+ * A RateLimitRequest in protobuf JSON as bytes of the wire, in steps of at most about a millisecond. Throws
+ * {@link DecodeError} with a sentence for the caller, also for more than `maxDescriptors`, and then reads nothing
+ * beyond.
  */
 export function* requestFromJson(json: Uint8Array, maxDescriptors: number): Generator<void, Uint8Array> {
   if (!isUtf8(json)) throw new DecodeError('the body is not JSON: it is not UTF-8');
@@ -98,7 +101,10 @@ export function* requestFromJson(json: Uint8Array, maxDescriptors: number): Gene
 /** Writes from the last field to the first, so that lengths are known when they are written. */
 class RequestWriter {
   readonly #json: Uint8Array;
-  /** JSON is longer than the wire: a field takes its name there, and here a tag, a length and at most ten bytes of a number. */
+  /**
+   * JSON is longer than the wire: a field takes its name there, and here a tag, a length and at most ten bytes of a
+   * number.
+   */
   readonly #out: Uint8Array;
   #at: number;
   #stepLeft = STEP_BYTES;

@@ -14,8 +14,8 @@ const DYNAMIC_METADATA = 0x32;
 const PIECE_BYTES = 8 * 1024;
 
 /**
- * An encoded RateLimitResponse as JSON, in steps of at most about a millisecond: `toObject`, which knows the message, is given some fields at a time,
- * and the metadata, which is one field however long, is read by {@link StructJson}.
+ * An encoded RateLimitResponse as JSON, in steps of at most about a millisecond: `toObject`, which knows the message,
+ * is given some fields at a time, and the metadata, which is one field however long, is read by {@link StructJson}.
  */
 export function* responseToJson(
   bytes: Uint8Array,

@@ -36,7 +36,9 @@ export interface JsonBounds {
   readonly depth: number;
   /** Members of one object. */
   readonly members: number;
-  /** For arrays at a depth (1 is the outermost value), how many items they may have together, and what is said of more. */
+  /**
+   * For arrays at a depth (1 is the outermost value), how many items they may have together, and what is said of more.
+   */
   readonly items: ReadonlyMap<number, { readonly most: number; readonly sentence: string }>;
 }
 
@@ -69,8 +71,9 @@ const LITERALS: ReadonlyMap<number, 'true' | 'false' | 'null'> = new Map([
 type Expected = 'value' | 'item or end' | 'name' | 'name or end' | 'colon' | 'comma or end';
 
 /**
- * Reads one JSON value (RFC 8259) in steps of at most about a millisecond, in time linear in its length and without recursion. `bytes` must be
- * UTF-8. Throws {@link DecodeError} with a sentence for the caller. Names that come twice are both there.
+ * Reads one JSON value (RFC 8259) in steps of at most about a millisecond, in time linear in its length and without
+ * recursion. `bytes` must be UTF-8. Throws {@link DecodeError} with a sentence for the caller. Names that come twice
+ * are both there.
  */
 export function* readJson(bytes: Uint8Array, bounds: JsonBounds): Generator<void, JsonNode> {
   const reader = new JsonReader(bytes, bounds);

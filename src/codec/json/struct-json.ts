@@ -19,8 +19,8 @@ const STEP_BYTES = 32 * 1024;
 const BYTES_OF_VALUE = 32;
 
 /**
- * Writes an encoded google.protobuf.Struct as JSON, in steps of at most about a millisecond. Made for what this program wrote: it nests as deep as
- * metadata of a policy.
+ * Writes an encoded google.protobuf.Struct as JSON, in steps of at most about a millisecond. Made for what this program
+ * wrote: it nests as deep as metadata of a policy.
  */
 export class StructJson {
   readonly #reader: WireReader;

@@ -1,6 +1,7 @@
 /**
- * What a change does to requests. `tightens`: some request that passed before could now be denied. `loosens`: none could, and some that was
- * denied before could now pass. `changes`: neither, but answers, statistics or the like differ.
+ * What a change does to requests. `tightens`: some request that passed before could now be denied. `loosens`: none
+ * could, and some that was denied before could now pass. `changes`: neither, but answers, statistics or the like
+ * differ.
  */
 export type Effect = 'tightens' | 'loosens' | 'appears' | 'vanishes' | 'changes';
 

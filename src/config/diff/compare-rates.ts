@@ -3,16 +3,17 @@ import { UNIT_MICROS } from '../../limiter/window-unit.js';
 import { describeRate } from '../../policy/describe.js';
 
 /**
- * Says why `after` could deny a request that `before` lets pass, for some sequence of requests; [] if it never does. Undefined stands for
- * unlimited. Exact, but for windows of a calendar against others that begin elsewhere: those are compared by the most windows of one that a
- * window of the other may touch, which is never too few.
+ * Says why `after` could deny a request that `before` lets pass, for some sequence of requests; [] if it never does.
+ * Undefined stands for unlimited. Exact, but for windows of a calendar against others that begin elsewhere: those are
+ * compared by the most windows of one that a window of the other may touch, which is never too few.
  *
  * - Bucket and bucket: less capacity or slower refill.
  * - Windows of a list do not count what was denied, so a request for more than there is leaves more to the next ones.
  * - Window and window: in one window of `after`, `before` lets pass as many as all its windows in there hold together.
  * - Bucket, then window: in one window a bucket lets pass its capacity and what refills meanwhile.
  * - Window, then bucket: two windows' worth may come at once where one window ends and the next begins.
- * - Debt: with it, charges pass always, but what they leave makes requests wait; so it tightens to give it, to take it, and to deepen it.
+ * - Debt: with it, charges pass always, but what they leave makes requests wait; so it tightens to give it, to take it,
+ *   and to deepen it.
  */
 export function narrower(before: Rate | undefined, after: Rate | undefined): readonly string[] {
   if (after === undefined || isClosed(before)) return [];
@@ -114,7 +115,9 @@ function sameWindows(a: WindowRate, b: WindowRate): boolean {
   return a.calendar?.timeZone === b.calendar?.timeZone && a.calendar?.unit === b.calendar?.unit;
 }
 
-/** Windows that a longer one of the same calendar may touch, the windows of the outer key within one of the inner key. */
+/**
+ * Windows that a longer one of the same calendar may touch, the windows of the outer key within one of the inner key.
+ */
 const WITHIN: Readonly<Record<Calendar['unit'], Readonly<Record<Calendar['unit'], number>>>> = {
   day: { day: 1, week: 7, month: 31, year: 366 },
   week: { day: 1, week: 1, month: 6, year: 54 },

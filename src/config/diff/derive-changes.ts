@@ -2,7 +2,10 @@ import { type DeriveStep, RuleStep, TableStep } from '../../policy/derive/derive
 import { describeDeriveRule, describeStep } from '../show/dump-tree.js';
 import type { LocalChange } from './change.js';
 
-/** One sentence for each step of `derive` that differs. Any may lead requests to other limits, so each could tighten. Keys are counted only. */
+/**
+ * One sentence for each step of `derive` that differs. Any may lead requests to other limits, so each could tighten.
+ * Keys are counted only.
+ */
 export function deriveChanges(
   before: readonly DeriveStep[],
   after: readonly DeriveStep[],

@@ -9,8 +9,9 @@ import { contextOf, plain, shift } from './rule-changes.js';
 import { treeChanges } from './tree-changes.js';
 
 /**
- * Says what another configuration changes, domain by domain, in the order of the new files; domains that are gone come last. `nowMicros`, wall
- * clock, says which phases are over: a schedule counts from now on. Linear in the policies, but for patterns that come, go, or change places.
+ * Says what another configuration changes, domain by domain, in the order of the new files; domains that are gone come
+ * last. `nowMicros`, wall clock, says which phases are over: a schedule counts from now on. Linear in the policies, but
+ * for patterns that come, go, or change places.
  */
 export function diffPolicies(
   before: PolicySet,

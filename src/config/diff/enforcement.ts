@@ -1,7 +1,10 @@
 import type { Rule } from '../../policy/rule.js';
 import { narrower } from './compare-rates.js';
 
-/** From when on a rule denies, wall clock microseconds, not before now; Infinity for one that never does, whatever its limit. */
+/**
+ * From when on a rule denies, wall clock microseconds, not before now; Infinity for one that never does, whatever its
+ * limit.
+ */
 export function enforcedFrom(rule: Rule, nowMicros: number): number {
   if (rule.candidate || rule.rate === undefined || rule.shadowMode || rule.enforcePercent === 0)
     return Infinity;
@@ -14,8 +17,8 @@ export function isEnforced(rule: Rule, nowMicros: number): boolean {
 }
 
 /**
- * Whether the rules `after` could deny a request that the rules `before`, which it met until now, let pass. `shared`: more requests take from one
- * bucket than before.
+ * Whether the rules `after` could deny a request that the rules `before`, which it met until now, let pass. `shared`:
+ * more requests take from one bucket than before.
  */
 export function couldDeny(
   before: readonly Rule[],

@@ -13,8 +13,9 @@ import {
 } from './value-shape.js';
 
 /**
- * Descriptors that begin alike: the nodes that take them in the tree before and after, and how they are named. Several nodes where the tree
- * after has one for values that several took, or the other way round. `own`: the name is that of the node on this side.
+ * Descriptors that begin alike: the nodes that take them in the tree before and after, and how they are named. Several
+ * nodes where the tree after has one for values that several took, or the other way round. `own`: the name is that of
+ * the node on this side.
  */
 export interface DescriptorClass {
   readonly path: string;
@@ -77,8 +78,9 @@ export class SideLevel {
   }
 
   /**
-   * The nodes that take values of a shape, `identity` being the node on the other side that stands for it. Not those that take them on both
-   * sides, as they are tried before it there, too. `part`: the shape is a part of that node only, which may stand here, too.
+   * The nodes that take values of a shape, `identity` being the node on the other side that stands for it. Not those
+   * that take them on both sides, as they are tried before it there, too. `part`: the shape is a part of that node
+   * only, which may stand here, too.
    */
   takers(shape: ValueShape, identity: string, other: SideLevel, part = false): readonly Taker[] {
     const takers = new Map<PolicyNode | undefined, Taker>();

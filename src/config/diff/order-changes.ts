@@ -47,7 +47,9 @@ export function* matchChanges(
   }
 }
 
-/** Patterns, or regular expressions, that are tried before others now: values that fit both are the other's no longer. */
+/**
+ * Patterns, or regular expressions, that are tried before others now: values that fit both are the other's no longer.
+ */
 function* orderChanges(
   old: readonly PolicyNode[],
   now: readonly PolicyNode[],

@@ -61,7 +61,10 @@ function line(change: PolicyChange): string {
 function groupLine(group: readonly PolicyChange[]): string {
   const paths = group.slice(0, PATHS_SHOWN).map(({ path }) => path);
   const [first] = group as [PolicyChange];
-  return `${group.length} rules (${paths.join(', ')} and ${group.length - PATHS_SHOWN} more): ${effectText(first)}: ${first.text}`;
+  return (
+    `${group.length} rules (${paths.join(', ')} and ${group.length - PATHS_SHOWN} more): ` +
+    `${effectText(first)}: ${first.text}`
+  );
 }
 
 /** `tightens`, `appears, tightens`. */

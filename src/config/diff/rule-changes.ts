@@ -62,8 +62,8 @@ export function turned(context: DiffContext): DiffContext {
 }
 
 /**
- * Why requests that met `before` and meet `after` instead could be denied by rules elsewhere: those that are no longer replaced, and
- * quotas, which deny only together. '' if none could.
+ * Why requests that met `before` and meet `after` instead could be denied by rules elsewhere: those that are no longer
+ * replaced, and quotas, which deny only together. '' if none could.
  */
 export function freed(before: readonly Rule[], after: readonly Rule[], context: DiffContext): string {
   if (!before.some(({ replaces, quotaMode }) => quotaMode || replaces.length > 0)) return '';
@@ -218,7 +218,10 @@ function placeChange(before: Rule, after: Rule): LocalChange | undefined {
   return shift('place', 'changes', place(before), place(after), 'its bucket starts anew');
 }
 
-/** Without the store: `deny` passes least, `allow` most; `error` (Envoy decides) and `local` each may deny what the other lets pass. */
+/**
+ * Without the store: `deny` passes least, `allow` most; `error` (Envoy decides) and `local` each may deny what the
+ * other lets pass.
+ */
 function failureChange(before: Rule, after: Rule, enforced: boolean): LocalChange | undefined {
   const [was, is] = [before.onStoreFailure, after.onStoreFailure];
   if (was === is) return undefined;

@@ -8,8 +8,8 @@ import type { DiffContext } from './rule-changes.js';
 import { shapeOf } from './value-shape.js';
 
 /**
- * Compares two trees, walking down both at once: for each class of descriptors the nodes that take it before and after. In the order of the new
- * tree, with what is gone at the end of its level.
+ * Compares two trees, walking down both at once: for each class of descriptors the nodes that take it before and after.
+ * In the order of the new tree, with what is gone at the end of its level.
  */
 export function treeChanges(
   before: PolicyNode,

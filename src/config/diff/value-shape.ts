@@ -29,7 +29,10 @@ export function shapeOf(node: PolicyNode): ValueShape {
   return lookUp(node).shape;
 }
 
-/** Tells the nodes of a level apart, and is the same for the same node of another policy: of lists the first item counts. */
+/**
+ * Tells the nodes of a level apart, and is the same for the same node of another policy: of lists the first item
+ * counts.
+ */
 export function identityOf(node: PolicyNode): string {
   return lookUp(node).identity;
 }

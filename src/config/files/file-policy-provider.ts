@@ -11,8 +11,8 @@ import { PolicyWatcher } from './policy-watcher.js';
 /** What became of a reload. */
 export interface ReloadOutcome {
   /**
-   * `loaded`: new content is in force. `unchanged`: the files hold what is in force already. `failed`: something is wrong; the good
-   * domains are as the files say, bad ones stay as they were.
+   * `loaded`: new content is in force. `unchanged`: the files hold what is in force already. `failed`: something is
+   * wrong; the good domains are as the files say, bad ones stay as they were.
    */
   readonly kind: 'loaded' | 'unchanged' | 'failed';
   readonly reason: ReloadReason;
@@ -50,8 +50,8 @@ const unrefTimers: Timers = {
 };
 
 /**
- * Policies from files, followed as the files change. `current` is swapped as a whole. Loads come one after the other; a change while one
- * runs causes another. Holds neither the process nor anything open after `close`.
+ * Policies from files, followed as the files change. `current` is swapped as a whole. Loads come one after the other; a
+ * change while one runs causes another. Holds neither the process nor anything open after `close`.
  */
 export class FilePolicyProvider implements LoadingPolicyProvider {
   private readonly places: readonly PolicyPlace[];
@@ -118,8 +118,9 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   }
 
   /**
-   * Adds a listener to what reloads come to, which is told before those of {@link onReload} are. It is told of every outcome that put something new in force or failed of something new, of `unchanged`
-   * when that ends a failure, and of whatever was asked for; not of a change or poll that finds the same failure again.
+   * Adds a listener to what reloads come to, which is told before those of {@link onReload} are. It is told of every
+   * outcome that put something new in force or failed of something new, of `unchanged` when that ends a failure, and of
+   * whatever was asked for; not of a change or poll that finds the same failure again.
    */
   onOutcome(listener: (outcome: ReloadOutcome) => void): void {
     this.outcomeListeners.push(listener);

@@ -71,16 +71,16 @@ export function inForceOf(previous: PreviousPolicies | undefined): InForce {
 }
 
 /**
- * Whether a start must be refused: something is wrong, and no domain is good. An empty directory is fine, and so is a bad domain
- * beside a good one.
+ * Whether a start must be refused: something is wrong, and no domain is good. An empty directory is fine, and so is a
+ * bad domain beside a good one.
  */
 export function isRefusedAtStart(loaded: LoadedPolicies): boolean {
   return loaded.errors.length > 0 && loaded.policySet.domains.size === 0;
 }
 
 /**
- * Loads policy files from the places named, in this thread; see {@link readPolicies}. A bad domain stays as `previous`, the latest load of the same
- * places, has it.
+ * Loads policy files from the places named, in this thread; see {@link readPolicies}. A bad domain stays as `previous`,
+ * the latest load of the same places, has it.
  */
 export function loadPolicies(
   places: readonly PolicyPlace[],
@@ -105,9 +105,9 @@ export function buildPolicies(
 }
 
 /**
- * Reads policy files from the places named; files that a policy names as `sha256_file` are left out. Reads only; never throws:
- * everything wrong is in `errors`. A bad domain is kept as it is in force, by the latest load of the same places; else it is absent.
- * The other domains do not suffer.
+ * Reads policy files from the places named; files that a policy names as `sha256_file` are left out. Reads only; never
+ * throws: everything wrong is in `errors`. A bad domain is kept as it is in force, by the latest load of the same
+ * places; else it is absent. The other domains do not suffer.
  */
 export function readPolicies(
   places: readonly PolicyPlace[],
@@ -119,7 +119,8 @@ export function readPolicies(
   const warnings: ConfigProblem[] = [];
   const found = expandPaths(places, pathErrors, warnings);
   const opened = found.map(({ file, listed }) => ({ listed, ...openPolicyFile(file, reader) }));
-  // A key table often lies in the policies' directory: it is no policy then, and what was said about it as one is dropped.
+  // A key table often lies in the policies' directory: it is no policy then, and what was said about it as one is
+  // dropped.
   const tables = new Set(
     opened.flatMap(({ opened: { source } }) =>
       source === undefined ? [] : tableNames(source.root).map((file) => resolve(file)),
@@ -146,8 +147,8 @@ export function readPolicies(
 }
 
 /**
- * Reads documents that were parsed elsewhere, such as xDS resources, with the very checks of files. `name` stands where a file's
- * name does. They name no other files: `sha256_file` is an error.
+ * Reads documents that were parsed elsewhere, such as xDS resources, with the very checks of files. `name` stands where
+ * a file's name does. They name no other files: `sha256_file` is an error.
  */
 export function readDocuments(
   documents: readonly { readonly name: string; readonly document: YamlValue }[],
@@ -244,8 +245,9 @@ function openPolicyFile(file: string, reader: FileReader): LoadedSource {
 }
 
 /**
- * The files of the load before that cannot be looked for: at or below places and directories that cannot be listed, or beside them, as
- * `config.yaml` is beside `config`; and below what cannot be read, which may have been a directory, such as a link that leads nowhere now.
+ * The files of the load before that cannot be looked for: at or below places and directories that cannot be listed, or
+ * beside them, as `config.yaml` is beside `config`; and below what cannot be read, which may have been a directory,
+ * such as a link that leads nowhere now.
  */
 function lostFiles(
   unlisted: readonly string[],

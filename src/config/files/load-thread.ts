@@ -11,8 +11,9 @@ import { cutSlices, openSlice } from './slices.js';
 import { YoungGarbage } from './young-garbage.js';
 
 /**
- * Loads policies in a thread of its own; what changed comes back as bytes, and is built here a slice at a time, so that no decision waits for
- * more than a slice. A thread lives for one load: nothing is left of the memory it took, and one that dies takes nothing along.
+ * Loads policies in a thread of its own; what changed comes back as bytes, and is built here a slice at a time, so that
+ * no decision waits for more than a slice. A thread lives for one load: nothing is left of the memory it took, and one
+ * that dies takes nothing along.
  */
 export class LoadThread {
   private readonly script: string;
@@ -25,8 +26,8 @@ export class LoadThread {
   }
 
   /**
-   * Hands `request`, plain data, to the script as workerData; what `transfer` names of it is not copied, and is gone from here. `previous` is what the
-   * load before gave. Rejects when the load could not be tried. One load at a time.
+   * Hands `request`, plain data, to the script as workerData; what `transfer` names of it is not copied, and is gone
+   * from here. `previous` is what the load before gave. Rejects when the load could not be tried. One load at a time.
    */
   async load<Request extends InForce>(
     request: Request,
@@ -78,8 +79,9 @@ export class LoadThread {
 }
 
 /**
- * In the thread, first of all: decisions go before it. On Linux a priority is a thread's own (setpriority(2), "C library/kernel differences"); elsewhere
- * it would be the whole process's, so nothing is done there. On two cores a busy server is then held up for half as long (bench: policy-load).
+ * In the thread, first of all: decisions go before it. On Linux a priority is a thread's own (setpriority(2), "C
+ * library/kernel differences"); elsewhere it would be the whole process's, so nothing is done there. On two cores a
+ * busy server is then held up for half as long (bench: policy-load).
  */
 export function giveWay(): void {
   if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);

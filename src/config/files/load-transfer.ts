@@ -38,7 +38,8 @@ export function loadRequest(
 }
 
 /**
- * Gives in parts what was read. Of a domain that stays as it is in force only the name is among them: whoever asked keeps its policy.
+ * Gives in parts what was read. Of a domain that stays as it is in force only the name is among them: whoever asked
+ * keeps its policy.
  */
 export function* loadItems(read: ReadPolicies): Generator<LoadItem> {
   const { specs, version, secretKeys, contents, memory } = read;

@@ -6,8 +6,8 @@ import type { PolicyPlace } from './policy-paths.js';
 /** Loads policies while this thread goes on. */
 export interface PolicyLoader {
   /**
-   * Loads once; `previous` is what the load before gave, whose policies stay for domains that are bad or did not change. Rejects when it could
-   * not be tried; errors in the files are in what it resolves with. One load at a time.
+   * Loads once; `previous` is what the load before gave, whose policies stay for domains that are bad or did not
+   * change. Rejects when it could not be tried; errors in the files are in what it resolves with. One load at a time.
    */
   load(previous?: LoadedPolicies): Promise<LoadedPolicies>;
   /** Ends what is running, which then rejects. */

@@ -5,17 +5,19 @@ import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../yaml/yaml-document.js';
 
 /**
- * Where policies lie. A path, as CONFIG_PATH names it, is a file, or a directory whose files ending in `.yaml` or `.yml` are taken,
- * sorted by name; directories in it and names that begin with a dot are left out.
+ * Where policies lie. A path, as CONFIG_PATH names it, is a file, or a directory whose files ending in `.yaml` or
+ * `.yml` are taken, sorted by name; directories in it and names that begin with a dot are left out.
  */
 export type PolicyPlace = string | RuntimeLayout;
 
 /**
- * The directory layout of envoyproxy/ratelimit: every file below `directory` is a policy, whatever its name, in directories below it,
- * too. Links to files are followed; links to directories are not, as there, but for those into Kubernetes' `..data`.
+ * The directory layout of envoyproxy/ratelimit: every file below `directory` is a policy, whatever its name, in
+ * directories below it, too. Links to files are followed; links to directories are not, as there, but for those into
+ * Kubernetes' `..data`.
  *
- * Kubernetes keeps a volume's files in a directory such as `..2024_01_31_10_00_00.123`, which `..data` links to, and links to them by
- * their own names. Directories whose names begin with `..` are left out always: their files would count twice.
+ * Kubernetes keeps a volume's files in a directory such as `..2024_01_31_10_00_00.123`, which `..data` links to, and
+ * links to them by their own names. Directories whose names begin with `..` are left out always: their files would
+ * count twice.
  */
 export interface RuntimeLayout {
   readonly directory: string;
@@ -42,7 +44,10 @@ export function pathOfPlace(place: PolicyPlace): string {
 /** After so many entries a listing yields: each may be a system call. */
 const ENTRIES_PER_TURN = 64;
 
-/** The policy files of all places, each once. What cannot be listed goes into `errors`, what is left out against expectation into `warnings`. */
+/**
+ * The policy files of all places, each once. What cannot be listed goes into `errors`, what is left out against
+ * expectation into `warnings`.
+ */
 export function expandPaths(
   places: readonly PolicyPlace[],
   errors: ConfigProblem[],
@@ -85,7 +90,10 @@ function listingSentence(place: PolicyPlace, error: unknown): string {
   if (typeof place === 'string') return messageOf(error);
   const { code, path } = error as NodeJS.ErrnoException;
   if (code !== 'ENOENT') return messageOf(error);
-  return `"${path}" does not exist; ${place.setting} leads there: create the directory, or set the variables to the one there is`;
+  return (
+    `"${path}" does not exist; ${place.setting} leads there: create the directory, or set the variables ` +
+    'to the one there is'
+  );
 }
 
 /** What lies in a runtime layout. */
@@ -157,7 +165,10 @@ function* addEntry(
   walk.warnings.push(problemAt(path, message));
 }
 
-/** One that leads nowhere, to itself, or out of reach counts as a file: reading it says so, and the others do not suffer. */
+/**
+ * One that leads nowhere, to itself, or out of reach counts as a file: reading it says so, and the others do not
+ * suffer.
+ */
 function leadsToDirectory(link: string): boolean {
   try {
     return statSync(link).isDirectory();
@@ -166,7 +177,10 @@ function leadsToDirectory(link: string): boolean {
   }
 }
 
-/** Whether a link leads into what Kubernetes keeps in this very directory, as it does for paths with a `/` in a volume's items. */
+/**
+ * Whether a link leads into what Kubernetes keeps in this very directory, as it does for paths with a `/` in a volume's
+ * items.
+ */
 function isPublished(directory: string, link: string): boolean {
   return /^\.\.[^/]/.test(relative(realpathSync(directory), realpathSync(link)));
 }
@@ -199,7 +213,10 @@ function* policyNames(directory: string): Generator<void, readonly string[]> {
   return names;
 }
 
-/** Reads a file, but no pipe or device, which could block for ever, and nothing too large to be a policy. Throws an Error with a sentence. */
+/**
+ * Reads a file, but no pipe or device, which could block for ever, and nothing too large to be a policy. Throws an
+ * Error with a sentence.
+ */
 export function readRegularFile(file: string): Uint8Array {
   let stats: ReturnType<typeof statSync>;
   try {

@@ -22,8 +22,9 @@ import {
 import type { CidrIntervals } from '../../policy/values/cidr-table.js';
 
 /**
- * Specifications of policies (policy/spec.ts) as a row of items: how one thread or process hands them to another, which builds the policies a slice at a
- * time (see {@link cutSlices}) while it decides. They hold key tables, so they go nowhere else.
+ * Specifications of policies (policy/spec.ts) as a row of items: how one thread or process hands them to another, which
+ * builds the policies a slice at a time (see {@link cutSlices}) while it decides. They hold key tables, so they go
+ * nowhere else.
  */
 export type PolicyItem =
   /** A domain that the receiver has already, and keeps. */
@@ -40,7 +41,10 @@ export type PolicyItem =
   | { readonly kind: 'keys'; readonly pairs: readonly (readonly [string, string])[] }
   | { readonly kind: 'rules'; readonly step: Omit<RuleStepSpec, 'rules'> }
   | { readonly kind: 'derive'; readonly rule: DeriveRuleSpec }
-  /** The next node of the tree in file order. Its parent is the node that came as the `parent`-th, from 0; -1 for the root. */
+  /**
+   * The next node of the tree in file order. Its parent is the node that came as the `parent`-th, from 0; -1 for the
+   * root.
+   */
   | {
       readonly kind: 'node';
       readonly parent: number;
@@ -54,7 +58,9 @@ export type PolicyItem =
       readonly key: string;
       readonly intervals: CidrIntervals;
     }
-  /** Some of what was made of the patterns of a level, from the `at`-th of `all` words on; the last ones put it to use. */
+  /**
+   * Some of what was made of the patterns of a level, from the `at`-th of `all` words on; the last ones put it to use.
+   */
   | {
       readonly kind: 'patterns';
       readonly parent: number;

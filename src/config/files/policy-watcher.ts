@@ -14,8 +14,8 @@ interface WatchedDirectory {
 const FILES_PER_TURN = 64;
 
 /**
- * Watches everything a configuration is read from; see {@link WatchPlan}. Works as well as the file system tells of changes;
- * {@link fingerprint} finds what it does not tell.
+ * Watches everything a configuration is read from; see {@link WatchPlan}. Works as well as the file system tells of
+ * changes; {@link fingerprint} finds what it does not tell.
  */
 export class PolicyWatcher {
   private readonly places: readonly PolicyPlace[];

@@ -1,14 +1,14 @@
 import { deserialize, serialize } from 'node:v8';
 
 /**
- * So many items at most go into one slice: opening it and putting its items in their places takes well below a millisecond, or a few while
- * the code is cold, which decisions may wait (bench: policy-load).
+ * So many items at most go into one slice: opening it and putting its items in their places takes well below a
+ * millisecond, or a few while the code is cold, which decisions may wait (bench: policy-load).
  */
 const ITEMS_PER_SLICE = 64;
 
 /**
- * Cuts plain data into slices that go to another thread or process as bytes, to be opened there one at a time. What `takesLong` names ends its
- * slice.
+ * Cuts plain data into slices that go to another thread or process as bytes, to be opened there one at a time. What
+ * `takesLong` names ends its slice.
  */
 export function* cutSlices<T>(
   items: Iterable<T>,

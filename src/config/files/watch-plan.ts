@@ -9,9 +9,10 @@ export type NameFilter = (name: string) => boolean;
 const MAX_LINKS = 40;
 
 /**
- * What to watch so that no change of a configuration is missed: directories, each with the names in it that count. Directories are
- * watched, not files, as an edit may replace the file. Beside those that hold files these are the ones that hold a link on the way,
- * which Kubernetes and releases swap, and where something is missing, the nearest directory that is there.
+ * What to watch so that no change of a configuration is missed: directories, each with the names in it that count.
+ * Directories are watched, not files, as an edit may replace the file. Beside those that hold files these are the ones
+ * that hold a link on the way, which Kubernetes and releases swap, and where something is missing, the nearest
+ * directory that is there.
  */
 export class WatchPlan {
   private readonly filters = new Map<string, NameFilter[]>();

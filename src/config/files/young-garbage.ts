@@ -17,8 +17,9 @@ function collector(): Collect | undefined {
 const collect = collector();
 
 /**
- * Collects young objects while a large policy is built. Nearly all of what is built stays, and a collection has to copy it: left to itself V8
- * waits until there are 16 MB, and then stops for more than 10 ms. Often and little costs no more in all (bench: policy-load).
+ * Collects young objects while a large policy is built. Nearly all of what is built stays, and a collection has to copy
+ * it: left to itself V8 waits until there are 16 MB, and then stops for more than 10 ms. Often and little costs no more
+ * in all (bench: policy-load).
  */
 export class YoungGarbage {
   private slices = 0;

@@ -101,8 +101,8 @@ const ON_A_DESCRIPTOR = 'on a descriptor';
 const IN_RATE_LIMIT = 'in "rate_limit"';
 
 /**
- * Keys of envoyproxy/ratelimit and where they belong. It accepts them in any mapping and ignores them in the wrong one, so its
- * files may hold them anywhere: that is a warning here, where an unknown key is an error.
+ * Keys of envoyproxy/ratelimit and where they belong. It accepts them in any mapping and ignores them in the wrong one,
+ * so its files may hold them anywhere: that is a warning here, where an unknown key is an error.
  */
 export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
   ['domain', 'at the top of the file'],
@@ -148,8 +148,8 @@ export const OWN_KEYS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Keys of weir's own that say something wherever they stand. Where one is left empty it counts as absent, as every key does, but that is
- * hardly meant: with it a limit may be another, or none.
+ * Keys of weir's own that say something wherever they stand. Where one is left empty it counts as absent, as every key
+ * does, but that is hardly meant: with it a limit may be another, or none.
  */
 export const NEVER_EMPTY: ReadonlySet<string> = new Set([
   'algorithm',

@@ -72,12 +72,14 @@ function openValue(document: YamlValue | undefined, problems: ProblemList): Open
   };
 }
 
-/** Looks like the name of a field, mistyped or not: lower case words. API keys hold digits or capitals, or are longer. */
+/**
+ * Looks like the name of a field, mistyped or not: lower case words. API keys hold digits or capitals, or are longer.
+ */
 const FIELD_NAME = /^(?=.{1,24}$)[a-z]+(?:[_-][a-z]+)*$/;
 
 /**
- * Keys at the top that are not known may be API keys: the file may be a key table, or a table may lack its indentation. The tree
- * of descriptors holds none, unless a table got into it.
+ * Keys at the top that are not known may be API keys: the file may be a key table, or a table may lack its indentation.
+ * The tree of descriptors holds none, unless a table got into it.
  */
 function showKey(path: string, key: string): boolean {
   if (path === '') return FIELD_NAME.test(key);

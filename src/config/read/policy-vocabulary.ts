@@ -13,8 +13,8 @@ export const POLICY_VOCABULARY: Vocabulary = {
 };
 
 /**
- * Checks what stands below a misplaced key as envoyproxy/ratelimit does, which looks at keys and kinds of values everywhere: what it
- * refuses is most likely a mistake.
+ * Checks what stands below a misplaced key as envoyproxy/ratelimit does, which looks at keys and kinds of values
+ * everywhere: what it refuses is most likely a mistake.
  */
 function checkIdle(value: YamlValue, path: string, problems: ProblemList): void {
   if (value.kind === 'scalar') {

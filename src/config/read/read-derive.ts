@@ -21,8 +21,8 @@ export interface DeriveFields {
 const STEP_KEYS = ['entry', 'from', 'rules', 'sha256', 'sha256_file'];
 
 /**
- * Whether messages may show a key of the mapping at `path`, which is `derive` or below. Only keys that this reader knows: what is
- * not known may be an API key in the wrong place, or at the wrong depth.
+ * Whether messages may show a key of the mapping at `path`, which is `derive` or below. Only keys that this reader
+ * knows: what is not known may be an API key in the wrong place, or at the wrong depth.
  */
 export function showDeriveKey(path: string, key: string): boolean {
   if (/^derive\[\d+\]$/.test(path)) return STEP_KEYS.includes(key);

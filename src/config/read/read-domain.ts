@@ -27,9 +27,9 @@ export interface ReadDomain {
 }
 
 /**
- * Reads the files of one domain and checks them completely: the nodes of later files follow those of the earlier. Problems go into the list of the file
- * they are in; there is a specification only if none of them is an error. `readFile` gets the files named by `sha256_file`; `defaultAlgorithm` holds
- * where the files say nothing.
+ * Reads the files of one domain and checks them completely: the nodes of later files follow those of the earlier.
+ * Problems go into the list of the file they are in; there is a specification only if none of them is an error.
+ * `readFile` gets the files named by `sha256_file`; `defaultAlgorithm` holds where the files say nothing.
  */
 export function readDomain(
   sources: readonly PolicySource[],
@@ -70,7 +70,10 @@ class SiblingNodes {
   /** Most nodes have none below. */
   private standing: Map<string, Standing> | undefined;
 
-  /** Adds a node; returns one that is there already and matches by the very same value, block or pattern, and adds nothing then. */
+  /**
+   * Adds a node; returns one that is there already and matches by the very same value, block or pattern, and adds
+   * nothing then.
+   */
   add(added: Standing): Standing | undefined {
     this.standing ??= new Map();
     const names = matchedBy(added.fields);
@@ -163,7 +166,8 @@ class TreeReader {
     const shown = repeated(fields, standing.fields);
     const message = sameFile
       ? `"${shown}" stands twice on this level; merge the two or remove one`
-      : `"${shown}" stands on this level already, in ${placeName(other.problems.file, nodeAt(other, standing.fields))}; ` +
+      : `"${shown}" stands on this level already, in ` +
+        `${placeName(other.problems.file, nodeAt(other, standing.fields))}; ` +
         'the files of a domain may not repeat a node: keep one of the two';
     reader.problems.error(nodeAt(reader, fields), reader.path, message);
     return false;

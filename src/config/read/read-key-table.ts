@@ -2,8 +2,8 @@ import { UNKNOWN_KEY_PREFIX } from '../../policy/derive/derive.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 
 /**
- * Adds the API keys of one mapping, `<SHA-256 of the key, hex>: <tenant>`, to `table`. Messages and paths name items by their
- * place, never by what they hold: someone may have written a key where its digest belongs.
+ * Adds the API keys of one mapping, `<SHA-256 of the key, hex>: <tenant>`, to `table`. Messages and paths name items by
+ * their place, never by what they hold: someone may have written a key where its digest belongs.
  */
 export function readKeyTable(reader: FieldReader, table: Map<string, string>): void {
   for (const field of reader.map.fields.values()) {

@@ -8,7 +8,10 @@ const FIELDS = [
   ['value_regex', 'regex'],
 ] as const;
 
-/** Reads `value_cidr` or `value_regex` of a node; undefined where it has neither. Of items with errors only the good ones are given. */
+/**
+ * Reads `value_cidr` or `value_regex` of a node; undefined where it has neither. Of items with errors only the good
+ * ones are given.
+ */
 export function readMatcher(reader: FieldReader): ValueMatcher | undefined {
   const [first, second] = FIELDS.filter(([field]) => reader.field(field) !== undefined);
   if (first === undefined) {

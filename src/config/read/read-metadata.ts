@@ -6,14 +6,14 @@ import { goText, readPlain } from '../yaml/yaml-scalar.js';
 export type Metadata = Readonly<Record<string, unknown>>;
 
 /**
- * Deepest nesting of mappings and lists: each level takes three messages of a google.protobuf.Struct, and Envoy reads no more than
- * 100 within each other.
+ * Deepest nesting of mappings and lists: each level takes three messages of a google.protobuf.Struct, and Envoy reads
+ * no more than 100 within each other.
  */
 export const MAX_METADATA_DEPTH = 30;
 
 /**
- * Reads `metadata`: any mapping, as envoyproxy/ratelimit turns it into a google.protobuf.Struct. Unquoted values are read as in
- * YAML 1.1, numbers as doubles; keys become texts. Undefined when absent, empty or bad.
+ * Reads `metadata`: any mapping, as envoyproxy/ratelimit turns it into a google.protobuf.Struct. Unquoted values are
+ * read as in YAML 1.1, numbers as doubles; keys become texts. Undefined when absent, empty or bad.
  */
 export function readMetadata(reader: FieldReader): Metadata | undefined {
   const metadata = reader.mapping('metadata');

@@ -12,11 +12,14 @@ export interface RateDefaults {
   readonly algorithm: Algorithm;
 }
 
-/** Keys that say how a window differs from one plain unit, or that it is a token bucket; a `token_bucket` has none of them. */
+/**
+ * Keys that say how a window differs from one plain unit, or that it is a token bucket; a `token_bucket` has none of
+ * them.
+ */
 const WINDOW_KEYS = ['unit', 'requests_per_unit', 'unit_multiplier', 'calendar'] as const;
 /**
- * Reads how much a limit lets through: the RATE_KEYS (policy-keys.ts) of a `rate_limit`, an item of `rate_limits`, or a `candidate`; other keys are the
- * caller's. Undefined when something is wrong; all of it is reported.
+ * Reads how much a limit lets through: the RATE_KEYS (policy-keys.ts) of a `rate_limit`, an item of `rate_limits`, or a
+ * `candidate`; other keys are the caller's. Undefined when something is wrong; all of it is reported.
  */
 export function readRate(reader: FieldReader, defaults: RateDefaults): RateSpec | undefined {
   const errorsBefore = reader.problems.errorCount;
@@ -121,7 +124,8 @@ function checkBurst(
   } else if (algorithm !== 'token_bucket') {
     reader.error(
       'burst',
-      '"burst" is the capacity of a token bucket, and the rule is a window; write algorithm: token_bucket beside it, or remove it',
+      '"burst" is the capacity of a token bucket, and the rule is a window; write algorithm: ' +
+        'token_bucket beside it, or remove it',
     );
   } else if (requests === 0) {
     reader.error('burst', 'a rule with requests_per_unit: 0 denies every request; remove "burst"');
@@ -157,8 +161,8 @@ function readCalendar(reader: FieldReader, unit: WindowUnit | undefined): string
 }
 
 /**
- * `allow_debt` and `max_debt`: 0 without debt, `default` where the file does not say how deep. `most` is the most that `max_debt` may be, `why` the
- * reason.
+ * `allow_debt` and `max_debt`: 0 without debt, `default` where the file does not say how deep. `most` is the most that
+ * `max_debt` may be, `why` the reason.
  */
 function readDebt(reader: FieldReader, most: number, why: string): number | 'default' {
   const allowed = reader.boolean('allow_debt');
@@ -181,12 +185,14 @@ function readWindowDebt(reader: FieldReader, requests: number): number | 'defaul
   const debt = readDebt(
     reader,
     Math.max(requests, 1),
-    `the next window pays the debt of one, so "max_debt" is at most "requests_per_unit", ${requests}; lower it, or write algorithm: token_bucket`,
+    `the next window pays the debt of one, so "max_debt" is at most "requests_per_unit", ${requests}; ` +
+      'lower it, or write algorithm: token_bucket',
   );
   if (debt !== 0 && requests === 0) {
     reader.error(
       'allow_debt',
-      'a rule with requests_per_unit: 0 denies every request, and could never pay a debt; remove "allow_debt" or raise the number',
+      'a rule with requests_per_unit: 0 denies every request, and could never pay a debt; remove ' +
+        '"allow_debt" or raise the number',
     );
   }
   return debt;

@@ -10,7 +10,10 @@ const PROBLEM_JSON = 'problem+json';
 const MAX_BODY_BYTES = 65_536;
 const MAX_CONTENT_TYPE_LENGTH = 256;
 
-/** A media type with parameters, RFC 9110 section 8.3.1: visible ASCII and spaces only, so that no header can hide in it. */
+/**
+ * A media type with parameters, RFC 9110 section 8.3.1: visible ASCII and spaces only, so that no header can hide in
+ * it.
+ */
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const QUOTED = '"(?:[\\t !#-\\[\\]-~]|\\\\[\\t -~])*"';
 const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}(?:[ \\t]*;[ \\t]*${TOKEN}=(?:${TOKEN}|${QUOTED}))*$`);

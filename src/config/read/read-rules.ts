@@ -144,7 +144,8 @@ function readList(
   if (base.quotaMode) {
     reader.error(
       'quota_mode',
-      'a list of limits denies if one of them is over, so it is no quota; remove "quota_mode", or write a single "rate_limit"',
+      'a list of limits denies if one of them is over, so it is no quota; remove "quota_mode", or ' +
+        'write a single "rate_limit"',
     );
   }
   const items = reader.mappings('rate_limits', 'limits');
@@ -167,7 +168,9 @@ function readList(
   }
   for (const { value, at, path } of located) {
     if (!rules.some(({ name }) => name === value)) continue;
-    const message = `"${value.slice(0, 60)}" stands in the same list, so it would never apply; remove it, or the item that replaces it`;
+    const message =
+      `"${value.slice(0, 60)}" stands in the same list, so it would never apply; remove it, or the item ` +
+      'that replaces it';
     reader.problems.error(at, path, message);
   }
   replaced.push(...located);

@@ -24,7 +24,10 @@ export function readTokenBucket(bucket: FieldReader): TokenBucketFields | undefi
   return { maxTokens, perFill: perFill ?? 1, intervalMicros: interval };
 }
 
-/** Where to report a bucket that would take too long to fill, and what to do about it: when empty, and from its deepest debt. */
+/**
+ * Where to report a bucket that would take too long to fill, and what to do about it: when empty, and from its deepest
+ * debt.
+ */
 interface Place {
   readonly reader: FieldReader;
   readonly at: FieldReader;

@@ -31,8 +31,9 @@ export interface RootSettings {
 }
 
 /**
- * Reads the settings of one domain from all its files. A setting may stand in any of them and holds for the domain; in several only
- * if all say the same. `derive` stands in one, as its items have an order. `defaultAlgorithm` is the environment's.
+ * Reads the settings of one domain from all its files. A setting may stand in any of them and holds for the domain; in
+ * several only if all say the same. `derive` stands in one, as its items have an order. `defaultAlgorithm` is the
+ * environment's.
  */
 export function readRootSettings(
   sources: readonly PolicySource[],

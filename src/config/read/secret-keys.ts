@@ -2,7 +2,10 @@ import type { PolicySet } from '../../policy/policy-set.js';
 import { atOnce, turn } from '../../turns.js';
 import { YoungGarbage } from '../files/young-garbage.js';
 
-/** What any domain takes for a secret, of what each does: an API key that is sent to the wrong domain is none the less one. */
+/**
+ * What any domain takes for a secret, of what each does: an API key that is sent to the wrong domain is none the less
+ * one.
+ */
 export function allSecretKeys(own: Iterable<ReadonlySet<string>>): ReadonlySet<string> {
   const all = new Set<string>();
   for (const keys of own) for (const key of keys) all.add(key);
@@ -14,8 +17,9 @@ function secretKeysOfSet({ domains }: PolicySet): ReadonlySet<string> {
 }
 
 /**
- * Makes every domain treat the secrets of all as secrets, in short steps. To be done when a set is put in force; its policies may be those of the set before. Nearly
- * nothing is left to do: a load names trees by the secrets of all domains, and builds anew whichever a change concerns, but for those whose files are bad now.
+ * Makes every domain treat the secrets of all as secrets, in short steps. To be done when a set is put in force; its
+ * policies may be those of the set before. Nearly nothing is left to do: a load names trees by the secrets of all
+ * domains, and builds anew whichever a change concerns, but for those whose files are bad now.
  */
 export function* sharedSecrets(policySet: PolicySet): Generator<void, void> {
   const all = secretKeysOfSet(policySet);

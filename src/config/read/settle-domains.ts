@@ -23,7 +23,10 @@ export interface LoadMemory {
   readonly digests: ReadonlyMap<string, string>;
 }
 
-/** What is in force where a load is asked for, as plain data: the latest load before this one, which bad domains fall back to. */
+/**
+ * What is in force where a load is asked for, as plain data: the latest load before this one, which bad domains fall
+ * back to.
+ */
 export interface InForce {
   /** The domains in force, each with what it takes for secrets itself; their policies stay where they are. */
   readonly inForce: ReadonlyMap<string, ReadonlySet<string>>;
@@ -65,7 +68,10 @@ interface Claim {
 interface ReadClaim {
   readonly claim: Claim;
   readonly spec: DomainSpec | undefined;
-  /** What the domain takes for secrets itself, now or as it is in force; undefined where it is neither good nor in force. */
+  /**
+   * What the domain takes for secrets itself, now or as it is in force; undefined where it is neither good nor in
+   * force.
+   */
   readonly ownSecretKeys: ReadonlySet<string> | undefined;
   /** Of all that it was made from. */
   readonly digests: readonly string[];
@@ -78,9 +84,10 @@ export const NOTHING_IN_FORCE: InForce = {
 };
 
 /**
- * Decides what each domain is to be: what its files say if everything that names it is good, else what is in force, if anything
- * is. What is wrong goes into the sources' problem lists. A domain that nothing names any more is gone. `lost` are files that may
- * still be there, but could not even be looked for. `tableDigest` tells the contents of a file that `readFile` gave.
+ * Decides what each domain is to be: what its files say if everything that names it is good, else what is in force, if
+ * anything is. What is wrong goes into the sources' problem lists. A domain that nothing names any more is gone. `lost`
+ * are files that may still be there, but could not even be looked for. `tableDigest` tells the contents of a file that
+ * `readFile` gave.
  */
 export function settleDomains(
   loaded: readonly LoadedSource[],
@@ -132,8 +139,8 @@ export function settleDomains(
 }
 
 /**
- * Keys of its tree that only other domains take for secrets, as parts of its digest: the names of its buckets are made from them, too, so when they change it
- * is another policy, made here and not while decisions wait.
+ * Keys of its tree that only other domains take for secrets, as parts of its digest: the names of its buckets are made
+ * from them, too, so when they change it is another policy, made here and not while decisions wait.
  */
 function secretsOfOthers({ steps, root }: DomainSpec, secrets: ReadonlySet<string>): readonly string[] {
   const own = secretSources(steps);

@@ -60,8 +60,9 @@ interface DumpedRule {
 }
 
 /**
- * The whole configuration for machines, as JSON, for `/rlconfig?format=json`: how every domain stands, and of those in force all rules.
- * `wallMicros` says which phases are in force. Settings have the names of the policy file; secrets are redacted. In pieces; '' is a pause.
+ * The whole configuration for machines, as JSON, for `/rlconfig?format=json`: how every domain stands, and of those in
+ * force all rules. `wallMicros` says which phases are in force. Settings have the names of the policy file; secrets are
+ * redacted. In pieces; '' is a pause.
  *
  * @param errors what is wrong with the files, or resources, now
  */

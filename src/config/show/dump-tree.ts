@@ -14,8 +14,8 @@ import { isCredential, redacted } from '../../policy/redact.js';
 import { describeMatcher } from '../../policy/values/value-matcher.js';
 
 /**
- * The whole configuration as text, for `/rlconfig?format=tree`: every domain with its settings, derive steps and tree. Key tables appear
- * as counts only. `wallMicros` says which phases are in force. In pieces, a line or a few each.
+ * The whole configuration as text, for `/rlconfig?format=tree`: every domain with its settings, derive steps and tree.
+ * Key tables appear as counts only. `wallMicros` says which phases are in force. In pieces, a line or a few each.
  */
 export function* dumpTree(policySet: PolicySet, wallMicros: number): Generator<string> {
   yield `policy version ${policySet.version}\n`;

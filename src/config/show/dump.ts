@@ -9,8 +9,9 @@ import type { Rule } from '../../policy/rule.js';
 const SLICE = 64;
 
 /**
- * The rules in force as envoyproxy/ratelimit prints them on `/rlconfig`, a line each, in the order of the files. A token bucket shows
- * its capacity, and the unit that it fills in, if there is one, else UNKNOWN; as does `current_limit` of an answer. '' is a pause.
+ * The rules in force as envoyproxy/ratelimit prints them on `/rlconfig`, a line each, in the order of the files. A
+ * token bucket shows its capacity, and the unit that it fills in, if there is one, else UNKNOWN; as does
+ * `current_limit` of an answer. '' is a pause.
  */
 export function* dump(policySet: PolicySet): Generator<string> {
   for (const policy of policySet.domains.values()) {
@@ -20,14 +21,15 @@ export function* dump(policySet: PolicySet): Generator<string> {
       const { rate, shadowMode, quotaMode, candidate } = rule;
       const mark = candidate ? ' (candidate)' : '';
       const limit = limitText(rate);
-      yield `${fullKey(policy, rule, nodes.get(rule))}${mark}: ${limit}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}\n`;
+      yield `${fullKey(policy, rule, nodes.get(rule))}${mark}: ${limit}, shadow_mode: ${shadowMode}, ` +
+        `quota_mode: ${quotaMode}\n`;
     }
   }
 }
 
 /**
- * The key that envoyproxy/ratelimit knows a rule by: domain, keys and the policy's values, joined by dots; a limit of a list with its name
- * or place, too. Secrets are redacted.
+ * The key that envoyproxy/ratelimit knows a rule by: domain, keys and the policy's values, joined by dots; a limit of a
+ * list with its name or place, too. Secrets are redacted.
  */
 export function fullKey(policy: CompiledPolicy, rule: Rule, node: PolicyNode | undefined): string {
   return policyStatName(policy.domain, node?.way() ?? [], policy.secretKeys) + rule.statSuffix;

@@ -12,7 +12,9 @@ export interface TriedNode {
   readonly why: string;
 }
 
-/** The nodes below `parent` with the entry's key, in the order of {@link Level.find}, up to the one that was `found`. */
+/**
+ * The nodes below `parent` with the entry's key, in the order of {@link Level.find}, up to the one that was `found`.
+ */
 export function triedNodes(
   parent: PolicyNode,
   entry: Entry,

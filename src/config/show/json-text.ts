@@ -17,7 +17,8 @@ export class LazyObject {
 }
 
 /**
- * JSON in pieces, as JSON.stringify indents it by two spaces. What is not lazy is a piece: it should be small. '' is a pause.
+ * JSON in pieces, as JSON.stringify indents it by two spaces. What is not lazy is a piece: it should be small. '' is a
+ * pause.
  *
  * @param indent of the line that it begins in
  */

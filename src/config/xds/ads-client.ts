@@ -7,7 +7,10 @@ import type { Envelope } from './envelope.js';
 /** One state of the world, as a management server sent it. */
 export interface AdsUpdate {
   readonly version: string;
-  /** The DiscoveryResponse. Whoever takes the update may hand the bytes to another thread: nobody else looks at them any more. */
+  /**
+   * The DiscoveryResponse. Whoever takes the update may hand the bytes to another thread: nobody else looks at them any
+   * more.
+   */
   readonly bytes: Uint8Array;
   /** Digest of the update that was rejected last on this stream: this one may be the same. */
   readonly rejected: string | undefined;
@@ -28,8 +31,8 @@ export interface AdsClientOptions {
   readonly backOff: BackOff;
   readonly timers: Timers;
   /**
-   * Takes an update whole, or says why it is rejected; of one with the digest of {@link AdsUpdate.rejected} only that. Asked for one at a time.
-   * Rejects when it could not be tried: the update is asked for again, later.
+   * Takes an update whole, or says why it is rejected; of one with the digest of {@link AdsUpdate.rejected} only that.
+   * Asked for one at a time. Rejects when it could not be tried: the update is asked for again, later.
    */
   update(update: AdsUpdate): Promise<Rejection | undefined>;
   /** An update was rejected that need not be looked at: it is too large. */
@@ -48,7 +51,10 @@ interface Received {
   readonly stream: AdsStream;
 }
 
-/** A server may send a rejected update again at once, and again, as go-control-plane's cache does: from the second on its rejection waits so long. */
+/**
+ * A server may send a rejected update again at once, and again, as go-control-plane's cache does: from the second on
+ * its rejection waits so long.
+ */
 export const REPEATED_REJECTION_MS = 1000;
 /** Most bytes of a rejection's text, which goes back to the server. */
 const MAX_ERROR_BYTES = 4096;
@@ -59,8 +65,8 @@ const INVALID_ARGUMENT = 3;
 
 /**
  * Follows the rate limit configuration of a management server: aggregated discovery, state of the world
- * (https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol). Each update is acknowledged or rejected; a lost stream is opened again after
- * a pause that grows until an update is accepted.
+ * (https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol). Each update is acknowledged or rejected; a lost
+ * stream is opened again after a pause that grows until an update is accepted.
  */
 export class AdsClient {
   readonly #options: AdsClientOptions;

@@ -30,7 +30,10 @@ export interface AdsAddress {
   readonly keepaliveTimeoutMs: number;
 }
 
-/** grpc-go's servers end connections that ask more often than every five minutes, unless told otherwise (keepalive.EnforcementPolicy). */
+/**
+ * grpc-go's servers end connections that ask more often than every five minutes, unless told otherwise
+ * (keepalive.EnforcementPolicy).
+ */
 export const KEEPALIVE_MS = 310_000;
 export const KEEPALIVE_TIMEOUT_MS = 20_000;
 

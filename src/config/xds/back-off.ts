@@ -7,7 +7,9 @@ export interface BackOffOptions {
   readonly random: () => number;
 }
 
-/** No setting makes a client knock more often, in milliseconds: what refuses a connection refuses the next at once, too. */
+/**
+ * No setting makes a client knock more often, in milliseconds: what refuses a connection refuses the next at once, too.
+ */
 export const LEAST_PAUSE_MS = 100;
 
 /** Growing pauses between attempts: each twice the one before, never above `maxMs`. */

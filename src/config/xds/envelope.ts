@@ -4,7 +4,10 @@ import { readVarint } from './varint.js';
 export const MAX_RESOURCES = 10_000;
 /** Most bytes of one update, whatever XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES allows. */
 export const MAX_UPDATE_BYTES = 64 * 1024 * 1024;
-/** Most bytes of a version and of a nonce, which are sent back, and so much of a type is read: that of weir's resources is shorter. */
+/**
+ * Most bytes of a version and of a nonce, which are sent back, and so much of a type is read: that of weir's resources
+ * is shorter.
+ */
 const MAX_TEXT_BYTES = 65_536;
 /** Fields that are passed at a stretch: less than a tenth of a millisecond, and two while the code is new. */
 const FIELDS_AT_A_STRETCH = 2000;
@@ -26,8 +29,8 @@ export interface Envelope {
 }
 
 /**
- * Reads what stands round the resources of a DiscoveryResponse, and counts them, a part at a time: the thread that decides does no more with an update,
- * another decodes it. Throws an Error for bytes that are no such message.
+ * Reads what stands round the resources of a DiscoveryResponse, and counts them, a part at a time: the thread that
+ * decides does no more with an update, another decodes it. Throws an Error for bytes that are no such message.
  */
 export function* readEnvelope(bytes: Uint8Array): Generator<void, Envelope> {
   const texts = new Map<number, string>();

@@ -1,8 +1,9 @@
 import { readVarint } from './varint.js';
 
 /**
- * Fields of the messages within a RateLimitConfig (proto/ratelimit/config/ratelimit/v3/rls_conf.proto) that are messages themselves: by the number
- * of the field, the kind of its message. `struct` and what follows is google.protobuf.Struct.
+ * Fields of the messages within a RateLimitConfig (proto/ratelimit/config/ratelimit/v3/rls_conf.proto) that are
+ * messages themselves: by the number of the field, the kind of its message. `struct` and what follows is
+ * google.protobuf.Struct.
  */
 const MESSAGES = {
   config: { 3: 'descriptor' },
@@ -23,9 +24,10 @@ const DESCRIPTOR_FIELDS = 3;
 const [VARINT, FIXED64, LENGTH_DELIMITED, FIXED32] = [0, 1, 2, 5];
 
 /**
- * How many fields a RateLimitConfig has, those of its parts included: what decoding it takes memory for, which is a hundred times the bytes of a field that
- * is empty. A descriptor counts for four. Counts no further than `most`, and beyond that gives more. Bytes that are no such message are left to the decoder: they are
- * counted as far as they can be read.
+ * How many fields a RateLimitConfig has, those of its parts included: what decoding it takes memory for, which is a
+ * hundred times the bytes of a field that is empty. A descriptor counts for four. Counts no further than `most`, and
+ * beyond that gives more. Bytes that are no such message are left to the decoder: they are counted as far as they can
+ * be read.
  */
 export function countFields(bytes: Uint8Array, most: number): number {
   const ends: number[] = [bytes.length];

@@ -15,12 +15,15 @@ import { toDocument } from './rate-limit-config.js';
 
 /** So much of a resource's name stands in messages. */
 const MAX_NAME = 200;
-/** Most fields of all resources of an update, those of their parts included: 100,000 rules with a window, of nine each; see {@link countFields}. */
+/**
+ * Most fields of all resources of an update, those of their parts included: 100,000 rules with a window, of nine each;
+ * see {@link countFields}.
+ */
 export const MAX_FIELDS = 1_000_000;
 
 /**
- * Reads a DiscoveryResponse: {@link readUpdate} of its resources, and `contents` is its digest. One whose digest is `rejected` is not read: it
- * gives an error that says so. Never throws.
+ * Reads a DiscoveryResponse: {@link readUpdate} of its resources, and `contents` is its digest. One whose digest is
+ * `rejected` is not read: it gives an error that says so. Never throws.
  */
 export function readResponse(
   bytes: Uint8Array,
@@ -65,7 +68,10 @@ function nothingOf(message: string, contents: string, { inForce, memory }: InFor
   };
 }
 
-/** Of resources in any order, once their digests are sorted: go-control-plane keeps them in a map, and sends them as they come out of it. */
+/**
+ * Of resources in any order, once their digests are sorted: go-control-plane keeps them in a map, and sends them as
+ * they come out of it.
+ */
 function digestOf(bytes: readonly Uint8Array[], text: string): string {
   const hash = createHash('sha256').update(`${text}:`);
   for (const part of bytes) hash.update(part);
@@ -73,9 +79,9 @@ function digestOf(bytes: readonly Uint8Array[], text: string): string {
 }
 
 /**
- * Reads and checks the resources of one update, as files of a directory are. Messages name a resource by its name, one without a name by
- * its place. `before` is what the last good update gave. Never throws: everything wrong is in `errors`, and then nothing of the rest is to
- * be used.
+ * Reads and checks the resources of one update, as files of a directory are. Messages name a resource by its name, one
+ * without a name by its place. `before` is what the last good update gave. Never throws: everything wrong is in
+ * `errors`, and then nothing of the rest is to be used.
  */
 export function readUpdate(
   resources: readonly Resource[],

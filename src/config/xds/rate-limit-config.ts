@@ -51,8 +51,9 @@ export interface TokenBucket {
 }
 
 /**
- * The document that a policy file with the same content would be, so that both are checked and compiled alike. A field that holds its
- * default is left out, as the wire does not tell it from an absent one; where absent and 0 differ in a file, 0 is meant.
+ * The document that a policy file with the same content would be, so that both are checked and compiled alike. A field
+ * that holds its default is left out, as the wire does not tell it from an absent one; where absent and 0 differ in a
+ * file, 0 is meant.
  */
 export function toDocument(config: RateLimitConfig): YamlMap {
   return map({

@@ -23,9 +23,10 @@ export class UpdateLoader {
   }
 
   /**
-   * Loads a DiscoveryResponse once, whose bytes are gone then: the thread has them. One with the digest `rejected` is not loaded, see readResponse;
-   * `previous` is what the last good update gave, whose policies stay for domains that did not change. Rejects when it could not be
-   * tried; errors in the resources are in what it resolves with. One load at a time.
+   * Loads a DiscoveryResponse once, whose bytes are gone then: the thread has them. One with the digest `rejected` is
+   * not loaded, see readResponse; `previous` is what the last good update gave, whose policies stay for domains that
+   * did not change. Rejects when it could not be tried; errors in the resources are in what it resolves with. One load
+   * at a time.
    */
   load(bytes: Uint8Array, previous: LoadedPolicies | undefined, rejected?: string): Promise<LoadedPolicies> {
     const own = ownBuffer(bytes);

@@ -1,6 +1,6 @@
 /**
- * A number of protobuf that begins at `from`, of up to 64 bits, rounded beyond 2^53, and where it ends; undefined where it does not, within ten
- * bytes or those that there are.
+ * A number of protobuf that begins at `from`, of up to 64 bits, rounded beyond 2^53, and where it ends; undefined where
+ * it does not, within ten bytes or those that there are.
  */
 export function readVarint(
   bytes: Uint8Array,

@@ -35,7 +35,10 @@ const TIMERS: AdsClientOptions['timers'] = {
   clear: (timer) => clearTimeout(timer as NodeJS.Timeout),
 };
 
-/** Policies from a management server: the last good update as a whole, followed until `close`. Begin with {@link connect}. */
+/**
+ * Policies from a management server: the last good update as a whole, followed until `close`. Begin with
+ * {@link connect}.
+ */
 export class XdsPolicyProvider implements LoadingPolicyProvider {
   readonly #events: XdsEvents;
   readonly #loader: UpdateLoader;

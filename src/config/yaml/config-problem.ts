@@ -72,7 +72,10 @@ export class ProblemList {
   }
 }
 
-/** The first of `problems` that are `total` altogether, and how many more there are in the place of the rest. `what`: `errors` or `warnings`. */
+/**
+ * The first of `problems` that are `total` altogether, and how many more there are in the place of the rest. `what`:
+ * `errors` or `warnings`.
+ */
 export function boundProblems(
   problems: readonly ConfigProblem[],
   total: number,

@@ -21,7 +21,10 @@ export interface Located<T> {
 
 /** What a format knows of its keys beyond those of the mapping at hand. */
 export interface Vocabulary {
-  /** Where keys belong that stand where they are not known: the remedy of that error, as in "it belongs on a descriptor". */
+  /**
+   * Where keys belong that stand where they are not known: the remedy of that error, as in "it belongs on a
+   * descriptor".
+   */
   readonly homes: ReadonlyMap<string, string>;
   /** Keys that are warned about when they are empty. */
   readonly neverEmpty: ReadonlySet<string>;
@@ -33,8 +36,8 @@ export interface Vocabulary {
 const NO_VOCABULARY: Vocabulary = { homes: new Map(), neverEmpty: new Set(), checkIdle: () => {} };
 
 /**
- * Reads the fields of one mapping by name and type. Whatever is wrong goes into the problem list, and the reader answers
- * undefined, so that the caller goes on and finds the rest. A field that is null counts as absent, as in
+ * Reads the fields of one mapping by name and type. Whatever is wrong goes into the problem list, and the reader
+ * answers undefined, so that the caller goes on and finds the rest. A field that is null counts as absent, as in
  * envoyproxy/ratelimit.
  */
 export class FieldReader {
@@ -43,7 +46,10 @@ export class FieldReader {
   readonly problems: ProblemList;
   private readonly vocabulary: Vocabulary;
 
-  /** `path`: where the mapping stands in its document, '' for the document itself. Readers of mappings below have the same vocabulary. */
+  /**
+   * `path`: where the mapping stands in its document, '' for the document itself. Readers of mappings below have the
+   * same vocabulary.
+   */
   constructor(map: YamlMap, path: string, problems: ProblemList, vocabulary: Vocabulary = NO_VOCABULARY) {
     this.map = map;
     this.path = path;
@@ -52,8 +58,9 @@ export class FieldReader {
   }
 
   /**
-   * Reports every key that is not in `known`; keys that may be secrets are not repeated. A key of `elsewhere` has its place in another mapping and is
-   * ignored here, so it is only warned about. Of a key of `refused` its text is the error.
+   * Reports every key that is not in `known`; keys that may be secrets are not repeated. A key of `elsewhere` has its
+   * place in another mapping and is ignored here, so it is only warned about. Of a key of `refused` its text is the
+   * error.
    */
   expectKeys(
     known: readonly string[],
@@ -133,8 +140,8 @@ export class FieldReader {
   }
 
   /**
-   * A text of envoyproxy/ratelimit's format. It refuses what YAML takes for a number with a fraction or of more than 63 bits, as in
-   * `value: 1.10`.
+   * A text of envoyproxy/ratelimit's format. It refuses what YAML takes for a number with a fraction or of more than 63
+   * bits, as in `value: 1.10`.
    */
   name(key: string): string | undefined {
     const value = this.field(key)?.value;

@@ -1,9 +1,9 @@
 /**
- * An upper bound for how deep a YAML text nests, found without parsing it, at most `limit` + 1. The parser recurses, and running
- * out of stack inside it can end the process, so what is too deep must not reach it.
+ * An upper bound for how deep a YAML text nests, found without parsing it, at most `limit` + 1. The parser recurses,
+ * and running out of stack inside it can end the process, so what is too deep must not reach it.
  *
- * Counts indented lines within each other, block indicators (`- - - x`) and open brackets. Quotes, comments and block texts
- * are not told apart: hundreds of open brackets are no policy there either.
+ * Counts indented lines within each other, block indicators (`- - - x`) and open brackets. Quotes, comments and block
+ * texts are not told apart: hundreds of open brackets are no policy there either.
  */
 export function nestingBound(text: string, limit: number): number {
   const indents: number[] = [];

@@ -5,7 +5,9 @@ import { joinPath, type ShowKey, type YamlField, type YamlValue } from './yaml-v
 const MAX_PLAIN_DEPTH = 100;
 /** Longer keys are left to the parser, which allows 1024 characters. */
 const MAX_KEY_LENGTH = 200;
-/** Anything but printable characters and line feeds: tabs, carriage returns and special spaces have rules of their own. */
+/**
+ * Anything but printable characters and line feeds: tabs, carriage returns and special spaces have rules of their own.
+ */
 const UNUSUAL = /[^\n\x20-\x7e\xa0-\u2027\u202a-\ufefe\uff00-\uffff]/;
 
 const SPACE = 0x20;
@@ -27,10 +29,11 @@ const INDICATORS = new Set([...'-?:,[]{}#&*!|>\'"%@`'].map((char) => char.charCo
 const BEYOND = new Error('beyond plain YAML');
 
 /**
- * Reads the YAML that nearly all policies are written in, more than twenty times as fast as the parser: block mappings and lists with
- * plain keys, scalars and flow collections that end on their line, quotes without escapes, comments. Undefined for everything
- * else, errors included: then the parser has to read the text. What is read is exactly what {@link parseYaml} makes of the
- * parser's document, positions included; a property test compares them (bench: policy-load).
+ * Reads the YAML that nearly all policies are written in, more than twenty times as fast as the parser: block mappings
+ * and lists with plain keys, scalars and flow collections that end on their line, quotes without escapes, comments.
+ * Undefined for everything else, errors included: then the parser has to read the text. What is read is exactly what
+ * {@link parseYaml} makes of the parser's document, positions included; a property test compares them (bench:
+ * policy-load).
  *
  * `hidden`: no key may be shown.
  */
@@ -58,7 +61,9 @@ class PlainYamlReader {
   private line = 0;
   private lineStart = 0;
   private lineEnd = -1;
-  /** Column of its content from 0, and where that begins; behind a `- ` once that is read. -1 at the end of the text. */
+  /**
+   * Column of its content from 0, and where that begins; behind a `- ` once that is read. -1 at the end of the text.
+   */
   private indent = -1;
   private at = 0;
 

@@ -2,8 +2,8 @@ const TIMESTAMP =
   /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
 /**
- * Reads a timestamp of RFC 3339, section 5.6, as microseconds since the epoch (fractions beyond that are dropped). Returns
- * undefined for anything else, times without a zone and days that do not exist included.
+ * Reads a timestamp of RFC 3339, section 5.6, as microseconds since the epoch (fractions beyond that are dropped).
+ * Returns undefined for anything else, times without a zone and days that do not exist included.
  */
 export function parseRfc3339(text: string): number | undefined {
   const match = TIMESTAMP.exec(text);

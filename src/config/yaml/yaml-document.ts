@@ -22,11 +22,13 @@ export {
   type YamlValue,
 } from './yaml-value.js';
 
-/** Largest file read, in bytes: four times what a Kubernetes ConfigMap or Secret can hold; about a second of parsing. */
+/**
+ * Largest file read, in bytes: four times what a Kubernetes ConfigMap or Secret can hold; about a second of parsing.
+ */
 export const MAX_FILE_BYTES = 4 * 1024 * 1024;
 /**
- * Most brackets, commas, colons, dashes and line ends of a file that plain-yaml.ts leaves to the parser of all YAML, which takes about 500 bytes for each: 4 MiB of
- * them took 2 GB.
+ * Most brackets, commas, colons, dashes and line ends of a file that plain-yaml.ts leaves to the parser of all YAML,
+ * which takes about 500 bytes for each: 4 MiB of them took 2 GB.
  */
 export const MAX_MARKS = 500_000;
 /** Most values that aliases and merge keys of one file may add: stops documents that expand without end. */
@@ -46,10 +48,11 @@ const QUOTING_CODES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Parses the first document of a file. Reports what is wrong into `problems`. Syntax errors, exceeded limits and a file without
- * content give undefined; a bad alias, a bad merge key or a key that may not be shown and stands twice leave a value to go on with, although
- * the file is refused. Of any other key that stands twice the last counts, as in envoyproxy/ratelimit, with a warning. With `secret`,
- * messages never repeat anything of the file; `showKey` decides key by key.
+ * Parses the first document of a file. Reports what is wrong into `problems`. Syntax errors, exceeded limits and a file
+ * without content give undefined; a bad alias, a bad merge key or a key that may not be shown and stands twice leave a
+ * value to go on with, although the file is refused. Of any other key that stands twice the last counts, as in
+ * envoyproxy/ratelimit, with a warning. With `secret`, messages never repeat anything of the file; `showKey` decides
+ * key by key.
  */
 export function parseYaml(
   bytes: Uint8Array,
@@ -286,7 +289,9 @@ class Converter {
     return fields;
   }
 
-  /** A merge key adds what the mapping does not say itself; of several sources the earlier wins (YAML 1.1 merge type). */
+  /**
+   * A merge key adds what the mapping does not say itself; of several sources the earlier wins (YAML 1.1 merge type).
+   */
   private merge(source: YamlValue, fields: Map<string, YamlField>, path: string): void {
     const sources = source.kind === 'list' ? source.items : [source];
     for (const item of sources) {

@@ -55,7 +55,10 @@ function readFloat(text: string): PlainValue | undefined {
   return Number.isFinite(value) ? { kind: 'float', value } : undefined;
 }
 
-/** The text that Go prints for a value as a mapping's key: the shortest decimal, with an exponent below 1e-4 and from 1e21 on. */
+/**
+ * The text that Go prints for a value as a mapping's key: the shortest decimal, with an exponent below 1e-4 and from
+ * 1e21 on.
+ */
 export function goText(plain: PlainValue, text: string): string {
   if (plain.kind === 'text') return text;
   if (plain.kind === 'null') return '<nil>';

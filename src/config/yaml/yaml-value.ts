@@ -1,8 +1,8 @@
 import type { Position } from './config-problem.js';
 
 /**
- * A YAML document as the policy reader wants it: every value knows where it stands, scalars keep their source text (`007`,
- * `yes` and `0x1F` stay what they look like, as in envoyproxy/ratelimit), aliases and merge keys are resolved.
+ * A YAML document as the policy reader wants it: every value knows where it stands, scalars keep their source text
+ * (`007`, `yes` and `0x1F` stay what they look like, as in envoyproxy/ratelimit), aliases and merge keys are resolved.
  */
 export type YamlValue = YamlScalar | YamlMap | YamlList;
 
@@ -48,8 +48,8 @@ export function isNull(value: YamlValue): boolean {
 }
 
 /**
- * Whether messages may show a key of the mapping at `path`. Where they may not, nothing below the key is shown either, and paths
- * name it by its place.
+ * Whether messages may show a key of the mapping at `path`. Where they may not, nothing below the key is shown either,
+ * and paths name it by its place.
  */
 export type ShowKey = (path: string, key: string) => boolean;
 

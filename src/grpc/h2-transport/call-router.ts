@@ -16,7 +16,10 @@ const RECENT_HEADS = 8;
 export class CallRouter implements RequestHandler {
   readonly #context: CallContext;
   readonly #methods = new Map<string, Method>();
-  /** The heads seen last with what they lead to, in turn. Callers repeat their heads, and the engine hands out the same object then. */
+  /**
+   * The heads seen last with what they lead to, in turn. Callers repeat their heads, and the engine hands out the same
+   * object then.
+   */
   readonly #recentHeads: (RequestHead | undefined)[] = new Array(RECENT_HEADS).fill(undefined);
   readonly #recentTargets: (CallTarget | undefined)[] = new Array(RECENT_HEADS).fill(undefined);
   #latest = 0;

@@ -1,8 +1,8 @@
 import type { ServerStream } from '../../h2/request-handler.js';
 
 /**
- * What happens on a stream once its head was read, kept as {@link ServerStream.state}: the methods of RequestHandler for a call of one kind in
- * one state.
+ * What happens on a stream once its head was read, kept as {@link ServerStream.state}: the methods of RequestHandler
+ * for a call of one kind in one state.
  */
 export interface CallState {
   onData(stream: ServerStream, chunk: Buffer, start: number, end: number, endStream: boolean): void;
@@ -23,7 +23,10 @@ class Over implements CallState {
 
 export const OVER: CallState = new Over();
 
-/** What a request's path and header fields lead to. One object serves all streams with that head, so it holds nothing of a call. */
+/**
+ * What a request's path and header fields lead to. One object serves all streams with that head, so it holds nothing of
+ * a call.
+ */
 export interface CallTarget {
   /** A request with this head has come; `requestEnded`: and nothing else will. */
   begin(stream: ServerStream, requestEnded: boolean): void;

@@ -32,7 +32,10 @@ interface ReceivedMessage {
 }
 
 const MICROS_PER_MS = 1000;
-/** Messages of a stream of requests that its handler may hold: one it has not taken yet, and one whose answer waits for the caller. */
+/**
+ * Messages of a stream of requests that its handler may hold: one it has not taken yet, and one whose answer waits for
+ * the caller.
+ */
 const HELD_MESSAGES = 2;
 
 /** A call of a service that is asked rarely, as its HTTP/2 stream: messages, metadata and status in both directions. */
@@ -48,7 +51,10 @@ export class ColdCall implements CallState, Expiring {
   readonly #context: CallContext;
   readonly #reader: MessageReader;
   readonly #budget: ReceiveBudget;
-  /** Bytes of each message that the handler may still hold. A call that goes on for long, as Watch does, would else keep them uncounted. */
+  /**
+   * Bytes of each message that the handler may still hold. A call that goes on for long, as Watch does, would else keep
+   * them uncounted.
+   */
   readonly #held: number[] = [];
   readonly #received: ReceivedMessage[] = [];
   readonly #beganMicros: number;
@@ -220,7 +226,10 @@ export class ColdCall implements CallState, Expiring {
     if (!this.#over && delayMs !== Number.POSITIVE_INFINITY) this.#context.deadlines.add(this, delayMs);
   }
 
-  /** Hands over what was received, one message at a time and in order, as long as the listener has room; only then is there credit for more. */
+  /**
+   * Hands over what was received, one message at a time and in order, as long as the listener has room; only then is
+   * there credit for more.
+   */
   #deliver(): void {
     if (this.#delivering || this.#waitsForTurn || this.#listener === undefined) return;
     this.#delivering = true;
@@ -255,7 +264,10 @@ export class ColdCall implements CallState, Expiring {
     }
   }
 
-  /** Whether the next message may be served in this turn of the event loop; if not, {@link #deliver} is called in a later one. */
+  /**
+   * Whether the next message may be served in this turn of the event loop; if not, {@link #deliver} is called in a
+   * later one.
+   */
   #hasTurn(): boolean {
     const { coldTurns } = this.#context;
     const { connection } = this.#stream;

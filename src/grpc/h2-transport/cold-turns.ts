@@ -1,9 +1,13 @@
-/** Messages that all connections together may have served in one turn of the event loop; each takes some hundred microseconds at most. */
+/**
+ * Messages that all connections together may have served in one turn of the event loop; each takes some hundred
+ * microseconds at most.
+ */
 const MESSAGES_PER_TURN = 8;
 
 /**
- * When messages of services that are asked rarely (health, reflection) are served: their handlers take far longer than a decision, and a
- * few kilobytes may ask thousands of questions. One message of a connection is served in a turn of the event loop, and a few of all.
+ * When messages of services that are asked rarely (health, reflection) are served: their handlers take far longer than
+ * a decision, and a few kilobytes may ask thousands of questions. One message of a connection is served in a turn of
+ * the event loop, and a few of all.
  */
 export class ColdTurns {
   readonly #nextTurn: (callback: () => void) => void;

@@ -25,16 +25,19 @@ export const SYSTEM_TIMERS: TimerSource = {
   nextTurn: (callback) => setImmediate(callback),
 };
 
-/** Entries that expire in one turn of the event loop: an answer to each takes less than a millisecond for all of them. */
+/**
+ * Entries that expire in one turn of the event loop: an answer to each takes less than a millisecond for all of them.
+ */
 const EXPIRED_IN_A_TURN = 100;
 
 /** Longest delay of a Node timer. Milliseconds. */
 const MAX_DELAY_MS = 2_147_483_647;
 
 /**
- * The deadlines of all calls of a server, with one timer for the soonest: a binary heap whose entries know their place. Deadlines mostly come
- * in rising order and go before they are due, and then an entry costs no more than a few array accesses. Of many that are due at once, some
- * expire in each turn of the event loop: callers choose their deadlines, and may choose the same one for all the calls they can have open.
+ * The deadlines of all calls of a server, with one timer for the soonest: a binary heap whose entries know their place.
+ * Deadlines mostly come in rising order and go before they are due, and then an entry costs no more than a few array
+ * accesses. Of many that are due at once, some expire in each turn of the event loop: callers choose their deadlines,
+ * and may choose the same one for all the calls they can have open.
  */
 export class DeadlineQueue {
   readonly #timers: TimerSource;

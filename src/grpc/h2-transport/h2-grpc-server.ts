@@ -91,7 +91,9 @@ export class H2GrpcServer implements GrpcServer {
   }
 
   /**
-   * Calls that cross the first GOAWAY are served: the second one tells callers which were not, and those they repeat elsewhere. Once no handler runs, all there is left to do is to hand over answers, for which a reading client needs no more than the linger time.
+   * Calls that cross the first GOAWAY are served: the second one tells callers which were not, and those they repeat
+   * elsewhere. Once no handler runs, all there is left to do is to hand over answers, for which a reading client needs
+   * no more than the linger time.
    */
   async #drain(graceMs: number): Promise<void> {
     const context = this.#context;
@@ -115,7 +117,8 @@ export class H2GrpcServer implements GrpcServer {
 
 /** The engine's bounds for a server's options. */
 export function h2Limits(options: GrpcServerOptions): H2Limits {
-  // A block is no longer than its list, but for what the encoder makes longer; a list beyond the limit is to get its 431.
+  // A block is no longer than its list, but for what the encoder makes longer; a list beyond the limit is to get its
+  // 431.
   const maxHeaderBlockBytes = Math.max(DEFAULT_LIMITS.maxHeaderBlockBytes, 2 * options.maxHeaderListBytes);
   return {
     ...DEFAULT_LIMITS,

@@ -1,7 +1,10 @@
 import { gunzip, gunzipSync } from 'node:zlib';
 import { GrpcError, type InflationOptions, inflationLimit, STATUS } from '../grpc-server.js';
 
-/** Up to here messages are inflated at once: it takes less than the way through the thread pool. Compressed bytes, and inflated ones. */
+/**
+ * Up to here messages are inflated at once: it takes less than the way through the thread pool. Compressed bytes, and
+ * inflated ones.
+ */
 const SYNC_INPUT_BYTES = 8192;
 const SYNC_OUTPUT_BYTES = 65_536;
 /** Messages inflated at a time; half of libuv's threads, which files and names need too. */
@@ -32,8 +35,9 @@ interface Job {
 }
 
 /**
- * Inflates gzip messages, and stops as soon as one grows beyond its limit. What is done at once takes a tenth of a millisecond at most, and ends
- * with the unit of work of the connection that it came by; the rest is done beside the event loop.
+ * Inflates gzip messages, and stops as soon as one grows beyond its limit. What is done at once takes a tenth of a
+ * millisecond at most, and ends with the unit of work of the connection that it came by; the rest is done beside the
+ * event loop.
  */
 export class Inflater {
   readonly #options: InflationOptions;
@@ -53,8 +57,8 @@ export class Inflater {
   }
 
   /**
-   * Other encodings than gzip know no compressed messages. `compressed` must not change until `done` is called, which may be at once, or `waiting` is
-   * cancelled: then it is not called, and the message not looked at.
+   * Other encodings than gzip know no compressed messages. `compressed` must not change until `done` is called, which
+   * may be at once, or `waiting` is cancelled: then it is not called, and the message not looked at.
    */
   inflate(encoding: string, compressed: Compressed, waiting: Waiting, done: Inflated): void {
     if (encoding !== 'gzip') {

@@ -1,10 +1,14 @@
-/** Bytes of a message's prefix: the compressed flag and a length of four bytes (gRPC over HTTP/2, Length-Prefixed-Message). */
+/**
+ * Bytes of a message's prefix: the compressed flag and a length of four bytes (gRPC over HTTP/2,
+ * Length-Prefixed-Message).
+ */
 export const PREFIX_BYTES = 5;
 /** Least a buffer of a message begins with, if the message is that long. */
 const FIRST_BUFFER_BYTES = 512;
 /**
- * Longer messages are gathered in pieces of this size, and put together once they are whole. A buffer that is doubled leaves as much garbage as it
- * holds, and memory of buffers is given back late: many half messages would take twice what is counted. Bytes.
+ * Longer messages are gathered in pieces of this size, and put together once they are whole. A buffer that is doubled
+ * leaves as much garbage as it holds, and memory of buffers is given back late: many half messages would take twice
+ * what is counted. Bytes.
  */
 const PIECE_BYTES = 65_536;
 
@@ -44,7 +48,10 @@ export class ReceiveBudget {
 /** How a read went: the message needs more bytes, or is whole, or cannot be taken. */
 export type ReadResult = 'more' | 'message' | 'too large' | 'no room' | 'bad flag';
 
-/** Gathers length-prefixed messages from pieces cut anywhere, one after the other. Memory grows with what has come, not with what was announced. */
+/**
+ * Gathers length-prefixed messages from pieces cut anywhere, one after the other. Memory grows with what has come, not
+ * with what was announced.
+ */
 export class MessageReader {
   readonly #maxMessageBytes: number;
   readonly #budget: ReceiveBudget;

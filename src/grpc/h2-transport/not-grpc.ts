@@ -29,8 +29,8 @@ export class NotGrpc implements CallTarget {
 }
 
 /**
- * A request whose body nobody wants. It is answered at its end, so that a breach of HTTP/2 on the way there is answered as that; but not later than
- * a call would be, nor after more bytes than a call may have.
+ * A request whose body nobody wants. It is answered at its end, so that a breach of HTTP/2 on the way there is answered
+ * as that; but not later than a call would be, nor after more bytes than a call may have.
  */
 class UnwantedRequest implements CallState, Expiring {
   expiresMs = 0;

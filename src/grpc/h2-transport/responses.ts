@@ -16,7 +16,9 @@ export const TRAILERS_OK = [new HeaderField('grpc-status', '0', true)];
 const NO_FIELDS: readonly HeaderField[] = [];
 const PLAIN = /^[ -$&-~]*$/;
 
-/** A status message for the wire: UTF-8, with %XX for what is not printable ASCII (gRPC over HTTP/2, Status-Message). */
+/**
+ * A status message for the wire: UTF-8, with %XX for what is not printable ASCII (gRPC over HTTP/2, Status-Message).
+ */
 export function percentEncode(message: string): string {
   if (PLAIN.test(message)) return message;
   let encoded = '';

@@ -11,8 +11,8 @@ import { UnaryCall, type UnaryCallTarget } from './unary-call.js';
 const PREFIX = Buffer.alloc(PREFIX_BYTES);
 
 /**
- * Unary calls with one head. It is their {@link CallState} too until something of the request has come, so that a call whose whole message
- * comes in one piece, and is answered at once, needs no more than one {@link UnaryCall}.
+ * Unary calls with one head. It is their {@link CallState} too until something of the request has come, so that a call
+ * whose whole message comes in one piece, and is answered at once, needs no more than one {@link UnaryCall}.
  */
 export class UnaryTarget implements CallTarget, CallState, UnaryCallTarget {
   readonly path: string;
@@ -112,8 +112,8 @@ function isPlainMessage(chunk: Buffer, start: number, end: number, maxBytes: num
 }
 
 /**
- * Streams whose head has come in this turn of the event loop. Those that have nothing more at its end get a deadline; nearly all are over by
- * then, and so need none.
+ * Streams whose head has come in this turn of the event loop. Those that have nothing more at its end get a deadline;
+ * nearly all are over by then, and so need none.
  */
 export class WaitingStreams {
   #streams: ServerStream[] = [];

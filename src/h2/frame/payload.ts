@@ -22,8 +22,8 @@ export function readUint31(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * Bytes of padding at the end of a DATA or HEADERS payload `bytes[start, end)` with the PADDED flag, its length byte not
- * among them, or -1 when they fill the payload or more (RFC 9113 section 6.1: PROTOCOL_ERROR).
+ * Bytes of padding at the end of a DATA or HEADERS payload `bytes[start, end)` with the PADDED flag, its length byte
+ * not among them, or -1 when they fill the payload or more (RFC 9113 section 6.1: PROTOCOL_ERROR).
  */
 export function paddingLength(bytes: Uint8Array, start: number, end: number): number {
   if (start >= end) return -1;

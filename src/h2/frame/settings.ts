@@ -40,9 +40,9 @@ export class PeerSettings {
   maxFrameBytes = MIN_MAX_FRAME_BYTES;
 
   /**
-   * Takes over the payload `bytes[start, end)` of a SETTINGS frame. When a setting comes twice in it the later one holds (section 6.5.3:
-   * values are processed in order); of what lies between only a small header table outlasts the frame, by what it evicts. Unknown ones are
-   * ignored.
+   * Takes over the payload `bytes[start, end)` of a SETTINGS frame. When a setting comes twice in it the later one
+   * holds (section 6.5.3: values are processed in order); of what lies between only a small header table outlasts the
+   * frame, by what it evicts. Unknown ones are ignored.
    */
   read(bytes: Uint8Array, start: number, end: number): ConnectionFailure | undefined {
     if ((end - start) % SETTING_BYTES !== 0) return PARTIAL;

@@ -81,8 +81,8 @@ export function writeSettingsAck(output: OutputBuffer): void {
 }
 
 /**
- * Our SETTINGS, and the WINDOW_UPDATE that raises the connection's window from its initial 65,535: "The connection flow-control
- * window can only be changed using WINDOW_UPDATE frames" (section 6.9.2).
+ * Our SETTINGS, and the WINDOW_UPDATE that raises the connection's window from its initial 65,535: "The connection
+ * flow-control window can only be changed using WINDOW_UPDATE frames" (section 6.9.2).
  */
 export function writeServerPreface(output: OutputBuffer, limits: H2Limits): void {
   const settings = [

@@ -7,7 +7,10 @@ import { STATIC_NAMES, STATIC_TABLE_LENGTH, STATIC_VALUES } from './static-table
 
 /** The table that every decoder begins with (RFC 9113 section 6.5.2). */
 const DEFAULT_TABLE_BYTES = 4096;
-/** Octets of an integer after its prefix. Four reach 2^28, beyond any string or table here; RFC 7541 section 5.1 asks for a limit. */
+/**
+ * Octets of an integer after its prefix. Four reach 2^28, beyond any string or table here; RFC 7541 section 5.1 asks
+ * for a limit.
+ */
 const MAX_INTEGER_OCTETS = 4;
 
 // First octet of a field (RFC 7541 section 6): its form, and the mask of the integer in it.
@@ -25,7 +28,9 @@ const STRING_LENGTH_MASK = 0x7f;
 /** Decoded Huffman strings of the field at hand. One for all decoders: nothing in it outlives a field. */
 let scratch = Buffer.allocUnsafeSlow(4096);
 
-/** What `toString('latin1')` of a Buffer calls in the end; it takes any Uint8Array, and spares the checks on the way. */
+/**
+ * What `toString('latin1')` of a Buffer calls in the end; it takes any Uint8Array, and spares the checks on the way.
+ */
 const latin1Slice = (
   Buffer.prototype as unknown as { latin1Slice(this: Uint8Array, start: number, end: number): string }
 ).latin1Slice;
@@ -94,11 +99,11 @@ class StringLiteral {
 }
 
 /**
- * Decodes the header blocks of one connection (RFC 7541). Blocks must come in the order in which they were sent, each of them, whatever
- * becomes of their streams, or the dynamic table falls out of step.
+ * Decodes the header blocks of one connection (RFC 7541). Blocks must come in the order in which they were sent, each
+ * of them, whatever becomes of their streams, or the dynamic table falls out of step.
  *
- * What a peer can make it spend is bounded: time by the bytes of the block, whatever they refer to; memory by the table, the list
- * and the block. Fields past `maxListBytes` are counted and their strings never made.
+ * What a peer can make it spend is bounded: time by the bytes of the block, whatever they refer to; memory by the
+ * table, the list and the block. Fields past `maxListBytes` are counted and their strings never made.
  */
 export class HpackDecoder {
   /** Why {@link decode} gave undefined. */
@@ -115,14 +120,16 @@ export class HpackDecoder {
   private fields: string[] = [];
   private size = 0;
   private tooLarge = false;
-  /** The field at hand is never indexed: a secret perhaps, kept out of what connections share (RFC 7541 section 7.1.3). */
+  /**
+   * The field at hand is never indexed: a secret perhaps, kept out of what connections share (RFC 7541 section 7.1.3).
+   */
   private sensitive = false;
   private readonly name = new StringLiteral();
   private readonly value = new StringLiteral();
 
   /**
-   * `maxTableBytes`: our SETTINGS_HEADER_TABLE_SIZE. Where it is below 4096, the peer may use 4096 until it has read our SETTINGS and
-   * says so by a size update. `maxListBytes`: our SETTINGS_MAX_HEADER_LIST_SIZE.
+   * `maxTableBytes`: our SETTINGS_HEADER_TABLE_SIZE. Where it is below 4096, the peer may use 4096 until it has read
+   * our SETTINGS and says so by a size update. `maxListBytes`: our SETTINGS_MAX_HEADER_LIST_SIZE.
    */
   constructor(options: { readonly maxTableBytes: number; readonly maxListBytes: number }) {
     this.maxTableBytes = options.maxTableBytes;
@@ -131,9 +138,9 @@ export class HpackDecoder {
   }
 
   /**
-   * Decodes the block bytes[start, end). Never throws. Gives undefined where it breaks RFC 7541: a COMPRESSION_ERROR, after which
-   * nothing can be decoded any more and the connection must end (RFC 9113 section 4.3); {@link failure} then says why. A block like one of the
-   * last few, on a table that has not moved, gives the same list again.
+   * Decodes the block bytes[start, end). Never throws. Gives undefined where it breaks RFC 7541: a COMPRESSION_ERROR,
+   * after which nothing can be decoded any more and the connection must end (RFC 9113 section 4.3); {@link failure}
+   * then says why. A block like one of the last few, on a table that has not moved, gives the same list again.
    */
   decode(bytes: Uint8Array, start: number, end: number): HeaderList | undefined {
     const tableState = this.tableState;
@@ -235,8 +242,8 @@ export class HpackDecoder {
   }
 
   /**
-   * Reads a string literal (RFC 7541 section 5.2) into `literal`, through {@link scratch} from `scratchStart` on where it is Huffman code. Returns
-   * where the next one may be written in scratch, -1 where it fails.
+   * Reads a string literal (RFC 7541 section 5.2) into `literal`, through {@link scratch} from `scratchStart` on where
+   * it is Huffman code. Returns where the next one may be written in scratch, -1 where it fails.
    */
   private readString(bytes: Uint8Array, end: number, literal: StringLiteral, scratchStart: number): number {
     if (this.position >= end) return this.failNumber('the block ends before a string');

@@ -1,4 +1,7 @@
-/** What an entry counts beside its name and value (RFC 7541 section 4.1), and a field of a header list (RFC 9113 section 6.5.2). */
+/**
+ * What an entry counts beside its name and value (RFC 7541 section 4.1), and a field of a header list (RFC 9113 section
+ * 6.5.2).
+ */
 export const ENTRY_OVERHEAD = 32;
 
 const NOTHING: string[] = [];
@@ -10,8 +13,8 @@ export class DynamicTable {
   /** Bytes of all entries (RFC 7541 section 4.1). */
   size = 0;
   private maxSize: number;
-  // Names and values side by side spare an object for each entry. The ring's length is a power of two; it is made with the first entry, as
-  // connections may be many and idle.
+  // Names and values side by side spare an object for each entry. The ring's length is a power of two; it is made with
+  // the first entry, as connections may be many and idle.
   private names: string[] = NOTHING;
   private values: string[] = NOTHING;
   private readonly mask: number;
@@ -33,7 +36,10 @@ export class DynamicTable {
     return this.values[(this.newest - age) & this.mask] as string;
   }
 
-  /** Whether an entry of `entrySize` bytes fits at all. One that does not empties the table when it is added (RFC 7541 section 4.4). */
+  /**
+   * Whether an entry of `entrySize` bytes fits at all. One that does not empties the table when it is added (RFC 7541
+   * section 4.4).
+   */
   holds(entrySize: number): boolean {
     return entrySize <= this.maxSize;
   }

@@ -21,9 +21,10 @@ const PLAIN_STRING = 0x00;
 const STRING_LENGTH_MASK = 0x7f;
 
 /**
- * Encodes the header blocks of one connection (RFC 7541). Blocks must be sent in the order in which they were encoded. A field that is
- * {@link HeaderField.indexed} enters the dynamic table as long as there is room, and stays: nothing is evicted but by a peer that shrinks
- * its table. Strings go out plain: Huffman code would save a few bytes of the rare texts and cost time on each.
+ * Encodes the header blocks of one connection (RFC 7541). Blocks must be sent in the order in which they were encoded.
+ * A field that is {@link HeaderField.indexed} enters the dynamic table as long as there is room, and stays: nothing is
+ * evicted but by a peer that shrinks its table. Strings go out plain: Huffman code would save a few bytes of the rare
+ * texts and cost time on each.
  */
 export class HpackEncoder {
   /** The dynamic table, oldest first. The same few objects are sent again and again: they are found by identity. */
@@ -35,8 +36,8 @@ export class HpackEncoder {
   private sizeChanged = false;
 
   /**
-   * The peer's SETTINGS_HEADER_TABLE_SIZE in bytes; 4096 before it says so. The next block begins with the size updates that a change asks
-   * for (RFC 7541 section 4.2).
+   * The peer's SETTINGS_HEADER_TABLE_SIZE in bytes; 4096 before it says so. The next block begins with the size updates
+   * that a change asks for (RFC 7541 section 4.2).
    */
   setPeerTableBytes(bytes: number): void {
     const maxSize = Math.min(bytes, MAX_TABLE_BYTES);
@@ -57,7 +58,10 @@ export class HpackEncoder {
     return length;
   }
 
-  /** Writes the block of `fields` into `out` from `at` on, which has room for {@link maxLength}. Returns the offset after it. */
+  /**
+   * Writes the block of `fields` into `out` from `at` on, which has room for {@link maxLength}. Returns the offset
+   * after it.
+   */
   encode(fields: readonly HeaderField[], out: Uint8Array, at: number): number {
     let end = this.sizeChanged ? this.writeSizeUpdates(out, at) : at;
     for (let i = 0; i < fields.length; i++) {

@@ -7,8 +7,8 @@ export class HeaderField {
   /** One character per byte. */
   readonly value: string;
   /**
-   * Whether it enters the dynamic table, so that later blocks name it in a byte. Only for constant fields: content-type, `grpc-status:
-   * 0`. `:status 200` stands in the static table anyway.
+   * Whether it enters the dynamic table, so that later blocks name it in a byte. Only for constant fields:
+   * content-type, `grpc-status: 0`. `:status 200` stands in the static table anyway.
    */
   readonly indexed: boolean;
   /** Index of name and value in the static table, 0 where they are not in it. */

@@ -7,8 +7,8 @@ export interface HeaderList {
   /** The list was larger than the limit: `fields` is cut, the dynamic table is in step all the same. */
   readonly tooLarge: boolean;
   /**
-   * For the user of the decoder to keep what follows from the fields. A block of the same bytes on an unmoved dynamic table
-   * gives the same object again.
+   * For the user of the decoder to keep what follows from the fields. A block of the same bytes on an unmoved dynamic
+   * table gives the same object again.
    */
   derived: unknown;
 }

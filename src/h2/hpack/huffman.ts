@@ -1,6 +1,6 @@
-// The Huffman code of RFC 7541 appendix B, decoded four bits a step: a state is an inner node of the code's tree, and each of
-// the 256 has 16 transitions, 16 KiB in all, which stays in the first-level cache. No code is shorter than five bits, so that a step
-// completes one symbol at most.
+// The Huffman code of RFC 7541 appendix B, decoded four bits a step: a state is an inner node of the code's tree, and
+// each of the 256 has 16 transitions, 16 KiB in all, which stays in the first-level cache. No code is shorter than five
+// bits, so that a step completes one symbol at most.
 
 /** Length of each symbol's code in bits. The code is canonical, so that the lengths are all there is to say. */
 const CODE_LENGTHS: readonly number[] = [
@@ -94,8 +94,9 @@ export function maxDecodedLength(length: number): number {
 }
 
 /**
- * Decodes the string bytes[start, end) into `out` from `outStart` on, where it has room for {@link maxDecodedLength}. Returns the end of
- * what it wrote, or -1 where the string holds EOS or does not end in a valid padding (RFC 7541 section 5.2).
+ * Decodes the string bytes[start, end) into `out` from `outStart` on, where it has room for {@link maxDecodedLength}.
+ * Returns the end of what it wrote, or -1 where the string holds EOS or does not end in a valid padding (RFC 7541
+ * section 5.2).
  */
 export function decodeHuffman(
   bytes: Uint8Array,

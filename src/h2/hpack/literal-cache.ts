@@ -6,8 +6,9 @@ const MAX_BYTES = 64;
 const HUFFMAN = 0x80;
 
 /**
- * The text of string literals that came before, by their bytes as sent: comparing those is cheaper than decoding them. Clients send a few
- * strings in every block, like `:path`, which most encoders never put into the dynamic table. Each place is taken by whoever came last.
+ * The text of string literals that came before, by their bytes as sent: comparing those is cheaper than decoding them.
+ * Clients send a few strings in every block, like `:path`, which most encoders never put into the dynamic table. Each
+ * place is taken by whoever came last.
  */
 export class LiteralCache {
   // String `slot` lies in `bytes` from slot * MAX_BYTES on.

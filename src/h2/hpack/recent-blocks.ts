@@ -14,7 +14,9 @@ export class RecentBlocks {
   private readonly lists: (HeaderList | undefined)[] = [undefined, undefined, undefined, undefined];
   private lastUsed = 0;
 
-  /** What the same bytes decoded to in the same `tableState`, a number that differs for each state of the dynamic table. */
+  /**
+   * What the same bytes decoded to in the same `tableState`, a number that differs for each state of the dynamic table.
+   */
   find(block: Uint8Array, start: number, end: number, tableState: number): HeaderList | undefined {
     const kept = this.bytes;
     if (kept === undefined) return undefined;

@@ -22,9 +22,10 @@ export class Holding {
 }
 
 /**
- * Bounds what all connections of a process hold together: bytes that wait to be read, halves of frames, of header blocks and of messages, what is
- * being worked on, streams, answers that nobody takes. When it is too much, the one that holds most goes first. Finding it takes the same few
- * steps however many there are, at the price that it may hold up to a quarter less than the very largest.
+ * Bounds what all connections of a process hold together: bytes that wait to be read, halves of frames, of header
+ * blocks and of messages, what is being worked on, streams, answers that nobody takes. When it is too much, the one
+ * that holds most goes first. Finding it takes the same few steps however many there are, at the price that it may hold
+ * up to a quarter less than the very largest.
  */
 export class BufferBudget {
   readonly maxBytes: number;
@@ -50,7 +51,10 @@ export class BufferBudget {
     if (sizeClass !== holding.sizeClass) this.#move(holding, sizeClass);
   }
 
-  /** Ends those that hold most until the rest is within the budget. Call it where no connection is in the middle of something. */
+  /**
+   * Ends those that hold most until the rest is within the budget. Call it where no connection is in the middle of
+   * something.
+   */
   enforce(): void {
     while (this.#bytes > this.maxBytes) {
       const largest = this.#largest();

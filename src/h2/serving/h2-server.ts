@@ -16,13 +16,18 @@ const SHORTEST_SWEEP_MS = 10;
 /** Connections that are ended in one turn of the event loop because something is due: about a millisecond's work. */
 const ENDED_IN_A_TURN = 30;
 
-/** An HTTP/2 server on TCP or a Unix domain socket, in clear text or TLS. What requests mean is the {@link RequestHandler}'s. */
+/**
+ * An HTTP/2 server on TCP or a Unix domain socket, in clear text or TLS. What requests mean is the
+ * {@link RequestHandler}'s.
+ */
 export class H2Server {
   readonly #handler: RequestHandler;
   readonly #options: H2ServerOptions;
   readonly #sockets: SocketServer;
   readonly #connections = new Set<ServedConnection>();
-  /** Connections with output that was made outside of their reading, flushed together at the end of the event-loop turn. */
+  /**
+   * Connections with output that was made outside of their reading, flushed together at the end of the event-loop turn.
+   */
   #withOutput: ServedConnection[] = [];
   readonly #surroundings: Surroundings;
   #sweeping: NodeJS.Timeout | undefined;
@@ -49,14 +54,18 @@ export class H2Server {
   }
 
   /**
-   * Resolves with the port bound, 0 for a socket path; rejects with Node's system error. A socket file that nobody listens on any more is
-   * replaced, one that is served is EADDRINUSE; its rights come from the process's umask, and it goes when the server closes.
+   * Resolves with the port bound, 0 for a socket path; rejects with Node's system error. A socket file that nobody
+   * listens on any more is replaced, one that is served is EADDRINUSE; its rights come from the process's umask, and it
+   * goes when the server closes.
    */
   listen(address: ListenAddress): Promise<number> {
     return this.#sockets.listen(address);
   }
 
-  /** New connections get these certificates, open ones go on. Throws an Error when they cannot be used: the old ones stay. */
+  /**
+   * New connections get these certificates, open ones go on. Throws an Error when they cannot be used: the old ones
+   * stay.
+   */
   setTls(material: TlsMaterial): void {
     this.#sockets.setTls(material);
   }
@@ -75,7 +84,10 @@ export class H2Server {
     this.#sockets.cut();
   }
 
-  /** What it holds and what waits, at this moment: bytes for all connections, connections to be read, and lost ones with streams to be told. */
+  /**
+   * What it holds and what waits, at this moment: bytes for all connections, connections to be read, and lost ones with
+   * streams to be told.
+   */
   load(): {
     readonly connections: number;
     readonly bufferedBytes: number;

@@ -2,20 +2,24 @@ import { lstatSync, unlinkSync } from 'node:fs';
 import { type AddressInfo, connect, type ListenOptions, type Server } from 'node:net';
 
 /**
- * Where to listen: TCP (`port` 0 takes a free one), or a Unix domain socket. `reusePort` shares the port with other processes that ask for
- * it too (SO_REUSEPORT; Node.js 22.12), where a process of node:cluster would share its primary's.
+ * Where to listen: TCP (`port` 0 takes a free one), or a Unix domain socket. `reusePort` shares the port with other
+ * processes that ask for it too (SO_REUSEPORT; Node.js 22.12), where a process of node:cluster would share its
+ * primary's.
  */
 export type ListenAddress =
   | { readonly host: string; readonly port: number; readonly reusePort?: boolean }
   | { readonly path: string };
 
-/** Room for the path in sockaddr_un, without the final zero: 104 bytes on macOS, 108 on Linux. libuv cuts longer ones in silence. */
+/**
+ * Room for the path in sockaddr_un, without the final zero: 104 bytes on macOS, 108 on Linux. libuv cuts longer ones in
+ * silence.
+ */
 const MAX_PATH_BYTES = process.platform === 'darwin' ? 103 : 107;
 
 /**
- * Listens. Resolves with the port bound, 0 for a socket path; rejects with Node's system error. A socket file that nobody listens on any
- * more, as a killed process leaves it, is replaced; any other file is not. The file's rights come from the process's umask, and it goes when
- * the server is closed.
+ * Listens. Resolves with the port bound, 0 for a socket path; rejects with Node's system error. A socket file that
+ * nobody listens on any more, as a killed process leaves it, is replaced; any other file is not. The file's rights come
+ * from the process's umask, and it goes when the server is closed.
  */
 export async function listen(server: Server, address: ListenAddress): Promise<number> {
   if ('path' in address && Buffer.byteLength(address.path) > MAX_PATH_BYTES) {
@@ -32,7 +36,9 @@ export async function listen(server: Server, address: ListenAddress): Promise<nu
   return 'path' in address ? 0 : (server.address() as AddressInfo).port;
 }
 
-/** Removes a socket file that nobody listens on any more, as a killed process leaves it, and says whether there was one. */
+/**
+ * Removes a socket file that nobody listens on any more, as a killed process leaves it, and says whether there was one.
+ */
 export async function removeStaleSocket(path: string): Promise<boolean> {
   if (!isSocket(path) || (await isServed(path))) return false;
   unlinkSync(path);

@@ -9,8 +9,9 @@ export interface LostConnection {
 }
 
 /**
- * Connections that are gone, with streams that are still to be told. Peers choose when connections end: thousands in the same turn of the event loop,
- * each with all the streams that it may have. What is few is done at once, the rest in the turns to come.
+ * Connections that are gone, with streams that are still to be told. Peers choose when connections end: thousands in
+ * the same turn of the event loop, each with all the streams that it may have. What is few is done at once, the rest in
+ * the turns to come.
  */
 export class LostConnections {
   readonly #nextTurn: (callback: () => void) => void;

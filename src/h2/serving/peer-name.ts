@@ -7,7 +7,9 @@ export function formatHostPort(address: string | undefined, port: number | undef
   return port === undefined ? host : `${host}:${port}`;
 }
 
-/** Whom a socket leads to, for logs: `host:port`. A Unix domain socket has no such name: then the `path` we listen on. */
+/**
+ * Whom a socket leads to, for logs: `host:port`. A Unix domain socket has no such name: then the `path` we listen on.
+ */
 export function peerName(socket: Socket, path: string | undefined): string {
   return path ?? formatHostPort(socket.remoteAddress, socket.remotePort);
 }

@@ -6,9 +6,14 @@ export const UNIT_MS = 1;
 export const TURN_MS = 3;
 /** Bytes of one connection in a turn: copying a large message costs little time for each frame. */
 export const UNIT_BYTES = 65_536;
-/** A connection that has lately taken more than this waits behind those that have not. Milliseconds, halved each turn. */
+/**
+ * A connection that has lately taken more than this waits behind those that have not. Milliseconds, halved each turn.
+ */
 const LIGHT_MS = 0.25;
-/** What one of those takes that had to wait: enough to tell. Many that begin to flood at once are soon told from a usual caller. Milliseconds. */
+/**
+ * What one of those takes that had to wait: enough to tell. Many that begin to flood at once are soon told from a usual
+ * caller. Milliseconds.
+ */
 const LIGHT_UNIT_MS = 0.3;
 /** Turns after which what a connection took is forgotten. */
 const FORGET_TURNS = 16;
@@ -30,9 +35,10 @@ export class Seat {
 }
 
 /**
- * Shares the event loop among the connections of a process. In each of its turns a connection reads for one unit at most, and all of them for
- * a few milliseconds; what has come beyond that waits, its socket unread, and is read in the order of arrival in the turns to come.
- * Connections that have lately taken little come first, so that a usual caller never waits for the backlog of those that send all they can.
+ * Shares the event loop among the connections of a process. In each of its turns a connection reads for one unit at
+ * most, and all of them for a few milliseconds; what has come beyond that waits, its socket unread, and is read in the
+ * order of arrival in the turns to come. Connections that have lately taken little come first, so that a usual caller
+ * never waits for the backlog of those that send all they can.
  *
  * libuv alone would go on with one socket for 2 MiB, and then do the same with each of the others.
  */
@@ -51,8 +57,8 @@ export class ReadTurns {
   #scheduled = false;
 
   /**
-   * `nowMs`: milliseconds on a clock that never goes back. `nextTurn` calls back once what waits in the event loop has had its turn; setImmediate
-   * when absent.
+   * `nowMs`: milliseconds on a clock that never goes back. `nextTurn` calls back once what waits in the event loop has
+   * had its turn; setImmediate when absent.
    */
   constructor(nowMs: () => number, nextTurn?: (callback: () => void) => void) {
     this.#nowMs = nowMs;
@@ -66,8 +72,8 @@ export class ReadTurns {
   }
 
   /**
-   * Bytes have come. True: the connection may read them now, until {@link unit} is over, and then calls {@link leave}. False: it has to
-   * {@link wait}.
+   * Bytes have come. True: the connection may read them now, until {@link unit} is over, and then calls {@link leave}.
+   * False: it has to {@link wait}.
    */
   enter(seat: Seat): boolean {
     if (seat.turn !== this.#turn) this.#renew(seat);
@@ -85,7 +91,10 @@ export class ReadTurns {
     return true;
   }
 
-  /** The connection has read `bytes`. True: it has used up its unit, and should {@link wait} even if it has read all there was. */
+  /**
+   * The connection has read `bytes`. True: it has used up its unit, and should {@link wait} even if it has read all
+   * there was.
+   */
   leave(seat: Seat, bytes: number): boolean {
     const tookMs = this.#nowMs() - this.#beganMs;
     this.#usedMs += tookMs;

@@ -17,8 +17,8 @@ export interface Surroundings {
 }
 
 /**
- * A connection of a server together with its socket and the times at which something is due. What the engine or its handler throws, which
- * would be a mistake of ours, costs this connection only.
+ * A connection of a server together with its socket and the times at which something is due. What the engine or its
+ * handler throws, which would be a mistake of ours, costs this connection only.
  */
 export class ServedConnection implements ConnectionEvents, Holder, LostConnection {
   readonly #peer: string;
@@ -73,11 +73,13 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
       nowMs,
       unit: turns.unit,
     });
-    // 'data' events: one read buffer for all sockets (`onread`) saves 2 to 6 % but can be had for accepted sockets by Node's internals only.
+    // 'data' events: one read buffer for all sockets (`onread`) saves 2 to 6 % but can be had for accepted sockets by
+    // Node's internals only.
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     // The peer has read on.
     socket.on('drain', () => this.#settle());
-    // HTTP/2 knows no half-closed connection: a peer that closes its side waits for nothing any more. Node closes ours once all is written.
+    // HTTP/2 knows no half-closed connection: a peer that closes its side waits for nothing any more. Node closes ours
+    // once all is written.
     socket.once('end', () => {
       this.#peerEnded = true;
       if (this.#waitingBytes === 0) this.#endWithPeer();
@@ -97,7 +99,8 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
 
   evict(): void {
     this.#options.onBadConnection(
-      `the connection from ${this.#peer} was ended: it held the most when all connections together held more than ${this.#budget.maxBytes} bytes`,
+      `the connection from ${this.#peer} was ended: it held the most when all connections together ` +
+        `held more than ${this.#budget.maxBytes} bytes`,
     );
     this.#drop();
     // A GOAWAY would wait behind what the peer does not read, and that is held.
@@ -138,11 +141,15 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
     this.#settle();
   }
 
-  /** Does what is due: ends connections that are silent, too slow to begin, or too old. Returns whether it has ended this one. */
+  /**
+   * Does what is due: ends connections that are silent, too slow to begin, or too old. Returns whether it has ended
+   * this one.
+   */
   sweep(nowMs: number): boolean {
     if (this.#holding.bytes > 0 && !this.#gone) {
       this.#connection.trim();
-      // What the socket had not written when it was counted last may have left since: Node.js tells that of more than a full buffer only.
+      // What the socket had not written when it was counted last may have left since: Node.js tells that of more than a
+      // full buffer only.
       this.#budget.set(this.#holding, this.measure());
     }
     if (this.#sink.ended) return false;

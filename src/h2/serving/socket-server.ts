@@ -115,7 +115,8 @@ export class SocketServer {
       this.#sockets.delete(socket);
       if (this.#sockets.size === 0) for (const resolve of this.#waiting.splice(0)) resolve();
     });
-    // Node's documented way to inject connections. A server of TLS that listened itself would make its part before anybody can refuse it.
+    // Node's documented way to inject connections. A server of TLS that listened itself would make its part before
+    // anybody can refuse it.
     if (this.#tls !== undefined) this.#tls.emit('connection', socket);
     else this.#options.onSocket(socket, peerName(socket, this.#path));
   }
@@ -131,12 +132,14 @@ export class SocketServer {
     const count = this.#refused;
     this.#refused = 0;
     this.#options.onBadConnection(
-      `${count === 1 ? 'a connection was' : `${count} connections were`} closed at once: ${this.#options.maxConnections} are open, and no more are allowed`,
+      `${count === 1 ? 'a connection was' : `${count} connections were`} closed at once: ` +
+        `${this.#options.maxConnections} are open, and no more are allowed`,
     );
   }
 
   #onSecureConnection(socket: TLSSocket): void {
-    // RFC 9113 section 9.2.1: no renegotiation of TLS 1.2, which is cheap to ask for and dear to do. Node tells of it, and leaves the socket open.
+    // RFC 9113 section 9.2.1: no renegotiation of TLS 1.2, which is cheap to ask for and dear to do. Node tells of it,
+    // and leaves the socket open.
     socket.disableRenegotiation();
     socket.on('error', () => socket.destroy());
     const peer = peerName(socket, this.#path);

@@ -8,8 +8,8 @@ const PAUSE_BYTES = 65_536;
 const END_MS = 10_000;
 
 /**
- * A socket as a {@link ByteSink}. A peer that does not read what it gets is not read from either: what it may make us hold is then bounded
- * by the answers to what it has already sent.
+ * A socket as a {@link ByteSink}. A peer that does not read what it gets is not read from either: what it may make us
+ * hold is then bounded by the answers to what it has already sent.
  */
 export class SocketSink implements ByteSink {
   readonly #socket: Socket;
@@ -70,7 +70,8 @@ export class SocketSink implements ByteSink {
     this.#ended = true;
     const socket = this.#socket;
     if (socket.readableEnded && socket.writableLength === 0) {
-      // Nothing is left to wait for. Thousands of peers may go at once, and timers are the better half of what each of them costs us.
+      // Nothing is left to wait for. Thousands of peers may go at once, and timers are the better half of what each of
+      // them costs us.
       socket.end();
       return;
     }

@@ -18,8 +18,8 @@ export interface TlsOptions {
 }
 
 /**
- * Suites with forward secrecy and authenticated encryption only: the rest is what RFC 9113 section 9.2.2 and appendix A advise against. The
- * cheapest comes first.
+ * Suites with forward secrecy and authenticated encryption only: the rest is what RFC 9113 section 9.2.2 and appendix A
+ * advise against. The cheapest comes first.
  */
 const CIPHERS =
   'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:ECDHE+AESGCM:ECDHE+CHACHA20';
@@ -77,9 +77,9 @@ function readKey(pem: string): KeyObject {
 }
 
 /**
- * Whether the certificate holds `name` as subject alternative name: a DNS name as clients compare it with a server's (any case,
- * `*.example.com` in the certificate stands for one label; RFC 6125 section 6.4), an IP address, or a URI, byte for byte. The subject's common
- * name does not count.
+ * Whether the certificate holds `name` as subject alternative name: a DNS name as clients compare it with a server's
+ * (any case, `*.example.com` in the certificate stands for one label; RFC 6125 section 6.4), an IP address, or a URI,
+ * byte for byte. The subject's common name does not count.
  */
 export function holdsSubjectAltName(certificate: X509Certificate, name: string): boolean {
   const address = name.startsWith('[') && name.endsWith(']') ? name.slice(1, -1) : name;
@@ -89,7 +89,9 @@ export function holdsSubjectAltName(certificate: X509Certificate, name: string):
   return !name.startsWith('.') && certificate.checkHost(name, { subject: 'never' }) !== undefined;
 }
 
-/** The URIs of Node's `DNS:a, URI:b, URI:"with, comma"`; a name with characters that could mislead is written as JSON. */
+/**
+ * The URIs of Node's `DNS:a, URI:b, URI:"with, comma"`; a name with characters that could mislead is written as JSON.
+ */
 function uriNames(subjectAltName: string | undefined): readonly string[] {
   const names: string[] = [];
   const entry = /([^:,]+):("(?:[^"\\]|\\.)*"|[^,]*)(?:, |$)/gy;

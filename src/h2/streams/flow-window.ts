@@ -2,8 +2,9 @@
 export const MAX_WINDOW_BYTES = 0x7fff_ffff;
 
 /**
- * Whether `window` cannot grow by `increment` octets: "A sender MUST NOT allow a flow-control window to exceed 2^31-1 octets"
- * (RFC 9113 section 6.9.1). Windows are below 2^31 and increments too, so the sum is exact; a window may be negative (6.9.2).
+ * Whether `window` cannot grow by `increment` octets: "A sender MUST NOT allow a flow-control window to exceed 2^31-1
+ * octets" (RFC 9113 section 6.9.1). Windows are below 2^31 and increments too, so the sum is exact; a window may be
+ * negative (6.9.2).
  */
 export function overflowsWindow(window: number, increment: number): boolean {
   return window + increment > MAX_WINDOW_BYTES;
@@ -15,8 +16,8 @@ export function sendable(streamWindow: number, connectionWindow: number): number
 }
 
 /**
- * One window for what the peer sends: {@link available} is what it may still send, what has come is unconsumed until somebody
- * consumed it, then owed until a WINDOW_UPDATE gives it back. The three add up to the window's size.
+ * One window for what the peer sends: {@link available} is what it may still send, what has come is unconsumed until
+ * somebody consumed it, then owed until a WINDOW_UPDATE gives it back. The three add up to the window's size.
  */
 export class ReceiveWindow {
   available: number;

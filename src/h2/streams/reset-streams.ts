@@ -2,8 +2,8 @@
 export type ResetBy = 'us' | 'peer' | 'none';
 
 /**
- * The streams that were reset last. What the peer sent before it has seen our RST_STREAM must be ignored, what it sends after its own
- * is an error (RFC 9113 section 5.1, closed). The memory is bounded; the oldest are forgotten first.
+ * The streams that were reset last. What the peer sent before it has seen our RST_STREAM must be ignored, what it sends
+ * after its own is an error (RFC 9113 section 5.1, closed). The memory is bounded; the oldest are forgotten first.
  */
 export class ResetStreams {
   private readonly by = new Map<number, 'us' | 'peer'>();

@@ -24,9 +24,9 @@ export interface ResponseEvents {
 }
 
 /**
- * Writes responses as frames, as far as the windows of the peer allow (RFC 9113 section 5.2); the rest waits at its stream. A
- * waiting stream is woken by its own WINDOW_UPDATE, or, when only the connection's window is used up, by that of the connection,
- * in the order the streams came to wait.
+ * Writes responses as frames, as far as the windows of the peer allow (RFC 9113 section 5.2); the rest waits at its
+ * stream. A waiting stream is woken by its own WINDOW_UPDATE, or, when only the connection's window is used up, by that
+ * of the connection, in the order the streams came to wait.
  */
 export class ResponseSender {
   /** Octets of DATA the peer allows on the whole connection. */
@@ -165,7 +165,10 @@ export class ResponseSender {
     }
   }
 
-  /** The stream's window has grown: sends what waits, as far as it goes. True when nothing waits any more, after something did. */
+  /**
+   * The stream's window has grown: sends what waits, as far as it goes. True when nothing waits any more, after
+   * something did.
+   */
   resume(stream: H2Stream): boolean {
     const { queue } = stream;
     if (queue === undefined) return false;

@@ -19,8 +19,8 @@ export interface StreamOperations {
 }
 
 /**
- * One stream (RFC 9113 section 5.1). It is made when its request's head is complete and over when both sides have ended or one has
- * reset it:
+ * One stream (RFC 9113 section 5.1). It is made when its request's head is complete and over when both sides have ended
+ * or one has reset it:
  *
  *     open                  neither remoteEnded nor localEnded
  *     half-closed (remote)  remoteEnded

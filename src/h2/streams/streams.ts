@@ -49,7 +49,9 @@ const STREAM_BYTES = 1024;
 /** The answer to a header list over SETTINGS_MAX_HEADER_LIST_SIZE (RFC 6585 section 5). */
 const FIELDS_TOO_LARGE = [new HeaderField(':status', '431')];
 
-/** The streams of a connection: their table, their states, their windows, and what frames and the handler do to them. */
+/**
+ * The streams of a connection: their table, their states, their windows, and what frames and the handler do to them.
+ */
 export class Streams implements StreamOperations, ResponseEvents {
   readonly sender: ResponseSender;
   /** The connection's window for what the peer sends. */
@@ -246,8 +248,8 @@ export class Streams implements StreamOperations, ResponseEvents {
   }
 
   /**
-   * Resets the stream that a frame with a {@link StreamFailure} names. Each counts: what the peer makes us reset is as much work as what
-   * it resets itself. A stream that was never opened cannot be reset (section 5.1, idle).
+   * Resets the stream that a frame with a {@link StreamFailure} names. Each counts: what the peer makes us reset is as
+   * much work as what it resets itself. A stream that was never opened cannot be reset (section 5.1, idle).
    */
   fail(id: number, failure: StreamFailure): ConnectionFailure | undefined {
     if (this.isIdle(id)) return new ConnectionFailure(failure.code, failure.text);
@@ -345,7 +347,10 @@ export class Streams implements StreamOperations, ResponseEvents {
     return undefined;
   }
 
-  /** After END_STREAM in both directions HEADERS end the connection, after the peer's RST_STREAM only the stream (section 5.1, closed). */
+  /**
+   * After END_STREAM in both directions HEADERS end the connection, after the peer's RST_STREAM only the stream
+   * (section 5.1, closed).
+   */
   private headersWhenClosed(id: number): Failure {
     return this.resetStreams.whoReset(id) === 'peer' ? ENDED : HEADERS_WHEN_CLOSED;
   }

@@ -18,8 +18,8 @@ const MAX_REMEMBERED_LENGTH = 256;
 const DIGEST_STEPS = 500;
 
 /**
- * `sha256`: the source entry becomes the tenant that owns the API key. Of several entries with that key the first counts and
- * the others are dropped: a second key sent along must not lead past the limits.
+ * `sha256`: the source entry becomes the tenant that owns the API key. Of several entries with that key the first
+ * counts and the others are dropped: a second key sent along must not lead past the limits.
  */
 export class TableStep {
   readonly kind = 'table';
@@ -111,7 +111,10 @@ export class RuleStep {
       : EXCEEDED;
   }
 
-  /** Values of the sources, in their order; of several entries with one key the first counts. Undefined if one is missing. */
+  /**
+   * Values of the sources, in their order; of several entries with one key the first counts. Undefined if one is
+   * missing.
+   */
   sourceValues(entries: readonly Entry[]): readonly string[] | undefined {
     const values: string[] = [];
     for (let i = 0; i < this.sources.length; i++) {

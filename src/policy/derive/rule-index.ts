@@ -30,8 +30,9 @@ class PlaceNode {
 }
 
 /**
- * The rules of a `derive` step, compiled so that their number hardly counts: exact values are hashed, in the order of the sources, and the path patterns
- * of rules with the same exact values make one trie. Rules are added in file order, each in some microseconds.
+ * The rules of a `derive` step, compiled so that their number hardly counts: exact values are hashed, in the order of
+ * the sources, and the path patterns of rules with the same exact values make one trie. Rules are added in file order,
+ * each in some microseconds.
  */
 export class RuleIndex {
   private readonly rules: DeriveRule[] = [];

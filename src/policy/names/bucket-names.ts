@@ -11,8 +11,8 @@ import {
 import { requestStatName } from './stat-name.js';
 
 /**
- * Names that are remembered; a power of two. No more of them: 10,000 names in turns, remembered, lie so far apart in memory that
- * fetching one takes longer than making it.
+ * Names that are remembered; a power of two. No more of them: 10,000 names in turns, remembered, lie so far apart in
+ * memory that fetching one takes longer than making it.
  */
 const SLOTS = 2048;
 /** Names whose values together have more UTF-16 units than this are made anew each time. */
@@ -50,13 +50,14 @@ class Remembered implements BucketName {
 }
 
 /**
- * The names of one domain's buckets (bucket-key.ts). Putting one together is cheap, but a fresh string must also be flattened and
- * hashed before a store finds it, which costs more than everything else on the way to it: names that come again are remembered.
+ * The names of one domain's buckets (bucket-key.ts). Putting one together is cheap, but a fresh string must also be
+ * flattened and hashed before a store finds it, which costs more than everything else on the way to it: names that come
+ * again are remembered.
  *
- * A name has two slots, side by side, that its hash tells; one that finds both taken drops another. It is taken in when it is
- * missed twice without another in between: a million tenants, none of which comes again soon, leave the table mostly as it is, and
- * make no work for the garbage collector. Node and values are compared in full, so values made to collide cost their sender's
- * requests some time, and nothing else.
+ * A name has two slots, side by side, that its hash tells; one that finds both taken drops another. It is taken in when
+ * it is missed twice without another in between: a million tenants, none of which comes again soon, leave the table
+ * mostly as it is, and make no work for the garbage collector. Node and values are compared in full, so values made to
+ * collide cost their sender's requests some time, and nothing else.
  */
 export class BucketNames {
   private readonly domain: string;

@@ -1,6 +1,8 @@
 import type { Entry } from '../../limiter/entry.js';
 
-/** Values of so many UTF-16 units enter the name of a bucket as they are, whatever they hold, and for next to nothing. */
+/**
+ * Values of so many UTF-16 units enter the name of a bucket as they are, whatever they hold, and for next to nothing.
+ */
 const SHORT_VALUE = 42;
 /** Steps (MatchWork) that the digest of a longer one takes, and each of its units. */
 const DIGEST_STEPS = 400;

@@ -24,7 +24,8 @@ export function placeBelow(above: Place, fields: NodeFields, secretKeys: Readonl
   const shown = matcher === undefined ? shownValue(value, isSecretKey(key, secretKeys)) : value;
   const label = nodeLabel(key, shown, matcher, false);
   return {
-    // Joined: a template would keep its parts alive beside it, for each of thousands of rules, and collections take longer then.
+    // Joined: a template would keep its parts alive beside it, for each of thousands of rules, and collections take
+    // longer then.
     path: above.path === '' ? label : [above.path, label].join('/'),
     statName: statNameBelow(above.statName, fields, shown),
     takesValues: above.takesValues || takesRequestValue(fields, false),

@@ -17,7 +17,10 @@ export interface StatLevel {
 export interface StatPlace {
   /** With the policy's values only; see {@link policyStatName}. */
   readonly statName: string;
-  /** Whether the request's values stand in the names of rules here: by `value_to_metric` of a level, or in those with `detailed_metric`. */
+  /**
+   * Whether the request's values stand in the names of rules here: by `value_to_metric` of a level, or in those with
+   * `detailed_metric`.
+   */
   readonly takesValues: boolean;
   readonly takesDetails: boolean;
 }
@@ -29,9 +32,9 @@ export function statNameBelow(above: string, level: StatLevel, shown: string): s
 }
 
 /**
- * The name of a rule, as envoyproxy/ratelimit builds it: the domain, then `key` or `key_value` of each level, joined by dots. Values are those of the
- * policy; those of the request stand where `detailed` (the rule's `detailed_metric`) or a level's `value_to_metric` says so, which gives ''. Secrets
- * are redacted.
+ * The name of a rule, as envoyproxy/ratelimit builds it: the domain, then `key` or `key_value` of each level, joined by
+ * dots. Values are those of the policy; those of the request stand where `detailed` (the rule's `detailed_metric`) or a
+ * level's `value_to_metric` says so, which gives ''. Secrets are redacted.
  */
 export function fixedStatName({ statName, takesValues, takesDetails }: StatPlace, detailed: boolean): string {
   return (detailed ? takesDetails : takesValues) ? '' : statName;
@@ -54,7 +57,8 @@ export function requestStatName(
   detailed: boolean,
   secretKeys: ReadonlySet<string>,
 ): string {
-  // A detailed name writes the "_" of an empty value, unless some level shares its threshold: the reference has two texts for it.
+  // A detailed name writes the "_" of an empty value, unless some level shares its threshold: the reference has two
+  // texts for it.
   const emptyValue = detailed && !levels.some((level) => level.shareThreshold) ? '_' : '';
   let name = domain;
   for (let i = 0; i < levels.length; i++) {

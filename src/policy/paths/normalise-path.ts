@@ -14,9 +14,10 @@ const NOT_PLAIN = /\/[/.]|[?#%]/;
 const buffer = new PathBuffer();
 
 /**
- * The path that a request target means, so that no spelling of it escapes a rule: query and fragment are cut, escapes are
- * decoded once (`%2F` stays, as it is no separator; what is no escape stays), dot segments are resolved (RFC 3986, 5.2.4),
- * repeated and trailing slashes dropped. The result begins with `/`. Case counts. One pass over the target, whatever is in it.
+ * The path that a request target means, so that no spelling of it escapes a rule: query and fragment are cut, escapes
+ * are decoded once (`%2F` stays, as it is no separator; what is no escape stays), dot segments are resolved (RFC 3986,
+ * 5.2.4), repeated and trailing slashes dropped. The result begins with `/`. Case counts. One pass over the target,
+ * whatever is in it.
  */
 export function normalisePath(target: string): string {
   const end = normalEnd(target);
@@ -24,7 +25,10 @@ export function normalisePath(target: string): string {
   return buffer.rewrite(target, pathStart(target));
 }
 
-/** {@link normalisePath} as far as there is work left: a look costs about 1 ns a character, writing the path anew up to 5 ns. */
+/**
+ * {@link normalisePath} as far as there is work left: a look costs about 1 ns a character, writing the path anew up to
+ * 5 ns.
+ */
 export function normalisePathWithin(target: string, work: MatchWork): string | typeof EXCEEDED {
   if (!work.spend(20 + (target.length >> 2))) return EXCEEDED;
   const end = normalEnd(target);
@@ -33,8 +37,8 @@ export function normalisePathWithin(target: string, work: MatchWork): string | t
 }
 
 /**
- * Where the path ends, for a target that needs nothing but its query or its last slash cut, as most do; -1 for others, and when in doubt
- * (a segment that begins with a dot).
+ * Where the path ends, for a target that needs nothing but its query or its last slash cut, as most do; -1 for others,
+ * and when in doubt (a segment that begins with a dot).
  */
 function normalEnd(target: string): number {
   if (target.charCodeAt(0) !== SLASH) return -1;

@@ -33,7 +33,9 @@ function skipAtom(text: string, i: number): number {
   return end + 1;
 }
 
-/** All texts that `{a,b}` stands for; braces nest. Returns a sentence when a brace is not closed, or they are too many. */
+/**
+ * All texts that `{a,b}` stands for; braces nest. Returns a sentence when a brace is not closed, or they are too many.
+ */
 function expandBraces(text: string): string[] | string {
   let open = -1;
   for (let i = 0; i < text.length && open < 0; i = skipAtom(text, i)) {

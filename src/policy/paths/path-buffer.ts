@@ -24,8 +24,9 @@ const KEPT_UNITS = 65_536;
 const FIRST = 2;
 
 /**
- * Writes a path in its normal form over the text it is read from: one pass, in which empty segments and `.` are dropped and `..` goes back to
- * where the segment before began, so that each unit is written once and dropped at most once. Used for one path after the other.
+ * Writes a path in its normal form over the text it is read from: one pass, in which empty segments and `.` are dropped
+ * and `..` goes back to where the segment before began, so that each unit is written once and dropped at most once.
+ * Used for one path after the other.
  */
 export class PathBuffer {
   private units = new Uint16Array(0);
@@ -97,7 +98,10 @@ export class PathBuffer {
   }
 }
 
-/** Where what is written ends once the segment from `start` to `length` is whole: with its slash it goes if it is empty or `.`. */
+/**
+ * Where what is written ends once the segment from `start` to `length` is whole: with its slash it goes if it is empty
+ * or `.`.
+ */
 function endOfSegment(units: Uint16Array, start: number, length: number): number {
   if (length - start > 2) return length;
   if (length === start) return start - 1;
@@ -118,8 +122,8 @@ function escapedByte(units: Uint16Array, i: number, end: number): number {
 }
 
 /**
- * Writes, at `to`, the character that begins with the escaped byte at `i`, which is none of ASCII, or U+FFFD for as many bytes as the Encoding
- * Standard replaces at once (UTF-8 decoder). Returns where the next one begins.
+ * Writes, at `to`, the character that begins with the escaped byte at `i`, which is none of ASCII, or U+FFFD for as
+ * many bytes as the Encoding Standard replaces at once (UTF-8 decoder). Returns where the next one begins.
  */
 function decodeCharacter(units: Uint16Array, i: number, end: number, to: number): number {
   const first = escapedByte(units, i, end);

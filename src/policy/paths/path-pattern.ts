@@ -8,13 +8,14 @@ export { MAX_ALTERNATIVES, MAX_PATH_PATTERN_LENGTH } from './parse-path-pattern.
 const ALTERNATIVE_STEPS = 4;
 
 /*
- * Path patterns of `derive`: `*` any characters of one segment, `?` one character of it, `[a-z]` and `[!a-z]` one of a set,
- * `{v4,v5}` alternatives, `**` (a segment of its own) any number of segments, none included, `\\` takes the meaning from the next
- * character. Names that begin with a dot are nothing special, and a line break is a character like any other.
+ * Path patterns of `derive`: `*` any characters of one segment, `?` one character of it, `[a-z]` and `[!a-z]` one of a
+ * set, `{v4,v5}` alternatives, `**` (a segment of its own) any number of segments, none included, `\\` takes the
+ * meaning from the next character. Names that begin with a dot are nothing special, and a line break is a character
+ * like any other.
  *
- * Patterns are matched against paths that callers choose, so no regular expressions. The rules of a step are matched together, by
- * SegmentTrie; a pattern by itself walks segments and characters with one point to return to (the last star), which is enough for stars
- * and takes at most |pattern| × |path| steps.
+ * Patterns are matched against paths that callers choose, so no regular expressions. The rules of a step are matched
+ * together, by SegmentTrie; a pattern by itself walks segments and characters with one point to return to (the last
+ * star), which is enough for stars and takes at most |pattern| × |path| steps.
  */
 
 /** A compiled path pattern. */

@@ -71,8 +71,9 @@ export function literalEnd(segments: readonly Segment[]): string {
 }
 
 /**
- * Whether a path, from the slash at `start` on, matches the segments from the `from`-th on. `**` over segments works as `*` over characters:
- * return to the last one and let it take one more. What stands behind the last one is held against the end of the path at once.
+ * Whether a path, from the slash at `start` on, matches the segments from the `from`-th on. `**` over segments works as
+ * `*` over characters: return to the last one and let it take one more. What stands behind the last one is held against
+ * the end of the path at once.
  */
 export function matchesFrom(
   segments: readonly Segment[],

@@ -43,9 +43,10 @@ class SegmentNode {
 }
 
 /**
- * Path patterns of many rules, compiled to one trie of segments and walked once: a path finds the first rule that takes it. Texts, segments with one
- * `*` and a `**` at the end are edges, so that their number does not count; what else a pattern holds (`?`, sets, several stars in a segment, `**`
- * in the middle) is matched where the edges before it lead, pattern by pattern, if the path ends as it must.
+ * Path patterns of many rules, compiled to one trie of segments and walked once: a path finds the first rule that takes
+ * it. Texts, segments with one `*` and a `**` at the end are edges, so that their number does not count; what else a
+ * pattern holds (`?`, sets, several stars in a segment, `**` in the middle) is matched where the edges before it lead,
+ * pattern by pattern, if the path ends as it must.
  */
 export class SegmentTrie {
   /** The first rule here. */
@@ -66,7 +67,10 @@ export class SegmentTrie {
     this.root = new SegmentNode(least);
   }
 
-  /** Adds the pattern of a rule that comes after all that are here. A rule `isLast` at its path if it asks for nothing else. */
+  /**
+   * Adds the pattern of a rule that comes after all that are here. A rule `isLast` at its path if it asks for nothing
+   * else.
+   */
   add({ alternatives }: PathPattern, rule: number, isLast: (rule: number) => boolean): void {
     for (const alternative of alternatives) this.addAlternative(alternative, rule, isLast);
   }
@@ -95,8 +99,8 @@ export class SegmentTrie {
   }
 
   /**
-   * The first rule before `best` that takes the path of the cursor and that `accepts`; `best` if there is none. `accepts` is undefined where no rule
-   * asks for more.
+   * The first rule before `best` that takes the path of the cursor and that `accepts`; `best` if there is none.
+   * `accepts` is undefined where no rule asks for more.
    */
   find(
     cursor: PathCursor,

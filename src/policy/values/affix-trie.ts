@@ -23,8 +23,9 @@ interface Ends<Item> {
 }
 
 /**
- * Texts with one star, `prefix*suffix`, each with an item. All that match a text are found in a walk over its beginning, and for each prefix that
- * it has, over its end: however many there are, no further than the longest of them reach. Takes memory in proportion to their number and texts.
+ * Texts with one star, `prefix*suffix`, each with an item. All that match a text are found in a walk over its
+ * beginning, and for each prefix that it has, over its end: however many there are, no further than the longest of them
+ * reach. Takes memory in proportion to their number and texts.
  */
 export class AffixTrie<Item> {
   private readonly root = new RadixNode<Ends<Item>>('');
@@ -43,7 +44,10 @@ export class AffixTrie<Item> {
     return end.held;
   }
 
-  /** Adds to `found` what matches `text` from `from` to `to`, in no order. Returns how many steps (see MatchWork) that took. */
+  /**
+   * Adds to `found` what matches `text` from `from` to `to`, in no order. Returns how many steps (see MatchWork) that
+   * took.
+   */
   collect(text: string, from: number, to: number, found: Item[]): number {
     let node = this.root;
     let at = from;

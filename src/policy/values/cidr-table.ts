@@ -21,8 +21,8 @@ const WORD_BITS = 32;
 const words = new Uint32Array(4);
 
 /**
- * Finds what belongs to the longest block that holds an address. All blocks together cut the addresses into intervals, each with one
- * owner: a lookup is a binary search over their first addresses, whatever the blocks.
+ * Finds what belongs to the longest block that holds an address. All blocks together cut the addresses into intervals,
+ * each with one owner: a lookup is a binary search over their first addresses, whatever the blocks.
  */
 export class CidrTable<Owner> {
   private readonly owners: Owner[] = [];
@@ -49,7 +49,9 @@ export class CidrTable<Owner> {
     prefixes.sort((one, other) => other - one);
   }
 
-  /** What the blocks make of all addresses: plain data, for a table with the same blocks and owners in the same order. */
+  /**
+   * What the blocks make of all addresses: plain data, for a table with the same blocks and owners in the same order.
+   */
   prepared(): CidrIntervals {
     if (this.intervals !== undefined) return this.intervals;
     const blocks: OwnedBlock[] = [];
@@ -62,14 +64,17 @@ export class CidrTable<Owner> {
     return this.intervals;
   }
 
-  /** Takes what another table has {@link prepared}, which takes many milliseconds for many blocks. Otherwise the first lookup does it. */
+  /**
+   * Takes what another table has {@link prepared}, which takes many milliseconds for many blocks. Otherwise the first
+   * lookup does it.
+   */
   take(intervals: CidrIntervals): void {
     this.intervals = intervals;
   }
 
   /**
-   * Undefined for what is neither an address nor a network, and for those that no block holds as a whole. {@link EXCEEDED} when `work` does not last
-   * for a network.
+   * Undefined for what is neither an address nor a network, and for those that no block holds as a whole.
+   * {@link EXCEEDED} when `work` does not last for a network.
    */
   find(value: string, work: MatchWork = unboundedWork()): Owner | undefined | typeof EXCEEDED {
     if (value.length > MAX_BLOCK_LENGTH) return undefined;
@@ -167,7 +172,10 @@ function beginsAfter(starts: Uint32Array, at: number): boolean {
   return false;
 }
 
-/** Blocks either hold one another or have nothing in common: those that are open at an address lie in one another, the longest last. */
+/**
+ * Blocks either hold one another or have nothing in common: those that are open at an address lie in one another, the
+ * longest last.
+ */
 function intervalsOf(all: readonly OwnedBlock[], family: 4 | 6): Intervals {
   const bits = BigInt(family === 4 ? 32 : 128);
   const blocks = all

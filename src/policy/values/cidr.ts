@@ -14,9 +14,10 @@ const canonicalWords = new Uint32Array(4);
 const groups = new Uint16Array(GROUPS);
 
 /**
- * Reads an IP address as inet_pton does: four decimal numbers without leading zeros, or IPv6 (RFC 4291, section 2.2). A port, brackets,
- * a zone or spaces make it none. An IPv4-mapped IPv6 address counts as the IPv4 address: a dual stack socket names its IPv4 peers so.
- * Looks at 45 characters at most. IPv4 goes to `words[0]`, IPv6 to the four `words`, most significant first.
+ * Reads an IP address as inet_pton does: four decimal numbers without leading zeros, or IPv6 (RFC 4291, section 2.2). A
+ * port, brackets, a zone or spaces make it none. An IPv4-mapped IPv6 address counts as the IPv4 address: a dual stack
+ * socket names its IPv4 peers so. Looks at 45 characters at most. IPv4 goes to `words[0]`, IPv6 to the four `words`,
+ * most significant first.
  */
 export function readAddress(text: string, words: Uint32Array): AddressFamily {
   const family = readRaw(text, words);
@@ -150,8 +151,8 @@ function groupOf(words: Uint32Array, group: number): number {
 }
 
 /**
- * The spelling of an address, or of a {@link networkOf | network}, that names its bucket; undefined for what is neither. A network of one address
- * is that address.
+ * The spelling of an address, or of a {@link networkOf | network}, that names its bucket; undefined for what is
+ * neither. A network of one address is that address.
  */
 export function canonicalAddress(text: string): string | undefined {
   if (text.includes('/')) {
@@ -178,8 +179,8 @@ export interface CidrBlock {
 }
 
 /**
- * Reads `10.0.0.0/8`, `2001:db8::/32`, or an address, which is a block of one. Blocks of IPv4-mapped addresses are blocks of IPv4. Returns
- * a sentence that says what is wrong and what to write.
+ * Reads `10.0.0.0/8`, `2001:db8::/32`, or an address, which is a block of one. Blocks of IPv4-mapped addresses are
+ * blocks of IPv4. Returns a sentence that says what is wrong and what to write.
  */
 export function parseBlock(text: string): CidrBlock | string {
   const shown = text.slice(0, 60);
@@ -209,7 +210,10 @@ export function parseBlock(text: string): CidrBlock | string {
 /** The longest text of a block. */
 export const MAX_BLOCK_LENGTH = MAX_ADDRESS_LENGTH + '/128'.length;
 
-/** What stands for all addresses of a network, as Envoy's action masked_remote_address sends it: `192.0.2.0/24`. Undefined for anything else. */
+/**
+ * What stands for all addresses of a network, as Envoy's action masked_remote_address sends it: `192.0.2.0/24`.
+ * Undefined for anything else.
+ */
 export function networkOf(text: string): CidrBlock | undefined {
   if (text.length > MAX_BLOCK_LENGTH) return undefined;
   // Paths have slashes, too: they go on at once.

@@ -5,7 +5,10 @@ import type { Wildcard } from './wildcard.js';
 
 /** So few patterns are tried one by one, as that is quicker for usual values. */
 const FEW = 8;
-/** Looking one by one for what stands between stars takes patterns times characters; beyond this many all are looked for at once. */
+/**
+ * Looking one by one for what stands between stars takes patterns times characters; beyond this many all are looked for
+ * at once.
+ */
 const FEW_CHARACTERS = 512;
 /** Steps for each pattern that is tried by itself. */
 const TRY_STEPS = 6;
@@ -19,9 +22,10 @@ interface Tried {
 }
 
 /**
- * Value patterns in file order, each with its owner: the first that matches is found in a walk over the beginning and the end of a value, and one pass
- * over it if patterns have texts between their stars, however many there are. Patterns with several such texts, or such a text beside a beginning or
- * an end, are then tried by themselves where the value holds all of them.
+ * Value patterns in file order, each with its owner: the first that matches is found in a walk over the beginning and
+ * the end of a value, and one pass over it if patterns have texts between their stars, however many there are. Patterns
+ * with several such texts, or such a text beside a beginning or an end, are then tried by themselves where the value
+ * holds all of them.
  */
 export class PatternList<Owner> {
   private readonly wildcards: Wildcard[] = [];
@@ -85,7 +89,9 @@ export class PatternList<Owner> {
     return best === EXCEEDED ? EXCEEDED : this.owners[best];
   }
 
-  /** What takes long to be made, made: plain data for {@link take} of a list with the same patterns in the same order. */
+  /**
+   * What takes long to be made, made: plain data for {@link take} of a list with the same patterns in the same order.
+   */
   prepared(): Int32Array | undefined {
     if (this.innerTexts === 0) return undefined;
     this.finder ??= TextFinder.build(this.texts);

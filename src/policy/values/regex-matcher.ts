@@ -4,19 +4,26 @@ import { type Reading, RegexSet } from './regex-set.js';
 
 /** Longest pattern, in UTF-16 units. */
 export const MAX_REGEX_LENGTH = 1024;
-/** Most instructions that a pattern compiles to: counted repetitions are copies, and every value may visit each of them at each character. */
+/**
+ * Most instructions that a pattern compiles to: counted repetitions are copies, and every value may visit each of them
+ * at each character.
+ */
 export const MAX_INSTRUCTIONS = 500;
 
 /**
- * So many patterns are matched at once, by one automaton. More at once make a usual value cheaper, but the states of a larger automaton are
- * so many, with values made for it, that building them takes longer than all that (bench: matchers).
+ * So many patterns are matched at once, by one automaton. More at once make a usual value cheaper, but the states of a
+ * larger automaton are so many, with values made for it, that building them takes longer than all that (bench:
+ * matchers).
  */
 const PATTERNS_PER_SET = 32;
 /** Nor does a set hold more instructions, but for those of one pattern alone: they are compiled at a stretch. */
 const INSTRUCTIONS_PER_SET = 1000;
 /** Steps (MatchWork) that compiling takes for each instruction. */
 const COMPILE_STEPS = 400;
-/** Bounds of ranges of characters that take as long to compile as an instruction; fewer where case is folded, which is done for each character. */
+/**
+ * Bounds of ranges of characters that take as long to compile as an instruction; fewer where case is folded, which is
+ * done for each character.
+ */
 const BOUNDS_PER_INSTRUCTION = 64;
 const FOLDED_BOUNDS_PER_INSTRUCTION = 4;
 
@@ -61,12 +68,18 @@ interface PatternSet {
   set: RegexSet | undefined;
 }
 
-/** Regular expressions in order, each with its owner. A value is matched as a whole, in a time that grows with its length alone. */
+/**
+ * Regular expressions in order, each with its owner. A value is matched as a whole, in a time that grows with its
+ * length alone.
+ */
 export class RegexList<Owner> {
   private readonly owners: Owner[] = [];
   private readonly sets: PatternSet[] = [];
 
-  /** `patterns` are those that {@link patternSize} finds nothing wrong with, and that nobody owns yet; `sizes` what it gives. */
+  /**
+   * `patterns` are those that {@link patternSize} finds nothing wrong with, and that nobody owns yet; `sizes` what it
+   * gives.
+   */
   add(patterns: readonly string[], sizes: readonly number[], owner: Owner): void {
     patterns.forEach((pattern, i) => {
       const size = sizes[i] ?? 0;
@@ -87,15 +100,17 @@ export class RegexList<Owner> {
     return this.sets.length;
   }
 
-  /** Compiles some of the patterns, which takes a millisecond or two. Otherwise the first value that meets them does. */
+  /**
+   * Compiles some of the patterns, which takes a millisecond or two. Otherwise the first value that meets them does.
+   */
   compile(set: number): void {
     const one = this.sets[set];
     if (one !== undefined) compiled(one);
   }
 
   /**
-   * The owner of the first pattern, in order, that matches the whole value. {@link EXCEEDED} when `work` does not last; the same question with the
-   * same `work`, given more, goes on where this one ended.
+   * The owner of the first pattern, in order, that matches the whole value. {@link EXCEEDED} when `work` does not last;
+   * the same question with the same `work`, given more, goes on where this one ended.
    */
   find(value: string, work: MatchWork): Owner | undefined | typeof EXCEEDED {
     const search = work.searchOf(this, value) as RegexSearch<Owner> | undefined;

@@ -1,7 +1,10 @@
 import { RE2Set } from 're2js';
 import { EXCEEDED, type MatchWork } from '../match-work.js';
 
-/** What the states of an automaton may take for each of its patterns, in bytes; without room for more all of them are dropped, and built anew as needed. */
+/**
+ * What the states of an automaton may take for each of its patterns, in bytes; without room for more all of them are
+ * dropped, and built anew as needed.
+ */
 const MEMORY_PER_PATTERN = 8192;
 const LEAST_MEMORY = 65_536;
 
@@ -52,8 +55,8 @@ export interface Reading {
 }
 
 /**
- * Patterns that are matched in one pass over a value, by one automaton whose states are built when values first need them. Every state built and every
- * character read is counted.
+ * Patterns that are matched in one pass over a value, by one automaton whose states are built when values first need
+ * them. Every state built and every character read is counted.
  */
 export class RegexSet {
   private readonly automaton: Automaton;
@@ -71,8 +74,9 @@ export class RegexSet {
   }
 
   /**
-   * The place of the first pattern that matches the whole value, undefined when none does. {@link EXCEEDED} when `work` does not last: `reading`, which
-   * begins as `{ at: 0, state: undefined }`, says then how far it has come, and a call with more work goes on there.
+   * The place of the first pattern that matches the whole value, undefined when none does. {@link EXCEEDED} when `work`
+   * does not last: `reading`, which begins as `{ at: 0, state: undefined }`, says then how far it has come, and a call
+   * with more work goes on there.
    */
   first(value: string, work: MatchWork, reading: Reading): number | undefined | typeof EXCEEDED {
     let state = (reading.state as State | undefined) ?? this.beginning(work);
@@ -139,7 +143,10 @@ export class RegexSet {
     return state;
   }
 
-  /** Builds the transition and, if need be, the state it leads to. Takes its steps afterwards: `work.left` may be below 0 then, by one state. */
+  /**
+   * Builds the transition and, if need be, the state it leads to. Takes its steps afterwards: `work.left` may be below
+   * 0 then, by one state.
+   */
   private build(state: State, cls: number, rune: number, work: MatchWork): State {
     const { automaton } = this;
     const table = state.nextAnchored === null ? automaton.numClasses : 0;

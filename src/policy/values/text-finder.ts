@@ -29,9 +29,10 @@ const FIELDS = 6;
 const HEADER = 1;
 
 /**
- * Finds which of many texts a value holds, in one pass over it (Aho and Corasick, "Efficient string matching", 1975). A state is what could still
- * become a text: states form the trie of all texts, and each knows the longest other state that its text ends with, where it goes when a unit leads no
- * further. All of it is one array of words, which another thread can make: about 40 bytes for each UTF-16 unit of the texts.
+ * Finds which of many texts a value holds, in one pass over it (Aho and Corasick, "Efficient string matching", 1975). A
+ * state is what could still become a text: states form the trie of all texts, and each knows the longest other state
+ * that its text ends with, where it goes when a unit leads no further. All of it is one array of words, which another
+ * thread can make: about 40 bytes for each UTF-16 unit of the texts.
  */
 export class TextFinder {
   /** Everything; plain data for {@link TextFinder.from}. */
@@ -45,7 +46,10 @@ export class TextFinder {
   private readonly fail: Int32Array;
   /** The least number of a whole text that ends here. */
   private readonly whole: Int32Array;
-  /** Where another text ends that ends here, too: this state, or the nearest that its text ends with; and what its number is. */
+  /**
+   * Where another text ends that ends here, too: this state, or the nearest that its text ends with; and what its
+   * number is.
+   */
   private readonly part: Int32Array;
   private readonly number: Int32Array;
   /** What the units below 256 lead to from the first state. */
@@ -92,8 +96,8 @@ export class TextFinder {
   }
 
   /**
-   * The least number of a whole text below `best` that the value holds; `best` if there is none. Numbers of other texts that it holds are added to
-   * `parts`, each once, in no order.
+   * The least number of a whole text below `best` that the value holds; `best` if there is none. Numbers of other texts
+   * that it holds are added to `parts`, each once, in no order.
    */
   find(value: string, best: number, parts: number[], work: MatchWork): number | typeof EXCEEDED {
     // On the whole there are two looks at the table for each unit, at most.
@@ -186,7 +190,10 @@ export class TextFinder {
     return count;
   }
 
-  /** Finds where each state goes when a unit leads no further: from the shortest texts on, as it needs those of shorter ones. */
+  /**
+   * Finds where each state goes when a unit leads no further: from the shortest texts on, as it needs those of shorter
+   * ones.
+   */
   private link(count: number): void {
     const { before, unit, fail, whole, part } = this;
     for (const state of byDepth(before, count)) {
@@ -211,7 +218,10 @@ export class TextFinder {
   }
 }
 
-/** Brings some of a value's units, from the `from`-th on, into {@link units}, where they are read faster. Returns how many. */
+/**
+ * Brings some of a value's units, from the `from`-th on, into {@link units}, where they are read faster. Returns how
+ * many.
+ */
 function readUnits(value: string, from: number): number {
   const length = Math.min(value.length - from, CHUNK);
   if (length > SHORT) {

@@ -16,15 +16,17 @@ const MAX_SHOWN = 60;
 const ITEMS_SHOWN = 10;
 
 /**
- * How a node names what it matches: its first item, `10.0.0.0/8`, long ones shortened. No other node of its level has it, and items that are
- * put behind it leave the name, and the statistics under it, as they are.
+ * How a node names what it matches: its first item, `10.0.0.0/8`, long ones shortened. No other node of its level has
+ * it, and items that are put behind it leave the name, and the statistics under it, as they are.
  */
 export function matcherName({ items }: Pick<ValueMatcher, 'items'>): string {
   const first = items[0] ?? '';
   return first.length <= MAX_SHOWN ? first : `${first.slice(0, MAX_SHOWN)}…${sha256Hex(first).slice(0, 8)}`;
 }
 
-/** `ip in 10.0.0.0/8,…` or `path~^/v[0-9]+$`: not to be taken for the value of a plain node, which stands behind a `=`. */
+/**
+ * `ip in 10.0.0.0/8,…` or `path~^/v[0-9]+$`: not to be taken for the value of a plain node, which stands behind a `=`.
+ */
 export function matcherLabel(key: string, matcher: ValueMatcher): string {
   const more = matcher.items.length > 1 ? ',…' : '';
   return `${key}${matcher.kind === 'cidr' ? ' in ' : '~'}${matcherName(matcher)}${more}`;

@@ -1,4 +1,7 @@
-/** Of longer texts V8's search (Boyer and Moore) knows the last units only: it may compare all of one at each place of a value (kBMMaxShift). */
+/**
+ * Of longer texts V8's search (Boyer and Moore) knows the last units only: it may compare all of one at each place of a
+ * value (kBMMaxShift).
+ */
 const QUICKLY_FOUND_UNITS = 250;
 
 /** A value pattern: `*` stands for any characters, none included. Everything else stands for itself. */
@@ -27,8 +30,8 @@ export class Wildcard {
   }
 
   /**
-   * Whether the whole value matches. Taking the leftmost place for each middle part is enough, as it leaves the most room for
-   * the next: no backtracking, whatever a caller sends.
+   * Whether the whole value matches. Taking the leftmost place for each middle part is enough, as it leaves the most
+   * room for the next: no backtracking, whatever a caller sends.
    */
   matches(value: string): boolean {
     if (!this.mayMatch(value)) return false;
@@ -43,7 +46,10 @@ export class Wildcard {
     return true;
   }
 
-  /** Whether the value is long enough, and begins and ends as it must: all that is asked where nothing must come between. */
+  /**
+   * Whether the value is long enough, and begins and ends as it must: all that is asked where nothing must come
+   * between.
+   */
   mayMatch(value: string): boolean {
     if (value.length < this.fixedLength) return false;
     return value.startsWith(this.prefix) && value.endsWith(this.suffix);

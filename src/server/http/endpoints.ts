@@ -21,7 +21,10 @@ export interface HealthVerdict {
   readonly reason?: string;
 }
 
-/** What `/healthcheck?detail` shows beside the policy. Rules are not in it: PORT may be open to more people than the policy is. */
+/**
+ * What `/healthcheck?detail` shows beside the policy. Rules are not in it: PORT may be open to more people than the
+ * policy is.
+ */
 export interface HealthDetail extends HealthVerdict {
   readonly version: string;
   readonly uptimeSeconds: number;
@@ -190,7 +193,8 @@ export function debugNotFound(path: string, endpoints: readonly HttpEndpoint[]):
   if (path.startsWith('/debug/pprof')) {
     return text(
       404,
-      'pprof is for Go programs; for a profile start weir with NODE_OPTIONS=--cpu-prof, or send it SIGUSR1 and open chrome://inspect\n',
+      'pprof is for Go programs; for a profile start weir with NODE_OPTIONS=--cpu-prof, or send it ' +
+        'SIGUSR1 and open chrome://inspect\n',
     );
   }
   return text(404, `not found; here are\n${listOf(endpoints)}`);

@@ -10,8 +10,9 @@ const WRITTEN_AHEAD_BYTES = 128 * 1024;
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
 
 /**
- * A connection as Node's HTTP parser sees it: with one request at a time. Node parses all that it has read, and 64 KB hold 2,600 requests, which takes
- * tens of milliseconds and some ten megabytes. Here what follows a request stays bytes, and is not read on, until the request is answered.
+ * A connection as Node's HTTP parser sees it: with one request at a time. Node parses all that it has read, and 64 KB
+ * hold 2,600 requests, which takes tens of milliseconds and some ten megabytes. Here what follows a request stays
+ * bytes, and is not read on, until the request is answered.
  */
 export class HttpConnection extends Duplex implements Reader {
   readonly #socket: Socket;
@@ -138,7 +139,8 @@ export class HttpConnection extends Duplex implements Reader {
   #begin(request: IncomingMessage, answer: () => void, waited = false): void {
     this.#current = request;
     const length = request.headers['content-length'];
-    // What was handed over together with the head of a request that had to wait is not known, so its body comes in small pieces.
+    // What was handed over together with the head of a request that had to wait is not known, so its body comes in
+    // small pieces.
     this.#bodyLeft = length === undefined || waited ? undefined : Number(length);
     answer();
   }

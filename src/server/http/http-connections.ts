@@ -7,8 +7,8 @@ import { HttpReads } from './http-reads.js';
 export const UNREAD_MS = 30_000;
 
 /**
- * The connections of an HTTP port: only so many. One more closes the one that is without a request longest, or, where all have one, the one that has been busy
- * longest: so a health probe gets through, whoever holds how many.
+ * The connections of an HTTP port: only so many. One more closes the one that is without a request longest, or, where
+ * all have one, the one that has been busy longest: so a health probe gets through, whoever holds how many.
  */
 export class HttpConnections {
   readonly #most: number;

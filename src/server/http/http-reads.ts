@@ -11,9 +11,10 @@ const READ_IN_A_TURN = 8;
 export const READING_MS = 1;
 
 /**
- * Shares the event loop among the connections of an HTTP port. Left alone, Node.js reads up to 2 MiB of each socket before the next one has its turn, and short requests
- * that follow each other are answered one after the other, without an end. Here a socket that gave all that is read at once, or that brings something when the
- * turn's time is over, waits for a later turn, behind those that wait already.
+ * Shares the event loop among the connections of an HTTP port. Left alone, Node.js reads up to 2 MiB of each socket
+ * before the next one has its turn, and short requests that follow each other are answered one after the other, without
+ * an end. Here a socket that gave all that is read at once, or that brings something when the turn's time is over,
+ * waits for a later turn, behind those that wait already.
  */
 export class HttpReads {
   readonly #waiting = new Set<Reader>();

@@ -224,8 +224,8 @@ function drained(response: ServerResponse): Promise<void> {
 }
 
 /**
- * Serves a handful of endpoints over HTTP/1.1, one request at a time on each connection. `port` 0 takes a free one. Rejects with Node's system error
- * when the address cannot be had.
+ * Serves a handful of endpoints over HTTP/1.1, one request at a time on each connection. `port` 0 takes a free one.
+ * Rejects with Node's system error when the address cannot be had.
  */
 export function listenHttp(host: string, port: number, options: HttpOptions): Promise<HttpListener> {
   const httpPort = new HttpPort(options);
@@ -270,7 +270,10 @@ export function listenHttp(host: string, port: number, options: HttpOptions): Pr
   });
 }
 
-/** Puts `connections` between the sockets of `server` and what Node.js does with them: it takes any stream for a connection. */
+/**
+ * Puts `connections` between the sockets of `server` and what Node.js does with them: it takes any stream for a
+ * connection.
+ */
 function followConnections(server: Server, connections: HttpConnections): void {
   const [serve] = server.listeners('connection');
   server.removeAllListeners('connection');

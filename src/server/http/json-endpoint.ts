@@ -8,8 +8,9 @@ import { atOnce } from '../../turns.js';
 import { failed, type HttpCall, type HttpEndpoint } from './http.js';
 
 /**
- * Decides an encoded RateLimitRequest whose caller waits `patienceMicros` at most (Infinity: for ever); the answer is an encoded
- * RateLimitResponse. `waiter` says who: requests that take long, of all that nothing is known of, wait for each other.
+ * Decides an encoded RateLimitRequest whose caller waits `patienceMicros` at most (Infinity: for ever); the answer is
+ * an encoded RateLimitResponse. `waiter` says who: requests that take long, of all that nothing is known of, wait for
+ * each other.
  */
 export type Decide = (
   message: Uint8Array,
@@ -63,8 +64,8 @@ function patienceOf(header: string | readonly string[] | undefined): number {
 }
 
 /**
- * `/json`: ShouldRateLimit for callers without gRPC. 200 OK, 429 OVER_LIMIT, 400 what is wrong with the request, 503 no decision could be
- * had; the reason stands in a header. A `grpc-timeout` header says how long the caller waits.
+ * `/json`: ShouldRateLimit for callers without gRPC. 200 OK, 429 OVER_LIMIT, 400 what is wrong with the request, 503 no
+ * decision could be had; the reason stands in a header. A `grpc-timeout` header says how long the caller waits.
  */
 export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
   const { codec, decide, maxBodyBytes, turns } = options;

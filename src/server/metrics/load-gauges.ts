@@ -1,7 +1,9 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { GrpcLoad } from '../../grpc/grpc-server.js';
 
-/** What is held for callers and still to be done for them at this moment; all of it is 0 when nobody asks for anything. */
+/**
+ * What is held for callers and still to be done for them at this moment; all of it is 0 when nobody asks for anything.
+ */
 export interface Load {
   /** Undefined where the transport does not know. */
   readonly grpc: GrpcLoad | undefined;
@@ -55,7 +57,10 @@ export function exposeLoad(registry: Pick<Registry, 'registerMetric'>, load: () 
   );
   new Gauge({
     name: 'weir_grpc_waiting',
-    help: 'What waits: connections to be read (reads), calls for their answers (answers), for their deadlines (deadlines), messages to be inflated (inflating), lost connections for the end of their calls (lost).',
+    help:
+      'What waits: connections to be read (reads), calls for their answers (answers), for their ' +
+      'deadlines (deadlines), messages to be inflated (inflating), lost connections for the end of their ' +
+      'calls (lost).',
     labelNames: ['for'],
     registers,
     collect() {

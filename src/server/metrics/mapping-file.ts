@@ -53,7 +53,10 @@ interface Defaults {
   readonly summary: Summary;
 }
 
-/** Reads a mapping file of statsd_exporter, format of version 0.26, older spellings included. `file` is its name in messages. */
+/**
+ * Reads a mapping file of statsd_exporter, format of version 0.26, older spellings included. `file` is its name in
+ * messages.
+ */
 export function readMappingFile(file: string, bytes: Uint8Array): MappingFile {
   const problems = new ProblemList(file);
   const document = parseYaml(bytes, problems);

@@ -52,8 +52,8 @@ function mappingOf(settings: Settings, log: Logger): Mapping {
 }
 
 /**
- * Shows the reference's statistics of this process in `metrics`, under the names that the mapping gives them. Throws {@link StartError} when the
- * mapping is bad.
+ * Shows the reference's statistics of this process in `metrics`, under the names that the mapping gives them. Throws
+ * {@link StartError} when the mapping is bad.
  */
 export function exposeReference(settings: Settings, metrics: Metrics, log: Logger): void {
   if (!servesReference(settings)) return;
@@ -76,8 +76,8 @@ export function parseListenAddress(address: string): { host: string; port: numbe
 }
 
 /**
- * Serves metrics at PROMETHEUS_ADDR and PROMETHEUS_PATH if USE_PROMETHEUS says so. Resolves with the address; rejects with
- * {@link StartError}.
+ * Serves metrics at PROMETHEUS_ADDR and PROMETHEUS_PATH if USE_PROMETHEUS says so. Resolves with the address; rejects
+ * with {@link StartError}.
  */
 export async function listenPrometheus(
   settings: Settings,

@@ -17,7 +17,10 @@ export interface StatsSinksOptions {
   readonly slices: ViewSlices;
 }
 
-/** Sends the reference's statistics of this process to statsd and dogstatsd, as the settings say. The last of it goes when `closers` close. */
+/**
+ * Sends the reference's statistics of this process to statsd and dogstatsd, as the settings say. The last of it goes
+ * when `closers` close.
+ */
 export function openStatsSinks(
   { settings, metrics, log, slices }: StatsSinksOptions,
   closers: Closers,

@@ -11,8 +11,9 @@ import { logOutcome, logProblems } from './policy-log.js';
 import { openXdsPolicies } from './xds-policies.js';
 
 /**
- * Loads the policies and follows them. Rejects with {@link StartError} and every error when they are bad and no domain is good, unless the
- * settings force the start; with {@link StartStopped} when `stopping` comes while it waits for a management server.
+ * Loads the policies and follows them. Rejects with {@link StartError} and every error when they are bad and no domain
+ * is good, unless the settings force the start; with {@link StartStopped} when `stopping` comes while it waits for a
+ * management server.
  */
 export async function openPolicies(
   settings: Settings,
@@ -34,7 +35,10 @@ export async function openPolicies(
   return provider;
 }
 
-/** Rejects with {@link StartStopped} when `stopping` comes first, with {@link StartError} when nothing could be loaded at all. */
+/**
+ * Rejects with {@link StartStopped} when `stopping` comes first, with {@link StartError} when nothing could be loaded
+ * at all.
+ */
 async function firstLoad(loader: PolicyLoader, stopping: AbortSignal): Promise<LoadedPolicies> {
   const stop = (): void => loader.close();
   stopping.addEventListener('abort', stop);
@@ -43,7 +47,8 @@ async function firstLoad(loader: PolicyLoader, stopping: AbortSignal): Promise<L
   } catch (error) {
     if (stopping.aborted) throw new StartStopped();
     throw new StartError([
-      `the policies could not be loaded: ${(error as Error).message}; is there memory, and may this process start threads?`,
+      `the policies could not be loaded: ${(error as Error).message}; is there memory, and may this ` +
+        'process start threads?',
     ]);
   } finally {
     stopping.removeEventListener('abort', stop);

@@ -86,7 +86,8 @@ function logNewSecrets(log: Logger, secrets: readonly NewSecret[]): void {
   for (const { key, domains } of secrets.slice(0, MAX_SHOWN)) {
     log.warn(
       { key, domains: domains.slice(0, MAX_SHOWN) },
-      'the key is a secret of another domain now; buckets of these domains that are named by its values begin anew, under digests',
+      'the key is a secret of another domain now; buckets of these domains that are named by its ' +
+        'values begin anew, under digests',
     );
   }
 }

@@ -72,8 +72,8 @@ function readPem(variable: string, path: string): Buffer | null {
 }
 
 /**
- * The name to ask for in the handshake where CONFIG_GRPC_XDS_SERVER_TLS_SAN gives one. Addresses and URIs are none (RFC 6066 section 3): then the
- * host of the target is asked for.
+ * The name to ask for in the handshake where CONFIG_GRPC_XDS_SERVER_TLS_SAN gives one. Addresses and URIs are none (RFC
+ * 6066 section 3): then the host of the target is asked for.
  */
 export function xdsServerName({ xdsUseTls, xdsTlsSan }: Settings): string | undefined {
   return xdsUseTls && xdsTlsSan !== '' && !xdsTlsSan.includes(':') && isIP(xdsTlsSan) === 0

@@ -20,9 +20,9 @@ const DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 const WAITING_MS = 10_000;
 
 /**
- * Policies from a management server, followed until `close`. Resolves when the first configuration is in force, at once with
- * FORCE_START_WITHOUT_INITIAL_CONFIG. Rejects with {@link StartError} for settings that cannot be used, with {@link StartStopped} when `stopping`
- * comes before that configuration.
+ * Policies from a management server, followed until `close`. Resolves when the first configuration is in force, at once
+ * with FORCE_START_WITHOUT_INITIAL_CONFIG. Rejects with {@link StartError} for settings that cannot be used, with
+ * {@link StartStopped} when `stopping` comes before that configuration.
  */
 export async function openXdsPolicies(
   settings: Settings,
@@ -84,7 +84,8 @@ function addressOf(settings: Settings, log: Logger): AdsAddress {
   const unused = [xdsTlsCert, xdsTlsKey, xdsTlsCaCert, xdsTlsSan].some((value) => value !== '');
   if (!xdsUseTls && unused) {
     log.warn(
-      'CONFIG_GRPC_XDS_SERVER_USE_TLS is off: the management server is spoken to in clear text, and certificates for it are not used',
+      'CONFIG_GRPC_XDS_SERVER_USE_TLS is off: the management server is spoken to in clear text, and ' +
+        'certificates for it are not used',
     );
   }
   attempt(refused, 'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: ', () => metadataOf(settings.xdsHeaders));

@@ -27,7 +27,9 @@ export const ANSWER_SETTINGS = {
     name: 'DECISION_METADATA',
     type: 'boolean',
     default: 'false',
-    help: 'Answer with dynamic metadata that names the rule which decided, in files that do not say `decision_metadata`.',
+    help:
+      'Answer with dynamic metadata that names the rule which decided, in files that do not say ' +
+      '`decision_metadata`.',
   },
   limitHeaders: {
     name: 'LIMIT_RESPONSE_HEADERS_ENABLED',
@@ -61,7 +63,9 @@ export const ANSWER_SETTINGS = {
     name: 'ENVOY_ADDS_HEADERS',
     type: 'string_list',
     default: '',
-    help: 'What the Envoys in front add themselves, so that it is left to them: `x-ratelimit` (enable_x_ratelimit_headers), `retry-after` (enable_retry_after_header).',
+    help:
+      'What the Envoys in front add themselves, so that it is left to them: `x-ratelimit` ' +
+      '(enable_x_ratelimit_headers), `retry-after` (enable_retry_after_header).',
   },
   nearLimitRatio: {
     name: 'NEAR_LIMIT_RATIO',
@@ -82,6 +86,8 @@ export const ANSWER_SETTINGS = {
     type: 'count',
     default: '4000',
     max: 50_000,
-    help: 'Most limits that the descriptors of one request meet together, candidates apart; more get INVALID_ARGUMENT. The store decides a request in one step: 4,000 limits take Redis about 25 ms.',
+    help:
+      'Most limits that the descriptors of one request meet together, candidates apart; more get ' +
+      'INVALID_ARGUMENT. The store decides a request in one step: 4,000 limits take Redis about 25 ms.',
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

@@ -22,8 +22,8 @@ function ofRedis(prefix: RedisPrefix): readonly (readonly [name: string, reason:
 }
 
 /**
- * Variables of envoyproxy/ratelimit, the reference, that are taken and change nothing here: name → why, a sentence that is said at start when
- * the variable is set.
+ * Variables of envoyproxy/ratelimit, the reference, that are taken and change nothing here: name → why, a sentence that
+ * is said at start when the variable is set.
  */
 export const INERT_SETTINGS: ReadonlyMap<string, string> = new Map([
   ...ofRedis('REDIS'),

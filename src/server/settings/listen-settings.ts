@@ -71,7 +71,9 @@ export const LISTEN_SETTINGS = {
     type: 'count',
     default: '262144',
     max: MAX_INT32,
-    help: `Most that a compressed request message may become, and at most ${MAX_INFLATION} times its size; more gets RESOURCE_EXHAUSTED.`,
+    help:
+      `Most that a compressed request message may become, and at most ${MAX_INFLATION} times its size; ` +
+      'more gets RESOURCE_EXHAUSTED.',
   },
   grpcMaxConnections: {
     name: 'GRPC_MAX_CONNECTIONS',
@@ -84,10 +86,13 @@ export const LISTEN_SETTINGS = {
   grpcMaxBufferedBytes: {
     name: 'GRPC_MAX_BUFFERED_BYTES',
     type: 'count',
-    // What a process of 256 MiB has to spare: Node.js gives memory of buffers back late, and may hold twice as much for a while.
+    // What a process of 256 MiB has to spare: Node.js gives memory of buffers back late, and may hold twice as much for
+    // a while.
     default: '33554432',
     max: MAX_INT32,
-    help: 'Most that all connections of a process may make it hold: unfinished requests, open calls, answers not read. The one that holds most is ended.',
+    help:
+      'Most that all connections of a process may make it hold: unfinished requests, open calls, answers ' +
+      'not read. The one that holds most is ended.',
   },
   grpcMaxStreams: {
     name: 'GRPC_MAX_CONCURRENT_STREAMS',
@@ -140,7 +145,9 @@ export const LISTEN_SETTINGS = {
     name: 'GRPC_SERVER_TLS_CERT',
     type: 'string',
     default: '',
-    help: 'File with the certificate of the gRPC port and its chain (PEM). This and the next two are followed as they change.',
+    help:
+      'File with the certificate of the gRPC port and its chain (PEM). This and the next two are ' +
+      'followed as they change.',
     reference: { default: '' },
   },
   grpcServerTlsKey: {
@@ -161,7 +168,9 @@ export const LISTEN_SETTINGS = {
     name: 'GRPC_CLIENT_TLS_SAN',
     type: 'string',
     default: '',
-    help: "Alternative name that the client's certificate must hold: a DNS name, an IP address, or a URI such as a SPIFFE id.",
+    help:
+      "Alternative name that the client's certificate must hold: a DNS name, an IP address, or a URI " +
+      'such as a SPIFFE id.',
     reference: { default: '' },
   },
   grpcTransport: {
@@ -174,7 +183,9 @@ export const LISTEN_SETTINGS = {
     name: 'RLS_CODEC',
     type: 'codec',
     default: 'fast',
-    help: 'Who reads requests and writes answers: `fast`, the codec written for them, or `reference`, @grpc/proto-loader, but for requests over 16 KiB.',
+    help:
+      'Who reads requests and writes answers: `fast`, the codec written for them, or `reference`, ' +
+      '@grpc/proto-loader, but for requests over 16 KiB.',
   },
   workers: {
     name: 'WORKERS',
@@ -187,13 +198,17 @@ export const LISTEN_SETTINGS = {
     name: 'WORKER_SCHEDULING',
     type: 'worker_scheduling',
     default: 'round-robin',
-    help: 'How connections come to workers: `round-robin`, `kernel` (one listener for all) or `reuse-port` (Node.js 22.12).',
+    help:
+      'How connections come to workers: `round-robin`, `kernel` (one listener for all) or `reuse-port` ' +
+      '(Node.js 22.12).',
   },
   shutdownDrainDelay: {
     name: 'SHUTDOWN_DRAIN_DELAY',
     type: 'duration',
     default: '0s',
-    help: 'After SIGTERM or SIGINT, how long to go on serving while health says NOT_SERVING. Longer than your health check interval.',
+    help:
+      'After SIGTERM or SIGINT, how long to go on serving while health says NOT_SERVING. Longer than ' +
+      'your health check interval.',
   },
   shutdownGrace: {
     name: 'SHUTDOWN_GRACE',

@@ -7,7 +7,9 @@ export const PER_SECOND_SETTINGS = {
     name: 'REDIS_PERSECOND',
     type: 'boolean',
     default: 'false',
-    help: 'Keep windows of one second in a Redis of their own; token buckets stay in REDIS_URL. Other REDIS_* settings are of both.',
+    help:
+      'Keep windows of one second in a Redis of their own; token buckets stay in REDIS_URL. Other ' +
+      'REDIS_* settings are of both.',
     reference: { default: 'false' },
   },
   ...redisInstanceSettings('perSecond', 'REDIS_PERSECOND', {

@@ -22,8 +22,8 @@ export function policySource(settings: Settings): string {
 }
 
 /**
- * A line for the log where policies of the reference lie in its default place and nothing names it: what is served then is the bundled policy,
- * and none of theirs.
+ * A line for the log where policies of the reference lie in its default place and nothing names it: what is served then
+ * is the bundled policy, and none of theirs.
  */
 export function overlookedPolicies(
   { configType, configPath, runtimeRoot, runtimeSubdirectory, runtimeAppDirectory }: Settings,
@@ -32,7 +32,8 @@ export function overlookedPolicies(
   const isNamed = configPath + runtimeRoot + runtimeSubdirectory + runtimeAppDirectory !== '';
   if (isNamed || configType !== 'FILE' || !exists(REFERENCE_ROOT)) return [];
   return [
-    `${REFERENCE_ROOT} is not read, the bundled policy is served: set RUNTIME_ROOT=${REFERENCE_ROOT}, or CONFIG_PATH to another place`,
+    `${REFERENCE_ROOT} is not read, the bundled policy is served: set RUNTIME_ROOT=${REFERENCE_ROOT}, ` +
+      'or CONFIG_PATH to another place',
   ];
 }
 
@@ -44,7 +45,10 @@ export function loadOptions({
   return { mergeDomains, defaultAlgorithm };
 }
 
-/** Where the settings say that policies are: CONFIG_PATH, or the reference's layout if any of its variables is set, or the bundled policy. */
+/**
+ * Where the settings say that policies are: CONFIG_PATH, or the reference's layout if any of its variables is set, or
+ * the bundled policy.
+ */
 export function policyPlace(
   settings: Pick<
     Settings,

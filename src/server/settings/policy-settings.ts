@@ -20,7 +20,9 @@ export const POLICY_SETTINGS = {
     name: 'RUNTIME_ROOT',
     type: 'string',
     default: '',
-    help: 'The directory layout of envoyproxy/ratelimit: policies are all files under RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY. In the place of CONFIG_PATH.',
+    help:
+      'The directory layout of envoyproxy/ratelimit: policies are all files under ' +
+      'RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY. In the place of CONFIG_PATH.',
     reference: {
       default: '/srv/runtime_data/current',
       differs:
@@ -69,7 +71,9 @@ export const POLICY_SETTINGS = {
     name: 'DEFAULT_ALGORITHM',
     type: 'algorithm',
     default: DEFAULT_ALGORITHM,
-    help: 'What `unit` and `requests_per_unit` mean where neither rule nor file says `algorithm`, limit overrides of callers included: `fixed_window`, or `token_bucket`, which refills at that rate.',
+    help:
+      'What `unit` and `requests_per_unit` mean where neither rule nor file says `algorithm`, limit ' +
+      'overrides of callers included: `fixed_window`, or `token_bucket`, which refills at that rate.',
   },
   forceStart: {
     name: 'FORCE_START_WITHOUT_INITIAL_CONFIG',
@@ -189,7 +193,9 @@ export const POLICY_SETTINGS = {
     name: 'XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES',
     type: 'optional_integer',
     default: '',
-    help: 'Largest message of the management server, bytes; 4 MiB when unset. An update may have 10,000 resources, 1,000,000 fields and 64 MiB, whatever this says.',
+    help:
+      'Largest message of the management server, bytes; 4 MiB when unset. An update may have 10,000 ' +
+      'resources, 1,000,000 fields and 64 MiB, whatever this says.',
     reference: { default: '' },
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

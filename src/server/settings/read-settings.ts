@@ -20,9 +20,10 @@ export type SettingsResult =
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads every setting from flags, environment and defaults. A variable that is set to nothing counts as unset: compose files and Helm
- * charts pass empty strings for what nobody filled in; so does a port that holds Kubernetes' link to a Service. Unknown variables are ignored;
- * every bad value is reported. Good values that cannot be served together are errors, too (settings-check.ts).
+ * Reads every setting from flags, environment and defaults. A variable that is set to nothing counts as unset: compose
+ * files and Helm charts pass empty strings for what nobody filled in; so does a port that holds Kubernetes' link to a
+ * Service. Unknown variables are ignored; every bad value is reported. Good values that cannot be served together are
+ * errors, too (settings-check.ts).
  */
 export function readSettings(environment: Environment, flags: Flags = {}): SettingsResult {
   const errors: string[] = [];
@@ -62,14 +63,18 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
 }
 
 /**
- * What Kubernetes puts into `<NAME>_PORT` for a Service called `<name>` in the namespace (kubernetes.io/docs/tutorials/services/connect-applications-service,
- * "Environment Variables"): nobody meant it as a setting.
+ * What Kubernetes puts into `<NAME>_PORT` for a Service called `<name>` in the namespace
+ * (kubernetes.io/docs/tutorials/services/connect-applications-service, "Environment Variables"): nobody meant it as a
+ * setting.
  */
 const SERVICE_LINK = /^(?:tcp|udp|sctp):\/\//i;
 
 function linkNote({ name, default: value }: Setting): string {
   const service = name.replace(/_PORT$/, '').toLowerCase();
-  return `${name} is left out, so ${value} holds: it is Kubernetes' link to the Service ${service}; set it, or enableServiceLinks: false`;
+  return (
+    `${name} is left out, so ${value} holds: it is Kubernetes' link to the Service ${service}; set it, ` +
+    'or enableServiceLinks: false'
+  );
 }
 
 /** What is said of a variable, and where; undefined: nothing. `whenEmpty`: what it means when it is set to nothing. */

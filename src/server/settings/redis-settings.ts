@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { timerMs } from '../../limiter/clock.js';
-import type { RedisAddress } from '../../storage/redis/connection/redis-address.js';
 import {
   DEFAULT_RETRY,
   type RedisTlsOptions,
   type RetryPauses,
-} from '../../storage/redis/connection/redis-connection.js';
+} from '../../storage/redis/connection/connection-options.js';
+import type { RedisAddress } from '../../storage/redis/connection/redis-address.js';
 import { parseLogin, type RedisLogin } from '../../storage/redis/connection/redis-login.js';
 import { DEFAULT_KEY_PREFIX } from '../../storage/redis/redis-key.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
@@ -19,7 +19,10 @@ export function mainRedis(settings: Settings): RedisStoreOptions {
   return instanceOptions(settings, redisInstance(settings, 'REDIS'));
 }
 
-/** REDIS_PERSECOND_URL and what goes with it; undefined when windows of a second have no Redis of their own. Throws {@link StartError}. */
+/**
+ * REDIS_PERSECOND_URL and what goes with it; undefined when windows of a second have no Redis of their own. Throws
+ * {@link StartError}.
+ */
 export function perSecondRedis(settings: Settings): RedisStoreOptions | undefined {
   return settings.perSecond
     ? instanceOptions(settings, redisInstance(settings, 'REDIS_PERSECOND'))

@@ -1,7 +1,10 @@
 import type { Setting } from './settings-table.js';
 import { parseValue } from './settings-values.js';
 
-/** Whether a variable that is unset means the same here as in the reference, however the defaults are written. True for weir's own variables. */
+/**
+ * Whether a variable that is unset means the same here as in the reference, however the defaults are written. True for
+ * weir's own variables.
+ */
 export function hasReferenceDefault({ type, default: here, max, reference }: Setting): boolean {
   if (reference === undefined) return true;
   const [ours, theirs] = [here, reference.default].map((text) => {

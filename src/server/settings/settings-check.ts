@@ -14,8 +14,9 @@ const ENVOYS_X_RATELIMIT = /^x-ratelimit-(?:limit|remaining|reset)$/i;
 const REDIS_PREFIXES = ['REDIS', 'REDIS_PERSECOND'] as const;
 
 /**
- * What good values mean together that weir cannot do, or that nobody can: a line each, with the variable, the reason and what to do instead. The
- * start ends with them, as a variable that is ignored in silence limits something else than its owner thinks.
+ * What good values mean together that weir cannot do, or that nobody can: a line each, with the variable, the reason
+ * and what to do instead. The start ends with them, as a variable that is ignored in silence limits something else than
+ * its owner thinks.
  */
 export function refusedSettings(settings: Settings, given: GivenSettings): readonly string[] {
   const refused: string[] = [];
@@ -35,12 +36,14 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
   );
   refuse(
     settings.grpcMaxBufferedBytes < 2 * settings.grpcMaxMessageBytes,
-    'GRPC_MAX_BUFFERED_BYTES: it must be at least twice GRPC_MAX_MESSAGE_BYTES, or a large message would end its own connection',
+    'GRPC_MAX_BUFFERED_BYTES: it must be at least twice GRPC_MAX_MESSAGE_BYTES, or a large message ' +
+      'would end its own connection',
   );
   refuseRedis(settings, given, refuse);
   refuse(
     settings.configType === 'GRPC_XDS_SOTW' && /^https?:\/\//i.test(settings.xdsServerUrl),
-    'CONFIG_GRPC_XDS_SERVER_URL: write host:port without a scheme; CONFIG_GRPC_XDS_SERVER_USE_TLS says whether it is TLS',
+    'CONFIG_GRPC_XDS_SERVER_URL: write host:port without a scheme; CONFIG_GRPC_XDS_SERVER_USE_TLS says ' +
+      'whether it is TLS',
   );
   for (const [name, header] of [
     ['LIMIT_LIMIT_HEADER', settings.limitHeader],
@@ -49,13 +52,15 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
   ] as const) {
     refuse(
       !FIELD_NAME.test(header),
-      `${name}: ${JSON.stringify(header)} is no header name; Envoy would refuse the answer. Use letters, digits and dashes`,
+      `${name}: ${JSON.stringify(header)} is no header name; Envoy would refuse the answer. Use ` +
+        'letters, digits and dashes',
     );
   }
   refuseDoubled(settings, refuse);
   refuse(
     settings.statsFlushInterval === 0,
-    'STATS_FLUSH_INTERVAL: 0 ends the reference, too; set how often statistics are sent, such as 10s, or DISABLE_STATS=true',
+    'STATS_FLUSH_INTERVAL: 0 ends the reference, too; set how often statistics are sent, such as 10s, ' +
+      'or DISABLE_STATS=true',
   );
   refuse(
     settings.tracingEnabled,
@@ -70,7 +75,8 @@ function refuseDoubled(settings: Settings, refuse: (when: boolean, line: string)
   const unknown = envoyAddsHeaders.find((family) => !ENVOYS_FAMILIES.includes(family));
   refuse(
     unknown !== undefined,
-    `ENVOY_ADDS_HEADERS: ${JSON.stringify(unknown)} is nothing that Envoy's rate limit filter adds; choose from ${ENVOYS_FAMILIES.join(', ')}`,
+    `ENVOY_ADDS_HEADERS: ${JSON.stringify(unknown)} is nothing that Envoy's rate limit filter adds; ` +
+      `choose from ${ENVOYS_FAMILIES.join(', ')}`,
   );
   for (const [name, header] of [
     ['LIMIT_LIMIT_HEADER', settings.limitHeader],
@@ -82,7 +88,8 @@ function refuseDoubled(settings: Settings, refuse: (when: boolean, line: string)
       (envoyAddsHeaders.includes('retry-after') && header.toLowerCase() === 'retry-after');
     refuse(
       limitHeaders && isDoubled,
-      `${name}: ENVOY_ADDS_HEADERS says that Envoy adds ${header} itself, so clients would get it twice; choose another name, or unset one of them`,
+      `${name}: ENVOY_ADDS_HEADERS says that Envoy adds ${header} itself, so clients would get it ` +
+        'twice; choose another name, or unset one of them',
     );
   }
 }
@@ -113,14 +120,16 @@ function refuseRedis(
   for (const { prefix, timeout } of instances) {
     refuse(
       timeout === 0,
-      `${prefix}_TIMEOUT: 0 is no limit in the reference, but here each decision ends in time; set the longest one may wait, such as 10s`,
+      `${prefix}_TIMEOUT: 0 is no limit in the reference, but here each decision ends in time; set the ` +
+        'longest one may wait, such as 10s',
     );
   }
   const inUse = instances.filter(({ prefix }) => prefix === 'REDIS' || settings.perSecond);
   for (const { prefix, type } of inUse) {
     refuse(
       type !== 'single',
-      `${prefix}_TYPE: weir speaks to one Redis for now; name the master in ${prefix}_URL and set ${prefix}_TYPE=SINGLE`,
+      `${prefix}_TYPE: weir speaks to one Redis for now; name the master in ${prefix}_URL and set ` +
+        `${prefix}_TYPE=SINGLE`,
     );
   }
   for (const instance of noUrl ? [] : inUse) {
@@ -131,7 +140,8 @@ function refuseRedis(
   // The hash tag of a Redis Cluster is what stands in the first braces of a key, and must be ours.
   refuse(
     !noUrl && settings.cacheKeyPrefix.includes('{'),
-    'CACHE_KEY_PREFIX: it holds "{", which in a Redis Cluster begins what chooses the node: weir puts the tenant there, so ' +
+    'CACHE_KEY_PREFIX: it holds "{", which in a Redis Cluster begins what chooses the node: weir puts ' +
+      'the tenant there, so ' +
       'that all its buckets are decided at once; choose a prefix without "{"',
   );
   for (const { prefix, auth, authFile } of instances) {

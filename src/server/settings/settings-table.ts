@@ -9,8 +9,9 @@ import { STORE_SETTINGS } from './store-settings.js';
 import { TELEMETRY_SETTINGS } from './telemetry-settings.js';
 
 /**
- * Every setting: the one place for name, type, default and help. What only the reference knows stands in inert-settings.ts. README's tables and `weir serve --help` are printed from it; names are
- * the reference's (envoyproxy/ratelimit) where it has one.
+ * Every setting: the one place for name, type, default and help. What only the reference knows stands in
+ * inert-settings.ts. README's tables and `weir serve --help` are printed from it; names are the reference's
+ * (envoyproxy/ratelimit) where it has one.
  */
 const SPECS = {
   ...POLICY_SETTINGS,

@@ -50,7 +50,10 @@ function parseDuration(text: string): number | undefined {
   return Number((nanos + 999n) / 1000n);
 }
 
-/** Pairs with commas between them. The first `separator` parts name and value, the first of `other` where a pair has none. */
+/**
+ * Pairs with commas between them. The first `separator` parts name and value, the first of `other` where a pair has
+ * none.
+ */
 function readPairs(text: string, separator: string, other: string): ReadonlyMap<string, string> | undefined {
   const map = new Map<string, string>();
   for (const pair of text === '' ? [] : text.split(',')) {

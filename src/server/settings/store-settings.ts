@@ -1,4 +1,4 @@
-import { DEFAULT_RETRY } from '../../storage/redis/connection/redis-connection.js';
+import { DEFAULT_RETRY } from '../../storage/redis/connection/connection-options.js';
 import { redisInstanceSettings } from './redis-instance-settings.js';
 import type { SettingSpec } from './spec.js';
 
@@ -6,7 +6,9 @@ import type { SettingSpec } from './spec.js';
 const { redisTimeout, ...REDIS } = redisInstanceSettings('redis', 'REDIS', {
   url: {
     default: '',
-    help: 'Where the buckets live: `host:port`, a socket path, or a `redis://`, `rediss://` (TLS), `unix://` URL. Unset: in memory.',
+    help:
+      'Where the buckets live: `host:port`, a socket path, or a `redis://`, `rediss://` (TLS), `unix://` ' +
+      'URL. Unset: in memory.',
     reference: { default: '/var/run/nutcracker/ratelimit.sock', differs: 'Unset: buckets live in memory.' },
   },
   authHelp: 'Redis password, or `user:password`. Beats one in REDIS_URL.',
@@ -72,7 +74,9 @@ export const STORE_SETTINGS = {
     name: 'REDIS_STARTUP_INITIAL_INTERVAL',
     type: 'optional_duration',
     default: '',
-    help: `First pause between tries to connect, until Redis was reached once; doubled each time. ${DEFAULT_RETRY.firstMs}ms when unset, and always later.`,
+    help:
+      'First pause between tries to connect, until Redis was reached once; doubled each time. ' +
+      `${DEFAULT_RETRY.firstMs}ms when unset, and always later.`,
     reference: { default: '1s' },
   },
   redisStartupMax: {
@@ -94,14 +98,19 @@ export const STORE_SETTINGS = {
     type: 'count',
     default: '20000',
     max: 1_000_000,
-    help: 'Most limits waiting for Redis at once, a request counting for each that it meets; past it OVER_LIMIT is the answer where a rule may deny, or, once Redis is silent, `on_store_failure`. Requests of more than 8 limits wait apart, see Bounds.',
+    help:
+      'Most limits waiting for Redis at once, a request counting for each that it meets; past it ' +
+      'OVER_LIMIT is the answer where a rule may deny, or, once Redis is silent, `on_store_failure`. ' +
+      'Requests of more than 8 limits wait apart, see Bounds.',
   },
   redisBatchKeys: {
     name: 'REDIS_BATCH_KEYS',
     type: 'count',
     default: '256',
     max: 1000,
-    help: 'Most buckets in one call to Redis, which does nothing else meanwhile: 256 take about a millisecond. A request is never split.',
+    help:
+      'Most buckets in one call to Redis, which does nothing else meanwhile: 256 take about a ' +
+      'millisecond. A request is never split.',
   },
   cacheKeyPrefix: {
     name: 'CACHE_KEY_PREFIX',
@@ -114,14 +123,19 @@ export const STORE_SETTINGS = {
     name: 'LOCAL_CACHE_SIZE_IN_BYTES',
     type: 'optional_integer',
     default: '',
-    help: 'Bytes in which denials are kept, so that they are repeated without asking Redis: of windows until they end, of token buckets for DENY_CACHE_MAX_AGE. 0: none are. Unset: those of token buckets only.',
+    help:
+      'Bytes in which denials are kept, so that they are repeated without asking Redis: of windows until ' +
+      'they end, of token buckets for DENY_CACHE_MAX_AGE. 0: none are. Unset: those of token buckets ' +
+      'only.',
     reference: { default: '0' },
   },
   denyCacheMaxAge: {
     name: 'DENY_CACHE_MAX_AGE',
     type: 'duration',
     default: '1s',
-    help: 'With Redis: how long a denial is repeated without asking while its token bucket cannot have refilled; 0s asks every time.',
+    help:
+      'With Redis: how long a denial is repeated without asking while its token bucket cannot have ' +
+      'refilled; 0s asks every time.',
   },
   denyCacheMaxEntries: {
     name: 'DENY_CACHE_MAX_ENTRIES',
@@ -138,7 +152,8 @@ export const STORE_SETTINGS = {
     reference: {
       default: 'false',
       differs:
-        'Exact, where the reference looks first and counts later; a refused request counts nowhere, also where it is refused.',
+        'Exact, where the reference looks first and counts later; a refused request counts nowhere, ' +
+        'also where it is refused.',
     },
   },
   memoryMaxBuckets: {

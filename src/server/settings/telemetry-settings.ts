@@ -114,7 +114,9 @@ export const TELEMETRY_SETTINGS = {
     name: 'PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS',
     type: 'boolean',
     default: 'false',
-    help: '`ratelimit_service_response_time_seconds` holds milliseconds, as dashboards made before it was mended expect.',
+    help:
+      '`ratelimit_service_response_time_seconds` holds milliseconds, as dashboards made before it was ' +
+      'mended expect.',
     reference: { default: 'false' },
   },
   tracingEnabled: {

@@ -1,11 +1,15 @@
-/** Bytes of a piece of memory: a page of a view's text, which ends with the line that makes it 16 KiB long. A longer one has memory of its own, once. */
+/**
+ * Bytes of a piece of memory: a page of a view's text, which ends with the line that makes it 16 KiB long. A longer one
+ * has memory of its own, once.
+ */
 const PIECE_BYTES = 18 * 1024;
 /** Memory that no text has needed for so long is given back. */
 export const KEPT_MS = 120_000;
 
 /**
- * Memory for the pages of one view's texts, which is used again once nobody reads a text any more. Memory outside of V8's heap that each text takes anew makes V8
- * collect the whole heap once a text or so: at 100,000 series that is 37 MB, and a stop of 10 to 20 ms.
+ * Memory for the pages of one view's texts, which is used again once nobody reads a text any more. Memory outside of
+ * V8's heap that each text takes anew makes V8 collect the whole heap once a text or so: at 100,000 series that is 37
+ * MB, and a stop of 10 to 20 ms.
  */
 export class PageMemory {
   #free: Buffer[] = [];
@@ -23,8 +27,9 @@ export class PageMemory {
   }
 
   /**
-   * Lends the pages of a text to all who get hold of it in this turn of the event loop: each calls the function returned, and calls back once it has done with them. The
-   * memory is free when all have, or at the end of the turn if nobody has called.
+   * Lends the pages of a text to all who get hold of it in this turn of the event loop: each calls the function
+   * returned, and calls back once it has done with them. The memory is free when all have, or at the end of the turn if
+   * nobody has called.
    */
   lend(pages: readonly Buffer[]): () => () => void {
     this.#most = pages.length;

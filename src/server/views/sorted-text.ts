@@ -2,8 +2,8 @@
 const RUN = 128;
 
 /**
- * The places of `names` in the order of their code units, which is that of Array.prototype.sort; equal names stay in theirs. '' is a pause. Places
- * and not names are moved: nothing but the names is left for the garbage collector.
+ * The places of `names` in the order of their code units, which is that of Array.prototype.sort; equal names stay in
+ * theirs. '' is a pause. Places and not names are moved: nothing but the names is left for the garbage collector.
  */
 export function* orderOf(names: readonly string[]): Generator<'', Uint32Array> {
   const { length } = names;
@@ -36,7 +36,10 @@ export function* orderOf(names: readonly string[]): Generator<'', Uint32Array> {
   return from;
 }
 
-/** Merges what stands in `from` from `start` to `middle` and from there to `end`, each part sorted, into the same places of `to`. */
+/**
+ * Merges what stands in `from` from `start` to `middle` and from there to `end`, each part sorted, into the same places
+ * of `to`.
+ */
 function* merge(
   names: readonly string[],
   from: Uint32Array,

@@ -10,8 +10,8 @@ export interface TextPages {
   /** Of all pages. */
   readonly bytes: number;
   /**
-   * Who is not done with the text in the turn of the event loop in which it is had keeps it, and calls back once it is: then its memory is used again for
-   * a later text.
+   * Who is not done with the text in the turn of the event loop in which it is had keeps it, and calls back once it is:
+   * then its memory is used again for a later text.
    */
   keep?(): () => void;
 }

@@ -12,8 +12,8 @@ export interface ViewSlicesOptions {
 }
 
 /**
- * Work that nobody's decision should wait for: views, and statistics that are sent. However many of them are made at once, a turn of the event loop has one
- * slice of one of them.
+ * Work that nobody's decision should wait for: views, and statistics that are sent. However many of them are made at
+ * once, a turn of the event loop has one slice of one of them.
  */
 export class ViewSlices {
   readonly #now: () => number;
@@ -26,7 +26,10 @@ export class ViewSlices {
     this.#nextTurn = options.nextTurn ?? ((callback) => setImmediate(callback));
   }
 
-  /** Runs `steps` to their end; `take` gets each piece. Rejects with what a step throws, or a promise of its rejects with. */
+  /**
+   * Runs `steps` to their end; `take` gets each piece. Rejects with what a step throws, or a promise of its rejects
+   * with.
+   */
   async run<Piece, Result>(
     steps: ViewSteps<Piece, Result>,
     take: (piece: Piece) => void = () => {},

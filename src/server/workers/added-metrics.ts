@@ -14,7 +14,9 @@ function counting(metrics: readonly Family[]): readonly Family[] {
 export class AddedMetrics {
   readonly #slices: ViewSlices;
   #ended: readonly Family[] = [];
-  /** Ended processes that are not in the sum yet: several may end at once, and adding up takes turns of the event loop. */
+  /**
+   * Ended processes that are not in the sum yet: several may end at once, and adding up takes turns of the event loop.
+   */
   #ending: (readonly Family[])[] = [];
   #adding: Promise<void> | undefined;
 

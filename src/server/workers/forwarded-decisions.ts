@@ -29,7 +29,9 @@ interface Waiting {
 /** Decisions that the primary process, which has no store, leaves to its workers. */
 export class ForwardedDecisions {
   readonly #limits: Required<ForwardingLimits>;
-  /** What workers have yet to answer, also what nobody waits for any more: it still fills the channel of one that hangs. */
+  /**
+   * What workers have yet to answer, also what nobody waits for any more: it still fills the channel of one that hangs.
+   */
   readonly #owed = new Map<number, Waiting>();
   /** How many of them each worker owes. */
   readonly #counts = new Map<Decider, number>();
@@ -41,7 +43,10 @@ export class ForwardedDecisions {
     this.#limits = { maxInFlight: 1000, marginMs: 1000, ...limits };
   }
 
-  /** Asks the one of `workers` that owes fewest answers, of equals in turn; it takes what came by one `connection` in turns with what came by others. Never rejects. */
+  /**
+   * Asks the one of `workers` that owes fewest answers, of equals in turn; it takes what came by one `connection` in
+   * turns with what came by others. Never rejects.
+   */
   ask(
     workers: readonly Decider[],
     message: Uint8Array,

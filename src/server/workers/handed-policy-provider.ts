@@ -18,7 +18,10 @@ export class HandedPolicyProvider implements PolicyProvider {
   #next: PolicyReceiver | undefined;
   readonly #garbage = new YoungGarbage();
   readonly #listeners: ((success: boolean) => void)[] = [];
-  /** Puts in force what came, one after the other, and names the trees of domains whose files are bad by the secrets of the others. */
+  /**
+   * Puts in force what came, one after the other, and names the trees of domains whose files are bad by the secrets of
+   * the others.
+   */
   #taking = Promise.resolve();
 
   constructor(initial: SlicedPolicies | undefined) {

@@ -1,4 +1,7 @@
-/** Sends values of which only the latest under each key matters, one message at a time: a process that does not read costs one value per key. */
+/**
+ * Sends values of which only the latest under each key matters, one message at a time: a process that does not read
+ * costs one value per key.
+ */
 export class LatestValues<T> {
   readonly #send: (values: readonly T[]) => Promise<void>;
   #waiting = new Map<number, T>();

@@ -7,9 +7,10 @@ interface ConnectionHandle {
 }
 
 /**
- * Closes, when `worker` ends, the connections that the primary process has accepted for it (round-robin) and that it never took.
- * node:cluster closes its own copy of a connection when the worker says that it has it; a worker that is killed, or hangs and is killed
- * later, never does, and the caller would be connected to nobody for ever. Closed, it connects again.
+ * Closes, when `worker` ends, the connections that the primary process has accepted for it (round-robin) and that it
+ * never took. node:cluster closes its own copy of a connection when the worker says that it has it; a worker that is
+ * killed, or hangs and is killed later, never does, and the caller would be connected to nobody for ever. Closed, it
+ * connects again.
  */
 export function closeLostConnections(worker: Worker): void {
   const child = worker.process;
@@ -29,7 +30,9 @@ export function closeLostConnections(worker: Worker): void {
   });
 }
 
-/** Whether this is node:cluster's own message with a connection; others come with listeners, which all workers share. */
+/**
+ * Whether this is node:cluster's own message with a connection; others come with listeners, which all workers share.
+ */
 function isNewConnection(message: unknown): boolean {
   const { cmd, act } = message as { readonly cmd?: unknown; readonly act?: unknown };
   return cmd === 'NODE_CLUSTER' && act === 'newconn';

@@ -10,7 +10,9 @@ export interface SlicedPolicies {
   readonly slices: readonly Uint8Array[];
 }
 
-/** Redis is expected to work so many microseconds from now for a process; `pool` is the place in {@link Store.pools}. */
+/**
+ * Redis is expected to work so many microseconds from now for a process; `pool` is the place in {@link Store.pools}.
+ */
 export interface RedisWorkTold {
   readonly pool: number;
   readonly micros: number;
@@ -77,7 +79,9 @@ export type FromWorker =
   | { readonly kind: 'listening'; readonly grpc: string; readonly health: WorkerHealth }
   /** It cannot start; the lines of a StartError. */
   | { readonly kind: 'failed'; readonly lines: readonly string[] }
-  /** It never reached Redis in the time it was given; the lines of a StartError. It goes on until it is told to drain. */
+  /**
+   * It never reached Redis in the time it was given; the lines of a StartError. It goes on until it is told to drain.
+   */
   | { readonly kind: 'givenUp'; readonly lines: readonly string[] }
   | { readonly kind: 'health'; readonly health: WorkerHealth }
   /** Some samples of a family, or of the statistics for `/stats`; those of a family come one after the other. */

@@ -22,7 +22,8 @@ export function checkWorkers(settings: Settings): void {
   if (settings.workers === 1) return;
   if (settings.redisUrl === '') {
     throw new StartError([
-      `WORKERS: ${settings.workers} workers need Redis: buckets in memory belong to one process, so each worker would let every limit ` +
+      `WORKERS: ${settings.workers} workers need Redis: buckets in memory belong to one process, so ` +
+        'each worker would let every limit ' +
         'through once; set REDIS_URL, or WORKERS=1',
     ]);
   }
@@ -30,7 +31,8 @@ export function checkWorkers(settings: Settings): void {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   if (major < 22 || (major === 22 && minor < 12)) {
     throw new StartError([
-      `WORKER_SCHEDULING: reuse-port needs Node.js 22.12 or later, this is ${process.versions.node}; choose round-robin`,
+      `WORKER_SCHEDULING: reuse-port needs Node.js 22.12 or later, this is ${process.versions.node}; ` +
+        'choose round-robin',
     ]);
   }
   if (settings.grpcPort === 0) {
@@ -41,8 +43,8 @@ export function checkWorkers(settings: Settings): void {
 }
 
 /**
- * The primary process of WORKERS workers. It owns signals, HTTP and debug ports and policy files; workers, which `listen` starts, own gRPC, Redis
- * connections and what goes with them.
+ * The primary process of WORKERS workers. It owns signals, HTTP and debug ports and policy files; workers, which
+ * `listen` starts, own gRPC, Redis connections and what goes with them.
  */
 export function openPrimary(parts: ServerParts): ServerCore {
   const { settings, version, clock, log, slices, closers } = parts;
@@ -78,7 +80,8 @@ export function openPrimary(parts: ServerParts): ServerCore {
     detail: () => detailOf(pool),
     decide: (message, patienceMicros, waiter) => pool.decide(message, patienceMicros, waiter?.connection),
     async listen() {
-      // Workers listen through this process, which would hold on to the failure that the file of a killed process gives the first of them.
+      // Workers listen through this process, which would hold on to the failure that the file of a killed process gives
+      // the first of them.
       if (settings.grpcUds !== '') await removeStaleSocket(settings.grpcUds);
       return pool.start();
     },

@@ -75,8 +75,8 @@ interface Slot {
 }
 
 /**
- * Worker processes that share one gRPC port (node:cluster). Keeps their number: one that ends unasked is replaced, with growing pauses while
- * replacements end as well.
+ * Worker processes that share one gRPC port (node:cluster). Keeps their number: one that ends unasked is replaced, with
+ * growing pauses while replacements end as well.
  */
 export class WorkerPool {
   /** Workers replaced since start. */
@@ -113,7 +113,10 @@ export class WorkerPool {
     }));
   }
 
-  /** Starts all workers. Resolves with the address of the gRPC port once it is open in each of them; rejects with {@link StartError}. */
+  /**
+   * Starts all workers. Resolves with the address of the gRPC port once it is open in each of them; rejects with
+   * {@link StartError}.
+   */
   start(): Promise<string> {
     cluster.schedulingPolicy =
       this.#options.scheduling === 'round-robin' ? cluster.SCHED_RR : cluster.SCHED_NONE;
@@ -215,7 +218,8 @@ export class WorkerPool {
   }
 
   #receive(slot: Slot, worker: Worker, message: FromWorker): void {
-    // What a worker said last may be read after its end is known: its numbers are kept by then, and the slot is another's.
+    // What a worker said last may be read after its end is known: its numbers are kept by then, and the slot is
+    // another's.
     if (slot.worker !== worker && message.kind !== 'failed') return;
     switch (message.kind) {
       case 'ready':

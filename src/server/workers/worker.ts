@@ -181,8 +181,8 @@ function sent(message: FromWorker): Promise<void> {
 }
 
 /**
- * Runs this process as a worker of {@link WorkerPool}: decides what the primary process tells it to decide by. Resolves with true once it
- * has drained, with false when it cannot start, which it has told the primary.
+ * Runs this process as a worker of {@link WorkerPool}: decides what the primary process tells it to decide by. Resolves
+ * with true once it has drained, with false when it cannot start, which it has told the primary.
  */
 export function runWorker(): Promise<boolean> {
   return new Promise((resolve, reject) => {

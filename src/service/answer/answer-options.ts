@@ -9,7 +9,9 @@ export interface LimitHeaderNames {
 export interface AnswerOptions {
   /** SHADOW_MODE: nobody is denied; statuses and metrics tell what would be. */
   readonly shadowMode: boolean;
-  /** QUOTA_MODE: every rule and override counts as a quota, and a descriptor that no limit concerns as one that passes. */
+  /**
+   * QUOTA_MODE: every rule and override counts as a quota, and a descriptor that no limit concerns as one that passes.
+   */
   readonly quotaMode: boolean;
   /** RESPONSE_DYNAMIC_METADATA. */
   readonly dynamicMetadata: boolean;

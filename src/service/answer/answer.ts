@@ -59,7 +59,10 @@ function statusOf({ takes, unlimited }: Decision): DescriptorStatus {
   };
 }
 
-/** Builds the response from what was decided; one status per descriptor, in order. `wallMicros` is the time of the answer. */
+/**
+ * Builds the response from what was decided; one status per descriptor, in order. `wallMicros` is the time of the
+ * answer.
+ */
 export function answer(
   request: RateLimitRequest,
   policy: DomainPolicy,

@@ -8,8 +8,8 @@ import { type Described, retryAfterSeconds } from './described.js';
 const ACTIVE = fixedPhase('active');
 
 /**
- * The member `decision` of the dynamic metadata: the limit that headers would describe, in names and numbers of the policy; no value of the request
- * enters it. `retry_after` is 0 unless the request is denied.
+ * The member `decision` of the dynamic metadata: the limit that headers would describe, in names and numbers of the
+ * policy; no value of the request enters it. `retry_after` is 0 unless the request is denied.
  */
 export function decisionMetadata(
   policy: DomainPolicy,

@@ -73,15 +73,18 @@ export function rankIn(denial: Denial, take: DecidedTake): number {
   return wouldDeny(take, outcome, denial) ? WOULD_DENY : LEAST;
 }
 
-/** How much it has to do with the status of its descriptor: what is enforced comes first, so that nobody sees less left than there is. */
+/**
+ * How much it has to do with the status of its descriptor: what is enforced comes first, so that nobody sees less left
+ * than there is.
+ */
 function rankInStatus({ weight, outcome }: DecidedTake): number {
   if (weight === 'observe') return LEAST;
   return outcome.limited ? DENIES : FITS;
 }
 
 /**
- * Whether `one` rather than `than` is to be described, both of one rank: the denying one that passes last, else the one with the fewest tokens
- * left; the first of equals.
+ * Whether `one` rather than `than` is to be described, both of one rank: the denying one that passes last, else the one
+ * with the fewest tokens left; the first of equals.
  */
 function tellsMore(one: TakeOutcome, than: TakeOutcome, rank: number): boolean {
   return rank >= WOULD_DENY ? one.waitMicros > than.waitMicros : one.remaining < than.remaining;
@@ -92,7 +95,10 @@ export function isDecided(take: PlannedTake): take is DecidedTake {
   return take.outcome !== undefined;
 }
 
-/** The take to describe, of those that are decided: the tightest. For a request its `denial`, for the status of one descriptor undefined. */
+/**
+ * The take to describe, of those that are decided: the tightest. For a request its `denial`, for the status of one
+ * descriptor undefined.
+ */
 export function tightestOf(
   takes: readonly PlannedTake[],
   denial: Denial | undefined,

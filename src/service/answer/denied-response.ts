@@ -56,7 +56,10 @@ const PROBLEM_OF_NONE = problem([]);
 
 const PROBLEM_JSON: HeaderValue = { key: 'content-type', value: 'application/problem+json' };
 
-/** The `denied_response` of the rule described, else the file's; undefined where neither gives a body. Only for answers that deny. */
+/**
+ * The `denied_response` of the rule described, else the file's; undefined where neither gives a body. Only for answers
+ * that deny.
+ */
 export function deniedBody(policy: DomainPolicy, described: Described): DeniedBody | undefined {
   const denied = described.take.rule?.deniedResponse ?? policy.deniedResponse;
   if (denied?.preset === 'problem+json') return { body: problemOf(described), contentType: PROBLEM_JSON };

@@ -54,8 +54,8 @@ function isAsked(
 }
 
 /**
- * The limit to describe for the whole request: the denying one that passes last, else the one with the fewest tokens left. Undefined where
- * no policy asks for it, and where no limit applied. `denied` is that of the answer.
+ * The limit to describe for the whole request: the denying one that passes last, else the one with the fewest tokens
+ * left. Undefined where no policy asks for it, and where no limit applied. `denied` is that of the answer.
  */
 export function describedOf(
   policy: DomainPolicy,

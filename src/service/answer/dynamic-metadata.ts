@@ -13,7 +13,10 @@ type JsonObject = Readonly<Record<string, unknown>>;
 /** envoy.type.v3.RateLimitUnit by number. */
 const UNIT_NAMES: readonly string[] = ['UNKNOWN', 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR'];
 
-/** An override as protobuf's text format on one line; fields of value 0 are left out, enum values without a name are numbers. */
+/**
+ * An override as protobuf's text format on one line; fields of value 0 are left out, enum values without a name are
+ * numbers.
+ */
 function overrideText({ requestsPerUnit, unit }: RateLimitOverride): string {
   const fields: string[] = [];
   if (requestsPerUnit !== 0) fields.push(`requests_per_unit:${requestsPerUnit}`);
@@ -31,8 +34,8 @@ function descriptorObject(descriptor: Descriptor, secretKeys: ReadonlySet<string
 }
 
 /**
- * What an answer repeats of its request at most, in UTF-16 units; and what an entry, and a descriptor, count beside their texts: encoding takes as long.
- * As much, members counted as entries are, may come from rules.
+ * What an answer repeats of its request at most, in UTF-16 units; and what an entry, and a descriptor, count beside
+ * their texts: encoding takes as long. As much, members counted as entries are, may come from rules.
  */
 export const MAX_REPEATED = 98_304;
 const ENTRY_UNITS = 128;
@@ -82,7 +85,10 @@ class Merged {
   private unitsLeft = MAX_REPEATED;
   private looksLeft = MAX_LOOKS;
 
-  /** Adds what `members` says that was not said before, and never changes it. Returns false where it ended as all became too much. */
+  /**
+   * Adds what `members` says that was not said before, and never changes it. Returns false where it ended as all became
+   * too much.
+   */
   add(members: JsonObject, to: Record<string, unknown> = this.members): boolean {
     for (const key of Object.keys(members)) {
       if (--this.looksLeft < 0) return false;
@@ -109,7 +115,10 @@ class Merged {
   }
 }
 
-/** The merged `metadata` of the rules that let their descriptors pass, up to a size that nobody waits for; and of how many there was more. */
+/**
+ * The merged `metadata` of the rules that let their descriptors pass, up to a size that nobody waits for; and of how
+ * many there was more.
+ */
 function passedMetadata(
   decisions: readonly Decision[],
   statuses: readonly DescriptorStatus[],
@@ -133,9 +142,10 @@ function passedMetadata(
 }
 
 /**
- * The dynamic metadata of RESPONSE_DYNAMIC_METADATA: the request as it came, values of credentials redacted, and the metadata of rules that
- * passed. Members as in envoyproxy/ratelimit (ratelimitToMetadata), which repeats a request whatever its size; `descriptorsLeftOut` says how many are
- * too much here, and `metadataLeftOut` how many rules have metadata that is not, or not all, there. `decisions` is empty where no policy concerns the request.
+ * The dynamic metadata of RESPONSE_DYNAMIC_METADATA: the request as it came, values of credentials redacted, and the
+ * metadata of rules that passed. Members as in envoyproxy/ratelimit (ratelimitToMetadata), which repeats a request
+ * whatever its size; `descriptorsLeftOut` says how many are too much here, and `metadataLeftOut` how many rules have
+ * metadata that is not, or not all, there. `decisions` is empty where no policy concerns the request.
  */
 export function dynamicMetadata(
   request: RateLimitRequest,

@@ -3,7 +3,10 @@ import { MAX_UINT32 } from '../../limiter/rate.js';
 import type { Decision } from '../plan.js';
 import type { LimitHeaderNames } from './answer-options.js';
 
-/** Of all statuses with a limit the one with the least left, the first of equals; but a denying one beats it, the last of those. */
+/**
+ * Of all statuses with a limit the one with the least left, the first of equals; but a denying one beats it, the last
+ * of those.
+ */
 function described(
   decisions: readonly Decision[],
   statuses: readonly DescriptorStatus[],
@@ -23,8 +26,8 @@ function described(
 }
 
 /**
- * The headers of LIMIT_RESPONSE_HEADERS_ENABLED, bare integers that describe one descriptor, chosen as the reference chooses
- * (envoyproxy/ratelimit, src/service/ratelimit.go); none where no limit applied.
+ * The headers of LIMIT_RESPONSE_HEADERS_ENABLED, bare integers that describe one descriptor, chosen as the reference
+ * chooses (envoyproxy/ratelimit, src/service/ratelimit.go); none where no limit applied.
  */
 export function limitHeadersOf(
   decisions: readonly Decision[],

@@ -74,7 +74,10 @@ function windowSeconds(rate: Rate, wallMicros: number): number {
   return Math.round((windowEnd(rate, start) - start) / MICROS_PER_SECOND);
 }
 
-/** Computed once per rule, and again when a window of a calendar has another length; overrides have a rate of their own each time. */
+/**
+ * Computed once per rule, and again when a window of a calendar has another length; overrides have a rate of their own
+ * each time.
+ */
 function policyOf(names: Named, rate: Rate, wallMicros: number): QuotaPolicy {
   const known = names.policy;
   const isFixed = rate.kind === 'token_bucket' || rate.calendar === undefined;
@@ -107,8 +110,9 @@ function listedOf(list: readonly Listed[], rule: Rule | undefined): Listed | und
 }
 
 /**
- * The limits of a request for which `isShown` holds, in order, each name once: of two buckets of one rule the tighter. A rule whose name
- * another has already stands with its path. At most {@link MAX_LISTED}, the described one always among them.
+ * The limits of a request for which `isShown` holds, in order, each name once: of two buckets of one rule the tighter.
+ * A rule whose name another has already stands with its path. At most {@link MAX_LISTED}, the described one always
+ * among them.
  */
 function listed(described: Described, isShown: (take: PlannedTake) => boolean): readonly Listed[] {
   const list: Listed[] = [];
@@ -155,8 +159,8 @@ function isListed(take: PlannedTake, ofFile: ResponseHeaders | undefined): boole
 }
 
 /**
- * Both fields of draft-ietf-httpapi-ratelimit-headers-11, with an item for every limit whose rule asks for them; undefined where none does.
- * `wallMicros` says which window of a calendar it is.
+ * Both fields of draft-ietf-httpapi-ratelimit-headers-11, with an item for every limit whose rule asks for them;
+ * undefined where none does. `wallMicros` says which window of a calendar it is.
  */
 export function quotaFields(
   described: Described,
@@ -181,7 +185,10 @@ export function quotaFields(
   return { policies, quotas };
 }
 
-/** The value of `ratelimit-limit` in draft-03: the limit described, then the policy of every limit whose rule asks for it. */
+/**
+ * The value of `ratelimit-limit` in draft-03: the limit described, then the policy of every limit whose rule asks for
+ * it.
+ */
 export function draft03Limit(
   described: Described,
   ofFile: ResponseHeaders | undefined,

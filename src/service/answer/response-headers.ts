@@ -13,8 +13,8 @@ const MICROS_PER_SECOND = 1_000_000;
 export const NO_HEADERS: readonly HeaderValue[] = [];
 
 /**
- * The epoch second of a header. Windows end on whole seconds of the store's clock, so the nearest is exact as long as the two
- * clocks agree to half a second; a bucket's instant is rounded up.
+ * The epoch second of a header. Windows end on whole seconds of the store's clock, so the nearest is exact as long as
+ * the two clocks agree to half a second; a bucket's instant is rounded up.
  */
 function resetSecond(take: PlannedTake, outcome: TakeOutcome, wallMicros: number): number {
   const seconds = (wallMicros + outcome.waitMicros) / MICROS_PER_SECOND;
@@ -61,8 +61,9 @@ function xRateLimit(
 }
 
 /**
- * The headers to add to the response: the families that the rule described asks for, else the file; where neither says, those of the environment.
- * The family `ratelimit` lists every limit whose rule asks for it. `wallMicros` is the time of the answer.
+ * The headers to add to the response: the families that the rule described asks for, else the file; where neither says,
+ * those of the environment. The family `ratelimit` lists every limit whose rule asks for it. `wallMicros` is the time
+ * of the answer.
  */
 export function responseHeaders(
   policy: DomainPolicy,

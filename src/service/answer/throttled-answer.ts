@@ -26,7 +26,9 @@ const STATUS_THROTTLED: DescriptorStatus = {
   durationUntilResetSeconds: WAIT_SECONDS,
 };
 
-/** What can be said without a limit to say it of: not `x-ratelimit-limit`, nor the fields of the drafts, which need one. */
+/**
+ * What can be said without a limit to say it of: not `x-ratelimit-limit`, nor the fields of the drafts, which need one.
+ */
 function headersOf(
   { responseHeaders }: DomainPolicy,
   options: AnswerOptions,
@@ -72,8 +74,9 @@ function decisionOf(
 }
 
 /**
- * The answer to a request that is denied because nobody can tell which limits it meets: OVER_LIMIT, though under SHADOW_MODE OK over all. `index` is
- * the place of the descriptor that it is denied for; -1: all of them. Without `request`, which nobody has read, there are no statuses.
+ * The answer to a request that is denied because nobody can tell which limits it meets: OVER_LIMIT, though under
+ * SHADOW_MODE OK over all. `index` is the place of the descriptor that it is denied for; -1: all of them. Without
+ * `request`, which nobody has read, there are no statuses.
  */
 export function throttledAnswer(
   request: RateLimitRequest | undefined,

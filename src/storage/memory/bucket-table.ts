@@ -21,8 +21,8 @@ const INDEX_BYTES = 24;
 /** Expired or stale entries looked at per write, so that idle buckets leave without a timer. */
 const SWEEP_PER_WRITE = 4;
 /**
- * Entries looked at for one eviction. Keys of the heap are only lower bounds (a take does not touch the heap), so finding the
- * very soonest could mean looking at all of them; past this many the soonest of those seen goes.
+ * Entries looked at for one eviction. Keys of the heap are only lower bounds (a take does not touch the heap), so
+ * finding the very soonest could mean looking at all of them; past this many the soonest of those seen goes.
  */
 const EVICTION_LOOKS = 64;
 
@@ -45,15 +45,19 @@ export function bucketBytes(key: string): number {
 }
 
 /**
- * Buckets by key, all in chunks of plain bytes: a million idle ones are nothing that the garbage collector walks, and no
- * array is ever copied to grow. Bounded; when full, the bucket that would be full soonest (the window that would end soonest) goes first.
+ * Buckets by key, all in chunks of plain bytes: a million idle ones are nothing that the garbage collector walks, and
+ * no array is ever copied to grow. Bounded; when full, the bucket that would be full soonest (the window that would end
+ * soonest) goes first.
  */
 export class BucketTable {
   /** Buckets dropped before they were full, since start. */
   evictions = 0;
   bytes = 0;
   private readonly options: BucketTableOptions;
-  /** One per place of a request: a write follows the read of the same name, and many requests name what the one before did. */
+  /**
+   * One per place of a request: a write follows the read of the same name, and many requests name what the one before
+   * did.
+   */
   private readonly places: Place[] = [newPlace(new KeyWords())];
   /** That of the name looked for last. */
   private place = this.places[0] as Place;
@@ -75,8 +79,8 @@ export class BucketTable {
   }
 
   /**
-   * Loads the state stored under `key`, or none. `place` is where in a request the key stands, a hint for {@link write}. Returns where the bucket
-   * is kept, -1 if it is not: two names of one request never give the same.
+   * Loads the state stored under `key`, or none. `place` is where in a request the key stands, a hint for
+   * {@link write}. Returns where the bucket is kept, -1 if it is not: two names of one request never give the same.
    */
   read(key: string, bucket: RunningBucket, place: number): Slot {
     const slot = this.find(key, place);
@@ -87,8 +91,9 @@ export class BucketTable {
   }
 
   /**
-   * Stores a state, or drops the bucket if it is blank. `tokenMicros` is monotonic time, not before that of the call before. `read` is what
-   * {@link read} returned for this key after the latest write of another request; -1 if it was not read.
+   * Stores a state, or drops the bucket if it is blank. `tokenMicros` is monotonic time, not before that of the call
+   * before. `read` is what {@link read} returned for this key after the latest write of another request; -1 if it was
+   * not read.
    */
   write(key: string, bucket: RunningBucket, place: number, tokenMicros: number, read: Slot = -1): void {
     const { records, heap } = this;

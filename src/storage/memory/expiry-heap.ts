@@ -11,8 +11,8 @@ const ARITY_BITS = 2;
 const ARITY = 1 << ARITY_BITS;
 
 /**
- * A heap of slot numbers, soonest key first, kept in typed arrays: no object per entry, and chunks that are never copied, so that
- * growth costs no pause. Each slot may be in the heap once.
+ * A heap of slot numbers, soonest key first, kept in typed arrays: no object per entry, and chunks that are never
+ * copied, so that growth costs no pause. Each slot may be in the heap once.
  */
 export class ExpiryHeap {
   private readonly positions: HeapPositions;

@@ -7,9 +7,10 @@ const CHUNK_MASK = (1 << CHUNK_BITS) - 1;
 const FIRST_CHAINS = 16;
 
 /**
- * Finds records by name: linear hashing (Litwin 1980). There is a chain per record, on average; each insertion beyond that splits one
- * chain in two, so that growth is never a rehash of everything. The chains run through the records; taking one out leaves
- * nothing behind. The number of chains does not shrink: four bytes for each record there ever was at a time.
+ * Finds records by name: linear hashing (Litwin 1980). There is a chain per record, on average; each insertion beyond
+ * that splits one chain in two, so that growth is never a rehash of everything. The chains run through the records;
+ * taking one out leaves nothing behind. The number of chains does not shrink: four bytes for each record there ever was
+ * at a time.
  */
 export class KeyIndex {
   private readonly records: BucketRecords;

@@ -5,21 +5,28 @@ const FIRST_CAPACITY = 256;
 const MAX_KEPT_WORDS = 2048;
 const encoder = new TextEncoder();
 
-/** Names of more words than the least, and of no more than the most, are compressed before they are hashed; policies give none that is longer. */
+/**
+ * Names of more words than the least, and of no more than the most, are compressed before they are hashed; policies
+ * give none that is longer.
+ */
 const LEAST_COMPRESSED = 16;
 const MOST_COMPRESSED = 1024;
 /** Secrets to compress with, drawn at start; see {@link compress}. */
 const secrets = randomFillSync(new Int32Array(MOST_COMPRESSED + 1));
 
 /**
- * A bucket's name as 32 bit words, and its hash: what {@link KeyIndex} finds and {@link RecordArena} keeps. One object, loaded with
- * one name after the other.
+ * A bucket's name as 32 bit words, and its hash: what {@link KeyIndex} finds and {@link RecordArena} keeps. One object,
+ * loaded with one name after the other.
  *
- * The hash is HalfSipHash-1-3 (the small variant of SipHash; Linux keys its hash tables with it) under a key drawn at start: tenants are
- * named by callers, who must not be able to choose names that collide. Of long names it is the hash of two sums, see {@link compress}.
+ * The hash is HalfSipHash-1-3 (the small variant of SipHash; Linux keys its hash tables with it) under a key drawn at
+ * start: tenants are named by callers, who must not be able to choose names that collide. Of long names it is the hash
+ * of two sums, see {@link compress}.
  */
 export class KeyWords {
-  /** Four characters a word, little endian; two where one of them is beyond ASCII. The last word is filled up with zeros. */
+  /**
+   * Four characters a word, little endian; two where one of them is beyond ASCII. The last word is filled up with
+   * zeros.
+   */
   words = new Int32Array(FIRST_CAPACITY);
   /** How many of {@link words} count. */
   count = 0;
@@ -44,7 +51,9 @@ export class KeyWords {
     return new KeyWords(this.seed0, this.seed1);
   }
 
-  /** Takes the words of `key` in. Returns whether it is another one than before: the same again costs next to nothing. */
+  /**
+   * Takes the words of `key` in. Returns whether it is another one than before: the same again costs next to nothing.
+   */
   load(key: string): boolean {
     if (key === this.key) return false;
     this.loadNew(key);
@@ -77,8 +86,8 @@ export class KeyWords {
   }
 
   /**
-   * Returns false for a name with characters beyond ASCII. Half the time of a loop over charCodeAt: names come as ropes of
-   * concatenated parts, which V8 would look through at each character.
+   * Returns false for a name with characters beyond ASCII. Half the time of a loop over charCodeAt: names come as ropes
+   * of concatenated parts, which V8 would look through at each character.
    */
   private packNarrow(key: string): boolean {
     const { bytes } = this;
@@ -127,9 +136,9 @@ export class KeyWords {
 }
 
 /**
- * Two sums of the words, in a third of the time of the hash: NH (Black et al., "UMAC: Fast and Secure Message Authentication", 1999) on the halves of each
- * word, twice, with the secrets moved on by one word. Two names of one length give the same sums with a probability of 2^-32, whoever chooses them without
- * knowing the secrets.
+ * Two sums of the words, in a third of the time of the hash: NH (Black et al., "UMAC: Fast and Secure Message
+ * Authentication", 1999) on the halves of each word, twice, with the secrets moved on by one word. Two names of one
+ * length give the same sums with a probability of 2^-32, whoever chooses them without knowing the secrets.
  */
 function compress(words: Int32Array, count: number, sums: Int32Array): void {
   let one = 0;

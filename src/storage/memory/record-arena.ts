@@ -1,4 +1,7 @@
-/** A record's number: chunk, and place in it in words of 8 bytes. Held by nothing across {@link RecordArena.free}, which moves records. */
+/**
+ * A record's number: chunk, and place in it in words of 8 bytes. Held by nothing across {@link RecordArena.free}, which
+ * moves records.
+ */
 export type Slot = number;
 
 const PLACE_BITS = 13;
@@ -30,9 +33,10 @@ export function allocatedWords(words: number): number {
 }
 
 /**
- * Records of whole words (8 bytes) in chunks that are never copied: growing costs no pause, and the garbage collector sees a
- * few buffers instead of a million objects. Records of a size stand close together: the last one moves into the place of one
- * that is freed, so that no pattern of sizes leaves holes behind. What may be wasted is a part of a chunk per size class (some hundred).
+ * Records of whole words (8 bytes) in chunks that are never copied: growing costs no pause, and the garbage collector
+ * sees a few buffers instead of a million objects. Records of a size stand close together: the last one moves into the
+ * place of one that is freed, so that no pattern of sizes leaves holes behind. What may be wasted is a part of a chunk
+ * per size class (some hundred).
  */
 export class RecordArena {
   /** Both views of each chunk: `doubles[chunkOf(slot)][placeOf(slot)]`, `ints[chunkOf(slot)][2 * placeOf(slot)]`. */

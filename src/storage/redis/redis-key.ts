@@ -24,7 +24,9 @@ export function redisKey(item: KeyParts, prefix: string = DEFAULT_KEY_PREFIX): s
   return `${prefix}{${tagOf(item.key.slice(0, item.tagLength))}}${item.key}`;
 }
 
-/** {@link redisKey} with one prefix, remembered for buckets and tenants that are in use. Takes 20 MB at the very most. */
+/**
+ * {@link redisKey} with one prefix, remembered for buckets and tenants that are in use. Takes 20 MB at the very most.
+ */
 export class RedisKeys {
   private readonly prefix: string;
   private readonly keys = new Map<string, string>();

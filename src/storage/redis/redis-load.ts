@@ -12,8 +12,9 @@ const EXPLAINED = 1 / 4;
 const TOLD_MICROS = 2000;
 
 /**
- * What Redis was given to do and has not answered, by this process and by those that tell. It tells an answer that is late because Redis works for others from one that is late because Redis, or
- * the way to it, is: what is answered in its place is `full` then and not `timeout`, which lets callers pass where a rule says so, so that nobody gets round a
+ * What Redis was given to do and has not answered, by this process and by those that tell. It tells an answer that is
+ * late because Redis works for others from one that is late because Redis, or the way to it, is: what is answered in
+ * its place is `full` then and not `timeout`, which lets callers pass where a rule says so, so that nobody gets round a
  * limit by keeping Redis busy.
  */
 export class RedisLoad {
@@ -77,7 +78,10 @@ export class RedisLoad {
     return this.#calls === 0 || nowMicros - this.#heardMicros < LIVELY_MICROS;
   }
 
-  /** Whether what is in this call, and waits at `nowMicros` until its deadline, waits for work: what was before it, its own, and that of others. */
+  /**
+   * Whether what is in this call, and waits at `nowMicros` until its deadline, waits for work: what was before it, its
+   * own, and that of others.
+   */
   explains(batch: TakeBatch, deadlineMicros: number, nowMicros: number): boolean {
     if (!this.isLively(nowMicros)) return false;
     const { sinceMicros, sentMicros, dueMicros, othersMicros } = batch;

@@ -1,6 +1,6 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
+import type { RedisLog, RedisTlsOptions, RetryPauses } from './connection/connection-options.js';
 import type { RedisAddress } from './connection/redis-address.js';
-import type { RedisLog, RedisTlsOptions, RetryPauses } from './connection/redis-connection.js';
 import type { RedisLogin } from './connection/redis-login.js';
 
 /** Settings of RedisStore. */
@@ -8,7 +8,10 @@ export interface RedisStoreOptions {
   readonly address: RedisAddress;
   /** Used when `address.tls`. */
   readonly tls?: RedisTlsOptions;
-  /** Asked before each connection in place of what `address` says; what it throws is logged, and the login before it used again. */
+  /**
+   * Asked before each connection in place of what `address` says; what it throws is logged, and the login before it
+   * used again.
+   */
   readonly login?: () => RedisLogin;
   /** Pauses between attempts until Redis was reached for the first time; default as later. */
   readonly startup?: RetryPauses;
@@ -16,7 +19,10 @@ export interface RedisStoreOptions {
   readonly timeoutMicros: number;
   /** Whether windows count the hits of denied requests. */
   readonly countDeniedHits: boolean;
-  /** Items decided at a time, past which takes are refused (REDIS_MAX_IN_FLIGHT): as `full` while Redis answers, else as `overloaded`. */
+  /**
+   * Items decided at a time, past which takes are refused (REDIS_MAX_IN_FLIGHT): as `full` while Redis answers, else as
+   * `overloaded`.
+   */
   readonly maxInFlight: number;
   /** Most keys of one call, unless a single request has more (REDIS_BATCH_KEYS). */
   readonly keysPerCall: number;
@@ -27,7 +33,10 @@ export interface RedisStoreOptions {
   readonly log?: RedisLog;
   /** Told about every call: microseconds until its answer or failure, items in it, and what went wrong. */
   readonly observeCall?: (micros: number, items: number, failure: StorageError['reason'] | undefined) => void;
-  /** Told of work that other processes of this server may have to wait for: Redis is expected to be busy with it for so many microseconds. */
+  /**
+   * Told of work that other processes of this server may have to wait for: Redis is expected to be busy with it for so
+   * many microseconds.
+   */
   readonly tellWork?: (micros: number) => void;
   /** Clock of deadlines, in microseconds; default the machine's. */
   readonly monotonicMicros?: () => number;

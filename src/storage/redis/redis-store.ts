@@ -7,7 +7,8 @@ import {
 import { MAX_TIMER_MS, systemClock, timerMs } from '../../limiter/clock.js';
 import { tokenBucketRate } from '../../limiter/rate.js';
 import { ScarceRoom } from '../../limiter/scarce-room.js';
-import { type ConnectionCounts, RedisConnection, type SendCommand } from './connection/redis-connection.js';
+import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
+import { RedisConnection } from './connection/redis-connection.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
 import { RedisLoad } from './redis-load.js';
@@ -43,8 +44,9 @@ const BUSY = new StorageError('full', 'Redis was busy with others');
 const TIMER_SLACK_MICROS = 1000;
 
 /**
- * Buckets in one Redis. All takes of one event-loop turn travel in one script call, several calls may be under way; requests of many items take turns
- * ({@link WideSender}). A take never rejects and never outlives its deadline; see the README, "When Redis is away".
+ * Buckets in one Redis. All takes of one event-loop turn travel in one script call, several calls may be under way;
+ * requests of many items take turns ({@link WideSender}). A take never rejects and never outlives its deadline; see the
+ * README, "When Redis is away".
  */
 export class RedisStore implements BucketStore {
   readonly counters: RedisStoreCounters = {

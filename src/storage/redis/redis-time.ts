@@ -16,8 +16,8 @@ export class RedisTime {
   }
 
   /**
-   * Keeps the latest time seen, also when an earlier call answers with an earlier one; a larger step back is how that Redis's time
-   * goes from now on, as in take.lua.
+   * Keeps the latest time seen, also when an earlier call answers with an earlier one; a larger step back is how that
+   * Redis's time goes from now on, as in take.lua.
    */
   note(nowMicros: number): void {
     if (nowMicros < this.seenMicros && this.seenMicros - nowMicros <= MAX_STEP_MICROS) return;

@@ -1,4 +1,4 @@
-import type { SendCommand } from './connection/redis-connection.js';
+import type { SendCommand } from './connection/connection-options.js';
 import type { RedisTime } from './redis-time.js';
 import type { TakeBatch } from './take-batch.js';
 import type { Script } from './take-script.js';
@@ -21,7 +21,8 @@ export class ScriptCalls {
     const reply = await this.#runOnce(batch, send, wanted);
     const time = batch.timeAlone(reply);
     if (time === undefined || !wanted()) return reply;
-    // Nothing was done: this Redis's clock stepped, or this process was suspended, and the windows of a calendar were sent for another time.
+    // Nothing was done: this Redis's clock stepped, or this process was suspended, and the windows of a calendar were
+    // sent for another time.
     this.#time.note(time);
     return this.#runOnce(batch, send, wanted);
   }

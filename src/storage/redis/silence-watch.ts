@@ -1,6 +1,9 @@
 import { timerMs } from '../../limiter/clock.js';
 
-/** What one item may take Redis on top of its patience: a request of thousands of descriptors is one call, and no sign of a hung Redis. */
+/**
+ * What one item may take Redis on top of its patience: a request of thousands of descriptors is one call, and no sign
+ * of a hung Redis.
+ */
 const SILENCE_MICROS_PER_ITEM = 50;
 
 /** Settings of {@link SilenceWatch}. */
@@ -16,8 +19,9 @@ export interface SilenceWatchOptions {
 }
 
 /**
- * Looks whether Redis answers at all, with one timer while calls are under way. Redis counts as hung when something was asked REDIS_TIMEOUT ago and nothing
- * at all was answered since: deadlines of callers say nothing about Redis, they may be shorter than the way to it.
+ * Looks whether Redis answers at all, with one timer while calls are under way. Redis counts as hung when something was
+ * asked REDIS_TIMEOUT ago and nothing at all was answered since: deadlines of callers say nothing about Redis, they may
+ * be shorter than the way to it.
  */
 export class SilenceWatch {
   /** When Redis last answered a call, on the clock of deadlines. */

@@ -7,7 +7,10 @@ import { Asks, encodeNumber, MAX_ENCODED } from './take-script.js';
 
 /** Work that one more request of a run is to Redis, where a bucket is 1. */
 const RUN_LOAD = 1 / 32;
-/** As much of one more item of a group: Redis decides each one anew if they are charges, or denied and counted by windows or candidates. */
+/**
+ * As much of one more item of a group: Redis decides each one anew if they are charges, or denied and counted by
+ * windows or candidates.
+ */
 const GROUP_LOAD = 1 / 4;
 
 /** Items of a request that are taken in at a stretch: half a millisecond, most of which makes the digests of keys. */
@@ -21,8 +24,8 @@ interface PendingTake {
 }
 
 /**
- * The requests of one script call, and the promises their callers hold. Requests are decided as if in the order in which they came;
- * equal ones travel as a {@link TakeRun} or a {@link TakeGroup}.
+ * The requests of one script call, and the promises their callers hold. Requests are decided as if in the order in
+ * which they came; equal ones travel as a {@link TakeRun} or a {@link TakeGroup}.
  */
 export class TakeBatch {
   itemCount = 0;
@@ -69,8 +72,8 @@ export class TakeBatch {
   }
 
   /**
-   * Whether the request asks nothing of a bucket that the call asks for with another depth: requests decided by the policy before a change and by the one after
-   * it. The script reads one level of a bucket in a call.
+   * Whether the request asks nothing of a bucket that the call asks for with another depth: requests decided by the
+   * policy before a change and by the one after it. The script reads one level of a bucket in a call.
    */
   suits(items: readonly TakeItem[]): boolean {
     for (let i = 0; i < items.length; i++) {
@@ -81,7 +84,10 @@ export class TakeBatch {
     return true;
   }
 
-  /** Adds a request that {@link suits}; the promise is settled by one of {@link succeed}, {@link fail} and {@link expire}. */
+  /**
+   * Adds a request that {@link suits}; the promise is settled by one of {@link succeed}, {@link fail} and
+   * {@link expire}.
+   */
   add(items: readonly TakeItem[], deadlineMicros: number): Promise<TakeResult> {
     const first = items[0] as TakeItem;
     return new Promise((resolve) => {
@@ -91,8 +97,8 @@ export class TakeBatch {
   }
 
   /**
-   * {@link add}, half a millisecond of it at a time, for somebody who has the promise already. The call must not be sent before the end, and may be failed or
-   * expired meanwhile: then the rest is left out.
+   * {@link add}, half a millisecond of it at a time, for somebody who has the promise already. The call must not be
+   * sent before the end, and may be failed or expired meanwhile: then the rest is left out.
    */
   *addInSteps(
     items: readonly TakeItem[],
@@ -124,8 +130,8 @@ export class TakeBatch {
   }
 
   /**
-   * What follows the script in EVALSHA: number of keys, keys, ARGV. `clock` is a test's time in microseconds, `seen` the
-   * latest time seen from this Redis. See take.lua.
+   * What follows the script in EVALSHA: number of keys, keys, ARGV. `clock` is a test's time in microseconds, `seen`
+   * the latest time seen from this Redis. See take.lua.
    */
   command(clock: number | undefined, seen: number): string[] {
     const now = clock === undefined ? '' : String(clock);
@@ -136,7 +142,10 @@ export class TakeBatch {
     );
   }
 
-  /** The time of this Redis, where the script says no more: no window that was sent holds it, and {@link command} must be sent anew. */
+  /**
+   * The time of this Redis, where the script says no more: no window that was sent holds it, and {@link command} must
+   * be sent anew.
+   */
   timeAlone(reply: unknown): number | undefined {
     return Array.isArray(reply) && reply.length === 1 && typeof reply[0] === 'number' ? reply[0] : undefined;
   }
@@ -174,7 +183,10 @@ export class TakeBatch {
     return this.expire(Infinity, () => error);
   }
 
-  /** Gives the error that `errorOf` finds for a deadline to those whose deadline is at `nowMicros` or before. Returns how many. */
+  /**
+   * Gives the error that `errorOf` finds for a deadline to those whose deadline is at `nowMicros` or before. Returns
+   * how many.
+   */
   expire(nowMicros: number, errorOf: (deadlineMicros: number) => StorageError): number {
     let settled = 0;
     this.soonestDeadline = Infinity;

@@ -9,9 +9,9 @@ const NUMBERS = 3;
 const steps: Steps = { limited: [], forgiven: [], whole: [], part: [] };
 
 /**
- * Equal requests of several items, or of one that is no plain take, with nothing else on their buckets between them. They go to the script as one
- * step with a count. It answers with the states that the first one found; from these {@link next} decides each one again, by the same
- * arithmetic.
+ * Equal requests of several items, or of one that is no plain take, with nothing else on their buckets between them.
+ * They go to the script as one step with a count. It answers with the states that the first one found; from these
+ * {@link next} decides each one again, by the same arithmetic.
  */
 export class TakeGroup {
   readonly items: readonly TakeItem[];

@@ -11,7 +11,10 @@ import {
 } from '../../limiter/rate.js';
 import type { TakeGroup } from './take-group.js';
 
-/** Whether a request of one item may be part of a {@link TakeRun}: each of its equals must find what the one before left, less the same. */
+/**
+ * Whether a request of one item may be part of a {@link TakeRun}: each of its equals must find what the one before
+ * left, less the same.
+ */
 export function mayRun({ rate, hits, refund }: TakeItem): boolean {
   if (refund || isCharge(rate, hits, refund)) return false;
   return rate.kind === 'token_bucket' || rate.maxDebt === 0;
@@ -35,9 +38,10 @@ export function depthOf(rate: Rate): number {
 }
 
 /**
- * Requests of one item each ({@link mayRun}) that ask the same of one bucket, with nothing else on that bucket between them. They go to the script as
- * one step with a count. It answers with the state that the first one found and how many passed; which are the first, since a bucket
- * that could not serve one cannot serve the next. From that {@link next} tells each one's outcome, exactly.
+ * Requests of one item each ({@link mayRun}) that ask the same of one bucket, with nothing else on that bucket between
+ * them. They go to the script as one step with a count. It answers with the state that the first one found and how many
+ * passed; which are the first, since a bucket that could not serve one cannot serve the next. From that {@link next}
+ * tells each one's outcome, exactly.
  */
 export class TakeRun {
   readonly item: TakeItem;
@@ -82,7 +86,10 @@ export class TakeRun {
     return (this.count > 1 ? 2 : 1) + (rate.kind === 'token_bucket' && rate.q > 1 ? 1 : 0);
   }
 
-  /** Reads the reply to this run at `at` of `values`. Returns where the next one begins. Throws an Error when it is no such reply. */
+  /**
+   * Reads the reply to this run at `at` of `values`. Returns where the next one begins. Throws an Error when it is no
+   * such reply.
+   */
   start(values: readonly number[], at: number, nowMicros: number): number {
     const { rate, hits } = this.item;
     this.started = true;

@@ -21,15 +21,19 @@ export interface Script {
 /** The script's parts: one text to Redis. */
 const PARTS = ['take.lua', 'take-levels.lua', 'take-groups.lua'].map((name) => `src/storage/redis/${name}`);
 
-/** Loads the script; the header of its first part documents keys, arguments and reply. Throws when the build is incomplete. */
+/**
+ * Loads the script; the header of its first part documents keys, arguments and reply. Throws when the build is
+ * incomplete.
+ */
 export function loadTakeScript(): Script {
   const text = withoutComments(PARTS.map(readAsset).join(''));
   return { text, sha1: createHash('sha1').update(text).digest('hex') };
 }
 
 /**
- * Whole lines of comments and indents are for readers. Without them the script stays below the 16,384 bytes that Redis takes from a client before it
- * knows who that is, and so can say what it misses: a longer command breaks the connection.
+ * Whole lines of comments and indents are for readers. Without them the script stays below the 16,384 bytes that Redis
+ * takes from a client before it knows who that is, and so can say what it misses: a longer command breaks the
+ * connection.
  */
 function withoutComments(lua: string): string {
   return lua.replaceAll(/^[ \t]*(?:--.*)?\n|^[ \t]+/gm, '');

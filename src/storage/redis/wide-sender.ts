@@ -2,9 +2,15 @@ import type { StorageError, TakeItem } from '../../limiter/bucket-store.js';
 import type { TakeBatch } from './take-batch.js';
 import { WideTakes } from './wide-takes.js';
 
-/** Most items of wide requests that Redis is given before it has answered, unless a single request has more: some 5 ms of its time. */
+/**
+ * Most items of wide requests that Redis is given before it has answered, unless a single request has more: some 5 ms
+ * of its time.
+ */
 export const WIDE_ITEMS_IN_FLIGHT = 1000;
-/** After the answer to more than this many items the next call is made in another turn of the event loop: reading the answer was enough for one. */
+/**
+ * After the answer to more than this many items the next call is made in another turn of the event loop: reading the
+ * answer was enough for one.
+ */
 const LONG_ANSWER_ITEMS = 256;
 
 /** How calls are made and sent. */
@@ -17,7 +23,10 @@ export interface Outlet {
   send(batch: TakeBatch): void;
 }
 
-/** Gives Redis wide requests ({@link WideTakes}) a call at a time. Calls are made in stretches of half a millisecond, one in a turn of the event loop. */
+/**
+ * Gives Redis wide requests ({@link WideTakes}) a call at a time. Calls are made in stretches of half a millisecond,
+ * one in a turn of the event loop.
+ */
 export class WideSender {
   readonly queue: WideTakes;
   readonly #outlet: Outlet;

@@ -5,7 +5,10 @@ import { type GivenUp, GiveUpTimes } from '../../limiter/give-up-times.js';
 export const NARROW_ITEMS = 8;
 /** What a connection gets for a request that finds no room. */
 export const NO_ROOM = 'the room for requests of many limits is taken';
-/** Items that a connection may send more with each of its turns: a request is sent once so many turns have gone by that its items are paid for. */
+/**
+ * Items that a connection may send more with each of its turns: a request is sent once so many turns have gone by that
+ * its items are paid for.
+ */
 export const QUANTUM_ITEMS = 64;
 
 /** After so many items of connections that come first the others have a turn. */
@@ -39,7 +42,10 @@ interface Line {
   credit: number;
 }
 
-/** Lines in the order of their turns. A Map, whose first entry is found behind all that were deleted, would take longer the more there are. */
+/**
+ * Lines in the order of their turns. A Map, whose first entry is found behind all that were deleted, would take longer
+ * the more there are.
+ */
 class Turns {
   first: Line | undefined;
   #last: Line | undefined;
@@ -62,9 +68,10 @@ class Turns {
 }
 
 /**
- * Requests of many items that wait until they are sent to Redis. Redis serves one call after the other, so that whatever is sent is waited for by all who ask
- * later: requests of few items are sent at once, wide ones a call at a time, and connections take turns by items (deficit round robin: Shreedhar and
- * Varghese, Efficient Fair Queueing, 1995). One with nothing waiting comes before those that ask all the time (RFC 8290 section 4.2), which have their
+ * Requests of many items that wait until they are sent to Redis. Redis serves one call after the other, so that
+ * whatever is sent is waited for by all who ask later: requests of few items are sent at once, wide ones a call at a
+ * time, and connections take turns by items (deficit round robin: Shreedhar and Varghese, Efficient Fair Queueing,
+ * 1995). One with nothing waiting comes before those that ask all the time (RFC 8290 section 4.2), which have their
  * turn after so many items nevertheless. None holds more than is left free.
  */
 export class WideTakes {
@@ -80,7 +87,10 @@ export class WideTakes {
   readonly #times = new GiveUpTimes<Waiting>();
   #items = 0;
 
-  /** `maxItems`: most items that wait; of connections with nothing waiting up to twice as many, in requests of {@link QUANTUM_ITEMS} at most. */
+  /**
+   * `maxItems`: most items that wait; of connections with nothing waiting up to twice as many, in requests of
+   * {@link QUANTUM_ITEMS} at most.
+   */
   constructor(maxItems: number) {
     this.#maxItems = maxItems;
   }
@@ -103,7 +113,9 @@ export class WideTakes {
     return own === 0 && items <= QUANTUM_ITEMS && this.#items + items <= 2 * this.#maxItems;
   }
 
-  /** Adds a request; see {@link hasRoomFor}. The promise is settled once it is sent and answered, or by {@link expire}. */
+  /**
+   * Adds a request; see {@link hasRoomFor}. The promise is settled once it is sent and answered, or by {@link expire}.
+   */
   add(
     items: readonly TakeItem[],
     deadlineMicros: number,

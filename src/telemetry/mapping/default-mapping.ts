@@ -16,8 +16,9 @@ function glob(match: string, rule: Pick<MappingRule, 'name'> & Partial<MappingRu
 }
 
 /**
- * The mapping of the reference: rules by domain and up to two keys, deeper ones folded into the second; what fails by `err_type`; calls by
- * `grpc_method`. With `millis`, response times are not turned into seconds, as before that was mended there.
+ * The mapping of the reference: rules by domain and up to two keys, deeper ones folded into the second; what fails by
+ * `err_type`; calls by `grpc_method`. With `millis`, response times are not turned into seconds, as before that was
+ * mended there.
  */
 export function defaultMapping(millis: boolean): Mapping {
   const rules: MappingRule[] = RULE_STATS.map((stat) =>

@@ -74,7 +74,10 @@ export interface MappedMetricsOptions {
   readonly now: () => number;
 }
 
-/** The reference's statistics as metrics for Prometheus. Families may hold samples with different labels, as statsd_exporter's do. */
+/**
+ * The reference's statistics as metrics for Prometheus. Families may hold samples with different labels, as
+ * statsd_exporter's do.
+ */
 export class MappedMetrics {
   readonly #options: MappedMetricsOptions;
   readonly #labels: Readonly<Record<string, string>>;
@@ -98,7 +101,10 @@ export class MappedMetrics {
     });
   }
 
-  /** Every family that has something to show, with the numbers of now. Its samples are right until the next reading begins. */
+  /**
+   * Every family that has something to show, with the numbers of now. Its samples are right until the next reading
+   * begins.
+   */
   *families(): ReadSteps<readonly Family[]> {
     this.#reading++;
     let looked = 0;

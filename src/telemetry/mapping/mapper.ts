@@ -10,7 +10,10 @@ export interface MappedStat {
   readonly observer: ObserverOptions;
 }
 
-/** Any letter, digit or `_` of ASCII stays, and a digit in front gets a `_` before it; everything else becomes `_`, as statsd_exporter escapes. */
+/**
+ * Any letter, digit or `_` of ASCII stays, and a digit in front gets a `_` before it; everything else becomes `_`, as
+ * statsd_exporter escapes.
+ */
 export function escapeMetricName(name: string): string {
   // Of several hyphens one after the other only the first leaves a trace.
   const escaped = name.replaceAll(/-+/g, '-').replaceAll(/[^a-zA-Z0-9_]/gu, '_');
@@ -28,7 +31,10 @@ function fillIn(template: string, captures: Captures): string {
   );
 }
 
-/** Maps statistics to metrics as statsd_exporter does (https://github.com/prometheus/statsd_exporter#metric-mapping-and-configuration). */
+/**
+ * Maps statistics to metrics as statsd_exporter does
+ * (https://github.com/prometheus/statsd_exporter#metric-mapping-and-configuration).
+ */
 export class Mapper {
   readonly #mapping: Mapping;
   /** By number of components, in the order in which they are tried. */
@@ -49,7 +55,10 @@ export class Mapper {
     if (mapping.mostSpecificGlob) for (const rules of this.#globs.values()) rules.sort(bySpecificity);
   }
 
-  /** Undefined where a rule says that the statistic is left out. A statistic that no rule is about keeps its name, escaped. */
+  /**
+   * Undefined where a rule says that the statistic is left out. A statistic that no rule is about keeps its name,
+   * escaped.
+   */
   map(name: string, kind: StatKind): MappedStat | undefined {
     const found = this.#byGlob(name, kind) ?? this.#byPattern(name, kind);
     if (found === undefined) {
@@ -95,8 +104,8 @@ export class Mapper {
 }
 
 /**
- * Rules with the same labels name them in one order, that of the first of them: they may add to one series, and a series is known by its text, to other
- * processes, too.
+ * Rules with the same labels name them in one order, that of the first of them: they may add to one series, and a
+ * series is known by its text, to other processes, too.
  */
 function inOneOrder(rules: readonly MappingRule[]): readonly MappingRule[] {
   const orders = new Map<string, readonly string[]>();

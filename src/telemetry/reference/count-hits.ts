@@ -30,8 +30,8 @@ export interface CountingRules {
 }
 
 /**
- * A request adds at most 2^32−1 to a counter: the reference wraps, and one hostile hits_addend of 2^64−1 would make every figure of a rule
- * meaningless for good.
+ * A request adds at most 2^32−1 to a counter: the reference wraps, and one hostile hits_addend of 2^64−1 would make
+ * every figure of a rule meaningless for good.
  */
 function add(values: number[], at: number, hits: number): void {
   if (hits <= 0) return;
@@ -44,9 +44,9 @@ function nearThreshold(limit: number, ratio: number): number {
 }
 
 /**
- * Counts one decided descriptor into the `values` of its rule, as the reference does for a window. A token bucket is counted by the same
- * rules: its limit is `max_tokens`, its count the tokens that are gone. Refunds, which the reference's version of this arithmetic does not
- * know, count only as `total_negative_hits`.
+ * Counts one decided descriptor into the `values` of its rule, as the reference does for a window. A token bucket is
+ * counted by the same rules: its limit is `max_tokens`, its count the tokens that are gone. Refunds, which the
+ * reference's version of this arithmetic does not know, count only as `total_negative_hits`.
  */
 export function countHits(
   values: number[],

@@ -19,8 +19,8 @@ export interface SampledDurations {
 const NO_DURATIONS: SampledDurations = { samples: [], count: 0 };
 
 /**
- * Calls of one gRPC method: how many, and how long they took. Keeps a sample of single values only once somebody asks for it, as statsd wants
- * single values and nobody else does.
+ * Calls of one gRPC method: how many, and how long they took. Keeps a sample of single values only once somebody asks
+ * for it, as statsd wants single values and nobody else does.
  */
 export class DurationStats {
   readonly calls: StatSeries;

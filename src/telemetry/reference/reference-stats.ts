@@ -13,7 +13,10 @@ const SLICE = 64;
 /** Longest name that callers may choose; a longer one counts as `other`. */
 const MAX_CALLER_NAME = 512;
 
-/** Name of what no series is left for: as a domain and, for rules, as its key, so that mappings of names to labels find both. */
+/**
+ * Name of what no series is left for: as a domain and, for rules, as its key, so that mappings of names to labels find
+ * both.
+ */
 const OTHER_RULE = 'other.other';
 const OTHER_DOMAIN = 'other';
 
@@ -50,8 +53,9 @@ export interface ReferenceStatsOptions extends CountingRules {
 }
 
 /**
- * The statistics of the reference, under its names. A decision costs one look-up by name and a few additions. Counters come into being when
- * they first count, as there, and only go when their rule is no more and another one needs the room.
+ * The statistics of the reference, under its names. A decision costs one look-up by name and a few additions. Counters
+ * come into being when they first count, as there, and only go when their rule is no more and another one needs the
+ * room.
  */
 export class ReferenceStats {
   readonly #options: ReferenceStatsOptions;
@@ -76,7 +80,10 @@ export class ReferenceStats {
     this.#options = options;
   }
 
-  /** Says which names are rules' own; any other name is a caller's making. `names` is asked when the answer is first needed. */
+  /**
+   * Says which names are rules' own; any other name is a caller's making. `names` is asked when the answer is first
+   * needed.
+   */
   rulesAre(names: () => Iterable<string>): void {
     this.#ruleNames = names;
     this.#mayHoldOldRules = true;

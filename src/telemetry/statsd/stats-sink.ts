@@ -1,4 +1,7 @@
-/** Where statistics are sent once in an interval. Nothing here blocks or throws: what cannot be sent is dropped and counted. */
+/**
+ * Where statistics are sent once in an interval. Nothing here blocks or throws: what cannot be sent is dropped and
+ * counted.
+ */
 export interface StatsSink {
   /** A word for metrics and logs. */
   readonly name: string;
@@ -39,8 +42,8 @@ const ENDS_NAME = /[:|=\u0000-\u0020\u007f]/g;
 const ENDS_VALUE = /[.:|\u0000-\u001f\u007f]/g;
 
 /**
- * EXTRA_TAGS as the reference sends them: in the order of their names, characters that end a name on the wire replaced, those without name or
- * value left out.
+ * EXTRA_TAGS as the reference sends them: in the order of their names, characters that end a name on the wire replaced,
+ * those without name or value left out.
  */
 export function extraTags(tags: ReadonlyMap<string, string>): readonly (readonly [string, string])[] {
   return [...tags]

@@ -4,12 +4,18 @@ import { CLOSE_MS, MAX_WAITING, millisText, rateText, type SinkLog, type StatsSi
 const CONNECT_MS = 10_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
-/** A connection that lasts so long is a good one: others, that a collector without room or a balancer closes at once, count as failed. */
+/**
+ * A connection that lasts so long is a good one: others, that a collector without room or a balancer closes at once,
+ * count as failed.
+ */
 const GOOD_MS = 1000;
 /** A collector that takes nothing for so long is left and called again. */
 const STALLED_MS = 30_000;
 
-/** So many characters, or a line more, are put together and sent at once: after an absence of the collector as many as may wait would take 20 ms. */
+/**
+ * So many characters, or a line more, are put together and sent at once: after an absence of the collector as many as
+ * may wait would take 20 ms.
+ */
 const PIECE_CHARACTERS = 128 * 1024;
 
 export interface StatsdTcpOptions {
@@ -20,7 +26,10 @@ export interface StatsdTcpOptions {
   readonly log: SinkLog;
 }
 
-/** Sends statsd over TCP, a metric a line. Lines wait while the collector is away, up to a bound; past it new ones are dropped. */
+/**
+ * Sends statsd over TCP, a metric a line. Lines wait while the collector is away, up to a bound; past it new ones are
+ * dropped.
+ */
 export class StatsdTcp implements StatsSink {
   readonly name = 'statsd';
   dropped = 0;

@@ -5,7 +5,9 @@ import { FLAG, FRAME_HEADER_BYTES, FRAME_TYPE } from '../../../src/h2/frame/fram
 export const TENANT = 'tenant-0000000';
 const DIGITS = 7;
 
-/** What all calls of a connection share, encoded before the first: HEADERS directly followed by DATA with END_STREAM. */
+/**
+ * What all calls of a connection share, encoded before the first: HEADERS directly followed by DATA with END_STREAM.
+ */
 export interface CallTemplate {
   /** Of the first call: fields as literals that enter the dynamic table (RFC 7541 section 6.2.1). */
   readonly first: Buffer;
@@ -17,7 +19,9 @@ export interface CallTemplate {
   readonly digitsFromEnd: readonly number[];
 }
 
-/** Literal with incremental indexing, name from the static table (RFC 7541 appendix A) or new. Strings below 127 bytes. */
+/**
+ * Literal with incremental indexing, name from the static table (RFC 7541 appendix A) or new. Strings below 127 bytes.
+ */
 function literal(name: number | string, value: string): Buffer {
   const head = typeof name === 'number' ? [0x40 | name] : [0x40, name.length, ...Buffer.from(name)];
   return Buffer.concat([Buffer.from([...head, value.length]), Buffer.from(value)]);

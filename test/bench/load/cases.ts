@@ -94,7 +94,9 @@ export const CASES: readonly BenchCase[] = [
   }),
 ];
 
-/** Whether a server that we have not configured can be measured: it decides on tenant and resource_group as it likes. */
+/**
+ * Whether a server that we have not configured can be measured: it decides on tenant and resource_group as it likes.
+ */
 export function isPlain({ tls, limits, rules, verdict }: BenchCase): boolean {
   return !tls && limits.length === 1 && rules === BASE.rules && verdict !== 'denied';
 }

@@ -14,7 +14,10 @@ const OVERALL_CODE_TAG = 0x08;
 const OVER_LIMIT = 2;
 
 export interface CallObserver {
-  /** A call has its whole answer: grpc-status 0 and a decision. `startMicros` is what {@link ClientConnection.call} was given. */
+  /**
+   * A call has its whole answer: grpc-status 0 and a decision. `startMicros` is what {@link ClientConnection.call} was
+   * given.
+   */
   answered(startMicros: number, overLimit: boolean): void;
   /** All that has come is read; what is called now goes out together. */
   turned(connection: ClientConnection): void;
@@ -23,8 +26,8 @@ export interface CallObserver {
 }
 
 /**
- * Client side of one HTTP/2 connection that does nothing but calls of one shape: just enough of RFC 9113 for a server that behaves, and loud
- * about any that does not. Every answer is looked into.
+ * Client side of one HTTP/2 connection that does nothing but calls of one shape: just enough of RFC 9113 for a server
+ * that behaves, and loud about any that does not. Every answer is looked into.
  */
 export class ClientConnection {
   private readonly socket: Duplex;

@@ -5,9 +5,9 @@ import { type CallObserver, ClientConnection } from './client-connection.js';
 import { type LoadResult, percentiles } from './load-result.js';
 
 /**
- * A load generator for what h2load cannot do: another tenant in each request, HEADERS directly followed by their DATA, a fixed rate. Runs in
- * a process of its own: takes a {@link LoadOrder} as JSON in its argument, prints a LoadResult as JSON. Answers are checked, each of
- * them: one failed call fails the run.
+ * A load generator for what h2load cannot do: another tenant in each request, HEADERS directly followed by their DATA,
+ * a fixed rate. Runs in a process of its own: takes a {@link LoadOrder} as JSON in its argument, prints a LoadResult as
+ * JSON. Answers are checked, each of them: one failed call fails the run.
  */
 export interface LoadOrder {
   readonly host: string;

@@ -22,7 +22,10 @@ export interface Row {
   readonly target: string;
   readonly serverMicros: number;
   readonly redisMicros: number | undefined;
-  /** CPU of server and Redis together, against the yardstick's in the same case; undefined for a yardstick that did not run. */
+  /**
+   * CPU of server and Redis together, against the yardstick's in the same case; undefined for a yardstick that did not
+   * run.
+   */
   readonly ratio: number | undefined;
   /** Least and greatest round of `serverMicros` + `redisMicros`. */
   readonly range: readonly [number, number];
@@ -158,7 +161,8 @@ async function prepare(bench: BenchCase, target: BenchTarget, options: MeasureOp
 }
 
 /**
- * Measures a case: the targets take turns, so that what else the machine does falls on all of them alike. Tells `say` how far it is.
+ * Measures a case: the targets take turns, so that what else the machine does falls on all of them alike. Tells `say`
+ * how far it is.
  */
 export async function measureCase(
   bench: BenchCase,

@@ -20,8 +20,8 @@ const BUCKETS: Readonly<Record<Verdict, string>> = {
 };
 
 /**
- * What limits: the plain rule, a window, also with metrics sent to statsd and mapped for Prometheus; or what a node may have more, and
- * matchers of which the tenant, an address then, or the resource group meets the last.
+ * What limits: the plain rule, a window, also with metrics sent to statsd and mapped for Prometheus; or what a node may
+ * have more, and matchers of which the tenant, an address then, or the resource group meets the last.
  */
 export type Limit =
   | 'token bucket'

@@ -1,6 +1,6 @@
 /*
- * A whole decision without transport: bytes of a request → ShouldRateLimit → bytes of the answer, with the real codec, memory store
- * and metrics. `node build/test/bench/micro/decide.bench.js [part of a name …]`
+ * A whole decision without transport: bytes of a request → ShouldRateLimit → bytes of the answer, with the real codec,
+ * memory store and metrics. `node build/test/bench/micro/decide.bench.js [part of a name …]`
  */
 
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,7 @@
 /*
- * What gRPC costs between the HTTP/2 engine and a handler that answers at once with nothing: from a request's head and DATA to the calls that
- * write the answer, which do nothing here. `node build/test/bench/micro/grpc-call.bench.js [part of a name …]`
+ * What gRPC costs between the HTTP/2 engine and a handler that answers at once with nothing: from a request's head and
+ * DATA to the calls that write the answer, which do nothing here. `node build/test/bench/micro/grpc-call.bench.js [part
+ * of a name …]`
  */
 import type { GrpcServerOptions } from '../../../src/grpc/grpc-server.js';
 import { CallContext } from '../../../src/grpc/h2-transport/call-context.js';

@@ -1,6 +1,7 @@
 /*
- * The HTTP/2 engine without sockets and without gRPC: chunks of 64 requests with a body, as h2load sends them, answered with headers, a
- * message and trailers. A call is one request. `node build/test/bench/micro/h2-connection.bench.js [part of a name …]`
+ * The HTTP/2 engine without sockets and without gRPC: chunks of 64 requests with a body, as h2load sends them, answered
+ * with headers, a message and trailers. A call is one request. `node build/test/bench/micro/h2-connection.bench.js
+ * [part of a name …]`
  */
 
 import type { ByteSink } from '../../../src/h2/byte-sink.js';

@@ -1,6 +1,7 @@
 /*
- * Cost per decision against bytes of the request and against the number of rules, for each matcher: the lines must be straight in the one, and
- * flat in the other. `node build/test/bench/micro/match-growth.bench.js [part of a name …]`; `npm run bench -- micro match-growth --write` draws them.
+ * Cost per decision against bytes of the request and against the number of rules, for each matcher: the lines must be
+ * straight in the one, and flat in the other. `node build/test/bench/micro/match-growth.bench.js [part of a name …]`;
+ * `npm run bench -- micro match-growth --write` draws them.
  */
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
 import { unboundedWork } from '../../../src/policy/match-work.js';
@@ -35,7 +36,8 @@ const descriptors =
 const derived =
   (rule: (i: number) => string) =>
   (count: number): string =>
-    `domain: d\nderive:\n  - entry: e\n    from: [method, k]\n    rules:\n${list(count, (i) => `      - { ${rule(i)}, value: v${i} }`)}\n`;
+    'domain: d\nderive:\n  - entry: e\n    from: [method, k]\n    ' +
+    `rules:\n${list(count, (i) => `      - { ${rule(i)}, value: v${i} }`)}\n`;
 const padded = (before: string, filler: string, bytes: number, after: string): string => {
   const room = Math.max(0, bytes - before.length - after.length);
   return before + filler.repeat(Math.ceil(room / filler.length)).slice(0, room) + after;
@@ -107,7 +109,8 @@ const MATCHERS: Readonly<Record<string, Matcher>> = {
   },
   'API key, sha256': {
     rules: (count) =>
-      `domain: d\nderive:\n  - entry: e\n    from: [k]\n    sha256:\n${list(count, (i) => `      ${i.toString(16).padStart(64, '0')}: tenant-${i}`)}\n`,
+      'domain: d\nderive:\n  - entry: e\n    from: [k]\n    ' +
+      `sha256:\n${list(count, (i) => `      ${i.toString(16).padStart(64, '0')}: tenant-${i}`)}\n`,
     value: (bytes) => padded('########', 'abc', bytes, ''),
   },
 };

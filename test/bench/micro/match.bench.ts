@@ -1,5 +1,6 @@
 /*
- * The walk from entries to the rule and the name of its bucket. `node build/test/bench/micro/match.bench.js [part of a name …]`
+ * The walk from entries to the rule and the name of its bucket. `node build/test/bench/micro/match.bench.js [part of a
+ * name …]`
  */
 import { entries, policyOf } from '../../support/policy/policies.js';
 import { policyText } from '../load/policy.js';

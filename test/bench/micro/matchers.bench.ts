@@ -1,6 +1,6 @@
 /*
- * Matching addresses and regular expressions: `node build/test/bench/micro/matchers.bench.js [part of a name …]`. The first case is what the
- * others are held against.
+ * Matching addresses and regular expressions: `node build/test/bench/micro/matchers.bench.js [part of a name …]`. The
+ * first case is what the others are held against.
  */
 import { MatchWork } from '../../../src/policy/match-work.js';
 import { patternSize, RegexList } from '../../../src/policy/values/regex-matcher.js';
@@ -52,7 +52,10 @@ const FRESH: Readonly<Record<string, (length: number) => string>> = {
   },
 };
 
-/** Microseconds that a list of 1,000 takes for values it never saw: the mean and, as states are built now and then, the slowest. */
+/**
+ * Microseconds that a list of 1,000 takes for values it never saw: the mean and, as states are built now and then, the
+ * slowest.
+ */
 function freshFigures(kind: string): readonly Figure[] {
   const list = new RegexList<number>();
   for (let i = 0; i < VALUES; i++) {

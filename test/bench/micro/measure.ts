@@ -74,9 +74,10 @@ export function formatFigure({ name, value, least, unit }: Figure): string {
 export const FIGURE_HEADING = `${'CPU time of a call'.padEnd(52)} ${'median'.padStart(9)} ${'least'.padStart(9)}`;
 
 /**
- * Measures each case in a process of its own, so that none runs code that another one has shaped, and prints the CPU time of a call in
- * nanoseconds (user and system, garbage collection included): the median round and the least. Arguments choose the cases
- * whose names hold one of them. For a profile run one case with `node --expose-gc --cpu-prof <file> --in-process <name>`.
+ * Measures each case in a process of its own, so that none runs code that another one has shaped, and prints the CPU
+ * time of a call in nanoseconds (user and system, garbage collection included): the median round and the least.
+ * Arguments choose the cases whose names hold one of them. For a profile run one case with `node --expose-gc --cpu-prof
+ * <file> --in-process <name>`.
  */
 export function runCases(file: string, cases: Readonly<Record<string, MicroCase | FiguresCase>>): void {
   // `npm run bench -- micro` reads lines of JSON.

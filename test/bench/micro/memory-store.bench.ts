@@ -1,7 +1,7 @@
 /*
- * Buckets in memory: a take among 1, 1,000 and a million buckets, longest pauses while a million new tenants arrive, memory per idle
- * bucket. Requests make their bucket's name from its parts, so the takes do too; what that costs alone stands beside them.
- * `node build/test/bench/micro/memory-store.bench.js [part of a name …]`
+ * Buckets in memory: a take among 1, 1,000 and a million buckets, longest pauses while a million new tenants arrive,
+ * memory per idle bucket. Requests make their bucket's name from its parts, so the takes do too; what that costs alone
+ * stands beside them. `node build/test/bench/micro/memory-store.bench.js [part of a name …]`
  */
 
 import { getHeapSpaceStatistics } from 'node:v8';
@@ -51,8 +51,8 @@ function settledBytes(): number {
 const STEP = 16;
 
 /**
- * Adds `MANY` tenants; returns the times between looks, longest first, in ms: wall time, or the CPU time of the process where that
- * is less, as then something else had the processor.
+ * Adds `MANY` tenants; returns the times between looks, longest first, in ms: wall time, or the CPU time of the process
+ * where that is less, as then something else had the processor.
  */
 function arrivals(store: MemoryStore): { gaps: Float64Array; bytesPerBucket: number } {
   const gaps = new Float64Array(MANY / STEP);

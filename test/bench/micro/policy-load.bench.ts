@@ -1,5 +1,6 @@
 /*
- * Loading a policy, and what decisions notice of a reload. `node build/test/bench/micro/policy-load.bench.js [part of a name …]`
+ * Loading a policy, and what decisions notice of a reload. `node build/test/bench/micro/policy-load.bench.js [part of a
+ * name …]`
  */
 import { renameSync } from 'node:fs';
 import { FilePolicyProvider } from '../../../src/config/files/file-policy-provider.js';
@@ -40,7 +41,10 @@ function policyText(limit: number, quoted: boolean): string {
 function derivingText(limit: number): string {
   const source = limit % 2 === 0 ? 'tenant' : 'resource_group';
   const derive = `derive: [{ entry: who, from: [${source}], sha256: { ${'0'.repeat(64)}: acme } }]`;
-  return `domain: deriving\n${derive}\ndescriptors: [{ key: who, rate_limit: { unit: minute, requests_per_unit: 1 } }]\n`;
+  return (
+    `domain: deriving\n${derive}\ndescriptors: [{ key: who, rate_limit: { unit: minute, ` +
+    'requests_per_unit: 1 } }]\n'
+  );
 }
 
 /** Runs a case in a directory of its own. */
@@ -87,7 +91,10 @@ const start = (quoted: boolean): FiguresCase =>
     { quoted },
   );
 
-/** Decides without a pause, a few at each turn of the event loop; the longest time between turns is what a decision may have to wait. */
+/**
+ * Decides without a pause, a few at each turn of the event loop; the longest time between turns is what a decision may
+ * have to wait.
+ */
 class Deciding {
   private readonly provider: FilePolicyProvider;
   private readonly requests = Array.from({ length: 1000 }, (_, i) =>
@@ -173,8 +180,8 @@ const reload = async (
 };
 
 /**
- * What one thread pays for the slices that another one gives it: the CPU time of a turn of the event loop, garbage collection included,
- * which a busy machine does not stretch.
+ * What one thread pays for the slices that another one gives it: the CPU time of a turn of the event loop, garbage
+ * collection included, which a busy machine does not stretch.
  */
 const building: FiguresCase = inDirectory(async (_write, path) => {
   const slices = [...cutSlices(loadItems(readPolicies([path])))];

@@ -9,8 +9,8 @@ import { cpuMicros } from '../cpu.js';
 import { FIGURE_HEADING, type Figure, formatFigure, median, QUICK } from './measure.js';
 
 /**
- * CPU microseconds per decision of the Redis store and of Redis itself: turns of several sizes, each decision on a bucket of its own or
- * all on one. Arguments choose the cases whose names hold one of them.
+ * CPU microseconds per decision of the Redis store and of Redis itself: turns of several sizes, each decision on a
+ * bucket of its own or all on one. Arguments choose the cases whose names hold one of them.
  */
 const SIZES = [1, 16, 64, 256];
 /** Calls that wait for answers at the same time, as they do under load. */

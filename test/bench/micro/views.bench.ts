@@ -1,6 +1,7 @@
 /*
- * Views at 10,000 rules and 100,000 series: CPU time of a rendering, and its longest step, which decisions wait for. The longest of a case holds garbage
- * collections; the 99.9th percentile is the view's own. `node build/test/bench/micro/views.bench.js [part of a name …]`
+ * Views at 10,000 rules and 100,000 series: CPU time of a rendering, and its longest step, which decisions wait for.
+ * The longest of a case holds garbage collections; the 99.9th percentile is the view's own. `node
+ * build/test/bench/micro/views.bench.js [part of a name …]`
  */
 import { readFileSync } from 'node:fs';
 import { dump } from '../../../src/config/show/dump.js';

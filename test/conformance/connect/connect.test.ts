@@ -1,6 +1,7 @@
 /*
- * connectconformance calls our gRPC servers with its own clients: every kind of stream, identity and gzip, clear text, TLS and mTLS, deadlines,
- * cancellation, metadata, error details. It fails where a case of the list of known failures passes.
+ * connectconformance calls our gRPC servers with its own clients: every kind of stream, identity and gzip, clear text,
+ * TLS and mTLS, deadlines, cancellation, metadata, error details. It fails where a case of the list of known failures
+ * passes.
  */
 import { readFileSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -76,10 +76,16 @@ export interface ServerCompatResponse {
 
 const PACKAGE = 'connectrpc.conformance.v1';
 const LENGTH_BYTES = 4;
-/** A field that nobody knows (number 15, bytes), by the length of a message modulo 3: with it the length is a multiple of 3. */
+/**
+ * A field that nobody knows (number 15, bytes), by the length of a message modulo 3: with it the length is a multiple
+ * of 3.
+ */
 const UNKNOWN_FIELDS = [Buffer.alloc(0), Buffer.from([0x7a, 0]), Buffer.from([0x7a, 2, 0, 0])];
 
-/** What connectconformance and a server under test say to each other, loaded from the protos of the program's own version. */
+/**
+ * What connectconformance and a server under test say to each other, loaded from the protos of the program's own
+ * version.
+ */
 export class ConformanceMessages {
   readonly service: ServiceDefinition;
   /** Codes by name: `CODE_CANCELED` is 1. */
@@ -91,8 +97,9 @@ export class ConformanceMessages {
   readonly #response: MessageTypeDefinition<ServerCompatResponse, ServerCompatResponse>;
 
   /**
-   * `protoFolder` holds `connectrpc/conformance/v1/`. With `wholeTriples` an encoded status has a length that base64 needs no padding for: @grpc/grpc-js
-   * sends padding, which connectconformance objects to, and then looks at nothing else.
+   * `protoFolder` holds `connectrpc/conformance/v1/`. With `wholeTriples` an encoded status has a length that base64
+   * needs no padding for: @grpc/grpc-js sends padding, which connectconformance objects to, and then looks at nothing
+   * else.
    */
   constructor(protoFolder: string, wholeTriples: boolean) {
     this.#wholeTriples = wholeTriples;

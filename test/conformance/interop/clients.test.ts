@@ -1,6 +1,6 @@
 /*
- * Clients on three gRPC libraries against a real weir, on both transports, in clear text and mTLS: decisions, errors, 200 calls at once,
- * reflection, health, and a watch that weir ends when it is told to stop.
+ * Clients on three gRPC libraries against a real weir, on both transports, in clear text and mTLS: decisions, errors,
+ * 200 calls at once, reflection, health, and a watch that weir ends when it is told to stop.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';

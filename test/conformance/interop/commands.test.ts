@@ -1,6 +1,6 @@
 /*
- * Programs for the command line against a real weir, on both transports: grpcurl, ghz and h2load. What they do not tell is read from weir's
- * metrics.
+ * Programs for the command line against a real weir, on both transports: grpcurl, ghz and h2load. What they do not tell
+ * is read from weir's metrics.
  */
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -121,7 +121,10 @@ describe.each(TRANSPORTS)('on %s', (transport) => {
   (h2load === undefined ? describe.skip : describe)('h2load', () => {
     const codec = createReferenceCodec();
 
-    /** Posts a message and resolves with how many requests were answered with status 2xx and how many bytes of answers came. */
+    /**
+     * Posts a message and resolves with how many requests were answered with status 2xx and how many bytes of answers
+     * came.
+     */
     async function load(path: string, message: Uint8Array, count: number) {
       const body = folder.join('body');
       const prefix = Buffer.alloc(5);

@@ -1,6 +1,6 @@
 /*
- * Calls weir as a service on @grpc/grpc-js would and prints what came back as JSON (interop-report.ts says what is in it):
- * `node grpc-js-client.js ADDRESS [CA CERTIFICATE KEY]`, like the clients in grpc-go/ and python/.
+ * Calls weir as a service on @grpc/grpc-js would and prints what came back as JSON (interop-report.ts says what is in
+ * it): `node grpc-js-client.js ADDRESS [CA CERTIFICATE KEY]`, like the clients in grpc-go/ and python/.
  */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -14,7 +14,10 @@ export interface Failure {
   readonly message: string;
 }
 
-/** What each of the clients in this folder sees when it calls a weir with {@link INTEROP_POLICY}, one step after the other. */
+/**
+ * What each of the clients in this folder sees when it calls a weir with {@link INTEROP_POLICY}, one step after the
+ * other.
+ */
 export interface InteropReport {
   /** One hit on a bucket of 100. */
   readonly allowed: Decision;

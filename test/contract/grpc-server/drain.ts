@@ -93,7 +93,8 @@ export function describeDrain(transport: Transport): void {
       raw.send(emptyMessageFrame(1));
       const { answer } = await fixture.untilHeld();
       const drained = server.drain(LONG);
-      // Before it may come one that names no stream yet, with a PING that asks whether it was read (RFC 9113 section 6.8).
+      // Before it may come one that names no stream yet, with a PING that asks whether it was read (RFC 9113 section
+      // 6.8).
       await waitFor('a GOAWAY that names stream 1', () => {
         raw.acknowledgePings();
         return raw.frames.find(({ type, payload }) => type === FRAME.GOAWAY && payload.readUInt32BE(0) === 1);

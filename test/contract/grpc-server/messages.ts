@@ -14,7 +14,9 @@ function gzipped(message: Buffer): Buffer {
   return framed;
 }
 
-/** How requests come: message prefixes and their cuts, compression, header fields, and what is on the wire of an answer. */
+/**
+ * How requests come: message prefixes and their cuts, compression, header fields, and what is on the wire of an answer.
+ */
 export function describeMessages(transport: Transport): void {
   let fixture: Fixture;
   beforeEach(() => {

@@ -23,7 +23,9 @@ export function describeUnixSockets(transport: Transport): void {
 
     /** Leaves a socket file that nobody listens on, as a killed process does. */
     const leaveStaleSocket = (): void => {
-      const script = `require('net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`;
+      const script =
+        `require('net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, ` +
+        `'SIGKILL'))`;
       spawnSync(process.execPath, ['-e', script]);
       expect(statSync(path).isSocket()).toBe(true);
     };

@@ -1,6 +1,7 @@
 /*
- * No container engine is needed, and none is used: the steps of the Dockerfile run in temporary folders, one for each stage, in their order
- * and with nothing else of the repository in reach. What is not held here is the base image itself.
+ * No container engine is needed, and none is used: the steps of the Dockerfile run in temporary folders, one for each
+ * stage, in their order and with nothing else of the repository in reach. What is not held here is the base image
+ * itself.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/* The rate limit service as Envoy Gateway runs it: see test/support/image/envoy-gateway.ts. Only addresses and folders are others. */
+/*
+ * The rate limit service as Envoy Gateway runs it: see test/support/image/envoy-gateway.ts. Only addresses and folders
+ * are others.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { credentials } from '@grpc/grpc-js';

@@ -1,4 +1,7 @@
-/* The installations of deploy/from-ratelimit, run as compose and Kubernetes would: /bin/ratelimit, their variables, their files. */
+/*
+ * The installations of deploy/from-ratelimit, run as compose and Kubernetes would: /bin/ratelimit, their variables,
+ * their files.
+ */
 import { cpSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';

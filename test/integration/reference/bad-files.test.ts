@@ -1,6 +1,6 @@
 /*
- * What the reference rejects is rejected, file by file. The reference then serves nothing (and here each file is given to a process
- * of its own); weir serves the good domains beside the bad ones.
+ * What the reference rejects is rejected, file by file. The reference then serves nothing (and here each file is given
+ * to a process of its own); weir serves the good domains beside the bad ones.
  */
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';

@@ -57,8 +57,8 @@ export interface Answer {
   /** Default: OVER_LIMIT if a status is. */
   readonly overall?: 'OK' | 'OVER_LIMIT';
   /**
-   * Response headers in order. `<reset>` stands for the seconds until the window of `resetOf` ends, give or take the time
-   * that the call took. Default: none.
+   * Response headers in order. `<reset>` stands for the seconds until the window of `resetOf` ends, give or take the
+   * time that the call took. Default: none.
    */
   readonly headers?: readonly (readonly [name: string, value: string])[];
   readonly metadata?: unknown;

@@ -1,14 +1,14 @@
 /*
  * Runs the cases of `cases/` against a server that is started as envoyproxy/ratelimit (the reference) is: with its
- * variables and its directory layout only, and a real Redis. All cases of a group share one process: each has a domain and a
- * policy file of its own.
+ * variables and its directory layout only, and a real Redis. All cases of a group share one process: each has a domain
+ * and a policy file of its own.
  *
  * The same cases can be asked of the reference, which is how they were made true:
  *
  *     WEIR_TEST_REFERENCE=/path/to/ratelimit npx jest --selectProjects integration --testPathPatterns reference
  *
- * A case in which weir answers otherwise on purpose says why (`differs`) and what the reference answers, so that both are
- * checked. `npm test` needs no reference.
+ * A case in which weir answers otherwise on purpose says why (`differs`) and what the reference answers, so that both
+ * are checked. `npm test` needs no reference.
  *
  * Windows begin on the clock: what does not fit is asked again, of an empty Redis, if a window ended meanwhile.
  */

@@ -128,7 +128,9 @@ function joined(open: string, parts: fc.Arbitrary<readonly string[]>, close: str
     });
 }
 
-/** An object with some of these members, mostly of the right kind, each at times more than once or under its other name. */
+/**
+ * An object with some of these members, mostly of the right kind, each at times more than once or under its other name.
+ */
 function objectOf(members: Readonly<Record<string, Text>>): Text {
   const one = fc.oneof(
     ...Object.entries(members).map(([names, value]) => {
@@ -171,8 +173,8 @@ const body = fc
   .map((parts) => Buffer.from(parts.join('')));
 
 /**
- * Numbers that lose digits in JSON.parse, so that the comparison says nothing: those of more than 15 digits under a name with escapes, and those that
- * begin with 0, which is no JSON, but becomes a string on the way to JSON.parse.
+ * Numbers that lose digits in JSON.parse, so that the comparison says nothing: those of more than 15 digits under a
+ * name with escapes, and those that begin with 0, which is no JSON, but becomes a string on the way to JSON.parse.
  */
 function losesDigits(json: Uint8Array): boolean {
   return /\\u[^"]*"\s*:\s*"?\d{16,}|:\s*0\d{15,}/.test(Buffer.from(json).toString());

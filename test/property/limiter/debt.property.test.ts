@@ -156,7 +156,8 @@ describe('a window with debt', () => {
       fc.property(windowSteps, fc.boolean(), ({ rate, steps }, countDeniedHits) => {
         const clock = new FakeClock();
         const store = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
-        // Per window, in order: hits that were served or charged less those forgiven; refunds are left out, which only loosens the bound.
+        // Per window, in order: hits that were served or charged less those forgiven; refunds are left out, which only
+        // loosens the bound.
         const taken = new Map<number, number>();
         for (const { wait, hits, refund } of steps) {
           clock.advance(wait);

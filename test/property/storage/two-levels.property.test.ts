@@ -9,8 +9,9 @@ import { takeItem } from '../../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
 
 /*
- * Two servers on one Redis whose policies differ in how deep a token bucket is: a changed burst, unit or debt reaches one after the other. The smaller
- * bucket cuts off what is missing beyond its depth; the larger one must not find room for that.
+ * Two servers on one Redis whose policies differ in how deep a token bucket is: a changed burst, unit or debt reaches
+ * one after the other. The smaller bucket cuts off what is missing beyond its depth; the larger one must not find room
+ * for that.
  */
 
 // Starting a Redis may take its time on a busy machine.

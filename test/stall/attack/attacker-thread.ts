@@ -1,4 +1,7 @@
-/* The thread of an attacker: takes an AttackOrder at a time, says when nothing is under way any more, and lets go when it is told to. */
+/*
+ * The thread of an attacker: takes an AttackOrder at a time, says when nothing is under way any more, and lets go when
+ * it is told to.
+ */
 import { parentPort } from 'node:worker_threads';
 import { type AttackConnection, type AttackOrder, type AttackResult, Tally } from './attack.js';
 import { FrameFlood } from './frame-flood.js';

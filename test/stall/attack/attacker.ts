@@ -16,7 +16,9 @@ export class Attacker {
     this.#thread.on('error', (error) => this.#failed(error as Error));
   }
 
-  /** Attacks as ordered; resolves when nothing is under way any more, or that takes too long. Its connections stay open. */
+  /**
+   * Attacks as ordered; resolves when nothing is under way any more, or that takes too long. Its connections stay open.
+   */
   async attack(order: AttackOrder): Promise<void> {
     await this.#ask(order);
   }

@@ -104,7 +104,8 @@ export const JSON_CASES: readonly StallCase[] = [
       kind: 'http',
       port: 'http',
       request: Buffer.from(
-        `POST /json HTTP/1.1\r\nhost: weir\r\ntransfer-encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(43_000)}0\r\n\r\n`,
+        'POST /json HTTP/1.1\r\nhost: weir\r\ntransfer-encoding: ' +
+          `chunked\r\n\r\n${'1\r\n \r\n'.repeat(43_000)}0\r\n\r\n`,
       ),
       pipelined: 1,
     }),

@@ -73,8 +73,8 @@ function unknownFields(depth: number): FieldBytes[] {
 }
 
 /**
- * Well-formed bytes of a RateLimitRequest as no encoder would write them: fields in any order, again and again, unknown ones
- * between them, numbers of any size, text that is not UTF-8.
+ * Well-formed bytes of a RateLimitRequest as no encoder would write them: fields in any order, again and again, unknown
+ * ones between them, numbers of any size, text that is not UTF-8.
  */
 export function arbitraryWireRequest(): FieldBytes {
   const unknown = unknownFields(3);

@@ -15,7 +15,10 @@ import { fileDescriptors } from '../../../src/grpc/file-descriptors.js';
 /** Numbers that JSON.parse would round, where a field of 64 bits stands. */
 const LONG_HITS = /("(?:hitsAddend|hits_addend)"\s*:\s*)(\d{16,})(?![\d.eE])/g;
 
-/** Protobuf JSON of the two messages by @bufbuild/protobuf and JSON.parse, which know no bounds: what the codec of ours is compared with. */
+/**
+ * Protobuf JSON of the two messages by @bufbuild/protobuf and JSON.parse, which know no bounds: what the codec of ours
+ * is compared with.
+ */
 export interface ProtobufJson {
   /** The bytes of a RateLimitRequest; undefined when it is refused. */
   requestToWire(json: Uint8Array): Uint8Array | undefined;

@@ -71,13 +71,14 @@ class Walker {
 }
 
 /**
- * Whether protobufjs, and so the reference codec, reads these bytes of a well-formed RateLimitRequest otherwise than protobuf wants
- * (https://protobuf.dev/programming-guides/encoding/). No encoder writes such bytes. The codec written by hand reads them right:
+ * Whether protobufjs, and so the reference codec, reads these bytes of a well-formed RateLimitRequest otherwise than
+ * protobuf wants (https://protobuf.dev/programming-guides/encoding/). No encoder writes such bytes. The codec written
+ * by hand reads them right:
  *
- * 1. A message field that is not repeated and comes twice (`limit`, `hits_addend` of a descriptor) is merged with what came before;
- *    protobufjs keeps the last alone.
- * 2. A number of at most 32 bits may take six to nine bytes (padding, or higher bits, which are dropped); protobufjs takes any that
- *    is longer than five for ten, and goes on in the middle of what follows.
+ * 1. A message field that is not repeated and comes twice (`limit`, `hits_addend` of a descriptor) is merged with what
+ *    came before; protobufjs keeps the last alone.
+ * 2. A number of at most 32 bits may take six to nine bytes (padding, or higher bits, which are dropped); protobufjs
+ *    takes any that is longer than five for ten, and goes on in the middle of what follows.
  * 3. A bool is true if any of its 64 bits is set; protobufjs looks at 32 of them.
  */
 export function protobufjsReadsOtherwise(bytes: Uint8Array): boolean {

@@ -35,8 +35,8 @@ export interface Stack {
 }
 
 /**
- * A decision that comes late counts as none in Envoy, and a request without a decision passes. A busy machine must not change the counts
- * of a test, so tests wait longer than the shipped files do.
+ * A decision that comes late counts as none in Envoy, and a request without a decision passes. A busy machine must not
+ * change the counts of a test, so tests wait longer than the shipped files do.
  */
 export const PATIENT: readonly (readonly [string, string])[] = [['timeout: 0.25s', 'timeout: 10s']];
 

@@ -27,7 +27,10 @@ export interface RlsServer {
   readonly server: GrpcServer;
 }
 
-/** A real gRPC server on 127.0.0.1 with health and reflection, on the transport under test, whose decisions the test makes. Close `server`. */
+/**
+ * A real gRPC server on 127.0.0.1 with health and reflection, on the transport under test, whose decisions the test
+ * makes. Close `server`.
+ */
 export async function startRlsServer(decide: Decide): Promise<RlsServer> {
   const codec = createReferenceCodec();
   const server = createGrpcServer(chosenTransport() ?? 'h2', {

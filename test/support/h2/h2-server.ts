@@ -13,7 +13,10 @@ const TRAILERS = [new HeaderField('x-end', 'yes')];
 const NOTHING = Buffer.alloc(0);
 const LARGE = Buffer.alloc(65_536, 'l');
 
-/** Answers `/large` with 64 KiB, `/later` in the next turn, leaves `/hold` waiting, throws for `/throw`, says `ok` to anything else. */
+/**
+ * Answers `/large` with 64 KiB, `/later` in the next turn, leaves `/hold` waiting, throws for `/throw`, says `ok` to
+ * anything else.
+ */
 class TestHandler implements RequestHandler {
   readonly held: ServerStream[] = [];
   /** Streams that ended without their answer. */

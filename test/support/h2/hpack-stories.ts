@@ -36,7 +36,10 @@ const FIXED: readonly Pair[] = [
   ['x-empty', ''],
 ];
 
-/** Requests as proxies and clients send them, and stranger ones; the same for the same seed. Values hold no control characters. */
+/**
+ * Requests as proxies and clients send them, and stranger ones; the same for the same seed. Values hold no control
+ * characters.
+ */
 export function makeStory(
   seed: number,
   options: { readonly blocks: number; readonly resize: boolean },

@@ -91,7 +91,10 @@ export class GatewayPod {
     return this.root.join(inContainer);
   }
 
-  /** Starts /bin/ratelimit with `variables`: their paths and addresses are replaced by those here, `more` is added as it is. */
+  /**
+   * Starts /bin/ratelimit with `variables`: their paths and addresses are replaced by those here, `more` is added as it
+   * is.
+   */
   start(
     variables: Readonly<Record<string, string>>,
     at: { readonly xdsPort: number; readonly redisPort: number },

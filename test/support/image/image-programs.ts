@@ -6,8 +6,8 @@ import { repositoryRoot } from '../process/tools.js';
 const HOME_IN_IMAGE = '/weir/';
 
 /**
- * Lets the programs of the image's /bin (deploy/bin), copied to `folder`, find weir at `home` in the place of /weir: what a container engine
- * would do by making `folder`'s parent the root of the file system.
+ * Lets the programs of the image's /bin (deploy/bin), copied to `folder`, find weir at `home` in the place of /weir:
+ * what a container engine would do by making `folder`'s parent the root of the file system.
  */
 export function relocatePrograms(folder: string, home: string): void {
   for (const name of imagePrograms()) {
@@ -21,7 +21,10 @@ export function imagePrograms(): readonly string[] {
   return readdirSync(join(repositoryRoot, 'deploy/bin'));
 }
 
-/** A stand-in of the image's root below `root`: /bin as there, running this checkout's build. Returns the folder of the programs. */
+/**
+ * A stand-in of the image's root below `root`: /bin as there, running this checkout's build. Returns the folder of the
+ * programs.
+ */
 export function standInPrograms(root: string): string {
   const bin = join(root, 'bin');
   mkdirSync(bin, { recursive: true });

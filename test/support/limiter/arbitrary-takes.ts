@@ -45,7 +45,10 @@ export function arbitraryHits(rate: TokenBucketRate): fc.Arbitrary<number> {
   );
 }
 
-/** Over 120 spans and twice the time that any bucket needs to fill, times stay below 2^53, as they do until the year 2255. */
+/**
+ * Over 120 spans and twice the time that any bucket needs to fill, times stay below 2^53, as they do until the year
+ * 2255.
+ */
 const LONGEST_SPAN = 20_000_000_000_000;
 
 /** Spans of time that matter for `rate`: none, a few microseconds, about a token, about a bucketful. */

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import type { Entry } from '../../../src/limiter/entry.js';
 
-/** Keys of entries and descriptors: `token` is one that policies take for a secret, `api_key` a credential everywhere. */
+/**
+ * Keys of entries and descriptors: `token` is one that policies take for a secret, `api_key` a credential everywhere.
+ */
 const KEYS = ['a', 'b', 'token', 'api_key', 'group'] as const;
 const DIGEST = '2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b';
 

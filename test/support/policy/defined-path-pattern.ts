@@ -1,10 +1,12 @@
 /*
- * Path patterns of `derive`: `*` any characters of one segment, `?` one character of it, `[a-z]` and `[!a-z]` one of a set,
- * `{v4,v5}` alternatives, `**` (a segment of its own) any number of segments, none included, `\` takes the meaning from the next
- * character. Names that begin with a dot are nothing special, and a line break is a character like any other.
+ * Path patterns of `derive`: `*` any characters of one segment, `?` one character of it, `[a-z]` and `[!a-z]` one of a
+ * set, `{v4,v5}` alternatives, `**` (a segment of its own) any number of segments, none included, `\` takes the meaning
+ * from the next character. Names that begin with a dot are nothing special, and a line break is a character like any
+ * other.
  *
- * Patterns are matched against paths that callers choose, so no regular expressions: matching walks segments and characters
- * with one point to return to (the last star), which is enough for stars and takes at most |pattern| × |path| steps.
+ * Patterns are matched against paths that callers choose, so no regular expressions: matching walks segments and
+ * characters with one point to return to (the last star), which is enough for stars and takes at most |pattern| ×
+ * |path| steps.
  */
 
 /** One character of a segment's pattern. */
@@ -21,7 +23,10 @@ type Token =
 /** `**`, or the tokens of one segment; a segment without special characters is its text. */
 type Segment = '**' | { readonly literal: string } | { readonly tokens: readonly Token[] };
 
-/** What path patterns are defined as: each by itself, walked over the segments of the whole path. What the matching of all together is held against. */
+/**
+ * What path patterns are defined as: each by itself, walked over the segments of the whole path. What the matching of
+ * all together is held against.
+ */
 
 /** Most alternatives that the braces of one pattern may expand to. */
 const MAX_ALTERNATIVES = 256;
@@ -100,7 +105,9 @@ function skipAtom(text: string, i: number): number {
   return end + 1;
 }
 
-/** All texts that `{a,b}` stands for; braces nest. Returns a sentence when a brace is not closed, or they are too many. */
+/**
+ * All texts that `{a,b}` stands for; braces nest. Returns a sentence when a brace is not closed, or they are too many.
+ */
 function expandBraces(text: string): string[] | string {
   let open = -1;
   for (let i = 0; i < text.length && open < 0; i = skipAtom(text, i)) {

@@ -15,8 +15,9 @@ export interface ParsedPolicy {
 }
 
 /**
- * Reads one policy file by itself: YAML, checked completely and compiled. Every problem of the file is collected; there is a policy
- * only if none of them is an error. `readFile` gets the files named by `sha256_file`, relative ones resolved against `file`.
+ * Reads one policy file by itself: YAML, checked completely and compiled. Every problem of the file is collected; there
+ * is a policy only if none of them is an error. `readFile` gets the files named by `sha256_file`, relative ones
+ * resolved against `file`.
  */
 export function parsePolicy(file: string, bytes: Uint8Array, readFile: ReadFile): ParsedPolicy {
   const { source, problems } = openFile(file, bytes);

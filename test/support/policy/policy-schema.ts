@@ -33,7 +33,9 @@ export function resolved(part: SchemaPart): SchemaPart {
 const ajv = new Ajv({ allowUnionTypes: true, strictRequired: false, strictTypes: false, allErrors: true });
 let validate: ValidateFunction | undefined;
 
-/** What the schema says against a policy given as YAML, read as editors read it (YAML 1.2, merge keys); [] when nothing. */
+/**
+ * What the schema says against a policy given as YAML, read as editors read it (YAML 1.2, merge keys); [] when nothing.
+ */
 export function schemaErrors(text: string): readonly string[] {
   validate ??= ajv.compile(schema);
   if (validate(parse(text, { merge: true, logLevel: 'silent' }))) return [];

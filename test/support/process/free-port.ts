@@ -10,8 +10,8 @@ const FIRST_EPHEMERAL_PORT = 32_768;
 const handedOut = new Set<number>();
 
 /**
- * Ports are chosen below those that the system gives to outgoing connections (ip_local_port_range): one of these may take a
- * port between our look at it and the start of the server that it is for.
+ * Ports are chosen below those that the system gives to outgoing connections (ip_local_port_range): one of these may
+ * take a port between our look at it and the start of the server that it is for.
  */
 function firstEphemeralPort(): number {
   try {

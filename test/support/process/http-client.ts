@@ -5,7 +5,9 @@ export interface HttpAnswer {
   /** Names in lower case, in the order received, doubled ones twice. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: string;
-  /** When the request was handed to the kernel and when its answer was complete: milliseconds of `performance.now()`. */
+  /**
+   * When the request was handed to the kernel and when its answer was complete: milliseconds of `performance.now()`.
+   */
   readonly sentAt: number;
   readonly answeredAt: number;
 }

@@ -2,7 +2,9 @@ import { httpRequest } from './http-client.js';
 import type { StartedProcess } from './processes.js';
 import { waitFor } from './wait-for.js';
 
-/** Waits until /healthcheck says OK. Of a process that ends before, or is late, nothing stays and its output is thrown. */
+/**
+ * Waits until /healthcheck says OK. Of a process that ends before, or is late, nothing stays and its output is thrown.
+ */
 export async function untilHealthy(
   name: string,
   started: StartedProcess,

@@ -1,6 +1,7 @@
 /*
- * The examples of README.md: a ```yaml block whose first line is `# readme: <name>` is a policy file, and the ```console blocks that follow
- * it in the same section hold commands (`$ …`, continued by backslashes) with their answers.
+ * The examples of README.md: a ```yaml block whose first line is `# readme: <name>` is a policy file, and the
+ * ```console blocks that follow it in the same section hold commands (`$ …`, continued by backslashes) with their
+ * answers.
  */
 
 /** A command with the answer that README gives. Lines count from 0. */
@@ -103,7 +104,8 @@ const TIMES: readonly RegExp[] = [
 const masked = (text: string) => TIMES.reduce((rest, time) => rest.replace(time, '$1-$2'), text).split('\n');
 
 /**
- * An answer with README's own digits wherever only the time makes a difference: it equals README's answer exactly if nothing else differs.
+ * An answer with README's own digits wherever only the time makes a difference: it equals README's answer exactly if
+ * nothing else differs.
  */
 export function withTimesOf(readme: readonly string[], answer: string): string[] {
   const maskedReadme = masked(readme.join('\n'));

@@ -1,6 +1,6 @@
 /*
- * `npm run docs:answers [section or example…]`: runs the examples of README.md and writes the true answers below their commands. Names may be
- * parts of them; without any, all are run.
+ * `npm run docs:answers [section or example…]`: runs the examples of README.md and writes the true answers below their
+ * commands. Names may be parts of them; without any, all are run.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -41,8 +41,9 @@ interface Limit {
 }
 
 /**
- * What envoyproxy/ratelimit answers for window rules, read from its source (src/service/ratelimit.go, src/limiter/base_limiter.go) and
- * written down anew, as plainly as can be: what weir is compared with. Counters that differ have different keys here, too.
+ * What envoyproxy/ratelimit answers for window rules, read from its source (src/service/ratelimit.go,
+ * src/limiter/base_limiter.go) and written down anew, as plainly as can be: what weir is compared with. Counters that
+ * differ have different keys here, too.
  */
 export class ReferenceModel {
   readonly #rules: readonly ModelRule[];

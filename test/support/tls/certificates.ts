@@ -23,7 +23,10 @@ export class CertificateAuthority {
     this.#key = key;
   }
 
-  /** A certificate for the alternative names, written as openssl writes them: `DNS:a.test,URI:spiffe://b/c,IP:127.0.0.1`. */
+  /**
+   * A certificate for the alternative names, written as openssl writes them:
+   * `DNS:a.test,URI:spiffe://b/c,IP:127.0.0.1`.
+   */
   issue(subjectAltName: string): Issued {
     return request(
       ['-subj', '/CN=common.test', '-addext', `subjectAltName=${subjectAltName}`],

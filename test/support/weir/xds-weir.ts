@@ -5,7 +5,9 @@ import { waitFor } from '../process/wait-for.js';
 import { startXdsServer, type XdsRequest, type XdsResource, type XdsServer } from '../xds/xds-server.js';
 import { startWeir, type WeirServer } from './weir.js';
 
-/** Starts a weir that takes its policies from the management server on `port`, with short pauses. It need not serve yet. */
+/**
+ * Starts a weir that takes its policies from the management server on `port`, with short pauses. It need not serve yet.
+ */
 export function startXdsWeir(port: number, env: NodeJS.ProcessEnv = {}): Promise<WeirServer> {
   return startWeir({
     untilHealthy: false,

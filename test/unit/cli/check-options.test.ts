@@ -33,7 +33,8 @@ describe('parseCheckArguments', () => {
 
   test('reads every option, among the entries too', () => {
     const line =
-      '--address [::1]:9 --domain d a=1 --count=200 --concurrency 20 b= --hits 5 --timeout 1m0.5s c=x=y --json --ca ca.pem --cert c.pem --key k.pem';
+      '--address [::1]:9 --domain d a=1 --count=200 --concurrency 20 b= --hits 5 --timeout 1m0.5s ' +
+      'c=x=y --json --ca ca.pem --cert c.pem --key k.pem';
     expect(options(...line.split(' '))).toEqual({
       address: '[::1]:9',
       channel: { tls: true, ca: 'ca.pem', cert: 'c.pem', key: 'k.pem' },

@@ -26,7 +26,8 @@ test('prints an answer in the text format of protobuf', () => {
   });
   expect(text).toBe(
     'overall_code:OVER_LIMIT' +
-      ' statuses:{code:OVER_LIMIT current_limit:{requests_per_unit:5 unit:MINUTE name:"a \\"b\\""} duration_until_reset:{seconds:30}}' +
+      ' statuses:{code:OVER_LIMIT current_limit:{requests_per_unit:5 unit:MINUTE name:"a \\"b\\""} ' +
+      'duration_until_reset:{seconds:30}}' +
       ' statuses:{code:OK limit_remaining:4}' +
       ' response_headers_to_add:{key:"RateLimit-Limit" value:"5"}' +
       ' dynamic_metadata:{fields:{key:"domain" value:{string_value:"d"}}' +

@@ -200,7 +200,8 @@ describe('the owner', () => {
     expect(peer.flush()).toBe(true);
     expect(peer.sink.written).toHaveLength(1);
     expect(peer.received()).toEqual([...answerLines(3, 'ok'), ...answerLines(1, 'ok')]);
-    // What leaves with the answers of a chunk meanwhile does not make it be told again: the peer of this test would throw.
+    // What leaves with the answers of a chunk meanwhile does not make it be told again: the peer of this test would
+    // throw.
     peer.handler.streams.get(5)!.reset(8);
     peer.send(request(7));
     peer.handler.streams.get(7)!.sendHeaders(OK_HEADERS, false);

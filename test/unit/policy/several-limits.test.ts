@@ -120,7 +120,8 @@ describe('what is wrong with several limits', () => {
   test.each([
     [
       `rate_limit: [{ ${MINUTE} }]`,
-      '2:37: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a list; several limits on one key stand under "rate_limits"',
+      '2:37: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a list; several limits on ' +
+        'one key stand under "rate_limits"',
     ],
     [
       `rate_limits: { ${MINUTE} }`,
@@ -140,19 +141,23 @@ describe('what is wrong with several limits', () => {
     ],
     [
       `quota_mode: true, rate_limits: [{ ${MINUTE} }]`,
-      '2:37: descriptors[0].quota_mode: a list of limits denies if one of them is over, so it is no quota; remove "quota_mode", or write a single "rate_limit"',
+      '2:37: descriptors[0].quota_mode: a list of limits denies if one of them is over, so it is no ' +
+        'quota; remove "quota_mode", or write a single "rate_limit"',
     ],
     [
       `rate_limits: [{ ${MINUTE}, quota_mode: true }]`,
-      '2:77: descriptors[0].rate_limits[0].quota_mode: a list denies if one of its limits is over, so none of them is a quota; remove "quota_mode"',
+      '2:77: descriptors[0].rate_limits[0].quota_mode: a list denies if one of its limits is over, so ' +
+        'none of them is a quota; remove "quota_mode"',
     ],
     [
       `rate_limits: [{ ${MINUTE} }, { unlimited: true, ${MINUTE} }]`,
-      '2:81: descriptors[0].rate_limits[1].unlimited: a limit of a list cannot be unlimited; remove the item, or write rate_limit: { unlimited: true }',
+      '2:81: descriptors[0].rate_limits[1].unlimited: a limit of a list cannot be unlimited; remove ' +
+        'the item, or write rate_limit: { unlimited: true }',
     ],
     [
       `rate_limits: [{ name: a, ${MINUTE} }, { name: a, ${MINUTE} }]`,
-      '2:96: descriptors[0].rate_limits[1].name: the name "a" stands twice in this list; give each limit a name of its own',
+      '2:96: descriptors[0].rate_limits[1].name: the name "a" stands twice in this list; give each ' +
+        'limit a name of its own',
     ],
     [
       `rate_limits: [{ name: "2", ${MINUTE} }]`,
@@ -160,7 +165,8 @@ describe('what is wrong with several limits', () => {
     ],
     [
       `rate_limits: [{ name: a, ${MINUTE} }, { ${MINUTE}, replaces: [{ name: a }] }]`,
-      '2:145: descriptors[0].rate_limits[1].replaces[0].name: "a" stands in the same list, so it would never apply; remove it, or the item that replaces it',
+      '2:145: descriptors[0].rate_limits[1].replaces[0].name: "a" stands in the same list, so it would ' +
+        'never apply; remove it, or the item that replaces it',
     ],
     [
       'rate_limits: [{ name: a }]',
@@ -168,7 +174,8 @@ describe('what is wrong with several limits', () => {
     ],
     [
       `rate_limits: [{ ${MINUTE}, enforce_percent: 101 }]`,
-      '2:94: descriptors[0].rate_limits[0].enforce_percent: "enforce_percent" must be a number from 0 to 100, without quotes',
+      '2:94: descriptors[0].rate_limits[0].enforce_percent: "enforce_percent" must be a number from 0 ' +
+        'to 100, without quotes',
     ],
   ])('%s', (fields, error) => {
     expect(node(fields)).toContain(error);
@@ -179,7 +186,8 @@ describe('what is wrong with enforce_percent and candidate', () => {
   test.each([
     [
       `rate_limit: { ${MINUTE}, enforce_percent: 5 }`,
-      'unknown key "enforce_percent"; it belongs at the top of the file, on a descriptor or in an item of "rate_limits"',
+      'unknown key "enforce_percent"; it belongs at the top of the file, on a descriptor or in an item ' +
+        'of "rate_limits"',
     ],
     [
       `rate_limit: { ${MINUTE}, candidate: {} }`,

@@ -22,7 +22,8 @@ describe('the limit of open files', () => {
     ['19999', 20_000],
   ])('%s is too low for %d connections', (files, connections) => {
     expect(judgeFiles(limits(files), connections)).toBe(
-      `this process may open ${files} files, too few for GRPC_MAX_CONNECTIONS=${connections}: raise the limit (ulimit -n) to ${connections + 100}, or lower the setting`,
+      `this process may open ${files} files, too few for GRPC_MAX_CONNECTIONS=${connections}: raise ` +
+        `the limit (ulimit -n) to ${connections + 100}, or lower the setting`,
     );
   });
 

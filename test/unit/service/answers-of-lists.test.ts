@@ -1,4 +1,7 @@
-/* Headers, bodies and metadata where a node has several limits, a candidate, a calendar, debt or denials that are enforced in part. */
+/*
+ * Headers, bodies and metadata where a node has several limits, a candidate, a calendar, debt or denials that are
+ * enforced in part.
+ */
 import { describe, expect, test } from '@jest/globals';
 import { Decider, descriptor, headers } from '../../support/policy/decider.js';
 
@@ -36,7 +39,8 @@ describe('a list of limits', () => {
 
   test('an item that hides its headers is not listed, and one that denies chooses the body', () => {
     const decider = on(
-      `{ key: k, rate_limits: [${BURST}, { name: hidden, unit: day, requests_per_unit: 1, response_headers: [], denied_response: { body: "1" } }] }`,
+      `{ key: k, rate_limits: [${BURST}, { name: hidden, unit: day, requests_per_unit: 1, ` +
+        'response_headers: [], denied_response: { body: "1" } }] }',
     );
     expect(asked(decider).headers['ratelimit-policy']).toBe('"burst";q=2;w=20');
     const denied = asked(decider);

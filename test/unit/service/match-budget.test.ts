@@ -124,7 +124,8 @@ describe('a value that takes too much work', () => {
 
   test('with a limit override is over the limit where it could be in force', async () => {
     const limit = { requestsPerUnit: 10, unit: 2 };
-    // The node that the value may lead to is in force, whatever the domain is; and where it leads to none, the domain's phase counts.
+    // The node that the value may lead to is in force, whatever the domain is; and where it leads to none, the domain's
+    // phase counts.
     for (const [domain, node] of [
       ['monitoring', 'active'],
       ['active', 'monitoring'],
@@ -163,7 +164,8 @@ describe('a value that takes too much work', () => {
     const decider = await spent(
       policyOf(
         '',
-        'response_headers: [x-ratelimit, retry-after]\ndenied_response: { body: busy, content_type: text/x }\ndecision_metadata: true',
+        'response_headers: [x-ratelimit, retry-after]\ndenied_response: { body: busy, content_type: ' +
+          'text/x }\ndecision_metadata: true',
       ),
     );
     const response = await decide(decider, [value]);

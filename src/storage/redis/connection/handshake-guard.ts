@@ -8,9 +8,9 @@ const PLUS = 43;
 const MINUS = 45;
 
 /**
- * Lets ioredis read nothing of `stream` but what its login is answered with, lines of OK and of errors, and not many: its own reader makes an array
- * of any length that it is told of. `broken` is called once with what is wrong, and nothing is handed on from then on: the connection must be
- * closed. Call it before data have come.
+ * Lets ioredis read nothing of `stream` but what its login is answered with, lines of OK and of errors, and not many:
+ * its own reader makes an array of any length that it is told of. `broken` is called once with what is wrong, and
+ * nothing is handed on from then on: the connection must be closed. Call it before data have come.
  */
 export function guardHandshake(stream: Socket, broken: (reason: string) => void): void {
   const readers = stream.listeners('data') as ((chunk: Buffer) => void)[];

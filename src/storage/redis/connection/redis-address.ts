@@ -19,13 +19,17 @@ export interface RedisAddressOverrides {
   readonly password?: string;
   readonly db?: number;
   readonly tls?: boolean;
-  /** How the address is meant (REDIS_SOCKET_TYPE): `unix` makes it a path, relative ones too. Absent: what it looks like. */
+  /**
+   * How the address is meant (REDIS_SOCKET_TYPE): `unix` makes it a path, relative ones too. Absent: what it looks
+   * like.
+   */
   readonly socketType?: 'tcp' | 'unix';
 }
 
 const DEFAULT_PORT = 6379;
 const FORMS =
-  'use host:port, [::1]:6379, the path of a socket, redis://user:password@host:port/db, rediss:// for TLS, or unix:///path?db=1';
+  'use host:port, [::1]:6379, the path of a socket, redis://user:password@host:port/db, rediss:// for ' +
+  'TLS, or unix:///path?db=1';
 
 /** What may stand behind the `?` of a URL. */
 const PARAMETERS: readonly string[] = ['db', 'username', 'password'];
@@ -33,8 +37,8 @@ const PARAMETERS: readonly string[] = ['db', 'username', 'password'];
 type Parts = Omit<RedisAddress, 'redactedAddress' | 'tls' | 'db'> & { tls: boolean; db: number };
 
 /**
- * Reads a Redis address: `host:port`, `host`, `[::1]:6379`, the path of a socket (it begins with `/` or `.`), `redis://`,
- * `rediss://` (TLS) or `unix://` URL. User and password of a URL are percent-decoded.
+ * Reads a Redis address: `host:port`, `host`, `[::1]:6379`, the path of a socket (it begins with `/` or `.`),
+ * `redis://`, `rediss://` (TLS) or `unix://` URL. User and password of a URL are percent-decoded.
  *
  * Throws an Error that says what is wrong and never shows a password.
  */

@@ -1,77 +1,19 @@
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { RedisOptions } from 'ioredis';
 import { CircuitBreaker } from './circuit-breaker.js';
+import {
+  type ConnectionCounts,
+  DEFAULT_RETRY,
+  type RedisConnectionEvents,
+  type RedisConnectionOptions,
+  type SendCommand,
+} from './connection-options.js';
 import { guardHandshake } from './handshake-guard.js';
-import type { RedisAddress } from './redis-address.js';
 import { LoginRedis, type RedisLogin } from './redis-login.js';
 import { INFO_TEXT, type ReplyBound, SHORT_TEXT } from './reply-bound.js';
 import { RespPipe } from './resp-pipe.js';
 import { serverAdvice } from './server-advice.js';
 
-/** TLS settings of a Redis connection, as node:tls takes them. Certificates and keys are PEM texts. */
-export interface RedisTlsOptions {
-  readonly ca?: string | string[];
-  readonly cert?: string;
-  readonly key?: string;
-  readonly servername?: string;
-  readonly rejectUnauthorized?: boolean;
-  /** Replaces the check that the certificate names the host; returns undefined to accept. */
-  readonly checkServerIdentity?: () => undefined;
-}
-
-/** Told once per change of state; never holds a password. */
-export type RedisLog = (level: 'info' | 'warn' | 'error', message: string) => void;
-
-/** Sends one command; rejects with Redis's error, or at once when the connection is lost, as it is when the answer is longer than `bound`. */
-export type SendCommand = (name: string, args: string[], bound: ReplyBound) => Promise<unknown>;
-
-/** Pauses between attempts to connect: each twice the one before, milliseconds. */
-export interface RetryPauses {
-  readonly firstMs: number;
-  readonly longestMs: number;
-}
-
-/** Settings of {@link RedisConnection}. */
-export interface RedisConnectionOptions {
-  readonly address: RedisAddress;
-  readonly tls: RedisTlsOptions | undefined;
-  /**
-   * Asked before each connection in place of what `address` says. What it throws is logged, and the login before it used again.
-   */
-  readonly login?: (() => RedisLogin) | undefined;
-  /** Pauses between attempts until Redis was reached for the first time. */
-  readonly startup?: RetryPauses | undefined;
-  /** Failures in a row that open the circuit breaker. */
-  readonly breakerFailures: number;
-  /** How long Redis may be silent before it counts as hung, milliseconds: REDIS_TIMEOUT. */
-  readonly patienceMs: number;
-  /** Text of the script to load on each new connection. */
-  readonly script: string;
-  /** Does by `send` what calls will do, a write included. Rejects when that does not work. */
-  readonly probe: (send: SendCommand) => Promise<void>;
-  readonly log: RedisLog;
-}
-
-/** Connections by what became of them. */
-export interface ConnectionCounts {
-  readonly active: number;
-  /** Since start, those that are closed included. */
-  readonly opened: number;
-  readonly closed: number;
-}
-
-/** What the connection tells its owner. */
-export interface RedisConnectionEvents {
-  /** Calls may be made. */
-  up(): void;
-  /** Calls fail until `up`; `reason` may be logged. */
-  down(reason: string): void;
-  /** The connection is gone, and every call on it. */
-  lost(): void;
-}
-
-// With these, service is back well within two seconds of Redis.
-export const DEFAULT_RETRY: RetryPauses = { firstMs: 50, longestMs: 500 };
 const FIRST_PROBE_MS = 100;
 /** A handshake and a probe may each take as long as a decision may (REDIS_TIMEOUT), but at least this long. */
 const LEAST_CONNECT_TIMEOUT_MS = 1000;
@@ -79,20 +21,21 @@ const LEAST_PROBE_TIMEOUT_MS = 500;
 /** Probes without an answer after which the connection counts as hung and is made anew. */
 const HUNG_AFTER_PROBES = 2;
 /**
- * Only after being up for this long is an outage a new one: before, the pauses between probes go on growing and its reasons are not
- * logged again.
+ * Only after being up for this long is an outage a new one: before, the pauses between probes go on growing and its
+ * reasons are not logged again.
  */
 const STABLE_MS = 5000;
 /** Different reasons logged while Redis stays away. */
 const MAX_REASONS = 10;
 
 /**
- * One connection to one Redis that keeps itself up: connects in the background, probes, reconnects for ever. It is up once
- * a probe (what calls do, a write included, so that a replica, a full Redis or missing rights do not pass) succeeded, and down when the connection is lost or the
- * circuit breaker opens; an open breaker is closed by a probe. Nothing is queued and nothing is sent twice.
+ * One connection to one Redis that keeps itself up: connects in the background, probes, reconnects for ever. It is up
+ * once a probe (what calls do, a write included, so that a replica, a full Redis or missing rights do not pass)
+ * succeeded, and down when the connection is lost or the circuit breaker opens; an open breaker is closed by a probe.
+ * Nothing is queued and nothing is sent twice.
  *
- * ioredis finds Redis, connects, logs in and connects again; once it is ready, commands and replies go over its socket through a
- * {@link RespPipe}.
+ * ioredis finds Redis, connects, logs in and connects again; once it is ready, commands and replies go over its socket
+ * through a {@link RespPipe}.
  */
 export class RedisConnection {
   private readonly options: RedisConnectionOptions;
@@ -131,8 +74,8 @@ export class RedisConnection {
     this.breaker = new CircuitBreaker(options.breakerFailures);
     const { address } = options;
     this.login = address;
-    // ioredis gives up for ever when a TLS socket cannot be made: better to hear of it at start. Reading a hundred certificates takes
-    // milliseconds, so it is done once.
+    // ioredis gives up for ever when a TLS socket cannot be made: better to hear of it at start. Reading a hundred
+    // certificates takes milliseconds, so it is done once.
     this.tlsContext = address.tls ? createSecureContext({ ...options.tls }) : undefined;
     this.client = new LoginRedis(this.clientOptions(), () => this.currentLogin());
     this.client.on('error', (error: Error) => {

@@ -35,9 +35,10 @@ function prefix(bytes: number): string {
 }
 
 /**
- * Commands and replies over one connection, in RESP2, each reply to the oldest command that waits. Everything that is sent in one turn of the
- * event loop is one write. Half the cost of a client that knows every command: of CPU µs per decision in calls of 64, own pipe 0.30, @redis/client 0.62,
- * ioredis 0.72, valkey-glide 2.04; of 16, 0.77, 1.64, 1.55, 5.11.
+ * Commands and replies over one connection, in RESP2, each reply to the oldest command that waits. Everything that is
+ * sent in one turn of the event loop is one write. Half the cost of a client that knows every command: of CPU µs per
+ * decision in calls of 64, own pipe 0.30, @redis/client 0.62, ioredis 0.72, valkey-glide 2.04; of 16, 0.77, 1.64, 1.55,
+ * 5.11.
  */
 export class RespPipe {
   private readonly stream: PipeStream;
@@ -65,7 +66,9 @@ export class RespPipe {
     });
   }
 
-  /** Sends one command; `bound` is how long its answer may be. Rejects with Redis's error, or with that of {@link end}. */
+  /**
+   * Sends one command; `bound` is how long its answer may be. Rejects with Redis's error, or with that of {@link end}.
+   */
   send(command: string, args: readonly string[], bound: ReplyBound): Promise<unknown> {
     if (this.ended !== undefined) return Promise.reject(this.ended);
     if (!this.stream.writable) return Promise.reject(new Error('the connection is closed'));
@@ -101,7 +104,8 @@ export class RespPipe {
   }
 
   private encode(command: string, args: readonly string[]): void {
-    // Lengths are in bytes. One look at the whole tells whether they are those in characters, as they almost always are.
+    // Lengths are in bytes. One look at the whole tells whether they are those in characters, as they almost always
+    // are.
     let text = encoded(command, args, lengthOf);
     if (Buffer.byteLength(text) !== text.length) {
       text = encoded(command, args, Buffer.byteLength);

@@ -22,11 +22,13 @@ const STAR = 42;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Reads replies in RESP2 (Redis serialization protocol) out of chunks that are cut anywhere. Knows what the commands of weir get:
- * simple strings, errors, integers from -2^53 to 2^53-1, bulk strings and arrays of integers, none longer than what was asked for; anything else
- * is malformed, null and a reply to nothing included. There is no way back from that, the connection must end.
+ * Reads replies in RESP2 (Redis serialization protocol) out of chunks that are cut anywhere. Knows what the commands of
+ * weir get: simple strings, errors, integers from -2^53 to 2^53-1, bulk strings and arrays of integers, none longer
+ * than what was asked for; anything else is malformed, null and a reply to nothing included. There is no way back from
+ * that, the connection must end.
  *
- * Keeps the integers of the array at hand and the bytes of the element at hand: no more than what was asked for takes, whatever comes.
+ * Keeps the integers of the array at hand and the bytes of the element at hand: no more than what was asked for takes,
+ * whatever comes.
  */
 export class RespReader {
   private readonly onReply: (reply: Reply) => void;
@@ -39,7 +41,10 @@ export class RespReader {
   /** Where the element at hand ends, once it was read. */
   private end = 0;
 
-  /** `onReply` gets each whole reply, in order. `asked` tells how long the reply at hand may be, undefined if nothing was asked. */
+  /**
+   * `onReply` gets each whole reply, in order. `asked` tells how long the reply at hand may be, undefined if nothing
+   * was asked.
+   */
   constructor(onReply: (reply: Reply) => void, asked: () => ReplyBound | undefined) {
     this.onReply = onReply;
     this.asked = asked;
@@ -121,7 +126,8 @@ export class RespReader {
       // Not number * 10 + code - 48, which leaves the safe integers on its way.
       value = value * 10 + digit;
       at++;
-      // The script says -1 - count of a window that was over, and a count may be 2^53-1. What rounds to 2^53 ends with another digit.
+      // The script says -1 - count of a window that was over, and a count may be 2^53-1. What rounds to 2^53 ends with
+      // another digit.
       if (value > Number.MAX_SAFE_INTEGER && !(negative && value === MAX_TEXT && digit === 2)) {
         throw new Error('malformed reply: a number too large');
       }

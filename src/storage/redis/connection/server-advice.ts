@@ -9,8 +9,8 @@ export function infoField(info: string, field: string): string | undefined {
 }
 
 /**
- * What an operator should know about this Redis, as sentences; none when all is well or `info` (a reply to INFO) does not
- * say.
+ * What an operator should know about this Redis, as sentences; none when all is well or `info` (a reply to INFO) does
+ * not say.
  */
 export function serverAdvice(info: string): string[] {
   const advice: string[] = [];
@@ -23,7 +23,8 @@ export function serverAdvice(info: string): string[] {
   const maxmemory = Number(infoField(info, 'maxmemory') ?? '0');
   if (policy !== undefined && policy !== 'noeviction' && maxmemory > 0) {
     advice.push(
-      `Redis may evict buckets before they are full (maxmemory-policy ${policy}), which hands their callers a full bucket: ` +
+      `Redis may evict buckets before they are full (maxmemory-policy ${policy}), which hands their ` +
+        'callers a full bucket: ' +
         'set maxmemory-policy noeviction',
     );
   }

@@ -137,7 +137,8 @@ export const YAML_TEXTS: readonly ReferenceCase[] = [
     name: 'a file with carriage returns and comments',
     files: {
       'carriage.yaml':
-        '# a comment\r\ndomain: <domain> # another\r\ndescriptors:\r\n  - key: a\r\n    rate_limit:\r\n      unit: hour\r\n      requests_per_unit: 3\r\n',
+        '# a comment\r\ndomain: <domain> # another\r\ndescriptors:\r\n  - key: a\r\n    ' +
+        'rate_limit:\r\n      unit: hour\r\n      requests_per_unit: 3\r\n',
     },
     steps: [{ ask: 'a=1', get: [ok('3/hour', 2)] }],
   },
@@ -306,9 +307,11 @@ export const MERGED: readonly ReferenceCase[] = [
       'm1.yaml':
         'domain: <domain>\ndescriptors:\n  - key: a\n    rate_limit: { unit: hour, requests_per_unit: 3 }\n',
       'm2.yaml':
-        'domain: <domain>\ndescriptors:\n  - key: a\n    value: x\n    rate_limit: { unit: hour, requests_per_unit: 4 }\n  - key: b\n    rate_limit: { unit: day, requests_per_unit: 5 }\n',
+        'domain: <domain>\ndescriptors:\n  - key: a\n    value: x\n    rate_limit: { unit: hour, ' +
+        'requests_per_unit: 4 }\n  - key: b\n    rate_limit: { unit: day, requests_per_unit: 5 }\n',
       'deep/m3.yaml':
-        'domain: <domain>\ndescriptors:\n  - key: c\n    descriptors:\n      - key: d\n        rate_limit: { unit: day, requests_per_unit: 6 }\n',
+        'domain: <domain>\ndescriptors:\n  - key: c\n    descriptors:\n      - key: d\n        ' +
+        'rate_limit: { unit: day, requests_per_unit: 6 }\n',
       'm4.yaml': 'domain: <domain>\n',
     },
     steps: [

@@ -42,7 +42,8 @@ test('an installation that sets everything that differs needs no decision', () =
   expect(same).toEqual([
     {
       about:
-        'RUNTIME_ROOT, RUNTIME_SUBDIRECTORY, DEBUG_HOST, REDIS_URL, REDIS_SOCKET_TYPE, REDIS_TIMEOUT, LOG_LEVEL, LOG_FORMAT, USE_STATSD',
+        'RUNTIME_ROOT, RUNTIME_SUBDIRECTORY, DEBUG_HOST, REDIS_URL, REDIS_SOCKET_TYPE, REDIS_TIMEOUT, ' +
+        'LOG_LEVEL, LOG_FORMAT, USE_STATSD',
       text: 'same meaning as there.',
     },
   ]);

@@ -53,7 +53,8 @@ describe('a limit', () => {
     [
       MINUTE,
       `${MINUTE}, algorithm: token_bucket`,
-      'tightens: 10 per minute becomes token bucket: 10 tokens, 10 every 1m; up to 20 could pass at once, where one window ends and the next begins',
+      'tightens: 10 per minute becomes token bucket: 10 tokens, 10 every 1m; up to 20 could pass at ' +
+        'once, where one window ends and the next begins',
     ],
     [
       MINUTE,
@@ -63,7 +64,8 @@ describe('a limit', () => {
     [
       'token_bucket: { max_tokens: 10, fill_interval: 1s }',
       'token_bucket: { max_tokens: 5, fill_interval: 2s }',
-      'tightens: token bucket: 10 tokens, 1 every 1s becomes token bucket: 5 tokens, 1 every 2s; fewer at once, slower refill',
+      'tightens: token bucket: 10 tokens, 1 every 1s becomes token bucket: 5 tokens, 1 every 2s; fewer ' +
+        'at once, slower refill',
     ],
     [
       'token_bucket: { max_tokens: 10, tokens_per_fill: 2, fill_interval: 2s }',
@@ -95,7 +97,8 @@ describe('a limit', () => {
     [
       MINUTE,
       `${MINUTE}, allow_debt: true`,
-      'tightens: 10 per minute becomes 10 per minute, debt up to 10; charges are taken past empty, and requests wait until they are paid',
+      'tightens: 10 per minute becomes 10 per minute, debt up to 10; charges are taken past empty, and ' +
+        'requests wait until they are paid',
     ],
     [
       `${MINUTE}, allow_debt: true, max_debt: 5`,
@@ -136,7 +139,8 @@ describe('a limit', () => {
     [
       'phase: { active: 2026-03-01T00:00:00Z },',
       'phase: { active: 2026-02-01T00:00:00Z },',
-      'tightens: phase: monitoring (active from 2026-03-01T00:00:00.000Z) becomes monitoring (active from 2026-02-01T00:00:00.000Z)',
+      'tightens: phase: monitoring (active from 2026-03-01T00:00:00.000Z) becomes monitoring (active ' +
+        'from 2026-02-01T00:00:00.000Z)',
     ],
     ['shadow_mode: true,', '', 'tightens: shadow_mode: on becomes off'],
     ['', 'quota_mode: true,', 'loosens: quota_mode: off becomes on; it denies only together with all quotas'],
@@ -279,7 +283,8 @@ describe('rules that held others back', () => {
 describe('rules that replace others', () => {
   const replacing = (name: string): string =>
     file(
-      `{ key: k, rate_limit: { ${MINUTE}, name: ${name} } }, { key: l, rate_limit: { unlimited: true, replaces: [{ name: base }] } }`,
+      `{ key: k, rate_limit: { ${MINUTE}, name: ${name} } }, { key: l, rate_limit: { unlimited: true, ` +
+        'replaces: [{ name: base }] } }',
     );
 
   test('a renamed rule is replaced no longer', () => {

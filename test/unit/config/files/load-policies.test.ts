@@ -57,7 +57,9 @@ test('two files with one domain', () => {
   dir.write('a.yaml', 'domain: d\n');
   dir.write('b.yaml', '# second\ndomain: d\n');
   expect(errorsOf(dir.path)).toEqual([
-    `${dir.join('b.yaml')}:2:9: domain: the domain "d" is already defined in ${dir.join('a.yaml')}:1:9, so neither counts; give a domain one file, or set MERGE_DOMAIN_CONFIG=true`,
+    `${dir.join('b.yaml')}:2:9: domain: the domain "d" is already defined in ` +
+      `${dir.join('a.yaml')}:1:9, so neither counts; give a domain one file, or set ` +
+      'MERGE_DOMAIN_CONFIG=true',
   ]);
 });
 
@@ -125,7 +127,8 @@ test('a bad key table, used twice, is reported once', () => {
     );
   }
   expect(errorsOf(dir.path)).toEqual([
-    `${dir.join('secret/keys.yaml')}:1:1: [0]: this is no SHA-256 digest (64 hex digits); write the digest of the API key, never the key itself`,
+    `${dir.join('secret/keys.yaml')}:1:1: [0]: this is no SHA-256 digest (64 hex digits); write the ` +
+      'digest of the API key, never the key itself',
   ]);
   expect(domainsOf(dir.path)).toEqual([]);
 });

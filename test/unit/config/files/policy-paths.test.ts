@@ -162,7 +162,8 @@ describe('the layout of the reference', () => {
     expect(listed({ beside: true })).toEqual({
       files: [],
       said: [
-        '/root/config: "/root/config" does not exist; RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY leads there: ' +
+        '/root/config: "/root/config" does not exist; ' +
+          'RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY leads there: ' +
           'create the directory, or set the variables to the one there is',
       ],
     });

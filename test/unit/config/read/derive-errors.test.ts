@@ -60,19 +60,23 @@ describe('errors of derive', () => {
     ],
     [
       '{ entry: e, from: [value], rules: [{ value: v }] }',
-      '3:47: derive[0].rules[0].value: an entry with key "value" cannot be a source of rules; send it under another key',
+      '3:47: derive[0].rules[0].value: an entry with key "value" cannot be a source of rules; send it ' +
+        'under another key',
     ],
     [
       '{ entry: e, from: [a], rules: [{ a: "/{x", value: v }] }',
-      '3:39: derive[0].rules[0].a: "/{x" is no path pattern: a "{" is not closed; add "}", or write "\\{" for the character',
+      '3:39: derive[0].rules[0].a: "/{x" is no path pattern: a "{" is not closed; add "}", or write ' +
+        '"\\{" for the character',
     ],
     [
       '{ entry: e, from: [a], sha_256: {} }',
-      '3:3: derive[0]: an item of "derive" holds either "rules", or "sha256" or "sha256_file"; give one of them|3:26: derive[0][2]: unknown key; did you mean "sha256"?',
+      '3:3: derive[0]: an item of "derive" holds either "rules", or "sha256" or "sha256_file"; give ' +
+        'one of them|3:26: derive[0][2]: unknown key; did you mean "sha256"?',
     ],
     [
       '{ entry: e, from: [a], sha256: { my-secret-key: acme } }',
-      '3:36: derive[0].sha256[0]: this is no SHA-256 digest (64 hex digits); write the digest of the API key, never the key itself',
+      '3:36: derive[0].sha256[0]: this is no SHA-256 digest (64 hex digits); write the digest of the ' +
+        'API key, never the key itself',
     ],
     [
       `{ entry: e, from: [a], sha256: { ${A}: } }`,
@@ -80,7 +84,8 @@ describe('errors of derive', () => {
     ],
     [
       `{ entry: e, from: [a], sha256: { ${A}: "sha256:x" } }`,
-      '3:102: derive[0].sha256[0]: a tenant must not begin with "sha256:", which stands for keys that are not listed; rename it',
+      '3:102: derive[0].sha256[0]: a tenant must not begin with "sha256:", which stands for keys that ' +
+        'are not listed; rename it',
     ],
     [
       `{ entry: e, from: [a], sha256: { ${A}: x, ${A.toUpperCase()}: y } }`,
@@ -110,11 +115,14 @@ describe('errors of a key table file', () => {
     ],
     [
       'my-secret-key: acme\n',
-      'keys.yaml:1:1: [0]: this is no SHA-256 digest (64 hex digits); write the digest of the API key, never the key itself',
+      'keys.yaml:1:1: [0]: this is no SHA-256 digest (64 hex digits); write the digest of the API key, ' +
+        'never the key itself',
     ],
     [
       'my-secret: a\nmy-secret: b\n',
-      'keys.yaml:1:1: [0]: this is no SHA-256 digest (64 hex digits); write the digest of the API key, never the key itself|keys.yaml:2:1: [1]: this key stands twice in one mapping; remove one of the two',
+      'keys.yaml:1:1: [0]: this is no SHA-256 digest (64 hex digits); write the digest of the API key, ' +
+        'never the key itself|keys.yaml:2:1: [1]: this key stands twice in one mapping; remove one of ' +
+        'the two',
     ],
     ['my-secret: "\n', 'keys.yaml:2:1: this is not valid YAML: MISSING_CHAR'],
   ])('%j', (content, error) => {

@@ -46,7 +46,8 @@ describe('merged domains', () => {
       'b.yaml': file(`# more\n${outer}two\n`),
     });
     expect(policies.errorsOf(loaded)).toEqual([
-      'b.yaml:5:10: descriptors[0]: "k=v" stands on this level already, in a.yaml:4:10; the files of a domain may not repeat a node: keep one of the two',
+      'b.yaml:5:10: descriptors[0]: "k=v" stands on this level already, in a.yaml:4:10; the files of a ' +
+        'domain may not repeat a node: keep one of the two',
     ]);
     expect(statesOf(loaded)).toEqual(['d: absent']);
   });
@@ -85,12 +86,14 @@ describe('merged domains', () => {
     [
       'on_store_failure: deny',
       'on_store_failure: error',
-      '2:19: on_store_failure: "on_store_failure" of this domain is another in a.yaml:2:19; let them agree, or write it once',
+      '2:19: on_store_failure: "on_store_failure" of this domain is another in a.yaml:2:19; let them ' +
+        'agree, or write it once',
     ],
     [
       'response_headers: []',
       'response_headers: [retry-after]',
-      '2:19: response_headers: "response_headers" of this domain is another in a.yaml:2:19; let them agree, or write it once',
+      '2:19: response_headers: "response_headers" of this domain is another in a.yaml:2:19; let them ' +
+        'agree, or write it once',
     ],
     [
       'derive: []',

@@ -42,7 +42,8 @@ describe('values', () => {
 
   test('anchors and merge keys', () => {
     const policy = policyOf(
-      `domain: d\ndescriptors:\n- { key: a, ${ANY}, metadata: &m { x: 1 } }\n- { key: b, ${ANY}, metadata: { <<: *m, y: 2 } }\n`,
+      `domain: d\ndescriptors:\n- { key: a, ${ANY}, metadata: &m { x: 1 } }\n- { key: b, ${ANY}, ` +
+        'metadata: { <<: *m, y: 2 } }\n',
     );
     expect(policy.rules.map((rule) => rule.metadata)).toEqual([{ x: 1 }, { x: 1, y: 2 }]);
   });
@@ -60,15 +61,18 @@ describe('errors', () => {
     ['[a]', 'policy.yaml:5:13: descriptors[0].metadata: "metadata" must be a mapping, not a list'],
     [
       '{ a: [1, .inf] }',
-      'policy.yaml:5:22: descriptors[0].metadata.a[1]: ".inf" is no number that JSON, and so metadata, can hold; write another one, or quote it',
+      'policy.yaml:5:22: descriptors[0].metadata.a[1]: ".inf" is no number that JSON, and so metadata, ' +
+        'can hold; write another one, or quote it',
     ],
     [
       '{ a: { b: .NaN } }',
-      'policy.yaml:5:23: descriptors[0].metadata.a.b: ".NaN" is no number that JSON, and so metadata, can hold; write another one, or quote it',
+      'policy.yaml:5:23: descriptors[0].metadata.a.b: ".NaN" is no number that JSON, and so metadata, ' +
+        'can hold; write another one, or quote it',
     ],
     [
       '{ a: { ? [x] : y } }',
-      'policy.yaml:5:22: descriptors[0].metadata.a: a key of a mapping must be a text; put the mapping or list elsewhere',
+      'policy.yaml:5:22: descriptors[0].metadata.a: a key of a mapping must be a text; put the mapping ' +
+        'or list elsewhere',
     ],
   ])('%s', (yaml, error) => {
     expect(errorsOf(yaml)).toEqual([error]);

@@ -43,7 +43,8 @@ describe('the file', () => {
       [
         // An anchor is for the parser of all YAML.
         `domain: &d [${'a,'.repeat(MAX_MARKS)}]`,
-        'policy.yaml: the file has more than 500000 brackets, commas, colons, dashes and line ends; split it into several files',
+        'policy.yaml: the file has more than 500000 brackets, commas, colons, dashes and line ends; ' +
+          'split it into several files',
       ],
       ['['.repeat(100_000), 'policy.yaml: the file nests more than 200 levels; flatten it'],
       ["domain: '\n", "policy.yaml:2:1: this is not valid YAML: Missing closing 'quote"],
@@ -125,7 +126,8 @@ descriptors:
 
   test('only the first document counts, with a warning', () => {
     expect(warningsOf('domain: d\n---\nbroken: [\n')).toEqual([
-      'policy.yaml:2:1: only the first document of a file is read; move the documents after this line to files of their own',
+      'policy.yaml:2:1: only the first document of a file is read; move the documents after this line ' +
+        'to files of their own',
     ]);
   });
 
@@ -142,8 +144,10 @@ descriptors:
       'policy.yaml:1:1: domain: "domain" is missing or empty; write the domain that Envoy sends',
       'policy.yaml:1:8: phase: "later" is not one of monitoring, grace_period, active',
       'policy.yaml:3:5: descriptors[0].key: the descriptor has no key; write the key of the entry it matches',
-      'policy.yaml:4:25: descriptors[0].rate_limit.unit: "fortnight" is no unit; the units are second, minute, hour, day, week, month, year',
-      'policy.yaml:4:55: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+      'policy.yaml:4:25: descriptors[0].rate_limit.unit: "fortnight" is no unit; the units are second, ' +
+        'minute, hour, day, week, month, year',
+      'policy.yaml:4:55: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a ' +
+        'whole number from 0 to 4294967295, without quotes',
       'policy.yaml:6:5: descriptors[1].rate_limt: unknown key "rate_limt"; did you mean "rate_limit"?',
     ]);
   });
@@ -170,7 +174,8 @@ describe('domain and settings of the file', () => {
       ],
       [
         'domain: d\nphase: [active]\n',
-        '2:8: phase: "phase" must be one of monitoring, grace_period, active, or a mapping of grace_period and active to times',
+        '2:8: phase: "phase" must be one of monitoring, grace_period, active, or a mapping of ' +
+          'grace_period and active to times',
       ],
       [
         'domain: d\nphase: { active: 2024-05-15 }\n',
@@ -190,7 +195,8 @@ describe('domain and settings of the file', () => {
       ],
       [
         'domain: d\nresponse_headers: [x-rate]\n',
-        '2:20: response_headers[0]: "x-rate" is no header family; choose from x-ratelimit, retry-after, ratelimit-draft-03, ratelimit',
+        '2:20: response_headers[0]: "x-rate" is no header family; choose from x-ratelimit, ' +
+          'retry-after, ratelimit-draft-03, ratelimit',
       ],
       [
         'domain: d\non_store_failure: ignore\n',
@@ -255,7 +261,8 @@ describe('descriptors', () => {
     ],
     [
       'key: a, on_store_failure: deny',
-      '3:13: descriptors[0].on_store_failure: unknown key "on_store_failure"; it belongs at the top of the file or in "rate_limit"',
+      '3:13: descriptors[0].on_store_failure: unknown key "on_store_failure"; it belongs at the top of ' +
+        'the file or in "rate_limit"',
     ],
     [
       'key: a, rate_limits: ',
@@ -267,7 +274,8 @@ describe('descriptors', () => {
     ],
     [
       'key: a, value_cidr: "1\\n\\e[2J"',
-      '3:25: descriptors[0].value_cidr: "1\\u000a\\u001b[2J" is no block of IP addresses; write one such as 10.0.0.0/8 or 2001:db8::/32',
+      '3:25: descriptors[0].value_cidr: "1\\u000a\\u001b[2J" is no block of IP addresses; write one ' +
+        'such as 10.0.0.0/8 or 2001:db8::/32',
     ],
   ])('%s', (fields, error) => {
     expect(errorsOf(node(fields))).toEqual([`policy.yaml:${error}`]);
@@ -324,7 +332,8 @@ describe('rate_limit', () => {
   test.each([
     [
       '{}',
-      '4:15: descriptors[0].rate_limit: "rate_limit" holds no limit; give token_bucket, unit with requests_per_unit, or unlimited: true',
+      '4:15: descriptors[0].rate_limit: "rate_limit" holds no limit; give token_bucket, unit with ' +
+        'requests_per_unit, or unlimited: true',
     ],
     [
       '{ requests_per_unit: 5 }',
@@ -336,7 +345,8 @@ describe('rate_limit', () => {
     ],
     [
       '{ unit: seconds, requests_per_unit: 5 }',
-      '4:23: descriptors[0].rate_limit.unit: "seconds" is no unit; the units are second, minute, hour, day, week, month, year; did you mean "second"?',
+      '4:23: descriptors[0].rate_limit.unit: "seconds" is no unit; the units are second, minute, hour, ' +
+        'day, week, month, year; did you mean "second"?',
     ],
     [
       '{ unit: [second], requests_per_unit: 5 }',
@@ -344,15 +354,18 @@ describe('rate_limit', () => {
     ],
     [
       '{ unit: second, requests_per_unit: 1.5 }',
-      '4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+      '4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
+        'from 0 to 4294967295, without quotes',
     ],
     [
       '{ unit: second, requests_per_unit: "5" }',
-      '4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+      '4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
+        'from 0 to 4294967295, without quotes',
     ],
     [
       '{ unit: second, requests_per_unit: 4294967296 }',
-      '4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+      '4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
+        'from 0 to 4294967295, without quotes',
     ],
     [
       '{ unit: day, unlimited: true }',
@@ -360,7 +373,8 @@ describe('rate_limit', () => {
     ],
     [
       '{ unlimited: true, token_bucket: {} }',
-      '4:48: descriptors[0].rate_limit.token_bucket: an unlimited rule has no bucket; remove "token_bucket" or "unlimited"',
+      '4:48: descriptors[0].rate_limit.token_bucket: an unlimited rule has no bucket; remove ' +
+        '"token_bucket" or "unlimited"',
     ],
     ['{ unlimited: 1 }', '4:28: descriptors[0].rate_limit.unlimited: "unlimited" must be true or false'],
     [
@@ -373,11 +387,13 @@ describe('rate_limit', () => {
     ],
     [
       '{ unlimited: true, replaces: [{ name: }] }',
-      '4:53: descriptors[0].rate_limit.replaces[0].name: an item of "replaces" has no name; name the rule to replace or remove the item',
+      '4:53: descriptors[0].rate_limit.replaces[0].name: an item of "replaces" has no name; name the ' +
+        'rule to replace or remove the item',
     ],
     [
       '{ unlimited: true, replaces: [{}] }',
-      '4:45: descriptors[0].rate_limit.replaces[0].name: an item of "replaces" has no name; name the rule to replace or remove the item',
+      '4:45: descriptors[0].rate_limit.replaces[0].name: an item of "replaces" has no name; name the ' +
+        'rule to replace or remove the item',
     ],
     [
       '{ unlimited: true, name: a, replaces: [{ name: a }] }',
@@ -389,7 +405,9 @@ describe('rate_limit', () => {
     ],
     [
       '{ unit: second, requests_per_unit: 1, token_bucket: { max_tokens: 1, fill_interval: 1s } }',
-      '4:23: descriptors[0].rate_limit.unit: "unit" cannot stand beside "token_bucket"; keep one of the two|4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" cannot stand beside "token_bucket"; keep one of the two',
+      '4:23: descriptors[0].rate_limit.unit: "unit" cannot stand beside "token_bucket"; keep one of ' +
+        'the two|4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" cannot stand ' +
+        'beside "token_bucket"; keep one of the two',
     ],
   ])('%s', (fields, errors) => {
     const found = errorsOf(limit(fields)).map((error) =>
@@ -404,11 +422,13 @@ describe('token_bucket', () => {
   test.each([
     [
       '',
-      `4:31: ${path}: "max_tokens" is missing; it is the capacity of the bucket|4:31: ${path}: "fill_interval" is missing; it is the time in which tokens_per_fill tokens are added, as in 1s`,
+      `4:31: ${path}: "max_tokens" is missing; it is the capacity of the bucket|4:31: ${path}: ` +
+        '"fill_interval" is missing; it is the time in which tokens_per_fill tokens are added, as in 1s',
     ],
     [
       'max_tokens: 0, fill_interval: 1s',
-      `4:45: ${path}.max_tokens: a bucket of 0 tokens is none; to deny every request write unit and requests_per_unit: 0 instead of token_bucket`,
+      `4:45: ${path}.max_tokens: a bucket of 0 tokens is none; to deny every request write unit and ` +
+        'requests_per_unit: 0 instead of token_bucket',
     ],
     [
       'max_tokens: -1, fill_interval: 1s',
@@ -444,7 +464,8 @@ describe('token_bucket', () => {
     ],
     [
       'max_tokens: 876001, fill_interval: 1h',
-      `4:31: ${path}: an empty bucket would need more than 100 years to fill; lower max_tokens or fill_interval, or raise tokens_per_fill`,
+      `4:31: ${path}: an empty bucket would need more than 100 years to fill; lower max_tokens or ` +
+        'fill_interval, or raise tokens_per_fill',
     ],
     [
       'max_tokens: 1, fill_interval: 1s, refill: 1',
@@ -486,7 +507,8 @@ describe('warnings', () => {
     const text = 'domain: d\ndescriptors:\n- key: a\n  key: b\ndomain: e\n';
     expect(errorsOf(text)).toEqual([]);
     expect(warningsOf(text)).toEqual([
-      'policy.yaml:4:3: descriptors[0].key: the key "key" stands twice in one mapping, and the last counts; remove the other',
+      'policy.yaml:4:3: descriptors[0].key: the key "key" stands twice in one mapping, and the last ' +
+        'counts; remove the other',
       'policy.yaml:5:1: domain: the key "domain" stands twice in one mapping, and the last counts; remove the other',
     ]);
     const { policy } = parse(text);
@@ -500,7 +522,8 @@ describe('warnings', () => {
     named([
       [
         limit('{ unit: second }'),
-        '4:15: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is missing and counts as 0: the rule denies every request; write 0 if that is meant',
+        '4:15: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is missing and counts ' +
+          'as 0: the rule denies every request; write 0 if that is meant',
       ],
       [
         limit('{ unlimited: true, requests_per_unit: 5 }'),
@@ -508,15 +531,18 @@ describe('warnings', () => {
       ],
       [
         limit('{ unit: second, requests_per_unit: 010 }'),
-        '4:50: descriptors[0].rate_limit.requests_per_unit: "010" is read as octal, 8; write the number without the leading 0',
+        '4:50: descriptors[0].rate_limit.requests_per_unit: "010" is read as octal, 8; write the ' +
+          'number without the leading 0',
       ],
       [
         limit('{ unlimited: true, replaces: [{ name: nobody }] }'),
-        '4:53: descriptors[0].rate_limit.replaces[0].name: no rule of this domain has the name "nobody"; it replaces nothing',
+        '4:53: descriptors[0].rate_limit.replaces[0].name: no rule of this domain has the name ' +
+          '"nobody"; it replaces nothing',
       ],
       [
         limit('{ unlimited: true, shadow_mode: true }'),
-        '4:34: descriptors[0].rate_limit.shadow_mode: "shadow_mode" has no effect here; it belongs on a descriptor, beside "rate_limit"',
+        '4:34: descriptors[0].rate_limit.shadow_mode: "shadow_mode" has no effect here; it belongs on ' +
+          'a descriptor, beside "rate_limit"',
       ],
       ['domain: d\nunit: day\n', '2:1: unit: "unit" has no effect here; it belongs in "rate_limit"'],
       [

@@ -73,32 +73,39 @@ describe('a limit that makes no sense', () => {
   test.each([
     [
       'unit: day, requests_per_unit: 1, calendar: UTC, unit_multiplier: 1',
-      'unit_multiplier: "unit_multiplier" cannot stand beside "calendar", whose windows are one unit each; keep one of the two',
+      'unit_multiplier: "unit_multiplier" cannot stand beside "calendar", whose windows are one unit ' +
+        'each; keep one of the two',
     ],
     ...['second', 'minute', 'hour'].map((unit): [string, string] => [
       `unit: ${unit}, requests_per_unit: 1, calendar: UTC`,
-      `calendar: a calendar has days, weeks, months and years, but no ${unit}s; write another "unit", or remove "calendar"`,
+      `calendar: a calendar has days, weeks, months and years, but no ${unit}s; write another "unit", ` +
+        'or remove "calendar"',
     ]),
     [
       'unit: day, requests_per_unit: 1, calendar: Europe/Berln',
-      'calendar: "Europe/Berln" is no time zone of the IANA database that this program knows; did you mean "Europe/Berlin"?',
+      'calendar: "Europe/Berln" is no time zone of the IANA database that this program knows; did you ' +
+        'mean "Europe/Berlin"?',
     ],
     [
       'unit: day, requests_per_unit: 1, calendar: new york',
-      'calendar: "new york" is no time zone of the IANA database that this program knows; did you mean "America/New_York"?',
+      'calendar: "new york" is no time zone of the IANA database that this program knows; did you mean ' +
+        '"America/New_York"?',
     ],
     [
       'unit: day, requests_per_unit: 1, calendar: "+02:00"',
-      'calendar: "+02:00" is no time zone of the IANA database that this program knows; write one such as Europe/Berlin or UTC',
+      'calendar: "+02:00" is no time zone of the IANA database that this program knows; write one such ' +
+        'as Europe/Berlin or UTC',
     ],
     ['unit: day, requests_per_unit: 1, calendar: [UTC]', 'calendar: "calendar" must be a text, not a list'],
     [
       `${TEN}, burst: 5`,
-      'burst: "burst" is the capacity of a token bucket, and the rule is a window; write algorithm: token_bucket beside it, or remove it',
+      'burst: "burst" is the capacity of a token bucket, and the rule is a window; write algorithm: ' +
+        'token_bucket beside it, or remove it',
     ],
     [
       `${TEN}, algorithm: fixed_window, burst: 5`,
-      'burst: "burst" is the capacity of a token bucket, and the rule is a window; write algorithm: token_bucket beside it, or remove it',
+      'burst: "burst" is the capacity of a token bucket, and the rule is a window; write algorithm: ' +
+        'token_bucket beside it, or remove it',
     ],
     [
       'unit: day, requests_per_unit: 0, algorithm: token_bucket, burst: 5',
@@ -126,7 +133,8 @@ describe('a limit that makes no sense', () => {
     ],
     [
       'unit: day, requests_per_unit: 1, calendar: UTC, algorithm: token_bucket',
-      'algorithm: a token bucket refills all the time and has no calendar; remove "calendar", or write algorithm: fixed_window',
+      'algorithm: a token bucket refills all the time and has no calendar; remove "calendar", or write ' +
+        'algorithm: fixed_window',
     ],
     [`${TEN}, algorithm: leaky_bucket`, 'algorithm: "leaky_bucket" is not one of fixed_window, token_bucket'],
     [
@@ -156,11 +164,13 @@ describe('a limit that makes no sense', () => {
     [`${BUCKET}, allow_debt: 1, max_debt: 3`, 'allow_debt: "allow_debt" must be true or false'],
     [
       `${TEN}, allow_debt: true, max_debt: 11`,
-      'max_debt: the next window pays the debt of one, so "max_debt" is at most "requests_per_unit", 10; lower it, or write algorithm: token_bucket',
+      'max_debt: the next window pays the debt of one, so "max_debt" is at most "requests_per_unit", ' +
+        '10; lower it, or write algorithm: token_bucket',
     ],
     [
       'unit: day, requests_per_unit: 0, allow_debt: true',
-      'allow_debt: a rule with requests_per_unit: 0 denies every request, and could never pay a debt; remove "allow_debt" or raise the number',
+      'allow_debt: a rule with requests_per_unit: 0 denies every request, and could never pay a debt; ' +
+        'remove "allow_debt" or raise the number',
     ],
     [
       'unit: year, requests_per_unit: 1, algorithm: token_bucket, burst: 101',
@@ -168,11 +178,13 @@ describe('a limit that makes no sense', () => {
     ],
     [
       'unit: year, requests_per_unit: 1, algorithm: token_bucket, burst: 51, allow_debt: true',
-      'allow_debt: a bucket would need more than 100 years to fill from its deepest debt, 51; lower "max_debt" or "burst", or raise "requests_per_unit"',
+      'allow_debt: a bucket would need more than 100 years to fill from its deepest debt, 51; lower ' +
+        '"max_debt" or "burst", or raise "requests_per_unit"',
     ],
     [
       'token_bucket: { max_tokens: 1, fill_interval: 8760h }, allow_debt: true, max_debt: 100',
-      'max_debt: a bucket would need more than 100 years to fill from its deepest debt, 100; lower "max_debt" or the bucket\'s fill_interval, or raise tokens_per_fill',
+      'max_debt: a bucket would need more than 100 years to fill from its deepest debt, 100; lower ' +
+        '"max_debt" or the bucket\'s fill_interval, or raise tokens_per_fill',
     ],
     [
       'requests_per_unit: 5, unit_multiplier: 2',

@@ -30,7 +30,8 @@ describe('response_headers', () => {
     expect(ruleOf('response_headers: [x-ratelimit]')?.responseHeaders).toEqual({ ...NONE, xRateLimit: true });
     expect(ruleOf('name: n')?.responseHeaders).toBeUndefined();
     expect(errorsOf(limit('response_headers: [ratelimit, RateLimit]'))).toEqual([
-      'policy.yaml:4:80: descriptors[0].rate_limit.response_headers[1]: "RateLimit" is no header family; choose from x-ratelimit, retry-after, ratelimit-draft-03, ratelimit',
+      'policy.yaml:4:80: descriptors[0].rate_limit.response_headers[1]: "RateLimit" is no header ' +
+        'family; choose from x-ratelimit, retry-after, ratelimit-draft-03, ratelimit',
     ]);
   });
 });
@@ -88,7 +89,10 @@ describe('denied_response', () => {
     );
     expect(errors).toEqual([
       expect.stringMatching(
-        /^policy\.yaml:2:43: denied_response\.content_type: ".*" is no media type; write one as in text\/html; charset=utf-8$/,
+        new RegExp(
+          '^policy\\.yaml:2:43: denied_response\\.content_type: ".*" is no media type; ' +
+            'write one as in text/html; charset=utf-8$',
+        ),
       ),
     ]);
   });
@@ -113,7 +117,8 @@ test('decision_metadata is true or false', () => {
 
 test('an unlimited rule has no answer of its own', () => {
   const { policy, problems } = parse(
-    'domain: d\ndescriptors:\n- key: k\n  rate_limit: { unlimited: true, response_headers: [ratelimit], denied_response: problem+json }\n',
+    'domain: d\ndescriptors:\n- key: k\n  rate_limit: { unlimited: true, response_headers: ' +
+      '[ratelimit], denied_response: problem+json }\n',
   );
   expect(policy).toBeDefined();
   expect(problems.warnings.map(({ message }) => message)).toEqual([
@@ -125,7 +130,8 @@ test('an unlimited rule has no answer of its own', () => {
 test('explain and dumps show it', () => {
   const rule = ruleOf('response_headers: [ratelimit, retry-after], denied_response: { body: abc }');
   expect(rule && describeRule(rule, 0)).toBe(
-    'window: 1 per day; phase active; on store failure error; headers retry-after, ratelimit; denied with 3 bytes of text/plain',
+    'window: 1 per day; phase active; on store failure error; headers retry-after, ratelimit; denied ' +
+      'with 3 bytes of text/plain',
   );
   const none = ruleOf('response_headers: [], denied_response: { body: "" }');
   expect(none && describeRule(none, 0)).toContain('; headers none; denied without a body');

@@ -68,7 +68,8 @@ describe('a file that envoyproxy/ratelimit accepts', () => {
     'the unquoted %s as domain, key, value and name',
     (text) => {
       const policy = policyOf(
-        `domain: ${text}\ndescriptors: [{ key: ${text}, value: ${text}, rate_limit: { name: ${text}, unlimited: yes } }]\n`,
+        `domain: ${text}\ndescriptors: [{ key: ${text}, value: ${text}, rate_limit: { name: ${text}, ` +
+          'unlimited: yes } }]\n',
       );
       expect(policy.domain).toBe(text);
       expect(policy.match(entries(`${text}=${text}`)).rules[0]?.name).toBe(text);
@@ -96,7 +97,8 @@ descriptors:
 
 test('two nodes that only envoyproxy/ratelimit confuses', () => {
   const policy = policyOf(
-    'domain: shop\ndescriptors: [{ key: a_b, rate_limit: { unlimited: true } }, { key: a, value: b, rate_limit: { unlimited: true } }]\n',
+    'domain: shop\ndescriptors: [{ key: a_b, rate_limit: { unlimited: true } }, { key: a, value: b, ' +
+      'rate_limit: { unlimited: true } }]\n',
   );
   expect(policy.match(entries('a=b')).rules[0]?.path).toBe('a=b');
   expect(policy.match(entries('a_b=c')).rules[0]?.path).toBe('a_b');

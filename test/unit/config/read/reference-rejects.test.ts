@@ -21,17 +21,20 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a bad unit',
     limit('unit: fortnight, requests_per_unit: 5'),
-    '4:23: descriptors[0].rate_limit.unit: "fortnight" is no unit; the units are second, minute, hour, day, week, month, year',
+    '4:23: descriptors[0].rate_limit.unit: "fortnight" is no unit; the units are second, minute, hour, ' +
+      'day, week, month, year',
   ],
   [
     'the unit unknown',
     limit('unit: unknown, requests_per_unit: 5'),
-    '4:23: descriptors[0].rate_limit.unit: "unknown" is no unit; the units are second, minute, hour, day, week, month, year',
+    '4:23: descriptors[0].rate_limit.unit: "unknown" is no unit; the units are second, minute, hour, ' +
+      'day, week, month, year',
   ],
   [
     'a unit in the plural',
     limit('unit: minutes, requests_per_unit: 5'),
-    '4:23: descriptors[0].rate_limit.unit: "minutes" is no unit; the units are second, minute, hour, day, week, month, year; did you mean "minute"?',
+    '4:23: descriptors[0].rate_limit.unit: "minutes" is no unit; the units are second, minute, hour, ' +
+      'day, week, month, year; did you mean "minute"?',
   ],
   [
     'no unit',
@@ -41,7 +44,8 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'nothing in a rate_limit',
     limit(''),
-    '4:15: descriptors[0].rate_limit: "rate_limit" holds no limit; give token_bucket, unit with requests_per_unit, or unlimited: true',
+    '4:15: descriptors[0].rate_limit: "rate_limit" holds no limit; give token_bucket, unit with ' +
+      'requests_per_unit, or unlimited: true',
   ],
   ['an open quote', "domain: 'shop\n", "2:1: this is not valid YAML: Missing closing 'quote"],
   [
@@ -149,7 +153,8 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'an empty replaces',
     limit('unlimited: true, replaces: [{ name: }]'),
-    '4:53: descriptors[0].rate_limit.replaces[0].name: an item of "replaces" has no name; name the rule to replace or remove the item',
+    '4:53: descriptors[0].rate_limit.replaces[0].name: an item of "replaces" has no name; name the ' +
+      'rule to replace or remove the item',
   ],
   [
     'a replaces of itself',
@@ -179,32 +184,38 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a number that is none',
     limit('unit: day, requests_per_unit: many'),
-    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
+      'from 0 to 4294967295, without quotes',
   ],
   [
     'a negative number',
     limit('unit: day, requests_per_unit: -1'),
-    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
+      'from 0 to 4294967295, without quotes',
   ],
   [
     'a number over 32 bits',
     limit('unit: day, requests_per_unit: 4294967296'),
-    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
+      'from 0 to 4294967295, without quotes',
   ],
   [
     'a fraction',
     limit('unit: day, requests_per_unit: 1.5'),
-    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
+      'from 0 to 4294967295, without quotes',
   ],
   [
     'a quoted number',
     limit('unit: day, requests_per_unit: "5"'),
-    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
+      'from 0 to 4294967295, without quotes',
   ],
   [
     'an ignored number that is none',
     limit('unlimited: true, requests_per_unit: x'),
-    '4:53: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number from 0 to 4294967295, without quotes',
+    '4:53: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
+      'from 0 to 4294967295, without quotes',
   ],
   [
     'a value that is a fraction',

@@ -51,7 +51,8 @@ describe('both accept', () => {
     node('key: a, metadata: ~'),
     node('key: a, rate_limit: { unlimited: true }, metadata: { a: [1, 2.5, { b: ~ }] }'),
     node(
-      'key: a, shadow_mode: true, quota_mode: true, detailed_metric: true, value_to_metric: true, rate_limit: { unlimited: true }',
+      'key: a, shadow_mode: true, quota_mode: true, detailed_metric: true, value_to_metric: true, ' +
+        'rate_limit: { unlimited: true }',
     ),
     'domain: d\ndescriptors: [{ key: a }, { key: a, value: "*" }, { key: a, value: b, descriptors: [{ key: c }] }]\n',
     limit('unit: day, requests_per_unit: 0'),
@@ -69,7 +70,8 @@ describe('both accept', () => {
       'algorithm: token_bucket\nenforce_percent: 12.5\ndecision_metadata: false\ndenied_response: problem+json',
     ),
     root(
-      'response_headers: [ratelimit, ratelimit-draft-03]\ndenied_response: { body: "", content_type: text/html; charset=utf-8 }',
+      'response_headers: [ratelimit, ratelimit-draft-03]\ndenied_response: { body: "", content_type: ' +
+        'text/html; charset=utf-8 }',
     ),
     limit('unit: day, requests_per_unit: 5, calendar: Europe/Berlin, response_headers: []'),
     limit('unit: minute, unit_multiplier: 5, requests_per_unit: 5, algorithm: token_bucket, burst: 20'),
@@ -80,7 +82,8 @@ describe('both accept', () => {
       'key: p, value_regex: ["/v[0-9]+", b], enforce_percent: 5, rate_limit: { unit: day, requests_per_unit: 1 }',
     ),
     node(
-      'key: k, rate_limits: [{ unit: day, requests_per_unit: 5, name: daily, shadow_mode: true }, { unit: hour, requests_per_unit: 1, phase: monitoring, enforce_percent: 5 }]',
+      'key: k, rate_limits: [{ unit: day, requests_per_unit: 5, name: daily, shadow_mode: true }, { ' +
+        'unit: hour, requests_per_unit: 1, phase: monitoring, enforce_percent: 5 }]',
     ),
     node('key: k, candidate: { unit: day, requests_per_unit: 5, name: trial }'),
     derive('{ entry: e, from: [a], sha256: {} }'),

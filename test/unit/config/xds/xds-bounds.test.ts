@@ -86,8 +86,8 @@ describe('the fields of a resource', () => {
         },
       ],
     });
-    // r, d; a descriptor with k, v and a limit of unit, number and replaced name; one with l, one below with m, and metadata: entry, key, value, list, value, bool.
-    // Three more for each descriptor.
+    // r, d; a descriptor with k, v and a limit of unit, number and replaced name; one with l, one below with m, and
+    // metadata: entry, key, value, list, value, bool. Three more for each descriptor.
     expect(countFields(bytes, 1000)).toBe(2 + 1 + 3 + 4 + 1 + 1 + 2 + 1 + 6 + 9);
   });
 

@@ -3,7 +3,9 @@ import { HpackEncoder } from '../../../../src/h2/hpack/encoder.js';
 import { HeaderField } from '../../../../src/h2/hpack/header-field.js';
 import { bytesOf, decodePairs, encode, newDecoder, type Pair, pairsOf } from '../../../support/h2/hpack.js';
 
-/** A block of the appendix, what it says, and the dynamic table after it, newest entry first, with its size in bytes. */
+/**
+ * A block of the appendix, what it says, and the dynamic table after it, newest entry first, with its size in bytes.
+ */
 interface Example {
   readonly block: string;
   readonly fields: readonly Pair[];

@@ -123,7 +123,8 @@ derive:
 
   test('a node that derive hides is warned about', () => {
     const { problems } = parse(
-      'domain: d\nderive: [{ entry: e, from: [p], sha256: {} }]\ndescriptors: [{ key: a, descriptors: [{ key: p }] }]\n',
+      'domain: d\nderive: [{ entry: e, from: [p], sha256: {} }]\ndescriptors: [{ key: a, descriptors: ' +
+        '[{ key: p }] }]\n',
     );
     expect(problems.warnings.map((warning) => warning.message)).toEqual([
       'descriptors with key "p" never match, as "derive" replaces the key',

@@ -17,7 +17,9 @@ import { MEMORY } from '../../../support/limiter/store-options.js';
 import { Decider, descriptor } from '../../../support/policy/decider.js';
 import { policyOf } from '../../../support/policy/policies.js';
 
-/* However many entries a caller sends, the names of buckets stay short, and what they take in memory within its bound. */
+/*
+ * However many entries a caller sends, the names of buckets stay short, and what they take in memory within its bound.
+ */
 
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
 const ANY = 'rate_limit: { token_bucket: { max_tokens: 5, fill_interval: 1h } }';
@@ -65,7 +67,8 @@ describe('a name', () => {
     const depth = 40;
     const value = 'w'.repeat(60);
     let node =
-      '{ key: k39, rate_limits: [{ name: a, unit: minute, requests_per_unit: 5 }, { token_bucket: { max_tokens: 5, fill_interval: 1h } }] }';
+      '{ key: k39, rate_limits: [{ name: a, unit: minute, requests_per_unit: 5 }, { token_bucket: { ' +
+      'max_tokens: 5, fill_interval: 1h } }] }';
     for (let i = depth - 2; i >= 0; i--) node = `{ key: k${i}, descriptors: [${node}] }`;
     const policy = policyOf(`domain: d\ndescriptors: [${node}]\n`);
     const given = Array.from({ length: depth }, (_, i) => ({ key: `k${i}`, value }));

@@ -196,11 +196,13 @@ describe('errors', () => {
   test.each([
     [
       'key: k, value_cidr: 10.0.0.1/8',
-      '3:25: descriptors[0].value_cidr: "10.0.0.1/8" has bits set behind its prefix; write 10.0.0.0/8, or 10.0.0.1/32 for the one address',
+      '3:25: descriptors[0].value_cidr: "10.0.0.1/8" has bits set behind its prefix; write 10.0.0.0/8, ' +
+        'or 10.0.0.1/32 for the one address',
     ],
     [
       'key: k, value_cidr: [10.0.0.0/8, 1.2.3.4/33]',
-      '3:38: descriptors[0].value_cidr[1]: "1.2.3.4/33" has no length of a prefix after its "/"; write a number from 0 to 32',
+      '3:38: descriptors[0].value_cidr[1]: "1.2.3.4/33" has no length of a prefix after its "/"; write ' +
+        'a number from 0 to 32',
     ],
     [
       'key: k, value_cidr: "::/129"',
@@ -208,15 +210,18 @@ describe('errors', () => {
     ],
     [
       'key: k, value_cidr: 10.0.0.0/08',
-      '3:25: descriptors[0].value_cidr: "10.0.0.0/08" has no length of a prefix after its "/"; write a number from 0 to 32',
+      '3:25: descriptors[0].value_cidr: "10.0.0.0/08" has no length of a prefix after its "/"; write a ' +
+        'number from 0 to 32',
     ],
     [
       'key: k, value_cidr: localhost',
-      '3:25: descriptors[0].value_cidr: "localhost" is no block of IP addresses; write one such as 10.0.0.0/8 or 2001:db8::/32',
+      '3:25: descriptors[0].value_cidr: "localhost" is no block of IP addresses; write one such as ' +
+        '10.0.0.0/8 or 2001:db8::/32',
     ],
     [
       'key: k, value_cidr: "::ffff:10.0.0.1/104"',
-      '3:25: descriptors[0].value_cidr: "::ffff:10.0.0.1/104" has bits set behind its prefix; write 10.0.0.0/8, or 10.0.0.1/32 for the one address',
+      '3:25: descriptors[0].value_cidr: "::ffff:10.0.0.1/104" has bits set behind its prefix; write ' +
+        '10.0.0.0/8, or 10.0.0.1/32 for the one address',
     ],
     [
       'key: k, value_cidr: [10.0.0.0/8, "::ffff:10.0.0.0/104"]',
@@ -248,15 +253,18 @@ describe('errors', () => {
     ],
     [
       'key: k, value_regex: "a("',
-      '3:26: descriptors[0].value_regex: this is no regular expression of RE2: error parsing regexp: missing closing ): `a(`',
+      '3:26: descriptors[0].value_regex: this is no regular expression of RE2: error parsing regexp: ' +
+        'missing closing ): `a(`',
     ],
     [
       'key: k, value_regex: ["a", "(?=a)"]',
-      '3:32: descriptors[0].value_regex[1]: this is no regular expression of RE2: error parsing regexp: invalid or unsupported Perl syntax: `(?=`',
+      '3:32: descriptors[0].value_regex[1]: this is no regular expression of RE2: error parsing ' +
+        'regexp: invalid or unsupported Perl syntax: `(?=`',
     ],
     [
       'key: k, value_regex: "(a{1000}){1000}"',
-      '3:26: descriptors[0].value_regex: this is no regular expression of RE2: error parsing regexp: invalid repeat count: `{1000}`',
+      '3:26: descriptors[0].value_regex: this is no regular expression of RE2: error parsing regexp: ' +
+        'invalid repeat count: `{1000}`',
     ],
     ['key: k, value_regex: "(ab){1000}"', /compiles to [0-9]+ instructions, the most is 500; repeat less$/],
     [`key: k, value_regex: "${'a'.repeat(1025)}"`, /has at most 1024 characters, this one 1025; shorten it$/],

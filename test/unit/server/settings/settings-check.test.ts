@@ -127,7 +127,8 @@ test('a flag is told of as its variable is', () => {
   expect(read).toMatchObject({
     ok: true,
     notes: [
-      'REDIS_PERSECOND_PIPELINE_LIMIT changes nothing: weir sends all decisions of one event-loop turn in one call, always.',
+      'REDIS_PERSECOND_PIPELINE_LIMIT changes nothing: weir sends all decisions of one event-loop turn ' +
+        'in one call, always.',
     ],
   });
 });
@@ -201,13 +202,17 @@ test("a port that holds Kubernetes' link to a Service of that name counts as uns
   expect(errorsOf({ DEBUG_PORT: '10.96.0.7:80' })).toHaveLength(1);
 });
 
-test('HOST and GRPC_HOST set to nothing mean all addresses, as in the reference; other variables count as unset then', () => {
-  expect(readSettings({ HOST: '', GRPC_HOST: '', DEBUG_HOST: '', LOG_LEVEL: '', PORT: '' })).toMatchObject({
-    ok: true,
-    settings: { host: '', grpcHost: '', debugHost: '127.0.0.1', logLevel: 'info', port: 8080 },
-    given: new Set(['HOST', 'GRPC_HOST']),
-  });
-});
+test(
+  'HOST and GRPC_HOST set to nothing mean all addresses, as in the reference; other variables count as ' +
+    'unset then',
+  () => {
+    expect(readSettings({ HOST: '', GRPC_HOST: '', DEBUG_HOST: '', LOG_LEVEL: '', PORT: '' })).toMatchObject({
+      ok: true,
+      settings: { host: '', grpcHost: '', debugHost: '127.0.0.1', logLevel: 'info', port: 8080 },
+      given: new Set(['HOST', 'GRPC_HOST']),
+    });
+  },
+);
 
 test.each([
   ['0x1F90', 8080],
@@ -227,26 +232,30 @@ test.each(['08080', '0x', '1__0', '_1', '1_', '1e3', '8080.0', ' 8080', '0o8'])(
   (text) => expect(errorsOf({ PORT: text })).toHaveLength(1),
 );
 
-test('pairs: tags and headers are parted by ":", node metadata by "=", as in the reference; the other where it is missing', () => {
-  const read = readSettings({
-    EXTRA_TAGS: 'a=b:c,d=e',
-    CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: 'authorization:Basic YTpi==',
-    CONFIG_GRPC_XDS_NODE_METADATA: 'k:8s=v,url=http://x?y=z,old:style',
-  });
-  expect(read.ok && read.settings).toMatchObject({
-    extraTags: new Map([
-      ['a=b', 'c'],
-      ['d', 'e'],
-    ]),
-    xdsHeaders: new Map([['authorization', 'Basic YTpi==']]),
-    xdsNodeMetadata: new Map([
-      ['k:8s', 'v'],
-      ['url', 'http://x?y=z'],
-      ['old', 'style'],
-    ]),
-  });
-  for (const text of [':c', 'a:b,', ' :c']) expect(errorsOf({ EXTRA_TAGS: text })).toHaveLength(1);
-});
+test(
+  'pairs: tags and headers are parted by ":", node metadata by "=", as in the reference; the other where ' +
+    'it is missing',
+  () => {
+    const read = readSettings({
+      EXTRA_TAGS: 'a=b:c,d=e',
+      CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: 'authorization:Basic YTpi==',
+      CONFIG_GRPC_XDS_NODE_METADATA: 'k:8s=v,url=http://x?y=z,old:style',
+    });
+    expect(read.ok && read.settings).toMatchObject({
+      extraTags: new Map([
+        ['a=b', 'c'],
+        ['d', 'e'],
+      ]),
+      xdsHeaders: new Map([['authorization', 'Basic YTpi==']]),
+      xdsNodeMetadata: new Map([
+        ['k:8s', 'v'],
+        ['url', 'http://x?y=z'],
+        ['old', 'style'],
+      ]),
+    });
+    for (const text of [':c', 'a:b,', ' :c']) expect(errorsOf({ EXTRA_TAGS: text })).toHaveLength(1);
+  },
+);
 
 test('headers for the management server may hold a token: no message repeats them', () => {
   expect(errorsOf({ CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: 'authorization Bearer geheim' })).toEqual([

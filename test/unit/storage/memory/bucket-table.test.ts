@@ -73,7 +73,8 @@ test('a hundred thousand buckets come, are found, and leave in the order in whic
   let now = 0;
   while (now < count) {
     now += 3;
-    // Four entries are looked at per write, three of them are due. The busy one is as large as they are, so that it moves.
+    // Four entries are looked at per write, three of them are due. The busy one is as large as they are, so that it
+    // moves.
     write(table, 'tenant-busy', [1, 2 * count, now], now);
     if (stateOf(table, 'tenant-busy')[2] !== now) expect([now]).toBe('there');
     if (table.size !== Math.max(0, count - now) + 1) expect([now, table.size]).toBe('in step');

@@ -1,7 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { loadTakeScript } from '../../../../src/storage/redis/take-script.js';
 
-/** Redis takes no longer argument from a client that has not logged in: it closes the connection without a word of what it misses. */
+/**
+ * Redis takes no longer argument from a client that has not logged in: it closes the connection without a word of what
+ * it misses.
+ */
 const UNAUTHENTICATED_BULK_LENGTH = 16_384;
 
 test('the script is short enough for a Redis that wants a password first, and has no comments', () => {

@@ -49,7 +49,8 @@ mappings: # for statsd exporter >= v0.6.0
     const defaults = 'defaults: { observer_type: histogram, histogram_options: { buckets: [7] } }\n';
     expect(observerOf(defaults + rule('help: h'))).toEqual({ kind: 'histogram', buckets: [7] });
     const summary =
-      'observer_type: summary\n  summary_options: { quantiles: [{ quantile: 0.95, error: 0.01 }], max_age: 30s, age_buckets: 3, buf_cap: 1000 }';
+      'observer_type: summary\n  summary_options: { quantiles: [{ quantile: 0.95, error: 0.01 }], ' +
+      'max_age: 30s, age_buckets: 3, buf_cap: 1000 }';
     expect(observerOf(defaults + rule(summary))).toEqual({
       kind: 'summary',
       quantiles: [0.95],

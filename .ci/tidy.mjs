@@ -1,0 +1,304 @@
+// What no linter looks at: see the list of rules at the end. `node .ci/tidy.mjs [folder]` checks this project, or the
+// one in `folder`.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+
+const MAX_COLUMNS = 120;
+const MAX_LINES = 400;
+const MAX_FILES = 20;
+const MAX_EXCEPTIONS = 10;
+const EXCEPTIONS = '.ci/tidy-exceptions.json';
+
+const root = process.argv[2] ?? join(import.meta.dirname ?? dirname(new URL(import.meta.url).pathname), '..');
+
+/** Paths that git knows, or would. */
+const paths = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+  cwd: root,
+  encoding: 'utf8',
+  maxBuffer: 1 << 26,
+})
+  .split('\n')
+  .filter((path) => path !== '' && existsSync(join(root, path)));
+const isCode = (path) => /^(src|test|deploy|\.ci)\/.*\.(ts|mjs|cjs)$/.test(path);
+const isSource = (path) => path.startsWith('src/') && path.endsWith('.ts');
+const texts = new Map(paths.filter(isCode).map((path) => [path, readFileSync(join(root, path), 'utf8')]));
+const sources = [...texts.keys()].filter(isSource);
+
+/**
+ * Where each line of a text begins: in code, or in a text of several lines, whose lines are data. Comments are {line,
+ * text}: blocks of them as one.
+ */
+function scan(text) {
+  const inTemplate = [];
+  const comments = [];
+  const stack = [];
+  let line = 1;
+  let at = 0;
+  const lines = text.split('\n');
+  inTemplate[1] = false;
+  const newline = () => {
+    line++;
+    inTemplate[line] = stack.at(-1) === '`';
+  };
+  while (at < text.length) {
+    const char = text[at];
+    const pair = text.slice(at, at + 2);
+    if (stack.at(-1) === '`') {
+      if (char === '\\') at++;
+      else if (char === '`') stack.pop();
+      else if (pair === '${') {
+        stack.push('{');
+        at++;
+      } else if (char === '\n') newline();
+      at++;
+    } else if (pair === '//' || pair === '/*') {
+      const end = pair === '//' ? text.indexOf('\n', at) : text.indexOf('*/', at) + 2;
+      const stop = end < at ? text.length : end;
+      const comment = text.slice(at, stop);
+      comments.push({ line, text: comment });
+      for (const one of comment) if (one === '\n') newline();
+      at = stop;
+    } else if (char === "'" || char === '"') {
+      for (at++; at < text.length && text[at] !== char && text[at] !== '\n'; at++)
+        if (text[at] === '\\') at++;
+      at++;
+    } else if (
+      char === '/' &&
+      /(^|[(,=:[!&|?{};\n]|return|=>)\s*$/.test(text.slice(Math.max(0, at - 20), at))
+    ) {
+      let inClass = false;
+      for (at++; at < text.length && text[at] !== '\n' && (inClass || text[at] !== '/'); at++) {
+        if (text[at] === '\\') at++;
+        else if (text[at] === '[') inClass = true;
+        else if (text[at] === ']') inClass = false;
+      }
+      at++;
+    } else {
+      if (char === '`') stack.push('`');
+      else if (char === '{') stack.push('{');
+      else if (char === '}' && stack.length > 0) stack.pop();
+      else if (char === '\n') newline();
+      at++;
+    }
+  }
+  return { lines, inTemplate, comments };
+}
+const scanned = new Map([...texts].map(([path, text]) => [path, scan(text)]));
+
+function* lineWidth() {
+  for (const [path, { lines, inTemplate }] of scanned) {
+    for (const [index, line] of lines.entries()) {
+      if (line.length <= MAX_COLUMNS || inTemplate[index + 1] || inTemplate[index + 2]) continue;
+      // An address, a digest or a regular expression has no place to break at.
+      if (
+        line
+          .trimStart()
+          .split(/\s+/)
+          .some((word) => word.length > MAX_COLUMNS - 30)
+      )
+        continue;
+      yield [
+        path,
+        index + 1,
+        `${line.length} columns`,
+        `break the line: ${MAX_COLUMNS} are seen on every screen`,
+      ];
+    }
+  }
+}
+
+function* fileLength() {
+  for (const path of sources) {
+    const count = scanned.get(path).lines.length - 1;
+    if (count > MAX_LINES)
+      yield [path, count, `${count} lines`, `split it: ${MAX_LINES} are enough for one subject`];
+  }
+}
+
+function* folderSize() {
+  const counts = new Map();
+  for (const path of paths.filter((one) => one.startsWith('src/'))) {
+    counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
+  }
+  for (const [folder, count] of counts) {
+    if (count > MAX_FILES)
+      yield [
+        folder,
+        1,
+        `${count} files`,
+        `give what belongs together a folder: ${MAX_FILES} are seen at a glance`,
+      ];
+  }
+}
+
+/** Files that `path` imports, or names as what a thread or process of its own runs. */
+function importsOf(path) {
+  const text = texts.get(path);
+  const at = (spec) => normalize(join(dirname(path), spec)).replace(/\.js$/, '.ts');
+  const imported = [...text.matchAll(/(?:from|import|import\()\s*'(\.[^']+)'/g)].map(([, spec]) => at(spec));
+  const started = [...text.matchAll(/'(\.{0,2}\/?[\w/.-]+)\.js'/g)].map(([, spec]) => `${spec}.ts`);
+  return [...imported, ...started.flatMap((spec) => [at(spec), spec.replace(/^build\//, '')])];
+}
+
+function reachableFrom(entries) {
+  const seen = new Set();
+  const open = [...entries];
+  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+    if (seen.has(path) || !texts.has(path)) continue;
+    seen.add(path);
+    open.push(...importsOf(path));
+  }
+  return seen;
+}
+
+function* unused() {
+  const told = [
+    'package.json',
+    'README.md',
+    'test/README.md',
+    ...paths.filter((path) => path.startsWith('.ci/')),
+  ]
+    .map((path) => (existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : ''))
+    .join('\n');
+  const all = [...texts.keys()];
+  const commands = all.filter((path) => told.includes(`build/${path.replace(/\.ts$/, '.js')}`));
+  const tests = all.filter((path) => /\.(test|bench)\.ts$/.test(path));
+  const isTest = (path) => path.startsWith('test/');
+  const used = reachableFrom([
+    'src/main.ts',
+    ...all.filter((path) => path.startsWith('deploy/')),
+    ...commands.filter((path) => !isTest(path)),
+  ]);
+  const tested = reachableFrom([...tests, ...commands]);
+  for (const path of all) {
+    if (used.has(path) || /^(\.ci|deploy)\//.test(path)) continue;
+    if (isSource(path) && tested.has(path))
+      yield [path, 1, 'only tests import it', 'delete it, or move it to test/support'];
+    else if (!tested.has(path)) yield [path, 1, 'nothing imports it', 'delete it'];
+  }
+}
+
+const EXPORTED =
+  /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type)\s+(\w+)/gm;
+
+function* names() {
+  const places = new Map();
+  for (const path of sources) {
+    for (const match of texts.get(path).matchAll(EXPORTED)) {
+      const line = texts.get(path).slice(0, match.index).split('\n').length;
+      places.set(match[1], [...(places.get(match[1]) ?? []), { path, line }]);
+    }
+  }
+  for (const [name, found] of places) {
+    const files = new Set(found.map(({ path }) => path));
+    if (files.size < 2) continue;
+    const [first, ...others] = files;
+    yield [
+      first,
+      found[0].line,
+      `${name} is exported by ${others.join(', ')} as well`,
+      'give one of them a name of its own',
+    ];
+  }
+}
+
+const FILE_NAMED =
+  /(?<![\w/.*-])((?:[\w.-]+\/)*[\w-]+(?:\.[\w-]+)*\.(?:ts|mjs|cjs|md|lua|proto|sh))(?![\w/])/g;
+
+/** Comments, and what pages beside the code say: all of each is one. */
+function* remarks() {
+  for (const [path, { comments }] of scanned) yield [path, comments];
+  for (const path of paths.filter((one) => one === 'src/README.md')) {
+    yield [path, [{ line: 1, text: readFileSync(join(root, path), 'utf8') }]];
+  }
+}
+
+function* references() {
+  const headings = new Map();
+  const headingsOf = (path) => {
+    if (!headings.has(path)) {
+      const text = existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : '';
+      headings.set(
+        path,
+        new Set([...text.matchAll(/^#+ (.*)$/gm)].map(([, title]) => title.replaceAll('`', ''))),
+      );
+    }
+    return headings.get(path);
+  };
+  const exported = new Set(
+    [...texts.values()].flatMap((text) => [...text.matchAll(EXPORTED)].map(([, name]) => name)),
+  );
+  for (const [path, comments] of remarks()) {
+    const code = texts.get(path) ?? '';
+    for (const { line, text } of comments) {
+      const lineOf = (index) => line + text.slice(0, index).split('\n').length - 1;
+      for (const match of text.matchAll(FILE_NAMED)) {
+        const [, named] = match;
+        if (/^(google|envoy)\//.test(named)) continue;
+        const exists =
+          paths.some((one) => one === named || one.endsWith(`/${named}`)) ||
+          existsSync(join(root, dirname(path), named));
+        if (!exists && !/https?:\/\/\S*$/.test(text.slice(0, match.index)))
+          yield [path, lineOf(match.index), `there is no file ${named}`, 'follow the file that has moved'];
+      }
+      for (const match of text.matchAll(/README(?:\.md)?, "([^"]+)"/g)) {
+        const title = match[1].replace(/\s*\n\s*(\*|\/\/)\s*/g, ' ').replaceAll('`', '');
+        if (!headingsOf('README.md').has(title))
+          yield [
+            path,
+            lineOf(match.index),
+            `README.md has no section "${title}"`,
+            'name the section that is there',
+          ];
+      }
+      for (const match of text.matchAll(/\{@link (\w+)/g)) {
+        const [, name] = match;
+        const inCode = code.replaceAll(text, '');
+        if (!exported.has(name) && !new RegExp(`\\b${name}\\b`).test(inCode))
+          yield [path, lineOf(match.index), `there is no ${name}`, 'link what is there'];
+      }
+    }
+  }
+}
+
+const RULES = {
+  'line-width': lineWidth,
+  'file-length': fileLength,
+  'folder-size': folderSize,
+  unused,
+  names,
+  references,
+};
+
+/** {rule, path, reason}: findings that are right as they are. */
+function exceptions() {
+  const path = join(root, EXCEPTIONS);
+  const all = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : [];
+  const bad = [];
+  if (all.length > MAX_EXCEPTIONS)
+    bad.push(`${EXCEPTIONS}: ${all.length} exceptions; at most ${MAX_EXCEPTIONS} are allowed`);
+  for (const { rule, path: of, reason } of all) {
+    if (RULES[rule] === undefined) bad.push(`${EXCEPTIONS}: there is no rule ${rule}`);
+    if (/[*?]/.test(of ?? '')) bad.push(`${EXCEPTIONS}: ${of}: name each file, without wildcards`);
+    if ((reason ?? '').length < 20) bad.push(`${EXCEPTIONS}: ${of}: say why, in a sentence`);
+  }
+  return { all, bad };
+}
+
+const { all, bad } = exceptions();
+const used = new Set();
+const findings = [...bad];
+for (const [rule, find] of Object.entries(RULES)) {
+  for (const [path, line, what, remedy] of find()) {
+    const exception = all.find((one) => one.rule === rule && one.path === path);
+    if (exception === undefined) findings.push(`${path}:${line}: ${rule}: ${what}; ${remedy}`);
+    else used.add(exception);
+  }
+}
+for (const one of all)
+  if (!used.has(one))
+    findings.push(`${EXCEPTIONS}: ${one.path}: ${one.rule} finds nothing there; take it out`);
+for (const finding of findings) process.stdout.write(`${finding}\n`);
+process.stdout.write(findings.length === 0 ? 'tidy\n' : `${findings.length} to tidy\n`);
+process.exitCode = findings.length === 0 ? 0 : 1;

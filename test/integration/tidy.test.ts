@@ -1,0 +1,128 @@
+/* .ci/tidy.mjs: each of its rules finds what it is there for, and nothing else. */
+import { spawnSync } from 'node:child_process';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { TempDir } from '../support/process/temp-dir.js';
+import { repositoryRoot } from '../support/process/tools.js';
+
+const LONG_WORDS = 'word '.repeat(30).trim();
+const MANY_LINES = '// line\n'.repeat(401);
+
+let folder: TempDir;
+beforeEach(() => {
+  folder = new TempDir();
+  spawnSync('git', ['init', '-q', folder.path]);
+  folder.write('src/main.ts', "import './used.js';\n");
+  folder.write('src/used.ts', 'export const USED = 1;\n');
+});
+afterEach(() => folder.remove());
+
+/** What it says of the folder, its last line apart. */
+function findings(): string[] {
+  const script = `${repositoryRoot}/.ci/tidy.mjs`;
+  const { stdout, stderr, status } = spawnSync(process.execPath, [script, folder.path], { encoding: 'utf8' });
+  expect(stderr).toBe('');
+  const lines = stdout.trimEnd().split('\n');
+  expect([status, lines.pop()]).toEqual(lines.length === 0 ? [0, 'tidy'] : [1, `${lines.length} to tidy`]);
+  return lines;
+}
+
+function except(...exceptions: readonly object[]): void {
+  folder.write('.ci/tidy-exceptions.json', JSON.stringify(exceptions));
+}
+
+test('a tidy project is tidy', () => {
+  expect(findings()).toEqual([]);
+});
+
+test.each([
+  ['a wide comment', `// ${LONG_WORDS}\n`],
+  ['wide code', `export const A = '${LONG_WORDS}';\n`],
+  ['a wide line behind a template of several lines', `export const A = \`\n\`;\n// ${LONG_WORDS}\n`],
+])('line-width: %s', (_, text) => {
+  folder.write('src/used.ts', text);
+  expect(findings()).toEqual([expect.stringMatching(/^src\/used\.ts:\d: line-width: \d{3} columns; break/)]);
+});
+
+test.each([
+  ['a text of several lines', `export const A = \`\n${LONG_WORDS}\n\`;\n`],
+  ['what has no place to break at', `// https://example.com/${'x'.repeat(120)}\n`],
+])('line-width leaves %s', (_, text) => {
+  folder.write('src/used.ts', text);
+  expect(findings()).toEqual([]);
+});
+
+test('file-length', () => {
+  folder.write('src/used.ts', MANY_LINES);
+  expect(findings()).toEqual([
+    'src/used.ts:401: file-length: 401 lines; split it: 400 are enough for one subject',
+  ]);
+});
+
+test('folder-size', () => {
+  const names = Array.from({ length: 19 }, (_, i) => `f${i}`);
+  for (const name of names) folder.write(`src/${name}.ts`, '');
+  folder.write('src/main.ts', ['used', ...names].map((name) => `import './${name}.js';\n`).join(''));
+  expect(findings()).toEqual([expect.stringMatching(/^src:1: folder-size: 21 files; give/)]);
+});
+
+test('unused: files that nothing imports, or only tests', () => {
+  folder.write('src/forgotten.ts', '');
+  folder.write('src/tested.ts', '');
+  folder.write('src/thread.ts', '');
+  folder.write('src/used.ts', "export const THREAD = 'build/src/thread.js';\n");
+  folder.write('test/unit/tested.test.ts', "import '../../src/tested.js';\nimport '../support/helper.js';\n");
+  folder.write('test/support/helper.ts', '');
+  folder.write('test/support/lost.ts', '');
+  expect(findings().sort()).toEqual([
+    'src/forgotten.ts:1: unused: nothing imports it; delete it',
+    'src/tested.ts:1: unused: only tests import it; delete it, or move it to test/support',
+    'test/support/lost.ts:1: unused: nothing imports it; delete it',
+  ]);
+});
+
+test('names: exported twice', () => {
+  folder.write('src/used.ts', "import './other.js';\nexport interface Thing {}\n");
+  folder.write('src/other.ts', '\nexport class Thing {}\n');
+  const [finding] = findings();
+  expect(finding).toMatch(/^src\/other\.ts:2: names: Thing is exported by src\/used\.ts as well; give one/);
+});
+
+test.each([
+  ['a file', '// See limiter/gone.ts.\n', 'there is no file limiter/gone.ts'],
+  ['a section', '/** See README, "Nowhere". */\n', 'README.md has no section "Nowhere"'],
+  ['a name', '/** As {@link Nobody} does. */\n', 'there is no Nobody'],
+])('references: %s that is not there', (_, text, what) => {
+  folder.write('README.md', '## Somewhere\n');
+  folder.write('src/used.ts', `// See main.ts and README, "Somewhere".\n${text}`);
+  expect(findings()).toEqual([expect.stringContaining(`src/used.ts:2: references: ${what}; `)]);
+});
+
+test('references: of the page that shows the rooms', () => {
+  folder.write('src/README.md', 'The way begins in `main.ts` and goes to `gone.ts`.\n');
+  expect(findings()).toEqual([
+    expect.stringContaining('src/README.md:1: references: there is no file gone.ts; '),
+  ]);
+});
+
+test('an exception names a finding and its reason', () => {
+  folder.write('src/used.ts', MANY_LINES);
+  except({ rule: 'file-length', path: 'src/used.ts', reason: 'It is a table that is printed by a script.' });
+  expect(findings()).toEqual([]);
+});
+
+test('exceptions are few, each of one file, with a reason, and of use', () => {
+  const reason = 'This one was looked at and left.';
+  except(
+    { rule: 'file-length', path: 'src/used.ts', reason },
+    { rule: 'none', path: 'src/*.ts', reason: '' },
+  );
+  expect(findings()).toEqual([
+    '.ci/tidy-exceptions.json: there is no rule none',
+    '.ci/tidy-exceptions.json: src/*.ts: name each file, without wildcards',
+    '.ci/tidy-exceptions.json: src/*.ts: say why, in a sentence',
+    '.ci/tidy-exceptions.json: src/used.ts: file-length finds nothing there; take it out',
+    '.ci/tidy-exceptions.json: src/*.ts: none finds nothing there; take it out',
+  ]);
+  except(...Array.from({ length: 11 }, (_, i) => ({ rule: 'names', path: `src/f${i}.ts`, reason })));
+  expect(findings()[0]).toBe('.ci/tidy-exceptions.json: 11 exceptions; at most 10 are allowed');
+});
