@@ -1,4 +1,7 @@
 import type { Rate } from './rate.js';
+import type { TakeOutcome } from './take-outcome.js';
+
+export type { TakeOutcome } from './take-outcome.js';
 
 /**
  * How a bucket that does not fit weighs in the request:
@@ -23,31 +26,6 @@ export interface TakeItem {
   readonly enforcement: Enforcement;
 }
 
-/** What became of one {@link TakeItem}; same order, same length. */
-export interface TakeOutcome {
-  /** Whether the hits did not fit. */
-  readonly limited: boolean;
-  /**
-   * Whole tokens left, or hits left in the window, once this item was applied; of a bucket named twice, what each
-   * found. A limited item reports what it found; any other item of a denied request what is there with nothing taken.
-   */
-  readonly remaining: number;
-  /**
-   * Microseconds, never negative. Limited: until these very hits would pass (hits above capacity: until the bucket is
-   * full). Otherwise: until one more whole token is there, 0 for a full bucket. A window: until it ends.
-   */
-  readonly waitMicros: number;
-  /**
-   * What {@link remaining} leaves open for metrics: hits counted in the window once this item was applied, over its
-   * limit, too; tokens that are gone from a bucket.
-   */
-  readonly used: number;
-  /** Hits of a charge past what a rule with `max_debt` takes on: they were forgiven. */
-  readonly forgiven: number;
-  /** Whether the store was not asked: a denial that was remembered. */
-  readonly cached: boolean;
-}
-
 /** `full`: the store works, and other requests had the room or the time; the others are about the store itself. */
 export type StorageFailure = 'timeout' | 'disconnected' | 'overloaded' | 'breaker_open' | 'rejected' | 'full';
 
@@ -63,7 +41,7 @@ export class StorageError extends Error {
   }
 }
 
-/** Outcomes of one request, or the reason why there are none. */
+/** Outcomes of one request, one for each item in their order, or the reason why there are none. */
 export type TakeResult = readonly TakeOutcome[] | StorageError;
 
 /**

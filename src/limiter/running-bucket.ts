@@ -1,17 +1,67 @@
+import type { Span } from './span.js';
+
+/**
+ * The state of one bucket, under the names of both algorithms. A token bucket is the time at which it is full; a window
+ * is its start and the hits that it has counted.
+ */
+export class BucketState implements Span {
+  whole = 0;
+  part = 0;
+
+  /** When a token bucket is full, µs. */
+  get fullAtMicros(): number {
+    return this.whole;
+  }
+
+  /** The rest of {@link fullAtMicros}, in 1/q µs. */
+  get carry(): number {
+    return this.part;
+  }
+
+  /** Start of a window, µs. */
+  get windowStart(): number {
+    return this.whole;
+  }
+
+  /** Hits counted in a window. */
+  get count(): number {
+    return this.part;
+  }
+
+  set count(hits: number) {
+    this.part = hits;
+  }
+}
+
+/**
+ * What was found for one item of a request, to be reported: the bucket once the item was applied, and what became of
+ * it.
+ */
+export class TakeFinding extends BucketState {
+  limited = false;
+  /** Hits of a charge that the bucket could not take on. */
+  forgiven = 0;
+
+  note(limited: boolean, bucket: BucketState): void {
+    this.limited = limited;
+    this.whole = bucket.whole;
+    this.part = bucket.part;
+  }
+}
+
 /**
  * The state of one bucket while requests are decided on it, and the form in which stores keep it.
  *
- * | | `unit` | `whole` | `part` | |---|---|---|---| | nothing stored: a full bucket, a window without hits | 0 | 0 | 0
- * | | token bucket | q of its rate | time at which it is full, whole µs | carry, in 1/q µs | | window | minus its
- * length in µs | its start in µs | hits counted |
+ * | | `unit` | `whole` | `part` |
+ * |---|---|---|---|
+ * | nothing stored: a full bucket, a window without hits | 0 | 0 | 0 |
+ * | token bucket | q of its rate | time at which it is full, whole µs | carry, in 1/q µs |
+ * | window | minus its length in µs | its start in µs | hits counted |
  *
- * A window in debt is kept as the next one, with minus the hits that the one before could not hold (foldDebt of
- * decide.ts).
+ * A window in debt is kept as the next one, with minus the hits that the one before could not hold (WindowRate.fold).
  */
-export class RunningBucket {
+export class RunningBucket extends BucketState {
   unit = 0;
-  whole = 0;
-  part = 0;
   /** Whether something was taken, given back or counted since {@link load}. */
   dirty = false;
   /** Whether the state was out of bounds when loaded, and must be stored within them; see {@link repair}. */
@@ -29,6 +79,13 @@ export class RunningBucket {
     this.loadedPart = part;
     this.repaired = false;
     this.restore();
+  }
+
+  /** Brings the state into other terms: of another rate, or of another window. */
+  become(unit: number, whole: number, part: number): void {
+    this.unit = unit;
+    this.whole = whole;
+    this.part = part;
   }
 
   /**

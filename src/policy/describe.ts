@@ -1,4 +1,5 @@
-import type { Rate, WindowRate } from '../limiter/rate.js';
+import type { WindowRate } from '../limiter/fixed-window.js';
+import type { Rate } from '../limiter/rate.js';
 import { type DeniedResponse, type PhaseSchedule, phaseAt, type ResponseHeaders, type Rule } from './rule.js';
 
 /** `token bucket: 100 tokens, 10 every 1s, debt up to 100`; `window: 10 per 5 minutes`. */

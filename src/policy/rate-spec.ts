@@ -1,10 +1,6 @@
-import {
-  type Rate,
-  type TokenBucketRate,
-  tokenBucketRate,
-  type WindowRate,
-  windowRate,
-} from '../limiter/rate.js';
+import { type WindowRate, windowRate } from '../limiter/fixed-window.js';
+import type { Rate } from '../limiter/rate.js';
+import { type TokenBucketRate, tokenBucketRate } from '../limiter/token-bucket.js';
 
 /** The numbers of a token bucket; those that follow from them are not among them. */
 export type TokenBucketSpec = Pick<

@@ -1,7 +1,9 @@
 import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
 import type { Entry, StoreFailurePolicy } from '../limiter/entry.js';
-import { type Rate, tokenBucketRate, windowRate } from '../limiter/rate.js';
+import { windowRate } from '../limiter/fixed-window.js';
+import type { Rate } from '../limiter/rate.js';
+import { tokenBucketRate } from '../limiter/token-bucket.js';
 import { UNIT_MICROS, type WindowUnit } from '../limiter/window-unit.js';
 import type { MatchWork } from '../policy/match-work.js';
 import { entriesKey, extendedKey, overrideKey, shapePart } from '../policy/names/bucket-key.js';

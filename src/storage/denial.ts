@@ -1,6 +1,8 @@
 import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
-import { outcome } from '../limiter/outcome.js';
-import { costCarry, costWhole, isCharge, type TokenBucketRate, type WindowRate } from '../limiter/rate.js';
+import type { WindowRate } from '../limiter/fixed-window.js';
+import { isCharge } from '../limiter/rate.js';
+import { TakeFinding } from '../limiter/running-bucket.js';
+import type { TokenBucketRate } from '../limiter/token-bucket.js';
 
 /** What is known of a token bucket that did not hold what was asked. Times are those of the local monotonic clock. */
 export interface TokenDenial {
@@ -42,10 +44,16 @@ export function isDenied(denial: KnownDenial, { rate, hits, refund }: TakeItem, 
   );
 }
 
+/** Reused: what an item is told that was not asked about. */
+const found = new TakeFinding();
+
 /** The outcome of an item that {@link isDenied}. */
 export function deniedOutcome(denial: KnownDenial, item: TakeItem, nowMicros: number): TakeOutcome {
   if (denial.kind === 'token_bucket') {
-    return outcome(item, true, denial.fullAtMicros, denial.carry, nowMicros, 0, true);
+    found.limited = true;
+    found.whole = denial.fullAtMicros;
+    found.part = denial.carry;
+    return denial.rate.outcome(item.hits, found, nowMicros, true);
   }
   return {
     limited: true,
@@ -69,48 +77,23 @@ export function windowDenial(rate: WindowRate, outcome: TakeOutcome, askedMicros
 }
 
 /**
- * The state of the token bucket that a limited item found, in local time. `waitMicros` and `remaining` tell it to less
- * than a microsecond; of what is possible it is the fullest, so that no wait is told too long. Believed for
- * `maxAgeMicros`.
+ * The state of the token bucket that a limited item found, in local time: of what is possible the fullest, so that no
+ * wait is told too long. Believed for `maxAgeMicros`.
  */
 export function tokenDenial(
   rate: TokenBucketRate,
   hits: number,
-  { remaining, waitMicros }: TakeOutcome,
+  outcome: TakeOutcome,
   askedMicros: number,
   maxAgeMicros: number,
 ): TokenDenial {
-  const asked = Math.min(Math.max(hits, 1), rate.maxTokens);
-  // Waits are rounded up, so a whole microsecond less was not enough: room < cost(asked) - (waitMicros - 1).
-  let whole = costWhole(rate, asked) - (waitMicros - 1);
-  let carry = costCarry(rate, asked);
-  // Nor was there one token more: room < cost(remaining + 1).
-  if (remaining < rate.maxTokens) {
-    const nextWhole = costWhole(rate, remaining + 1);
-    const nextCarry = costCarry(rate, remaining + 1);
-    if (nextWhole < whole || (nextWhole === whole && nextCarry < carry)) {
-      whole = nextWhole;
-      carry = nextCarry;
-    }
-  }
-  // The largest room below that bound, and from it the time at which nothing is missing.
-  carry -= 1;
-  if (carry < 0) {
-    carry += rate.q;
-    whole -= 1;
-  }
-  let missingWhole = rate.fillWhole - whole;
-  let missingCarry = rate.fillCarry - carry;
-  if (missingCarry < 0) {
-    missingCarry += rate.q;
-    missingWhole -= 1;
-  }
+  const { whole, part } = rate.leastMissing(hits, outcome);
   return {
     kind: 'token_bucket',
     rate,
     hits: Math.max(hits, 1),
-    untilMicros: askedMicros + Math.min(waitMicros, maxAgeMicros),
-    fullAtMicros: askedMicros + missingWhole,
-    carry: missingCarry,
+    untilMicros: askedMicros + Math.min(outcome.waitMicros, maxAgeMicros),
+    fullAtMicros: askedMicros + whole,
+    carry: part,
   };
 }

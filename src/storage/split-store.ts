@@ -5,7 +5,7 @@ import {
   type TakeOutcome,
   type TakeResult,
 } from '../limiter/bucket-store.js';
-import { tokenBucketRate } from '../limiter/rate.js';
+import { tokenBucketRate } from '../limiter/token-bucket.js';
 
 /** Settings of {@link SplitStore}. */
 export interface SplitStoreOptions {

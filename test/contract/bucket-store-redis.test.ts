@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { BucketStore } from '../../src/limiter/bucket-store.js';
-import { tokenBucketRate, windowRate } from '../../src/limiter/rate.js';
+import { windowRate } from '../../src/limiter/fixed-window.js';
+import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { redisKey } from '../../src/storage/redis/redis-key.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';

@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { StorageError, type TakeItem } from '../../src/limiter/bucket-store.js';
-import { type Rate, tokenBucketRate, windowRate } from '../../src/limiter/rate.js';
+import { windowRate } from '../../src/limiter/fixed-window.js';
+import type { Rate } from '../../src/limiter/rate.js';
+import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import { RedisStore } from '../../src/storage/redis/redis-store.js';

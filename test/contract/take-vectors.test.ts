@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { decide, type Steps } from '../../src/limiter/decide.js';
-import { outcome } from '../../src/limiter/outcome.js';
-import { RunningBucket } from '../../src/limiter/running-bucket.js';
+import { decide } from '../../src/limiter/decide.js';
+import { RunningBucket, TakeFinding } from '../../src/limiter/running-bucket.js';
 import { redisKey } from '../../src/storage/redis/redis-key.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { TAKE_VECTORS } from '../support/limiter/take-vectors.js';
@@ -30,12 +29,10 @@ test.each(TAKE_VECTORS)('decide: $name', ({ nowMicros, before, items, outcomes, 
     byKey.set(key, bucket);
     return bucket;
   });
-  const steps: Steps = { limited: [], forgiven: [], whole: [], part: [] };
-  const denied = decide(items, buckets, nowMicros, nowMicros, countDeniedHits ?? true, steps);
+  const findings = items.map(() => new TakeFinding());
+  const denied = decide(items, buckets, findings, nowMicros, nowMicros, countDeniedHits ?? true);
   expect(denied).toBe(outcomes.some(({ limited }, i) => limited && items[i]!.enforcement === 'enforce'));
-  const found = items.map((item, i) =>
-    outcome(item, steps.limited[i]!, steps.whole[i]!, steps.part[i]!, nowMicros, steps.forgiven[i]!),
-  );
+  const found = items.map(({ rate, hits }, i) => rate.outcome(hits, findings[i]!, nowMicros));
   expect(found).toMatchObject(outcomes);
   for (const [key, bucket] of byKey) {
     if (!bucket.dirty && !bucket.repaired) continue;

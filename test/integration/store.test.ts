@@ -1,7 +1,7 @@
 /* What the rest of weir is told of Redis: connections, whether it is up, what the deny cache did. */
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { systemClock } from '../../src/limiter/clock.js';
-import { windowRate } from '../../src/limiter/rate.js';
+import { windowRate } from '../../src/limiter/fixed-window.js';
 import { readSettings } from '../../src/server/settings/read-settings.js';
 import { openStore, type Store } from '../../src/server/store.js';
 import { createLogger } from '../../src/telemetry/logger.js';

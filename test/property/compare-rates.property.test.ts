@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { narrower } from '../../src/config/diff/compare-rates.js';
-import { type Rate, tokenBucketRate, windowRate } from '../../src/limiter/rate.js';
+import { windowRate } from '../../src/limiter/fixed-window.js';
+import type { Rate } from '../../src/limiter/rate.js';
+import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 
 const SECOND = 1_000_000;
 

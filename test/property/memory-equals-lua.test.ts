@@ -1,12 +1,8 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TakeItem } from '../../src/limiter/bucket-store.js';
-import {
-  type TokenBucketRate,
-  tokenBucketRate,
-  type WindowRate,
-  windowRate,
-} from '../../src/limiter/rate.js';
+import { type WindowRate, windowRate } from '../../src/limiter/fixed-window.js';
+import { type TokenBucketRate, tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { MAX_TAKES_PER_CALL } from '../../src/storage/redis/redis-store.js';

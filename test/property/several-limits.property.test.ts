@@ -1,7 +1,9 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { CODE } from '../../src/codec/messages.js';
-import { type Rate, tokenBucketRate, windowRate } from '../../src/limiter/rate.js';
+import { windowRate } from '../../src/limiter/fixed-window.js';
+import type { Rate } from '../../src/limiter/rate.js';
+import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { MEMORY } from '../support/limiter/store-options.js';

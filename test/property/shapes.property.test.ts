@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
-import { isCharge, type Rate, tokenBucketRate, windowRate } from '../../src/limiter/rate.js';
+import { windowRate } from '../../src/limiter/fixed-window.js';
+import { isCharge, type Rate } from '../../src/limiter/rate.js';
+import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { shapePart } from '../../src/policy/names/bucket-key.js';
 import { takeItem } from '../support/limiter/take-items.js';

@@ -1,7 +1,7 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { TokenBucketRate } from '../../src/limiter/rate.js';
-import { tokenBucketRate } from '../../src/limiter/rate.js';
+import type { TokenBucketRate } from '../../src/limiter/token-bucket.js';
+import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../support/clock/fake-clock.js';

@@ -1,4 +1,6 @@
-import { MAX_UINT32, type Rate, type TokenBucketRate, type WindowRate } from '../../limiter/rate.js';
+import type { WindowRate } from '../../limiter/fixed-window.js';
+import { MAX_UINT32, type Rate } from '../../limiter/rate.js';
+import type { TokenBucketRate } from '../../limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../limiter/window-unit.js';
 import { describeRate } from '../../policy/describe.js';
 

@@ -1,5 +1,5 @@
 import type { TakeOutcome } from '../../limiter/bucket-store.js';
-import { type Rate, reportedLimit, windowEnd, windowStart } from '../../limiter/rate.js';
+import { type Rate, reportedLimit } from '../../limiter/rate.js';
 import type { ResponseHeaders, Rule } from '../../policy/rule.js';
 import type { PlannedTake } from '../plan.js';
 import { type Described, waitSeconds } from './described.js';
@@ -70,8 +70,8 @@ function windowSeconds(rate: Rate, wallMicros: number): number {
     return Math.ceil((rate.fillWhole + (rate.fillCarry > 0 ? 1 : 0)) / MICROS_PER_SECOND);
   }
   if (rate.calendar === undefined) return rate.lengthMicros / MICROS_PER_SECOND;
-  const start = windowStart(rate, wallMicros);
-  return Math.round((windowEnd(rate, start) - start) / MICROS_PER_SECOND);
+  const start = rate.startOf(wallMicros);
+  return Math.round((rate.endOf(start) - start) / MICROS_PER_SECOND);
 }
 
 /**

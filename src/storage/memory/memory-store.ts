@@ -1,8 +1,7 @@
 import type { BucketStore, TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
-import { decide, type Steps } from '../../limiter/decide.js';
-import { outcome } from '../../limiter/outcome.js';
-import { RunningBucket } from '../../limiter/running-bucket.js';
+import { decide } from '../../limiter/decide.js';
+import { RunningBucket, TakeFinding } from '../../limiter/running-bucket.js';
 import { BucketTable } from './bucket-table.js';
 import type { Slot } from './record-arena.js';
 
@@ -38,7 +37,7 @@ export class MemoryStore implements BucketStore {
   private readonly seenKept = new Map<Slot, RunningBucket>();
   /** Those that are not, by name. */
   private readonly seenNew = new Map<string, RunningBucket>();
-  private readonly steps: Steps = { limited: [], forgiven: [], whole: [], part: [] };
+  private readonly findings: TakeFinding[] = [];
 
   constructor(options: MemoryStoreOptions) {
     this.clock = options.clock;
@@ -65,9 +64,9 @@ export class MemoryStore implements BucketStore {
   take(items: readonly TakeItem[]): readonly TakeOutcome[] {
     const tokenMicros = this.clock.monotonicMicros();
     const windowMicros = hasWindow(items) ? this.clock.wallMicros() : 0;
-    const { buckets, steps } = this;
+    const { buckets, findings } = this;
     this.load(items);
-    decide(items, buckets, tokenMicros, windowMicros, this.countDeniedHits, steps);
+    decide(items, buckets, findings, tokenMicros, windowMicros, this.countDeniedHits);
     // The common request has one item.
     if (items.length === 1) return [this.settle(items[0] as TakeItem, 0, tokenMicros, windowMicros)];
     const outcomes = new Array<TakeOutcome>(items.length);
@@ -88,21 +87,14 @@ export class MemoryStore implements BucketStore {
       bucket.dirty = false;
       bucket.repaired = false;
     }
-    const { limited, forgiven, whole, part } = this.steps;
-    const nowMicros = item.rate.kind === 'window' ? windowMicros : tokenMicros;
-    return outcome(
-      item,
-      limited[i] as boolean,
-      whole[i] as number,
-      part[i] as number,
-      nowMicros,
-      forgiven[i] as number,
-    );
+    const { rate, hits } = item;
+    return rate.outcome(hits, this.findings[i] as TakeFinding, rate.nowOf(tokenMicros, windowMicros));
   }
 
   /** Fills `buckets` with the stored states, one object per distinct key. */
   private load(items: readonly TakeItem[]): void {
-    const { pool, buckets, slots, table } = this;
+    const { pool, buckets, slots, table, findings } = this;
+    while (findings.length < items.length) findings.push(new TakeFinding());
     const many = items.length > FEW_ITEMS;
     for (let i = 0; i < items.length; i++) {
       const { key } = items[i] as TakeItem;

@@ -5,8 +5,8 @@ import {
   type TakeResult,
 } from '../../limiter/bucket-store.js';
 import { MAX_TIMER_MS, systemClock, timerMs } from '../../limiter/clock.js';
-import { tokenBucketRate } from '../../limiter/rate.js';
 import { ScarceRoom } from '../../limiter/scarce-room.js';
+import { tokenBucketRate } from '../../limiter/token-bucket.js';
 import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
 import { RedisConnection } from './connection/redis-connection.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';

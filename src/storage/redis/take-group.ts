@@ -1,12 +1,11 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
-import { decide, type Steps } from '../../limiter/decide.js';
-import { outcome } from '../../limiter/outcome.js';
-import { RunningBucket } from '../../limiter/running-bucket.js';
+import { decide } from '../../limiter/decide.js';
+import { RunningBucket, TakeFinding } from '../../limiter/running-bucket.js';
 
 /** Numbers of the reply for each item. */
 const NUMBERS = 3;
 /** Reused: groups are told one after the other. */
-const steps: Steps = { limited: [], forgiven: [], whole: [], part: [] };
+const findings: TakeFinding[] = [];
 
 /**
  * Equal requests of several items, or of one that is no plain take, with nothing else on their buckets between them.
@@ -67,21 +66,15 @@ export class TakeGroup {
   /** Outcomes of the next request of the group. */
   next(nowMicros: number): TakeOutcome[] {
     const { items, buckets } = this;
-    decide(items, buckets, nowMicros, nowMicros, this.countDeniedHits, steps);
+    while (findings.length < items.length) findings.push(new TakeFinding());
+    decide(items, buckets, findings, nowMicros, nowMicros, this.countDeniedHits);
     const outcomes = new Array<TakeOutcome>(items.length);
     for (let i = 0; i < items.length; i++) {
       const bucket = buckets[i] as RunningBucket;
       // What it left is what the next one finds.
       if (bucket.dirty) bucket.load(bucket.unit, bucket.whole, bucket.part);
-      const { limited, forgiven, whole, part } = steps;
-      outcomes[i] = outcome(
-        items[i] as TakeItem,
-        limited[i] as boolean,
-        whole[i] as number,
-        part[i] as number,
-        nowMicros,
-        forgiven[i] as number,
-      );
+      const { rate, hits } = items[i] as TakeItem;
+      outcomes[i] = rate.outcome(hits, findings[i] as TakeFinding, nowMicros);
     }
     return outcomes;
   }

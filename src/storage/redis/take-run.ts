@@ -1,14 +1,8 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
-import { MAX_COUNT } from '../../limiter/decide.js';
-import { outcome } from '../../limiter/outcome.js';
-import {
-  askedCarry,
-  askedWhole,
-  countsDenied,
-  isCharge,
-  type Rate,
-  windowStart,
-} from '../../limiter/rate.js';
+import { MAX_COUNT } from '../../limiter/fixed-window.js';
+import { isCharge, type Rate } from '../../limiter/rate.js';
+import { TakeFinding } from '../../limiter/running-bucket.js';
+import { addTo } from '../../limiter/span.js';
 import type { TakeGroup } from './take-group.js';
 
 /**
@@ -52,9 +46,8 @@ export class TakeRun {
   /** Whether {@link start} was called. */
   started = false;
   private passing = 0;
-  /** The running state, as in Steps of decide.ts. */
-  private whole = 0;
-  private part = 0;
+  /** The running state. */
+  private readonly found = new TakeFinding();
   /** What one request costs on a token bucket. */
   private costWhole = 0;
   private costCarry = 0;
@@ -104,15 +97,15 @@ export class TakeRun {
       this.passing = 1;
     }
     if (rate.kind === 'window') {
-      this.whole = windowStart(rate, nowMicros);
-      this.part = found;
+      this.found.whole = rate.startOf(nowMicros);
+      this.found.part = found;
       return at;
     }
-    this.whole = nowMicros + found;
-    this.part = rate.q > 1 ? (values[at++] as number) : 0;
+    this.found.whole = nowMicros + found;
+    this.found.part = rate.q > 1 ? (values[at++] as number) : 0;
     if (hits > 0) {
-      this.costWhole = askedWhole(rate, hits);
-      this.costCarry = askedCarry(rate, hits);
+      this.costWhole = rate.askedWhole(hits);
+      this.costCarry = rate.askedCarry(hits);
     }
     return at;
   }
@@ -120,22 +113,16 @@ export class TakeRun {
   /** Outcome of the next request of the run; `item` is its own. */
   next(item: TakeItem, nowMicros: number): TakeOutcome {
     const { rate, hits } = item;
-    if (this.passing === 0) {
-      if (countsDenied(rate, this.countDeniedHits)) this.part = Math.min(this.part + hits, MAX_COUNT);
-      return outcome(item, true, this.whole, this.part, nowMicros);
+    const { found } = this;
+    found.limited = this.passing === 0;
+    if (found.limited) {
+      if (rate.countsDenied(this.countDeniedHits)) found.count = Math.min(found.count + hits, MAX_COUNT);
+      return rate.outcome(hits, found, nowMicros);
     }
     this.passing--;
-    if (rate.kind === 'window') {
-      this.part += hits;
-    } else {
-      this.whole += this.costWhole;
-      this.part += this.costCarry;
-      if (this.part >= rate.q) {
-        this.part -= rate.q;
-        this.whole += 1;
-      }
-    }
-    return outcome(item, false, this.whole, this.part, nowMicros);
+    if (rate.kind === 'window') found.count += hits;
+    else addTo(found, this.costWhole, this.costCarry, rate.q);
+    return rate.outcome(hits, found, nowMicros);
   }
 }
 

@@ -2,15 +2,8 @@ import { createHash } from 'node:crypto';
 import { readAsset } from '../../assets.js';
 import type { Enforcement } from '../../limiter/bucket-store.js';
 import { BOUNDARIES, type CalendarWindows } from '../../limiter/calendar.js';
-import {
-  askedCarry,
-  askedWhole,
-  chargedHits,
-  costCarry,
-  costWhole,
-  isCharge,
-  type Rate,
-} from '../../limiter/rate.js';
+import { isCharge, type Rate } from '../../limiter/rate.js';
+import { costCarry, costWhole } from '../../limiter/token-bucket.js';
 
 /** The text of the script and the name Redis gives it. */
 export interface Script {
@@ -139,16 +132,16 @@ export class Asks {
     if (rate.kind === 'window') {
       args.push(String(-rate.lengthMicros), String(rate.requestsPerUnit));
       args.push(rate.allOrNothing ? '1' : '0', String(hits), '0');
-      if (rate.maxDebt > 0) args.push(String(rate.requestsPerUnit + rate.maxDebt), '0');
+      if (rate.maxDebt > 0) args.push(String(rate.mostCounted), '0');
     } else {
       args.push(String(rate.q), String(rate.fillWhole), String(rate.fillCarry));
       if (charge || refund) {
-        const charged = chargedHits(rate, hits);
+        const charged = rate.chargedHits(hits);
         args.push(String(costWhole(rate, charged)), String(costCarry(rate, charged)));
       } else {
         // A peek asks for one token more.
         const asked = hits === 0 ? 1 : hits;
-        args.push(String(askedWhole(rate, asked)), String(askedCarry(rate, asked)));
+        args.push(String(rate.askedWhole(asked)), String(rate.askedCarry(asked)));
       }
       if (rate.maxDebt > 0) args.push(String(rate.debtWhole), String(rate.debtCarry));
     }

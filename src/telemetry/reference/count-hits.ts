@@ -1,5 +1,5 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
-import { countsDenied, MAX_UINT32, reportedLimit } from '../../limiter/rate.js';
+import { MAX_UINT32, reportedLimit } from '../../limiter/rate.js';
 import { counted } from './stat-series.js';
 
 /** What the reference counts for a rule, in the order of a series' values. */
@@ -84,7 +84,7 @@ function countOver(values: number[], rules: CountingRules, take: TakeItem, outco
     return hits;
   }
   const limit = reportedLimit(rate);
-  const isIn = countsDenied(rate, rules.deniedHitsCount);
+  const isIn = rate.countsDenied(rules.deniedHitsCount);
   const before = isIn ? Math.max(0, outcome.used - hits) : outcome.used;
   const after = before + hits;
   if (before >= limit || after <= limit) {

@@ -6,7 +6,7 @@
 
 import { getHeapSpaceStatistics } from 'node:v8';
 import { systemClock } from '../../../src/limiter/clock.js';
-import { tokenBucketRate } from '../../../src/limiter/rate.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { MEMORY } from '../../support/limiter/store-options.js';

@@ -1,5 +1,6 @@
 import type { TakeItem } from '../../../src/limiter/bucket-store.js';
-import { type Rate, tokenBucketRate } from '../../../src/limiter/rate.js';
+import type { Rate } from '../../../src/limiter/rate.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-address.js';
 import { RedisStore } from '../../../src/storage/redis/redis-store.js';
 import { REDIS } from '../../support/limiter/store-options.js';

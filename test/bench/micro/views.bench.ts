@@ -8,7 +8,7 @@ import { dump } from '../../../src/config/show/dump.js';
 import { dumpJson } from '../../../src/config/show/dump-json.js';
 import { dumpTree } from '../../../src/config/show/dump-tree.js';
 import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
-import { windowRate } from '../../../src/limiter/rate.js';
+import { windowRate } from '../../../src/limiter/fixed-window.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
 import { statFamilies, statsText } from '../../../src/server/metrics/stats-text.js';
 import { TextView } from '../../../src/server/views/text-view.js';

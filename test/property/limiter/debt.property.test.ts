@@ -1,14 +1,8 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
-import {
-  costWhole,
-  MAX_FILL_MICROS,
-  type TokenBucketRate,
-  tokenBucketRate,
-  windowEnd,
-  windowRate,
-  windowStart,
-} from '../../../src/limiter/rate.js';
+import { windowRate } from '../../../src/limiter/fixed-window.js';
+import { MAX_FILL_MICROS } from '../../../src/limiter/rate.js';
+import { costWhole, type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { arbitraryHits, arbitraryRate, arbitrarySpan } from '../../support/limiter/arbitrary-takes.js';
@@ -164,7 +158,7 @@ describe('a window with debt', () => {
           const { limited, forgiven } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
           expect(limited && (refund || hits > 1)).toBe(false);
           if (limited || refund) continue;
-          const start = windowStart(rate, clock.wall);
+          const start = rate.startOf(clock.wall);
           taken.set(start, (taken.get(start) ?? 0) + (hits - forgiven));
         }
         if (steps.some(({ refund }) => refund)) return;
@@ -176,7 +170,7 @@ describe('a window with debt', () => {
           for (let to = from; to < starts.length; to++) {
             while (at <= (starts[to] as number)) {
               windows++;
-              at = windowEnd(rate, at);
+              at = rate.endOf(at);
             }
             sum += taken.get(starts[to] as number) as number;
             expect(sum).toBeLessThanOrEqual(rate.requestsPerUnit * windows + rate.maxDebt);
@@ -193,14 +187,14 @@ describe('a window with debt', () => {
         const clock = new FakeClock();
         const store = new MemoryStore({ ...MEMORY, clock });
         const { requestsPerUnit: limit, maxDebt } = rate;
-        let window = windowStart(rate, clock.wall);
+        let window = rate.startOf(clock.wall);
         let count = 0;
         for (const { wait, hits, refund } of steps) {
           clock.advance(wait);
-          const now = windowStart(rate, clock.wall);
+          const now = rate.startOf(clock.wall);
           while (window < now) {
             count = Math.max(0, count - limit);
-            window = windowEnd(rate, window);
+            window = rate.endOf(window);
           }
           const { waitMicros, ...outcome } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
           const before = count;
@@ -216,8 +210,8 @@ describe('a window with debt', () => {
             cached: false,
           });
           // Until a hit passes, or the window ends.
-          let end = windowEnd(rate, window);
-          if (limited && count - limit >= limit) end = windowEnd(rate, end);
+          let end = rate.endOf(window);
+          if (limited && count - limit >= limit) end = rate.endOf(end);
           expect(waitMicros).toBe(end - clock.wall);
         }
       }),

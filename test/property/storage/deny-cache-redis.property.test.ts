@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
-import { type Rate, tokenBucketRate, windowRate } from '../../../src/limiter/rate.js';
+import { windowRate } from '../../../src/limiter/fixed-window.js';
+import type { Rate } from '../../../src/limiter/rate.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { DenyCache } from '../../../src/storage/deny-cache.js';
 import { arbitraryRate } from '../../support/limiter/arbitrary-takes.js';
 import { takeItem } from '../../support/limiter/take-items.js';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { BucketStore, TakeItem, TakeOutcome, TakeResult } from '../../../src/limiter/bucket-store.js';
-import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/rate.js';
+import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { DenyCache } from '../../../src/storage/deny-cache.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';

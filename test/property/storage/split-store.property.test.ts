@@ -1,7 +1,9 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TakeItem } from '../../../src/limiter/bucket-store.js';
-import { type Rate, tokenBucketRate, windowRate } from '../../../src/limiter/rate.js';
+import { windowRate } from '../../../src/limiter/fixed-window.js';
+import type { Rate } from '../../../src/limiter/rate.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { SplitStore } from '../../../src/storage/split-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { BucketStore, TakeOutcome } from '../../../src/limiter/bucket-store.js';
-import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/rate.js';
+import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { MEMORY } from '../../support/limiter/store-options.js';

@@ -1,10 +1,6 @@
 import fc from 'fast-check';
-import {
-  costWhole,
-  MAX_FILL_MICROS,
-  type TokenBucketRate,
-  tokenBucketRate,
-} from '../../../src/limiter/rate.js';
+import { MAX_FILL_MICROS } from '../../../src/limiter/rate.js';
+import { costWhole, type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 
 /** Rates that do not divide a second, as issue and operators like them. */

@@ -1,5 +1,6 @@
 import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
-import { tokenBucketRate, windowRate } from '../../../src/limiter/rate.js';
+import { windowRate } from '../../../src/limiter/fixed-window.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { HUNDRED, takeItem } from './take-items.js';
 
 /** What is written down of an outcome. */

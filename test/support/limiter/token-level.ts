@@ -1,4 +1,4 @@
-import type { TokenBucketRate } from '../../../src/limiter/rate.js';
+import type { TokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import type { Told } from './take-vectors.js';
 
 /**

@@ -9,7 +9,7 @@ import {
   nearTimeZone,
   timeZoneName,
 } from '../../../src/limiter/calendar.js';
-import { windowRate } from '../../../src/limiter/rate.js';
+import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { WINDOW_UNITS } from '../../../src/limiter/window-unit.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 

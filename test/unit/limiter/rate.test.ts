@@ -1,11 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import {
-  costCarry,
-  costWhole,
-  reportedUnit,
-  tokenBucketRate,
-  windowRate,
-} from '../../../src/limiter/rate.js';
+import { windowRate } from '../../../src/limiter/fixed-window.js';
+import { reportedUnit } from '../../../src/limiter/rate.js';
+import { costCarry, costWhole, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 
 describe('tokenBucketRate', () => {

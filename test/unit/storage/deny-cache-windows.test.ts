@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { TakeItem, TakeResult } from '../../../src/limiter/bucket-store.js';
-import { windowRate } from '../../../src/limiter/rate.js';
+import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { DenyCache, type DenyCacheOptions } from '../../../src/storage/deny-cache.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { SlowStore } from '../../support/limiter/slow-store.js';

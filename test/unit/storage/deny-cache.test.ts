@@ -5,7 +5,9 @@ import {
   type TakeItem,
   type TakeResult,
 } from '../../../src/limiter/bucket-store.js';
-import { type Rate, tokenBucketRate, windowRate } from '../../../src/limiter/rate.js';
+import { windowRate } from '../../../src/limiter/fixed-window.js';
+import type { Rate } from '../../../src/limiter/rate.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { DenyCache, type DenyCacheOptions } from '../../../src/storage/deny-cache.js';
 import { turn } from '../../../src/turns.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';

@@ -5,7 +5,7 @@ import {
   type TakeItem,
   type TakeResult,
 } from '../../../src/limiter/bucket-store.js';
-import { windowRate } from '../../../src/limiter/rate.js';
+import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { SplitStore } from '../../../src/storage/split-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';

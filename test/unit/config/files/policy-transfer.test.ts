@@ -8,7 +8,7 @@ import {
 } from '../../../../src/config/files/policy-transfer.js';
 import { cutSlices, openSlice } from '../../../../src/config/files/slices.js';
 import { dumpTree } from '../../../../src/config/show/dump-tree.js';
-import { type WindowRate, windowEnd, windowStart } from '../../../../src/limiter/rate.js';
+import type { WindowRate } from '../../../../src/limiter/fixed-window.js';
 import type { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { textOf } from '../../../support/codec/text-of.js';
@@ -93,7 +93,7 @@ descriptors:
 `);
     const day = 1_711_843_200_000_000;
     // A window that was looked for must not keep the policy from being sent.
-    for (const { rate } of before.rules) if (rate?.kind === 'window') windowStart(rate, day);
+    for (const { rate } of before.rules) if (rate?.kind === 'window') rate.startOf(day);
     const set = { domains: new Map([['d', before]]), version: 'v' };
     const sent = across(set);
     const after = sent.domains.get('d') as CompiledPolicy;
@@ -102,7 +102,7 @@ descriptors:
     expect(new Set(after.rules.map(({ rate }) => rate)).size).toBe(5);
     const [rate] = after.rules.map((rule) => rule.rate as WindowRate);
     // 31 March 2024, of 23 hours.
-    expect(windowEnd(rate as WindowRate, windowStart(rate as WindowRate, day))).toBe(1_711_922_400_000_000);
+    expect((rate as WindowRate).endOf((rate as WindowRate).startOf(day))).toBe(1_711_922_400_000_000);
   });
 
   test('come in the order of the file, whatever the order of keys', () => {

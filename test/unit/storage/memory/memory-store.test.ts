@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { tokenBucketRate, windowRate } from '../../../../src/limiter/rate.js';
+import { windowRate } from '../../../../src/limiter/fixed-window.js';
+import { tokenBucketRate } from '../../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../../src/limiter/window-unit.js';
 import { bucketBytes } from '../../../../src/storage/memory/bucket-table.js';
 import { MemoryStore, type MemoryStoreOptions } from '../../../../src/storage/memory/memory-store.js';

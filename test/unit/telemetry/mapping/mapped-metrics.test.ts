@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { TakeItem, TakeOutcome } from '../../../../src/limiter/bucket-store.js';
-import { windowRate } from '../../../../src/limiter/rate.js';
+import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import { readMappingFile } from '../../../../src/server/metrics/mapping-file.js';
 import { ViewSlices } from '../../../../src/server/views/view-slices.js';
 import { AddedMetrics } from '../../../../src/server/workers/added-metrics.js';

@@ -2,7 +2,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TakeItem, TakeOutcome } from '../../../../src/limiter/bucket-store.js';
-import { type Rate, tokenBucketRate, windowRate } from '../../../../src/limiter/rate.js';
+import { windowRate } from '../../../../src/limiter/fixed-window.js';
+import type { Rate } from '../../../../src/limiter/rate.js';
+import { tokenBucketRate } from '../../../../src/limiter/token-bucket.js';
 import { countHits, RULE_COUNTERS } from '../../../../src/telemetry/reference/count-hits.js';
 
 type Counter = (typeof RULE_COUNTERS)[number];

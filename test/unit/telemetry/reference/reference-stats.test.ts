@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { TakeItem, TakeOutcome } from '../../../../src/limiter/bucket-store.js';
-import { windowRate } from '../../../../src/limiter/rate.js';
+import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import { SeriesLimit } from '../../../../src/telemetry/bounded-counters.js';
 import { DurationStats, MAX_SAMPLES } from '../../../../src/telemetry/reference/duration-stats.js';
 import { ReferenceStats } from '../../../../src/telemetry/reference/reference-stats.js';

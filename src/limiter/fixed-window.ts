@@ -1,0 +1,197 @@
+import { CalendarWindows, isCalendarUnit } from './calendar.js';
+import type { Ask, RateAlgorithm } from './rate-algorithm.js';
+import type { RunningBucket, TakeFinding } from './running-bucket.js';
+import type { TakeOutcome } from './take-outcome.js';
+import { UNIT_MICROS, type WindowUnit } from './window-unit.js';
+
+/** Hits of a window saturate here. */
+export const MAX_COUNT = Number.MAX_SAFE_INTEGER;
+
+/** How a window differs from one plain unit. */
+export interface WindowOptions {
+  /** Units to a window, an integer >= 1; default 1. */
+  readonly multiplier?: number;
+  /** IANA name of a time zone whose days, weeks, months or years the windows are; see {@link CalendarWindows}. */
+  readonly timeZone?: string | undefined;
+  /** See {@link WindowRate.maxDebt}; default 0. */
+  readonly maxDebt?: number;
+  /** See {@link WindowRate.allOrNothing}; default false. */
+  readonly allOrNothing?: boolean;
+}
+
+/**
+ * A fixed window: at most `requestsPerUnit` hits in each. Aligned to the epoch, so many `lengthMicros` each, or with
+ * `calendar` the days, weeks, months or years of a time zone. Its state is the start of the window and the hits
+ * counted.
+ */
+export class WindowRate implements RateAlgorithm {
+  readonly kind = 'window' as const;
+  readonly unit: WindowUnit;
+  /** Units to a window (`unit_multiplier`); 1 with a calendar. */
+  readonly multiplier: number;
+  readonly requestsPerUnit: number;
+  /** Of a calendar's windows, which differ, the nominal length. */
+  readonly lengthMicros: number;
+  readonly calendar: CalendarWindows | undefined;
+  /**
+   * Counts no hits of a denied request, whatever other windows do: a limit of a list, which is decided all or nothing.
+   */
+  readonly allOrNothing: boolean;
+  /** Hits that charges may count past a used up window, to be paid by the next one: 0 to `requestsPerUnit`. */
+  readonly maxDebt: number;
+
+  /** See {@link windowRate}. */
+  constructor(unit: WindowUnit, requestsPerUnit: number, options: WindowOptions) {
+    const { multiplier = 1, timeZone, maxDebt = 0, allOrNothing = false } = options;
+    this.unit = unit;
+    this.multiplier = multiplier;
+    this.requestsPerUnit = requestsPerUnit;
+    this.lengthMicros = UNIT_MICROS[unit] * multiplier;
+    this.calendar =
+      timeZone === undefined || !isCalendarUnit(unit) ? undefined : CalendarWindows.of(timeZone, unit);
+    this.allOrNothing = allOrNothing;
+    this.maxDebt = maxDebt;
+  }
+
+  nowOf(_tokenMicros: number, windowMicros: number): number {
+    return windowMicros;
+  }
+
+  take(bucket: RunningBucket, { hits, refund }: Ask, nowMicros: number, countDeniedHits: boolean): boolean {
+    if (!refund) return this.countHits(bucket, hits, nowMicros, countDeniedHits);
+    this.read(bucket, nowMicros);
+    const before = bucket.count;
+    if (this.isOwing(bucket)) return false;
+    bucket.count = Math.max(0, before - hits);
+    if (bucket.count !== before) bucket.dirty = true;
+    return false;
+  }
+
+  charge(bucket: RunningBucket, hits: number, nowMicros: number): number {
+    this.read(bucket, nowMicros);
+    const left = Math.max(0, this.mostCounted - bucket.count);
+    const counted = Math.min(hits, left);
+    bucket.count += counted;
+    bucket.dirty = true;
+    return hits - counted;
+  }
+
+  deny(
+    bucket: RunningBucket,
+    { hits, refund }: Ask,
+    finding: TakeFinding,
+    nowMicros: number,
+    countDeniedHits: boolean,
+  ): void {
+    // Hits 0 is a look; refunds of a denied request change nothing.
+    const counts = !refund && this.countsDenied(countDeniedHits);
+    this.countHits(bucket, counts ? hits : 0, nowMicros, countDeniedHits);
+    finding.note(finding.limited, bucket);
+  }
+
+  /**
+   * A window in debt is stored as the next one with minus the hits that are too many: so it lasts until that one ends,
+   * which begins with them. Read before, it says that this one is used up, to a rule without debt, too: that one leaves
+   * it as it is, or replicas that disagree about `allow_debt` for a while would forget the hits of a window by turns.
+   */
+  fold(bucket: RunningBucket, nowMicros: number): void {
+    if (this.maxDebt === 0 || bucket.count <= this.requestsPerUnit) return;
+    const start = this.startOf(nowMicros);
+    const end = this.endOf(start);
+    if (bucket.windowStart !== start || bucket.unit !== start - end) return;
+    bucket.become(end - this.endOf(end), end, this.requestsPerUnit - bucket.count);
+  }
+
+  outcome(_hits: number, finding: TakeFinding, nowMicros: number, cached = false): TakeOutcome {
+    const { limited, count, forgiven } = finding;
+    let end = this.endOf(finding.windowStart);
+    // A debt that uses up the next window, too, is paid when that one has ended.
+    if (limited && this.maxDebt > 0 && count >= 2 * this.requestsPerUnit) end = this.endOf(end);
+    return {
+      limited,
+      remaining: limited ? 0 : Math.max(0, this.requestsPerUnit - count),
+      waitMicros: Math.max(0, end - nowMicros),
+      used: count,
+      forgiven,
+      cached,
+    };
+  }
+
+  /** Not in lists of limits, nor with debt, which must not grow by what was denied. */
+  countsDenied(countDeniedHits: boolean): boolean {
+    return countDeniedHits && !this.allOrNothing && this.maxDebt === 0;
+  }
+
+  /** Start of the window that holds `micros`, wall clock microseconds. */
+  startOf(micros: number): number {
+    const { calendar, lengthMicros } = this;
+    return calendar === undefined ? micros - (micros % lengthMicros) : calendar.startAt(micros);
+  }
+
+  /** End of the window that starts at `start`, which is the start of the next one. */
+  endOf(start: number): number {
+    const { calendar, lengthMicros } = this;
+    return calendar === undefined ? start + lengthMicros : calendar.endOf(start);
+  }
+
+  /** The most hits that a window with debt counts. */
+  get mostCounted(): number {
+    return this.requestsPerUnit + this.maxDebt;
+  }
+
+  /** Counts a take, or looks (0 hits). Returns whether it was limited. */
+  private countHits(
+    bucket: RunningBucket,
+    hits: number,
+    nowMicros: number,
+    countDeniedHits: boolean,
+  ): boolean {
+    this.read(bucket, nowMicros);
+    const before = bucket.count;
+    const owes = this.isOwing(bucket);
+    // With debt a peek asks for one hit more, as at a token bucket.
+    const asked = this.maxDebt > 0 && hits === 0 ? 1 : hits;
+    // The sum of two safe integers may round, but never to below a limit of 32 bits.
+    const limited = before + asked > this.requestsPerUnit;
+    if (hits > 0 && (!limited || this.countsDenied(countDeniedHits))) {
+      bucket.count = Math.min(before + hits, MAX_COUNT);
+      bucket.dirty = !owes || bucket.dirty;
+    }
+    return limited;
+  }
+
+  /** Whether the window is in a debt of a rule that has one, which this one, without, leaves as it is. */
+  private isOwing({ owes }: RunningBucket): boolean {
+    return owes && this.maxDebt === 0;
+  }
+
+  /** Brings the state into the terms of the window that holds now; a debt of the one before counts in it. */
+  private read(bucket: RunningBucket, nowMicros: number): void {
+    const start = this.startOf(nowMicros);
+    const end = this.endOf(start);
+    if (bucket.unit !== start - end || bucket.windowStart !== start) {
+      // A debt is kept as hits of the next window, see fold.
+      const isNext = bucket.unit < 0 && bucket.windowStart === end;
+      bucket.owes = isNext && this.maxDebt === 0 && bucket.count < 0;
+      let count = 0;
+      if (bucket.owes) count = MAX_COUNT;
+      else if (isNext && this.maxDebt > 0) {
+        count = Math.min(this.requestsPerUnit + Math.abs(bucket.count), this.mostCounted);
+      }
+      bucket.become(start - end, start, count);
+      return;
+    }
+    if (bucket.count < 0) bucket.count = -bucket.count;
+    // Another limit was in force, or denied hits were counted: none of it makes a deeper debt.
+    if (this.maxDebt > 0 && bucket.count > this.mostCounted) bucket.count = this.mostCounted;
+  }
+}
+
+/** Builds a fixed window from already validated numbers; its length is at most MAX_FILL_MICROS. */
+export function windowRate(
+  unit: WindowUnit,
+  requestsPerUnit: number,
+  options: WindowOptions = {},
+): WindowRate {
+  return new WindowRate(unit, requestsPerUnit, options);
+}

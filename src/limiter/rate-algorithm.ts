@@ -1,0 +1,39 @@
+import type { RunningBucket, TakeFinding } from './running-bucket.js';
+import type { TakeOutcome } from './take-outcome.js';
+
+/** What one item of a request asks of its bucket. */
+export interface Ask {
+  readonly hits: number;
+  /** Gives `hits` back instead. */
+  readonly refund: boolean;
+}
+
+/**
+ * What deciding needs of a rate, whichever its algorithm: a token bucket (token-bucket.ts) or a fixed window
+ * (fixed-window.ts). Times are those of its own clock, see {@link nowOf}. Buckets change in place.
+ */
+export interface RateAlgorithm {
+  /** Of the two clocks the one that the rate goes by. */
+  nowOf(tokenMicros: number, windowMicros: number): number;
+  /** A take, a peek (0 hits) or a refund. Returns whether it was limited. */
+  take(bucket: RunningBucket, ask: Ask, nowMicros: number, countDeniedHits: boolean): boolean;
+  /** Usage that already happened: taken down to the deepest debt. Returns the hits beyond, which are forgiven. */
+  charge(bucket: RunningBucket, hits: number, nowMicros: number): number;
+  /**
+   * The request was denied for another item, or this one, and its bucket is as it was before: counts what denied hits
+   * count, and notes what is there.
+   */
+  deny(
+    bucket: RunningBucket,
+    ask: Ask,
+    finding: TakeFinding,
+    nowMicros: number,
+    countDeniedHits: boolean,
+  ): void;
+  /** Brings a bucket that was changed into the form in which it is stored. */
+  fold(bucket: RunningBucket, nowMicros: number): void;
+  /** What is reported of `finding`. `cached`: see TakeOutcome. */
+  outcome(hits: number, finding: TakeFinding, nowMicros: number, cached?: boolean): TakeOutcome;
+  /** Whether hits of denied requests count in its buckets, in a store that counts them (`countDeniedHits`). */
+  countsDenied(countDeniedHits: boolean): boolean;
+}

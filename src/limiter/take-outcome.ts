@@ -1,0 +1,24 @@
+/** What became of one TakeItem of a request. */
+export interface TakeOutcome {
+  /** Whether the hits did not fit. */
+  readonly limited: boolean;
+  /**
+   * Whole tokens left, or hits left in the window, once this item was applied; of a bucket named twice, what each
+   * found. A limited item reports what it found; any other item of a denied request what is there with nothing taken.
+   */
+  readonly remaining: number;
+  /**
+   * Microseconds, never negative. Limited: until these very hits would pass (hits above capacity: until the bucket is
+   * full). Otherwise: until one more whole token is there, 0 for a full bucket. A window: until it ends.
+   */
+  readonly waitMicros: number;
+  /**
+   * What {@link remaining} leaves open for metrics: hits counted in the window once this item was applied, over its
+   * limit, too; tokens that are gone from a bucket.
+   */
+  readonly used: number;
+  /** Hits of a charge past what a rule with `max_debt` takes on: they were forgiven. */
+  readonly forgiven: number;
+  /** Whether the store was not asked: a denial that was remembered. */
+  readonly cached: boolean;
+}
