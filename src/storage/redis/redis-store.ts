@@ -9,6 +9,7 @@ import { ScarceRoom } from '../../limiter/scarce-room.js';
 import { tokenBucketRate } from '../../limiter/token-bucket.js';
 import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
 import { RedisConnection } from './connection/redis-connection.js';
+import { isAnswer } from './connection/redis-error.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
 import { RedisLoad } from './redis-load.js';
@@ -321,8 +322,7 @@ export class RedisStore implements BucketStore {
 
   private onError(batch: TakeBatch, error: Error): void {
     if (!this.sent.has(batch)) return;
-    // Redis's own errors begin with a code in capitals; the rest are about the connection.
-    const reason = /^[A-Z]{2,}\b|script answered/.test(error.message) ? 'rejected' : 'disconnected';
+    const reason = isAnswer(error) ? 'rejected' : 'disconnected';
     if (reason === 'rejected') this.answered();
     this.fail(batch, reason, error.message);
     this.connection.noteFailure(error.message);

@@ -1,4 +1,5 @@
 import type { SendCommand } from './connection/connection-options.js';
+import { RedisReplyError } from './connection/redis-error.js';
 import type { RedisTime } from './redis-time.js';
 import type { TakeBatch } from './take-batch.js';
 import type { Script } from './take-script.js';
@@ -34,7 +35,7 @@ export class ScriptCalls {
     try {
       return await send('evalsha', args, bound);
     } catch (error) {
-      if (!(error as Error).message.startsWith('NOSCRIPT') || !wanted()) throw error;
+      if (!(error instanceof RedisReplyError) || error.code !== 'NOSCRIPT' || !wanted()) throw error;
       // Nothing was done: Redis restarted or forgot its scripts. EVAL teaches it again.
       args[0] = this.#script.text;
       return send('eval', args, bound);

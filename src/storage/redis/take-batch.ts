@@ -1,8 +1,9 @@
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
 import { atOnce } from '../../turns.js';
+import { UnknownReplyError } from './connection/redis-error.js';
 import type { RedisKeys } from './redis-key.js';
 import { TakeGroup } from './take-group.js';
-import { type BucketSlot, depthOf, mayRun, TakeRun, unknownForm } from './take-run.js';
+import { type BucketSlot, depthOf, mayRun, TakeRun } from './take-run.js';
 import { Asks, encodeNumber, MAX_ENCODED } from './take-script.js';
 
 /** Work that one more request of a run is to Redis, where a bucket is 1. */
@@ -150,18 +151,18 @@ export class TakeBatch {
     return Array.isArray(reply) && reply.length === 1 && typeof reply[0] === 'number' ? reply[0] : undefined;
   }
 
-  /** Hands out the answer. Returns how many still waited for it. Throws an Error when it cannot be read. */
+  /** Hands out the answer. Returns how many still waited for it. Throws UnknownReplyError. */
   succeed(reply: unknown): number {
     const time = this.timeAlone(reply);
     if (time !== undefined && !this.hasPending) {
       this.nowMicros = time;
       return 0;
     }
-    if (!Array.isArray(reply) || reply.length !== this.replyLength) throw unknownForm();
+    if (!Array.isArray(reply) || reply.length !== this.replyLength) throw new UnknownReplyError();
     // The reader of the connection knows no arrays of anything else.
     const values = reply as readonly number[];
     const nowMicros = values[0] as number;
-    if (nowMicros < 0) throw unknownForm();
+    if (nowMicros < 0) throw new UnknownReplyError();
     this.nowMicros = nowMicros;
     let at = 1;
     let settled = 0;

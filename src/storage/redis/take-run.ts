@@ -3,6 +3,7 @@ import { MAX_COUNT } from '../../limiter/fixed-window.js';
 import { isCharge, type Rate } from '../../limiter/rate.js';
 import { TakeFinding } from '../../limiter/running-bucket.js';
 import { addTo } from '../../limiter/span.js';
+import { UnknownReplyError } from './connection/redis-error.js';
 import type { TakeGroup } from './take-group.js';
 
 /**
@@ -80,15 +81,15 @@ export class TakeRun {
   }
 
   /**
-   * Reads the reply to this run at `at` of `values`. Returns where the next one begins. Throws an Error when it is no
-   * such reply.
+   * Reads the reply to this run at `at` of `values`. Returns where the next one begins. Throws UnknownReplyError when
+   * it is no such reply.
    */
   start(values: readonly number[], at: number, nowMicros: number): number {
     const { rate, hits } = this.item;
     this.started = true;
     let found = values[at++] as number;
     if (this.count > 1) {
-      if (found < 0 || found > this.count) throw unknownForm();
+      if (found < 0 || found > this.count) throw new UnknownReplyError();
       this.passing = found;
       found = values[at++] as number;
     } else if (found < 0) {
@@ -124,9 +125,4 @@ export class TakeRun {
     else addTo(found, this.costWhole, this.costCarry, rate.q);
     return rate.outcome(hits, found, nowMicros);
   }
-}
-
-/** The reply is none of this script. */
-export function unknownForm(): Error {
-  return new Error('the script answered in an unknown form');
 }

@@ -216,7 +216,7 @@ export class RedisConnection {
       },
       errorReply: (error) => {
         // A master that became a replica: the name may lead to the new master.
-        if (error.message.startsWith('READONLY')) this.client.disconnect(true);
+        if (error.code === 'READONLY') this.client.disconnect(true);
       },
     });
   }

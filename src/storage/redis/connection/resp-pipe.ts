@@ -1,3 +1,4 @@
+import { RedisReplyError } from './redis-error.js';
 import type { ReplyBound } from './reply-bound.js';
 import { type Reply, RespReader } from './resp-reader.js';
 
@@ -13,7 +14,7 @@ export interface PipeEvents {
   /** Redis sent what is no reply, and everything that waited is rejected: the connection must be closed. */
   broken(error: Error): void;
   /** Redis answered a command with an error. */
-  errorReply(error: Error): void;
+  errorReply(error: RedisReplyError): void;
 }
 
 interface Waiting {
@@ -95,7 +96,7 @@ export class RespPipe {
   private settle(reply: Reply): void {
     const one = this.waiting.shift();
     if (one === undefined) return;
-    if (!(reply instanceof Error)) {
+    if (!(reply instanceof RedisReplyError)) {
       one.resolve(reply);
       return;
     }

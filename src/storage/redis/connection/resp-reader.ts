@@ -1,7 +1,8 @@
+import { RedisReplyError } from './redis-error.js';
 import type { ReplyBound } from './reply-bound.js';
 
 /** What Redis answered to one command: an error of Redis is a value here. */
-export type Reply = number | string | Error | readonly number[];
+export type Reply = number | string | RedisReplyError | readonly number[];
 
 /** Longest line of an error. Redis cuts its own at much less. */
 const MAX_LINE_BYTES = 16_384;
@@ -142,7 +143,7 @@ export class RespReader {
     data: Buffer,
     from: number,
     most: number,
-  ): string | Error | undefined {
+  ): string | RedisReplyError | undefined {
     if (type === DOLLAR) {
       const length = this.integer(data, from);
       if (length === undefined) return undefined;
@@ -164,6 +165,6 @@ export class RespReader {
     if (end < 0) return undefined;
     this.end = end + 2;
     const line = data.toString('utf8', from, end);
-    return type === PLUS ? line : new Error(line.slice(0, MAX_ERROR_LENGTH));
+    return type === PLUS ? line : new RedisReplyError(line.slice(0, MAX_ERROR_LENGTH));
   }
 }

@@ -1,12 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { RedisReplyError } from '../../../../src/storage/redis/connection/redis-error.js';
 import type { ReplyBound } from '../../../../src/storage/redis/connection/reply-bound.js';
 import { type Reply, RespReader } from '../../../../src/storage/redis/connection/resp-reader.js';
 
 const CASES: readonly (readonly [wire: string, replies: readonly Reply[]])[] = [
   ['+OK\r\n', ['OK']],
   ['+\r\n', ['']],
-  ["-ERR wrong number of arguments for 'set'\r\n", [new Error("ERR wrong number of arguments for 'set'")]],
+  [
+    "-ERR wrong number of arguments for 'set'\r\n",
+    [new RedisReplyError("ERR wrong number of arguments for 'set'")],
+  ],
   [':0\r\n:-1\r\n:42\r\n', [0, -1, 42]],
   [':9007199254740991\r\n:-9007199254740991\r\n', [9007199254740991, -9007199254740991]],
   // The script's -1 - 9007199254740991, and exact.
@@ -130,4 +134,13 @@ test('keeps no more than the element at hand', () => {
   expect(replies).toEqual([]);
   reader.read(Buffer.from('\n:3\r\n'));
   expect(replies).toEqual([[1, 22, 3]]);
+});
+
+test.each([
+  ['NOSCRIPT No matching script.', 'NOSCRIPT'],
+  ['ERR', 'ERR'],
+  ['it is broken', ''],
+])('an error tells its code: %s', (text, code) => {
+  const [reply] = read([Buffer.from(`-${text}\r\n`)]);
+  expect(reply).toMatchObject({ message: text, code });
 });

@@ -1,0 +1,26 @@
+/** Redis answered a command with an error (RESP2, "Simple errors"). */
+export class RedisReplyError extends Error {
+  override readonly name = 'RedisReplyError';
+  /** The word in capitals that it begins with, such as `NOSCRIPT`, `READONLY`, `ERR`. */
+  readonly code: string;
+
+  /** `text` is the line that Redis sent. */
+  constructor(text: string) {
+    super(text);
+    this.code = /^[A-Z]+/.exec(text)?.[0] ?? '';
+  }
+}
+
+/** Redis answered, and what it said is no answer of the script. */
+export class UnknownReplyError extends Error {
+  override readonly name = 'UnknownReplyError';
+
+  constructor() {
+    super('the script answered in an unknown form');
+  }
+}
+
+/** Whether Redis answered, in contrast to errors of the connection. */
+export function isAnswer(error: unknown): boolean {
+  return error instanceof RedisReplyError || error instanceof UnknownReplyError;
+}
