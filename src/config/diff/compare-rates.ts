@@ -4,6 +4,64 @@ import type { TokenBucketRate } from '../../limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../limiter/window-unit.js';
 import { describeRate } from '../../policy/describe.js';
 
+/** Why one rate could deny what another lets pass. */
+export type Narrowing =
+  | {
+      readonly code:
+        | 'closed'
+        | 'limited'
+        | 'fewer_per_window'
+        | 'denied_hits_count'
+        | 'fewer_at_once'
+        | 'slower_refill'
+        | 'fewer_in_the_long_run'
+        | 'charges_leave_debt'
+        | 'charges_are_denied'
+        | 'deeper_debt';
+    }
+  /** So many could pass in one window of the narrower rate, or at once where two windows meet. */
+  | { readonly code: 'most_in_window' | 'most_at_once'; readonly most: bigint };
+
+/** What is said of a narrowing, and of the way back; of debt there is none, as to give and to take it both tighten. */
+interface Sentences {
+  readonly tightens: string;
+  readonly loosens?: string;
+}
+
+const SENTENCES: Readonly<Record<Narrowing['code'], Sentences>> = {
+  closed: { tightens: 'every request is denied', loosens: 'every request was denied' },
+  limited: { tightens: 'there was no limit', loosens: 'no limit' },
+  fewer_per_window: { tightens: 'fewer per window', loosens: 'more per window' },
+  denied_hits_count: {
+    tightens: 'hits that were denied count, too',
+    loosens: 'hits that are denied do not count',
+  },
+  fewer_at_once: { tightens: 'fewer at once', loosens: 'more at once' },
+  slower_refill: { tightens: 'slower refill', loosens: 'faster refill' },
+  fewer_in_the_long_run: { tightens: 'fewer in the long run', loosens: 'more in the long run' },
+  charges_leave_debt: { tightens: 'charges are taken past empty, and requests wait until they are paid' },
+  charges_are_denied: { tightens: 'charges that do not fit are denied' },
+  deeper_debt: { tightens: 'a deeper debt takes longer to pay', loosens: 'a smaller debt is paid sooner' },
+  most_in_window: {
+    tightens: 'in one such window up to <most> could pass',
+    loosens: 'in one window of before up to <most> may pass',
+  },
+  most_at_once: {
+    tightens: 'up to <most> could pass at once, where one window ends and the next begins',
+    loosens: 'up to <most> may pass at once, where one window ends and the next begins',
+  },
+};
+
+/** The reasons for which a change tightens, or the other way round loosens, as one text. */
+export function reasonsOf(narrowings: readonly Narrowing[], effect: keyof Sentences): string {
+  const sentences = narrowings.flatMap((one) => {
+    const sentence = SENTENCES[one.code][effect];
+    if (sentence === undefined) return [];
+    return [sentence.replace('<most>', 'most' in one ? String(one.most) : '')];
+  });
+  return sentences.join(', ');
+}
+
 /**
  * Says why `after` could deny a request that `before` lets pass, for some sequence of requests; [] if it never does.
  * Undefined stands for unlimited. Exact, but for windows of a calendar against others that begin elsewhere: those are
@@ -17,10 +75,10 @@ import { describeRate } from '../../policy/describe.js';
  * - Debt: with it, charges pass always, but what they leave makes requests wait; so it tightens to give it, to take it,
  *   and to deepen it.
  */
-export function narrower(before: Rate | undefined, after: Rate | undefined): readonly string[] {
+export function narrower(before: Rate | undefined, after: Rate | undefined): readonly Narrowing[] {
   if (after === undefined || isClosed(before)) return [];
-  if (isClosed(after)) return ['every request is denied'];
-  if (before === undefined) return ['there was no limit'];
+  if (isClosed(after)) return [{ code: 'closed' }];
+  if (before === undefined) return [{ code: 'limited' }];
   return [...narrowerLimit(before, after), ...narrowerDebt(before.maxDebt, after.maxDebt)];
 }
 
@@ -34,50 +92,49 @@ function isClosed(rate: Rate | undefined): boolean {
   return rate?.kind === 'window' && rate.requestsPerUnit === 0;
 }
 
-function narrowerLimit(before: Rate, after: Rate): readonly string[] {
+function narrowerLimit(before: Rate, after: Rate): readonly Narrowing[] {
   if (after.kind === 'token_bucket') {
     return before.kind === 'token_bucket' ? narrowerBucket(before, after) : narrowerThanWindow(before, after);
   }
   if (before.kind === 'window' && sameWindows(before, after)) {
-    if (after.requestsPerUnit < before.requestsPerUnit) return ['fewer per window'];
-    return before.allOrNothing === true && after.allOrNothing !== true
-      ? ['hits that were denied count, too']
-      : [];
+    if (after.requestsPerUnit < before.requestsPerUnit) return [{ code: 'fewer_per_window' }];
+    return before.allOrNothing === true && after.allOrNothing !== true ? [{ code: 'denied_hits_count' }] : [];
   }
   const most = mostWithin(before, after);
   if (most <= BigInt(after.requestsPerUnit)) return [];
-  return [`in one such window up to ${most} could pass`];
+  return [{ code: 'most_in_window', most }];
 }
 
-function narrowerBucket(before: TokenBucketRate, after: TokenBucketRate): readonly string[] {
-  const reasons: string[] = [];
-  if (after.maxTokens < before.maxTokens) reasons.push('fewer at once');
+function narrowerBucket(before: TokenBucketRate, after: TokenBucketRate): readonly Narrowing[] {
+  const found: Narrowing[] = [];
+  if (after.maxTokens < before.maxTokens) found.push({ code: 'fewer_at_once' });
   // A token takes p / q microseconds.
-  if (BigInt(after.p) * BigInt(before.q) > BigInt(before.p) * BigInt(after.q)) reasons.push('slower refill');
-  return reasons;
+  if (BigInt(after.p) * BigInt(before.q) > BigInt(before.p) * BigInt(after.q))
+    found.push({ code: 'slower_refill' });
+  return found;
 }
 
-function narrowerThanWindow(before: WindowRate, after: TokenBucketRate): readonly string[] {
-  const reasons: string[] = [];
+function narrowerThanWindow(before: WindowRate, after: TokenBucketRate): readonly Narrowing[] {
+  const found: Narrowing[] = [];
   const atOnce = 2 * before.requestsPerUnit;
   if (after.maxTokens < atOnce) {
-    reasons.push(`up to ${atOnce} could pass at once, where one window ends and the next begins`);
+    found.push({ code: 'most_at_once', most: BigInt(atOnce) });
   }
   const length = BigInt(lengthOf(before).least);
   if (
     BigInt(after.tokensPerFill) * length <
     BigInt(before.requestsPerUnit) * BigInt(after.fillIntervalMicros)
   ) {
-    reasons.push('fewer in the long run');
+    found.push({ code: 'fewer_in_the_long_run' });
   }
-  return reasons;
+  return found;
 }
 
-function narrowerDebt(before: number, after: number): readonly string[] {
+function narrowerDebt(before: number, after: number): readonly Narrowing[] {
   if (before === after) return [];
-  if (before === 0) return ['charges are taken past empty, and requests wait until they are paid'];
-  if (after === 0) return ['charges that do not fit are denied'];
-  return after > before ? ['a deeper debt takes longer to pay'] : [];
+  if (before === 0) return [{ code: 'charges_leave_debt' }];
+  if (after === 0) return [{ code: 'charges_are_denied' }];
+  return after > before ? [{ code: 'deeper_debt' }] : [];
 }
 
 /** The most hits that a rate lets pass within one window of another. */

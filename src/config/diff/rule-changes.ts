@@ -2,7 +2,7 @@ import type { StoreFailurePolicy } from '../../limiter/entry.js';
 import { describeHeaders, describePhase } from '../../policy/describe.js';
 import type { Rule } from '../../policy/rule.js';
 import { type Effect, effectOf, type LocalChange } from './change.js';
-import { narrower, shortRate } from './compare-rates.js';
+import { narrower, reasonsOf, shortRate } from './compare-rates.js';
 import { enforcedFrom, isEnforced } from './enforcement.js';
 
 /** What the rules of both policies say beyond one rule. */
@@ -118,31 +118,13 @@ function rateChange(before: Rule, after: Rule, denied: boolean, denies: boolean)
   if (was === is && tighter.length + looser.length === 0) return undefined;
   // An unlimited rule denies nothing: then the other one counts alone.
   if (tighter.length > 0 && denies && (denied || before.rate === undefined)) {
-    return shift('limit', 'tightens', was, is, reasons(tighter));
+    return shift('limit', 'tightens', was, is, reasonsOf(tighter, 'tightens'));
   }
   if (tighter.length === 0 && looser.length > 0 && denied && (denies || after.rate === undefined)) {
-    return shift('limit', 'loosens', was, is, reasonsTurned(looser));
+    return shift('limit', 'loosens', was, is, reasonsOf(looser, 'loosens'));
   }
   const idle = denied && denies ? '' : 'the rule denies nothing';
   return shift('limit', 'changes', was, is, tighter.length + looser.length > 0 ? idle : '');
-}
-
-function reasons(tighter: readonly string[]): string {
-  return tighter.join(', ');
-}
-
-const TURNED: ReadonlyMap<string, string> = new Map([
-  ['fewer at once', 'more at once'],
-  ['slower refill', 'faster refill'],
-  ['fewer per window', 'more per window'],
-  ['fewer in the long run', 'more in the long run'],
-  ['every request is denied', 'every request was denied'],
-  ['hits that were denied count, too', 'hits that are denied do not count'],
-  ['there was no limit', 'no limit'],
-]);
-
-function reasonsTurned(looser: readonly string[]): string {
-  return looser.flatMap((reason) => TURNED.get(reason) ?? []).join(', ');
 }
 
 /** Changes of `phase` and `shadow_mode`: from when on the rule denies. */

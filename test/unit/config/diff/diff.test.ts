@@ -39,7 +39,11 @@ describe('a limit', () => {
       'unit: minute, requests_per_unit: 20',
       'loosens: 10 per minute becomes 20 per minute; more per window',
     ],
-    [MINUTE, 'unit: hour, requests_per_unit: 600', 'loosens: 10 per minute becomes 600 per hour'],
+    [
+      MINUTE,
+      'unit: hour, requests_per_unit: 600',
+      'loosens: 10 per minute becomes 600 per hour; in one window of before up to 600 may pass',
+    ],
     [
       'unit: hour, requests_per_unit: 600',
       MINUTE,
@@ -59,7 +63,8 @@ describe('a limit', () => {
     [
       MINUTE,
       `${MINUTE}, algorithm: token_bucket, burst: 20`,
-      'loosens: 10 per minute becomes token bucket: 20 tokens, 10 every 1m',
+      'loosens: 10 per minute becomes token bucket: 20 tokens, 10 every 1m; ' +
+        'in one window of before up to 29 may pass',
     ],
     [
       'token_bucket: { max_tokens: 10, fill_interval: 1s }',
@@ -85,7 +90,8 @@ describe('a limit', () => {
     [
       'unit: month, requests_per_unit: 10, calendar: Europe/Berlin',
       'unit: year, requests_per_unit: 120, calendar: Europe/Berlin',
-      'loosens: 10 per month of Europe/Berlin becomes 120 per year of Europe/Berlin',
+      'loosens: 10 per month of Europe/Berlin becomes 120 per year of Europe/Berlin; ' +
+        'in one window of before up to 120 may pass',
     ],
     ['unlimited: true', MINUTE, 'tightens: unlimited becomes 10 per minute; there was no limit'],
     [MINUTE, 'unlimited: true', 'loosens: 10 per minute becomes unlimited; no limit'],
@@ -103,7 +109,7 @@ describe('a limit', () => {
     [
       `${MINUTE}, allow_debt: true, max_debt: 5`,
       `${MINUTE}, allow_debt: true, max_debt: 3`,
-      'loosens: 10 per minute, debt up to 5 becomes 10 per minute, debt up to 3',
+      'loosens: 10 per minute, debt up to 5 becomes 10 per minute, debt up to 3; a smaller debt is paid sooner',
     ],
     [`${MINUTE}, name: a`, `${MINUTE}, name: b`, 'changes: name: "a" becomes "b"'],
     [
