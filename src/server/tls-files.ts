@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { PolicyWatcher } from '../config/files/policy-watcher.js';
 import {
   secureContextOptions,
@@ -7,6 +6,7 @@ import {
   type TlsOptions,
 } from '../h2/serving/tls-material.js';
 import type { Logger } from '../telemetry/logger.js';
+import { readNamedFile } from './settings/named-file.js';
 import type { Settings } from './settings/settings-table.js';
 import { StartError } from './start-error.js';
 
@@ -90,12 +90,9 @@ function readMaterial(paths: Paths): ReadResult {
   for (const part of ['cert', 'key', 'clientCa'] as const) {
     if (paths[part] === '') continue;
     try {
-      texts[part] = readFileSync(paths[part], 'utf8');
+      texts[part] = readNamedFile(VARIABLES[part], paths[part]).toString();
     } catch (error) {
-      return {
-        ok: false,
-        error: `${VARIABLES[part]}: cannot read ${paths[part]}: ${(error as Error).message}`,
-      };
+      return { ok: false, error: (error as Error).message };
     }
   }
   const material = { cert: texts.cert ?? '', key: texts.key ?? '', clientCa: texts.clientCa };

@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs';
+import { BackOff } from '../back-off.js';
 
 /** Bytes of lines that wait for a reader; more are dropped. */
 export const MAX_WAITING_BYTES = 4 * 1024 * 1024;
@@ -46,7 +47,7 @@ export class LogOutput {
   /** Lines dropped of which {@link onGap} was not told. */
   #missing = 0;
   #scheduled = false;
-  #pauseMs = FIRST_PAUSE_MS;
+  readonly #backOff = new BackOff({ firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS });
 
   constructor(options: LogOutputOptions) {
     this.#options = options;
@@ -104,7 +105,7 @@ export class LogOutput {
 
   #go(): void {
     const reads = this.#writeSome();
-    if (reads) this.#pauseMs = FIRST_PAUSE_MS;
+    if (reads) this.#backOff.reset();
     if (this.#waiting > 0 || this.#missing > 0) this.#schedule();
   }
 
@@ -114,8 +115,7 @@ export class LogOutput {
     this.#later(() => {
       this.#scheduled = false;
       this.#go();
-    }, this.#pauseMs);
-    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+    }, this.#backOff.next());
   }
 
   /** False when nothing could be written. */

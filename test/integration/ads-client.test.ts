@@ -1,8 +1,8 @@
 /* The client of aggregated discovery against a server that does what management servers should not do. */
 import { credentials } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { BackOff } from '../../src/back-off.js';
 import { AdsClient, REPEATED_REJECTION_MS, type Rejection } from '../../src/config/xds/ads-client.js';
-import { BackOff } from '../../src/config/xds/back-off.js';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../src/config/xds/discovery.js';
 import { MAX_RESOURCES } from '../../src/config/xds/envelope.js';
 import { FakeTimers } from '../support/clock/fake-timers.js';
@@ -38,7 +38,7 @@ beforeEach(async () => {
     },
     codec,
     node: { id: 'n', metadata: new Map() },
-    backOff: new BackOff({ initialMs: PAUSE_MS, maxMs: PAUSE_MS, randomFactor: 0, random: () => 0 }),
+    backOff: new BackOff({ firstMs: PAUSE_MS, longestMs: PAUSE_MS }),
     timers,
     update: ({ version, rejected }) => {
       told.push(`update ${version}${rejected === undefined ? '' : `, not ${rejected}`}`);

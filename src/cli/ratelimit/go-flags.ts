@@ -1,3 +1,5 @@
+import { goBoolean } from '../../server/settings/settings-values.js';
+
 /** A flag of a Go program: its name without dashes, and what `-help` says of it. */
 export interface GoFlag {
   readonly name: string;
@@ -16,9 +18,6 @@ export type GoFlags =
     }
   | { readonly kind: 'help' }
   | { readonly kind: 'usage'; readonly message: string };
-
-const TRUE = ['1', 't', 'T', 'true', 'TRUE', 'True'];
-const FALSE = ['0', 'f', 'F', 'false', 'FALSE', 'False'];
 
 /**
  * Reads arguments as Go's package `flag` does (pkg.go.dev/flag, "Command line flag syntax"): one dash or two, `-x
@@ -59,8 +58,8 @@ export function readGoFlags(args: readonly string[], flags: readonly GoFlag[]): 
 }
 
 function readBoolean(text: string): string | undefined {
-  if (TRUE.includes(text)) return 'true';
-  return FALSE.includes(text) ? 'false' : undefined;
+  const value = goBoolean(text);
+  return value === undefined ? undefined : String(value);
 }
 
 function usage(message: string): GoFlags {

@@ -1,6 +1,6 @@
+import type { BackOff } from '../../back-off.js';
 import type { Timers } from '../files/file-policy-provider.js';
 import { type AdsAddress, AdsStream } from './ads-stream.js';
-import type { BackOff } from './back-off.js';
 import { type DiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from './discovery.js';
 import type { Envelope } from './envelope.js';
 

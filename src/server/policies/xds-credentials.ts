@@ -1,10 +1,10 @@
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { rootCertificates } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { holdsSubjectAltName } from '../../h2/serving/tls-material.js';
+import { readNamedFile } from '../settings/named-file.js';
 import type { Settings } from '../settings/settings-table.js';
 
 const CERT = 'CONFIG_GRPC_XDS_CLIENT_TLS_CERT';
@@ -63,12 +63,7 @@ function checkName(name: string): Parameters<typeof credentials.createSsl>[3] {
 }
 
 function readPem(variable: string, path: string): Buffer | null {
-  if (path === '') return null;
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    throw new Error(`${variable}: cannot read ${path}: ${(error as Error).message}`);
-  }
+  return path === '' ? null : readNamedFile(variable, path);
 }
 
 /**

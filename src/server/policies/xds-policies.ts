@@ -1,10 +1,10 @@
+import { BackOff } from '../../back-off.js';
 import {
   type AdsAddress,
   KEEPALIVE_MS,
   KEEPALIVE_TIMEOUT_MS,
   metadataOf,
 } from '../../config/xds/ads-stream.js';
-import { BackOff } from '../../config/xds/back-off.js';
 import { XdsPolicyProvider } from '../../config/xds/xds-policy-provider.js';
 import { timerMs } from '../../limiter/clock.js';
 import type { Logger } from '../../telemetry/logger.js';
@@ -111,11 +111,14 @@ function attempt(refused: string[], prefix: string, make: () => unknown): void {
   }
 }
 
+/** No setting makes a client knock more often, ms: what refuses a connection refuses the next at once, too. */
+const LEAST_PAUSE_MS = 100;
+
 function backOffOf(settings: Settings): BackOff {
   return new BackOff({
-    initialMs: timerMs(settings.xdsBackoffInitial),
-    maxMs: timerMs(settings.xdsBackoffMax),
+    firstMs: timerMs(settings.xdsBackoffInitial),
+    longestMs: timerMs(settings.xdsBackoffMax),
+    leastMs: LEAST_PAUSE_MS,
     randomFactor: settings.xdsBackoffJitter ? settings.xdsBackoffRandomFactor : 0,
-    random: Math.random,
   });
 }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { timerMs } from '../../limiter/clock.js';
 import {
@@ -11,6 +10,7 @@ import { parseLogin, type RedisLogin } from '../../storage/redis/connection/redi
 import { DEFAULT_KEY_PREFIX } from '../../storage/redis/redis-key.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
 import { StartError } from '../start-error.js';
+import { readNamedFile } from './named-file.js';
 import { type RedisInstance, readRedisAddress, redisInstance } from './redis-address-settings.js';
 import type { Settings } from './settings-table.js';
 
@@ -53,13 +53,12 @@ function addressOf(instance: RedisInstance): RedisAddress {
 
 /** Reads the file of a login at each call; it must be there at start. */
 function loginFile(variable: string, file: string): () => RedisLogin {
-  const read = (): RedisLogin => {
-    try {
-      return parseLogin(readFileSync(file, 'utf8').replace(/\r?\n$/, ''));
-    } catch (error) {
-      throw new Error(`${variable}: cannot read ${file}: ${(error as Error).message}`);
-    }
-  };
+  const read = (): RedisLogin =>
+    parseLogin(
+      readNamedFile(variable, file)
+        .toString()
+        .replace(/\r?\n$/, ''),
+    );
   try {
     read();
   } catch (error) {
@@ -79,9 +78,9 @@ function startupPauses({ redisStartupInitial, redisStartupMax }: Settings): Retr
 function tlsOptions(settings: Settings): RedisTlsOptions {
   const read = (variable: string, file: string): string => {
     try {
-      return readFileSync(file, 'utf8');
+      return readNamedFile(variable, file).toString();
     } catch (error) {
-      throw new StartError([`${variable}: cannot read ${file}: ${(error as Error).message}`]);
+      throw new StartError([(error as Error).message]);
     }
   };
   const { redisTlsCaCert, redisTlsClientCert, redisTlsClientKey } = settings;

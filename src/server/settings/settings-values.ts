@@ -16,21 +16,14 @@ function bad(expected: string): { readonly ok: false; readonly expected: string 
   return { ok: false, expected };
 }
 
-/** Go's strconv.ParseBool. */
-const BOOLEANS: Readonly<Record<string, boolean>> = {
-  '1': true,
-  t: true,
-  T: true,
-  true: true,
-  TRUE: true,
-  True: true,
-  '0': false,
-  f: false,
-  F: false,
-  false: false,
-  FALSE: false,
-  False: false,
-};
+const TRUE = ['1', 't', 'T', 'true', 'TRUE', 'True'];
+const FALSE = ['0', 'f', 'F', 'false', 'FALSE', 'False'];
+
+/** Go's strconv.ParseBool; undefined where it gives an error. */
+export function goBoolean(text: string): boolean | undefined {
+  if (TRUE.includes(text)) return true;
+  return FALSE.includes(text) ? false : undefined;
+}
 
 /** Go's strconv.ParseInt with base 0: `0x`, `0o` or `0` for octal, `0b`, and `_` between digits. */
 const INTEGER = /^([+-]?)(0x(?:_?[\da-f])+|0o(?:_?[0-7])+|0b(?:_?[01])+|0(?:_?[0-7])*|[1-9](?:_?\d)*)$/i;
@@ -95,7 +88,7 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
     return value >= 0 && value <= max ? good(value) : bad(`a number from 0 to ${max}`);
   },
   boolean: (text) => {
-    const value = BOOLEANS[text];
+    const value = goBoolean(text);
     return value === undefined
       ? bad('true or false (also 1, t, T, TRUE, True, 0, f, F, FALSE, False)')
       : good(value);

@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import { BackOff } from '../../back-off.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { Family } from '../../telemetry/family.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
@@ -70,7 +71,8 @@ interface Slot {
   told: ToldMetrics;
   telling: ToldMetrics;
   startedMs: number;
-  crashes: number;
+  /** Pauses before those that take its place. */
+  readonly backOff: BackOff;
   retry: NodeJS.Timeout | undefined;
 }
 
@@ -108,7 +110,7 @@ export class WorkerPool {
       told: new ToldMetrics(),
       telling: new ToldMetrics(),
       startedMs: 0,
-      crashes: 0,
+      backOff: new BackOff({ firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS }),
       retry: undefined,
     }));
   }
@@ -285,8 +287,8 @@ export class WorkerPool {
     }
     if (this.#closing) return;
     const stable = performance.now() - slot.startedMs >= STABLE_MS;
-    slot.crashes = stable ? 1 : slot.crashes + 1;
-    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (slot.crashes - 1), LONGEST_PAUSE_MS);
+    if (stable) slot.backOff.reset();
+    const pauseMs = slot.backOff.next();
     this.#options.log.error({ how, pauseMs }, 'a worker process ended; another takes its place');
     slot.retry = setTimeout(() => {
       this.restarts++;

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { BackOff } from '../../back-off.js';
 import { CLOSE_MS, MAX_WAITING, millisText, rateText, type SinkLog, type StatsSink } from './stats-sink.js';
 
 const CONNECT_MS = 10_000;
@@ -48,7 +49,8 @@ export class StatsdTcp implements StatsSink {
   #waiting = 0;
   #socket: Socket | undefined;
   #connected = false;
-  #failures = 0;
+  #hasFailed = false;
+  readonly #backOff = new BackOff({ firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS });
   #retry: NodeJS.Timeout | undefined;
   /** Runs while a connection is not known to be good. */
   #trial: NodeJS.Timeout | undefined;
@@ -154,8 +156,9 @@ export class StatsdTcp implements StatsSink {
       this.#connected = true;
       socket.setTimeout(STALLED_MS);
       this.#trial = setTimeout(() => {
-        if (this.#failures > 0) log('info', `${this.#where()} takes metrics again`);
-        this.#failures = 0;
+        if (this.#hasFailed) log('info', `${this.#where()} takes metrics again`);
+        this.#hasFailed = false;
+        this.#backOff.reset();
       }, GOOD_MS).unref();
       this.flush();
     });
@@ -179,11 +182,11 @@ export class StatsdTcp implements StatsSink {
     this.#socket = undefined;
     this.#onIdle?.();
     if (this.#closed) return;
-    if (this.#failures === 0) {
+    if (!this.#hasFailed) {
       this.#options.log('warn', `${this.#where()} takes no metrics, trying again: ${reason}`);
     }
-    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
-    this.#retry = setTimeout(() => this.#connect(), pauseMs).unref();
+    this.#hasFailed = true;
+    this.#retry = setTimeout(() => this.#connect(), this.#backOff.next()).unref();
   }
 
   #where(): string {

@@ -1,5 +1,6 @@
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { RedisOptions } from 'ioredis';
+import { BackOff } from '../../../back-off.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import {
   type ConnectionCounts,
@@ -55,14 +56,15 @@ export class RedisConnection {
   private loggedDown = true;
   private advised = false;
   private closed = false;
-  /** Connection attempts in this outage. */
-  private attempts = 0;
+  /** Pauses before attempts to connect until Redis was reached for the first time, and later. */
+  private readonly startupPauses: BackOff;
+  private readonly pauses = new BackOff(DEFAULT_RETRY);
   /** Counts connections, so that answers of an earlier one are known as such. */
   private epoch = 0;
   /** Connections that were made, login included. */
   private openedCount = 0;
   private connected = false;
-  private probes = 0;
+  private readonly probePauses = new BackOff({ ...DEFAULT_RETRY, firstMs: FIRST_PROBE_MS });
   private unansweredProbes = 0;
   private probeTimer: NodeJS.Timeout | undefined;
   private handshakeTimer: NodeJS.Timeout | undefined;
@@ -71,6 +73,7 @@ export class RedisConnection {
   constructor(options: RedisConnectionOptions, events: RedisConnectionEvents) {
     this.options = options;
     this.events = events;
+    this.startupPauses = new BackOff(options.startup ?? DEFAULT_RETRY);
     this.breaker = new CircuitBreaker(options.breakerFailures);
     const { address } = options;
     this.login = address;
@@ -170,8 +173,7 @@ export class RedisConnection {
   }
 
   private retryPause(): number {
-    const { firstMs, longestMs } = (this.everUp ? undefined : this.options.startup) ?? DEFAULT_RETRY;
-    return Math.min(firstMs * 2 ** this.attempts++, longestMs);
+    return (this.everUp ? this.pauses : this.startupPauses).next();
   }
 
   private currentLogin(): RedisLogin {
@@ -283,8 +285,7 @@ export class RedisConnection {
 
   private probeLater(): void {
     clearTimeout(this.probeTimer);
-    const delay = Math.min(FIRST_PROBE_MS * 2 ** this.probes++, DEFAULT_RETRY.longestMs);
-    this.probeTimer = setTimeout(() => this.probe(), delay);
+    this.probeTimer = setTimeout(() => this.probe(), this.probePauses.next());
   }
 
   private goUp(): void {
@@ -302,8 +303,8 @@ export class RedisConnection {
 
   private goDown(reason: string): void {
     if (this.isUp && performance.now() - this.upSince >= STABLE_MS) {
-      this.attempts = 0;
-      this.probes = 0;
+      this.pauses.reset();
+      this.probePauses.reset();
       this.loggedReasons.clear();
     }
     const { redactedAddress } = this.options.address;

@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import { BackOff, LEAST_PAUSE_MS } from '../../../../src/config/xds/back-off.js';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../../../src/config/xds/discovery.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { describeRate } from '../../../../src/policy/describe.js';
@@ -207,42 +206,3 @@ function nested(depth: number): Buffer {
   }
   return Buffer.from(heads.reverse().flat());
 }
-
-describe('pauses', () => {
-  const pauses = (count: number, random: number, options: object = {}) => {
-    const backOff = new BackOff({
-      initialMs: 1000,
-      maxMs: 5000,
-      randomFactor: 0.5,
-      random: () => random,
-      ...options,
-    });
-    return Array.from({ length: count }, () => backOff.next());
-  };
-
-  test('double up to the longest', () => {
-    expect(pauses(5, 0.5, { randomFactor: 0 })).toEqual([1000, 2000, 4000, 5000, 5000]);
-  });
-
-  test('are spread round that, never above the longest', () => {
-    expect(pauses(5, 0)).toEqual([500, 1000, 2000, 2500, 2500]);
-    expect(pauses(5, 1)).toEqual([1500, 3000, 5000, 5000, 5000]);
-  });
-
-  test('are never so short that a refused connection is asked for without end', () => {
-    expect(pauses(3, 0, { randomFactor: 1 })).toEqual([LEAST_PAUSE_MS, LEAST_PAUSE_MS, LEAST_PAUSE_MS]);
-    expect(pauses(2000, 0, { initialMs: 0, maxMs: 0 }).every((pause) => pause === LEAST_PAUSE_MS)).toBe(true);
-  });
-
-  test('stay as they are after very many', () => {
-    expect(pauses(5000, 0.5, { randomFactor: 0 }).at(-1)).toBe(5000);
-  });
-
-  test('begin again after a success', () => {
-    const backOff = new BackOff({ initialMs: 1000, maxMs: 5000, randomFactor: 0, random: () => 0 });
-    backOff.next();
-    backOff.next();
-    backOff.reset();
-    expect(backOff.next()).toBe(1000);
-  });
-});

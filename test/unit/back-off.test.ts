@@ -1,0 +1,46 @@
+import { describe, expect, test } from '@jest/globals';
+import { BackOff } from '../../src/back-off.js';
+
+const LEAST_PAUSE_MS = 100;
+
+describe('pauses', () => {
+  const pauses = (count: number, random: number, options: object = {}) => {
+    const backOff = new BackOff({
+      firstMs: 1000,
+      leastMs: LEAST_PAUSE_MS,
+      longestMs: 5000,
+      randomFactor: 0.5,
+      random: () => random,
+      ...options,
+    });
+    return Array.from({ length: count }, () => backOff.next());
+  };
+
+  test('double up to the longest', () => {
+    expect(pauses(5, 0.5, { randomFactor: 0 })).toEqual([1000, 2000, 4000, 5000, 5000]);
+  });
+
+  test('are spread round that, never above the longest', () => {
+    expect(pauses(5, 0)).toEqual([500, 1000, 2000, 2500, 2500]);
+    expect(pauses(5, 1)).toEqual([1500, 3000, 5000, 5000, 5000]);
+  });
+
+  test('are never so short that a refused connection is asked for without end', () => {
+    expect(pauses(3, 0, { randomFactor: 1 })).toEqual([LEAST_PAUSE_MS, LEAST_PAUSE_MS, LEAST_PAUSE_MS]);
+    expect(pauses(2000, 0, { firstMs: 0, longestMs: 0 }).every((pause) => pause === LEAST_PAUSE_MS)).toBe(
+      true,
+    );
+  });
+
+  test('stay as they are after very many', () => {
+    expect(pauses(5000, 0.5, { randomFactor: 0 }).at(-1)).toBe(5000);
+  });
+
+  test('begin again after a success', () => {
+    const backOff = new BackOff({ firstMs: 1000, longestMs: 5000, randomFactor: 0, random: () => 0 });
+    backOff.next();
+    backOff.next();
+    backOff.reset();
+    expect(backOff.next()).toBe(1000);
+  });
+});
