@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { type ChannelCredentials, makeGenericClientConstructor } from '@grpc/grpc-js';
-import { service } from 'grpc-health-check';
 import { formatHostPort } from '../grpc/connections.js';
+import { healthService } from '../grpc/service-definitions.js';
 import { readSettings } from '../server/settings/read-settings.js';
 import { isAddress } from './address.js';
 import { readArguments } from './arguments.js';
@@ -66,7 +66,7 @@ export async function runHealth(args: readonly string[], io: Io): Promise<number
     io.err(`weir health: ${(error as Error).message}\n`);
     return EXIT.FAILED;
   }
-  const Client = makeGenericClientConstructor(service, 'Health');
+  const Client = makeGenericClientConstructor(healthService(), 'Health');
   // A name sent in the handshake may not be an address; which one it is does not matter to oneself.
   const options = asksItself ? { 'grpc.ssl_target_name_override': 'localhost' } : {};
   const client = new Client(address, credentials, options) as unknown as HealthClient;

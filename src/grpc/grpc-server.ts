@@ -134,8 +134,8 @@ export interface GrpcServer {
   /** Registers the hot path: `path` is `/package.Service/Method`. */
   addUnary(path: string, handler: UnaryHandler): void;
   /**
-   * Registers a service that is asked rarely (health, reflection), in the shape of @grpc/grpc-js: what @grpc/reflection
-   * and grpc-health-check bring.
+   * Registers a service that is asked rarely (health, reflection), in the shape of @grpc/grpc-js, as @grpc/reflection
+   * brings it.
    */
   addService(definition: ServiceDefinition, implementation: UntypedServiceImplementation): void;
   /**

@@ -1,6 +1,6 @@
-import type { ServerUnaryCall, ServerWritableStream, ServiceDefinition, sendUnaryData } from '@grpc/grpc-js';
-import { service } from 'grpc-health-check';
+import type { ServerUnaryCall, ServerWritableStream, sendUnaryData } from '@grpc/grpc-js';
 import type { GrpcServer } from './grpc-server.js';
+import { healthService } from './service-definitions.js';
 
 type ServingStatus = 'SERVING' | 'NOT_SERVING' | 'SERVICE_UNKNOWN';
 interface HealthRequest {
@@ -20,9 +20,8 @@ const TOLD_PER_TURN = 50;
 const NOT_FOUND = 5;
 
 /**
- * grpc.health.v1 (https://github.com/grpc/grpc/blob/master/doc/health-checking.md): one state for all names. The
- * service definition is grpc-health-check's; its implementation is not used because it keeps an entry for every name
- * that a caller ever watched.
+ * grpc.health.v1 (https://github.com/grpc/grpc/blob/master/doc/health-checking.md): one state for all names. That of
+ * the package grpc-health-check keeps an entry for every name that a caller ever watched.
  */
 export class Health {
   readonly #names: readonly string[];
@@ -57,7 +56,7 @@ export class Health {
 
   /** Registers Check, Watch and List. */
   addTo(server: Pick<GrpcServer, 'addService'>): void {
-    server.addService(service as ServiceDefinition, {
+    server.addService(healthService(), {
       Check: (
         call: ServerUnaryCall<HealthRequest, HealthResponse>,
         callback: sendUnaryData<HealthResponse>,
