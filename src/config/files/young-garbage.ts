@@ -6,15 +6,19 @@ const SLICES = 4;
 
 type Collect = (options: { readonly type: 'minor' }) => void;
 
-/** V8's own function, which it shows only when asked to. */
-function collector(): Collect | undefined {
+/**
+ * V8's own function, which it shows only when asked to, by a flag of the whole process that is taken back at once.
+ * Undefined where V8 has it no more: then collections are its own affair, and only longer.
+ */
+function exposeCollector(): Collect | undefined {
   setFlagsFromString('--expose-gc');
   const gc: unknown = runInNewContext('typeof gc === "function" ? gc : undefined');
   setFlagsFromString('--no-expose-gc');
   return typeof gc === 'function' ? (gc as Collect) : undefined;
 }
 
-const collect = collector();
+/** Asked for once, with the first policy that is built. */
+let exposed: { readonly collect: Collect | undefined } | undefined;
 
 /**
  * Collects young objects while a large policy is built. Nearly all of what is built stays, and a collection has to copy
@@ -22,10 +26,21 @@ const collect = collector();
  * in all (bench: policy-load).
  */
 export class YoungGarbage {
+  private readonly collect: Collect | undefined;
   private slices = 0;
+
+  constructor() {
+    exposed ??= { collect: exposeCollector() };
+    this.collect = exposed.collect;
+  }
+
+  /** Whether V8 can be asked. */
+  get works(): boolean {
+    return this.collect !== undefined;
+  }
 
   /** After each slice. */
   slice(): void {
-    if (++this.slices % SLICES === 0) collect?.({ type: 'minor' });
+    if (++this.slices % SLICES === 0) this.collect?.({ type: 'minor' });
   }
 }

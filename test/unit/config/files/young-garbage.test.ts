@@ -1,0 +1,19 @@
+import { PerformanceObserver } from 'node:perf_hooks';
+import { expect, test } from '@jest/globals';
+import { YoungGarbage } from '../../../../src/config/files/young-garbage.js';
+import { waitFor } from '../../../support/process/wait-for.js';
+
+test('V8 collects young objects when it is asked to, on this Node.js', async () => {
+  const kinds: number[] = [];
+  const observer = new PerformanceObserver((list) => {
+    for (const entry of list.getEntries())
+      kinds.push((entry as unknown as { detail: { kind: number } }).detail.kind);
+  });
+  observer.observe({ entryTypes: ['gc'] });
+  const garbage = new YoungGarbage();
+  expect(garbage.works).toBe(true);
+  for (let slice = 0; slice < 40; slice++) garbage.slice();
+  // perf_hooks.constants.NODE_PERFORMANCE_GC_MINOR
+  await waitFor('ten collections', () => kinds.filter((kind) => kind === 1).length >= 10 || undefined);
+  observer.disconnect();
+});
