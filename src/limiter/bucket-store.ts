@@ -26,8 +26,18 @@ export interface TakeItem {
   readonly enforcement: Enforcement;
 }
 
-/** `full`: the store works, and other requests had the room or the time; the others are about the store itself. */
-export type StorageFailure = 'timeout' | 'disconnected' | 'overloaded' | 'breaker_open' | 'rejected' | 'full';
+/**
+ * `full`: the store works, and other requests had the room or the time; `broken`: its state here is not as it must be,
+ * a mistake of ours; the others are about Redis.
+ */
+export type StorageFailure =
+  | 'timeout'
+  | 'disconnected'
+  | 'overloaded'
+  | 'breaker_open'
+  | 'rejected'
+  | 'full'
+  | 'broken';
 
 /** Why a store could not decide. Expected, so stores return it; the message goes to the log, never to the wire. */
 export class StorageError extends Error {

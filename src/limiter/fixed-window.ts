@@ -1,3 +1,4 @@
+import { invariant } from '../invariant.js';
 import { CalendarWindows, isCalendarUnit } from './calendar.js';
 import type { Ask, RateAlgorithm } from './rate-algorithm.js';
 import type { RunningBucket, TakeFinding } from './running-bucket.js';
@@ -6,6 +7,8 @@ import { UNIT_MICROS, type WindowUnit } from './window-unit.js';
 
 /** Hits of a window saturate here. */
 export const MAX_COUNT = Number.MAX_SAFE_INTEGER;
+
+const COUNT = 'a window has counted no fewer than 0 hits';
 
 /** How a window differs from one plain unit. */
 export interface WindowOptions {
@@ -72,6 +75,7 @@ export class WindowRate implements RateAlgorithm {
     const left = Math.max(0, this.mostCounted - bucket.count);
     const counted = Math.min(hits, left);
     bucket.count += counted;
+    invariant(bucket.count >= 0, COUNT);
     bucket.dirty = true;
     return hits - counted;
   }
@@ -155,6 +159,7 @@ export class WindowRate implements RateAlgorithm {
     const limited = before + asked > this.requestsPerUnit;
     if (hits > 0 && (!limited || this.countsDenied(countDeniedHits))) {
       bucket.count = Math.min(before + hits, MAX_COUNT);
+      invariant(bucket.count >= 0, COUNT);
       bucket.dirty = !owes || bucket.dirty;
     }
     return limited;

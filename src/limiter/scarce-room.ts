@@ -1,3 +1,5 @@
+import { expectState } from '../invariant.js';
+
 /**
  * Room that is shared by all who wait: items, or bytes. Of its upper half a connection has no more than is left free,
  * so that there is always room for those that ask little; nothing is counted by connection while less than half is
@@ -37,6 +39,7 @@ export class ScarceRoom {
   /** Gives back what was taken; `scarce` tells how much of it was scarce when it was taken, by connection. */
   giveBack(amount: number, scarce: Iterable<readonly [connection: unknown, amount: number]> = []): void {
     this.#taken -= amount;
+    expectState(this.#taken >= 0, 'no more room is given back than was taken');
     for (const [connection, part] of scarce) {
       const left = (this.#held.get(connection) ?? 0) - part;
       if (left > 0) this.#held.set(connection, left);

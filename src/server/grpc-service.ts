@@ -16,6 +16,7 @@ import {
 } from '../grpc/grpc-server.js';
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
+import { type BrokenInvariant, reportBrokenInvariants } from '../invariant.js';
 import { type Clock, timerMs } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { ANYBODY } from '../service/costly-requests.js';
@@ -138,13 +139,23 @@ function unaryHandler(service: ShouldRateLimit, metrics: Metrics, clock: Clock):
   };
 }
 
-/** One line in ten seconds about connections that do not speak HTTP/2: a port scanner must not fill the log. */
-function badConnections(log: Logger, clock: Clock): (message: string) => void {
+/** Says something once in ten seconds, however often it happens. */
+function seldom<T>(clock: Clock, say: (about: T) => void): (about: T) => void {
   let quietUntilMicros = 0;
-  return (message) => {
+  return (about) => {
     if (clock.monotonicMicros() < quietUntilMicros) return;
     quietUntilMicros = clock.monotonicMicros() + 10_000_000;
-    log.warn(message);
+    say(about);
+  };
+}
+
+function brokenInvariants(log: Logger, metrics: Metrics, clock: Clock): (error: BrokenInvariant) => void {
+  const say = seldom(clock, (err: BrokenInvariant) =>
+    log.error({ err }, 'a state that must hold does not: a mistake in weir, please report this line'),
+  );
+  return (error) => {
+    metrics.brokenInvariant();
+    say(error);
   };
 }
 
@@ -175,6 +186,8 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   const endCalendars = followCalendars(clock);
   closers.add(async () => endCalendars());
   const metrics = openMetrics(options, store);
+  const endReports = reportBrokenInvariants(brokenInvariants(log, metrics, clock));
+  closers.add(async () => endReports());
   const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
   const healthListeners: (() => void)[] = [];
   const serving = followServing(options, store, closers, (isServing) => {
@@ -305,7 +318,8 @@ function openGrpc({ settings, tls, clock, log }: GrpcServiceOptions): GrpcServer
     keepAliveTimeoutMs: zeroIsNever(settings.grpcKeepAliveTimeout),
     monotonicMicros: () => clock.monotonicMicros(),
     onError: (error) => log.error({ err: error }, 'unexpected error'),
-    onBadConnection: badConnections(log, clock),
+    // A port scanner must not fill the log.
+    onBadConnection: seldom(clock, (message: string) => log.warn(message)),
   });
 }
 

@@ -15,6 +15,7 @@ import { answer, answerWithoutLimits } from './answer/answer.js';
 import type { AnswerOptions } from './answer/answer-options.js';
 import { denialOf } from './answer/denial.js';
 import { passingAnswer, throttledAnswer } from './answer/throttled-answer.js';
+import { askStore } from './ask-store.js';
 import { BadRequest, findBadDescriptor } from './bad-descriptor.js';
 import {
   ANYBODY,
@@ -328,7 +329,7 @@ export class ShouldRateLimit {
     const ended = this.#answersAtOnce ? notHeld : this.#waiting.begin(request, caller.connection);
     let result: TakeResult | Promise<TakeResult> = NO_OUTCOMES;
     if (ended === undefined) result = NO_ROOM_TO_WAIT;
-    else if (takes.length > 0) result = store.take(takes, storeDeadlineMicros, caller.connection);
+    else if (takes.length > 0) result = askStore(store, takes, storeDeadlineMicros, caller.connection);
     if (result instanceof Promise) {
       return result.then((late) => {
         ended?.();

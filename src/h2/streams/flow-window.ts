@@ -1,3 +1,5 @@
+import { invariant } from '../../invariant.js';
+
 /** Largest flow control window (RFC 9113 section 6.9.1). */
 export const MAX_WINDOW_BYTES = 0x7fff_ffff;
 
@@ -33,6 +35,7 @@ export class ReceiveWindow {
     if (octets > this.available) return false;
     this.available -= octets;
     this.unconsumed += octets;
+    invariant(this.available >= 0, 'a peer sends no more than its window');
     return true;
   }
 
@@ -50,6 +53,7 @@ export class ReceiveWindow {
     if (increment < batch || increment === 0) return 0;
     this.owed = 0;
     this.available += increment;
+    invariant(this.available <= MAX_WINDOW_BYTES, 'a window is no larger than 2^31-1');
     return increment;
   }
 }

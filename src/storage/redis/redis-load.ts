@@ -1,3 +1,4 @@
+import { expectState } from '../../invariant.js';
 import type { TakeBatch } from './take-batch.js';
 import { NARROW_ITEMS } from './wide-takes.js';
 
@@ -70,6 +71,7 @@ export class RedisLoad {
   /** Nothing more is expected of a call that was sent. */
   ended(batch: TakeBatch): void {
     this.#calls--;
+    expectState(this.#calls >= 0, 'a call to Redis ends once');
     this.#workMicros = this.#calls === 0 ? 0 : this.#workMicros - workOf(batch);
   }
 

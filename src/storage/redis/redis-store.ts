@@ -1,3 +1,4 @@
+import { BrokenInvariant } from '../../invariant.js';
 import {
   type BucketStore,
   StorageError,
@@ -6,11 +7,11 @@ import {
 } from '../../limiter/bucket-store.js';
 import { MAX_TIMER_MS, systemClock, timerMs } from '../../limiter/clock.js';
 import { ScarceRoom } from '../../limiter/scarce-room.js';
-import { tokenBucketRate } from '../../limiter/token-bucket.js';
 import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
 import { RedisConnection } from './connection/redis-connection.js';
 import { isAnswer } from './connection/redis-error.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
+import { PROBE } from './probe.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
 import { RedisLoad } from './redis-load.js';
 import {
@@ -30,15 +31,6 @@ import { NARROW_ITEMS, NO_ROOM } from './wide-takes.js';
 export const MAX_TAKES_PER_CALL = 1000;
 /** Longest that closing waits for answers, milliseconds. */
 const CLOSE_WAIT_MS = 500;
-/** The probe's bucket fills in a second, so its key does not stay. */
-const PROBE: TakeItem = {
-  key: 'probe',
-  tagLength: 5,
-  rate: tokenBucketRate(1_000_000, 1_000_000, 1_000_000),
-  hits: 1,
-  refund: false,
-  enforcement: 'observe',
-};
 const LATE = new StorageError('timeout', 'Redis did not answer in time');
 const BUSY = new StorageError('full', 'Redis was busy with others');
 /** Timers fire on whole milliseconds: waits are cut this much short, so that no answer is later than its deadline. */
@@ -54,7 +46,15 @@ export class RedisStore implements BucketStore {
     calls: 0,
     takes: 0,
     items: 0,
-    failures: { timeout: 0, disconnected: 0, overloaded: 0, full: 0, breaker_open: 0, rejected: 0 },
+    failures: {
+      timeout: 0,
+      disconnected: 0,
+      overloaded: 0,
+      full: 0,
+      breaker_open: 0,
+      rejected: 0,
+      broken: 0,
+    },
   };
   /** Resolves once Redis was reached for the first time. */
   readonly reached: Promise<void>;
@@ -322,10 +322,11 @@ export class RedisStore implements BucketStore {
 
   private onError(batch: TakeBatch, error: Error): void {
     if (!this.sent.has(batch)) return;
-    const reason = isAnswer(error) ? 'rejected' : 'disconnected';
-    if (reason === 'rejected') this.answered();
+    const isOurs = error instanceof BrokenInvariant;
+    const reason = isOurs ? 'broken' : isAnswer(error) ? 'rejected' : 'disconnected';
+    if (reason !== 'disconnected') this.answered();
     this.fail(batch, reason, error.message);
-    this.connection.noteFailure(error.message);
+    if (!isOurs) this.connection.noteFailure(error.message);
   }
 
   private fail(batch: TakeBatch, reason: StorageError['reason'], message: string): void {

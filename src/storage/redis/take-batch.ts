@@ -1,3 +1,4 @@
+import { expectState } from '../../invariant.js';
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
 import { atOnce } from '../../turns.js';
 import { UnknownReplyError } from './connection/redis-error.js';
@@ -264,9 +265,11 @@ export class TakeBatch {
   }
 
   private settle(take: PendingTake, result: TakeResult): void {
-    take.resolve?.(result);
+    const { resolve } = take;
+    expectState(resolve !== undefined && this.pending > 0, 'a request is answered once');
     take.resolve = undefined;
     this.pending--;
+    resolve?.(result);
   }
 }
 

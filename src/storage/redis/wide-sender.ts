@@ -1,3 +1,4 @@
+import { expectState } from '../../invariant.js';
 import type { StorageError, TakeItem } from '../../limiter/bucket-store.js';
 import type { TakeBatch } from './take-batch.js';
 import { WideTakes } from './wide-takes.js';
@@ -69,6 +70,7 @@ export class WideSender {
   retire(batch: TakeBatch): boolean {
     if (!this.#sent.delete(batch)) return false;
     this.#itemsSent -= batch.itemCount;
+    expectState(this.#itemsSent >= 0, 'no more items are answered than were sent');
     if (batch.itemCount > LONG_ANSWER_ITEMS) setImmediate(() => this.send());
     else this.send();
     return true;

@@ -86,6 +86,11 @@ export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> 
           return [];
         }
       }),
-    stop: (signal) => started.stop(signal),
+    async stop(signal) {
+      const exit = await started.stop(signal);
+      const broken = started.lines().find((line) => line.includes('a state that must hold does not'));
+      if (broken !== undefined) throw new Error(broken);
+      return exit;
+    },
   };
 }

@@ -1,0 +1,52 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { CODE } from '../../src/codec/messages.js';
+import { BrokenInvariant, expectState, invariant, reportBrokenInvariants } from '../../src/invariant.js';
+import type { BucketStore } from '../../src/limiter/bucket-store.js';
+import { addTo } from '../../src/limiter/span.js';
+import { Decider, descriptor } from '../support/policy/decider.js';
+
+let end = (): void => {};
+afterEach(() => end());
+
+test('nothing comes of a state that holds', () => {
+  invariant(true, 'this holds');
+  expectState(true, 'this holds');
+});
+
+test('where nobody listens, the first failure ends what runs', () => {
+  expect(() => invariant(false, 'this holds')).toThrow(new BrokenInvariant('this holds'));
+  expect(() => expectState(false, 'that holds')).toThrow(new BrokenInvariant('that holds'));
+  expect(() => addTo({ whole: 0, part: 5 }, 0, 9, 5)).toThrow('a carry lies between 0 and q');
+});
+
+test('a server hears of it, and what may go on goes on', () => {
+  const heard: string[] = [];
+  end = reportBrokenInvariants(({ message }) => heard.push(message));
+  expect(() => invariant(false, 'this holds')).toThrow(BrokenInvariant);
+  expectState(false, 'that holds');
+  expect(heard).toEqual(['this holds', 'that holds']);
+});
+
+test.each([
+  ['allow', CODE.OK],
+  ['deny', CODE.OVER_LIMIT],
+])('a store whose state is broken could not decide: on_store_failure: %s answers', (policy, code) => {
+  end = reportBrokenInvariants(() => {});
+  const store: BucketStore = {
+    take: () => {
+      invariant(false, 'this holds');
+      return [];
+    },
+    close: async () => {},
+  };
+  const decider = new Decider(
+    `domain: d
+on_store_failure: ${policy}
+descriptors: [{ key: a, rate_limit: { unit: hour, requests_per_unit: 1 } }]
+`,
+    { store },
+  );
+  const request = { domain: 'd', hitsAddend: 0, descriptors: [descriptor(['a=x'])] };
+  expect(decider.service.decide(request, 0, Number.POSITIVE_INFINITY)).toMatchObject({ overallCode: code });
+  expect(decider.observer.told).toContain('store broken');
+});
