@@ -12,7 +12,6 @@ import {
 } from '@grpc/grpc-js';
 import { formatHostPort } from '../h2/serving/peer-name.js';
 import { HANDSHAKE_TIMEOUT_MS, LINGER_MS, SocketServer } from '../h2/serving/socket-server.js';
-import { ColdServices } from './cold-service.js';
 import { Connections } from './connections.js';
 import { attachToHttp2Server, boundInflation, sessionOf } from './grpc-js-internals.js';
 import {
@@ -25,6 +24,7 @@ import {
   type TlsMaterial,
   type UnaryHandler,
 } from './grpc-server.js';
+import { RareServices } from './rare-service.js';
 import { normaliseTimeout } from './timeout-header.js';
 
 /** Spans above this mean never: with its jitter of a tenth grpc-js would overflow Node's timers (24.8 days). */
@@ -51,7 +51,7 @@ export class GrpcJsServer implements GrpcServer {
   readonly #http2: Http2Server;
   readonly #sockets: SocketServer;
   readonly #connections: Connections;
-  readonly #coldServices: ColdServices;
+  readonly #rareServices: RareServices;
   /** Unary calls that have no answer yet. */
   #running = 0;
   /** Answers of this event-loop turn. */
@@ -89,7 +89,7 @@ export class GrpcJsServer implements GrpcServer {
       onError: options.onError,
       onBadConnection: options.onBadConnection,
     });
-    this.#coldServices = new ColdServices(options.onError);
+    this.#rareServices = new RareServices(options.onError);
     this.#http2.on('session', (session) => boundInflation(session, options));
     // Before the listener of grpc-js, which gets the same headers object.
     this.#http2.on('stream', (_stream, headers: IncomingHttpHeaders) => {
@@ -127,7 +127,7 @@ export class GrpcJsServer implements GrpcServer {
   }
 
   addService(definition: ServiceDefinition, implementation: UntypedServiceImplementation): void {
-    this.#grpc.addService(definition, this.#coldServices.guard(definition, implementation));
+    this.#grpc.addService(definition, this.#rareServices.guard(definition, implementation));
   }
 
   listen(address: ListenAddress): Promise<number> {
@@ -160,7 +160,7 @@ export class GrpcJsServer implements GrpcServer {
    */
   async #drain(graceMs: number): Promise<void> {
     const closed = this.#stopListening();
-    this.#coldServices.endStreams();
+    this.#rareServices.endStreams();
     this.#connections.closeGracefully();
     const cut = (): void => {
       if (this.#running === 0) this.#sockets.cut();

@@ -5,7 +5,7 @@ import { MAX_FIELDS } from '../config/xds/load-update.js';
 import { MAX_PROBLEMS } from '../config/yaml/config-problem.js';
 import { MAX_FILE_BYTES, MAX_MARKS } from '../config/yaml/yaml-document.js';
 import { MAX_INFLATION } from '../grpc/grpc-server.js';
-import { DEFAULT_RECEIVE_TIMEOUT_MS, MAX_COLD_CALLS } from '../grpc/h2-transport/call-context.js';
+import { DEFAULT_RECEIVE_TIMEOUT_MS, MAX_RARE_CALLS } from '../grpc/h2-transport/call-context.js';
 import { DEFAULT_LIMITS } from '../h2/limits.js';
 import { TURN_MS, UNIT_BYTES, UNIT_MS } from '../h2/serving/read-turns.js';
 import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../policy/names/bucket-key.js';
@@ -192,7 +192,7 @@ export const BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'open calls of health and reflection; their messages in a turn',
-        bound: `${MAX_COLD_CALLS}; 1, and 8 of all connections`,
+        bound: `${MAX_RARE_CALLS}; 1, and 8 of all connections`,
         beyond: 'RESOURCE_EXHAUSTED; the next turn',
       },
       {

@@ -80,7 +80,7 @@ function weightOf(phase: PhaseSchedule, shadow: boolean, quota: boolean, wallMic
  * How a rule weighs in this request: `enforce_percent` lets some of them be observed only. Quotas deny together: see
  * {@link drawForQuotas}.
  */
-function weightOfRule(rule: Rule, quota: boolean, asked: Asked): Enforcement {
+function weightOfRule(rule: Rule, quota: boolean, asked: RequestContext): Enforcement {
   if (rule.candidate) return 'candidate';
   const weight = weightOf(rule.phase, rule.shadowMode, quota, asked.wallMicros);
   if (rule.enforcePercent === 100 || weight !== 'enforce') return weight;
@@ -93,7 +93,7 @@ export const NO_TAKES: readonly PlannedTake[] = [];
 const ENTRY_STEPS = 60;
 
 /** What holds for all takes of one request. */
-export class Asked {
+export class RequestContext {
   readonly policy: DomainPolicy;
   readonly request: RateLimitRequest;
   readonly wallMicros: number;
@@ -127,7 +127,7 @@ export class Asked {
   }
 }
 
-function takeOfRule(asked: Asked, descriptor: Descriptor, match: Match, index: number): PlannedTake {
+function takeOfRule(asked: RequestContext, descriptor: Descriptor, match: Match, index: number): PlannedTake {
   const rule = match.rules[index] as Rule;
   const { options, request } = asked;
   const quota = options.quotaMode || rule.quotaMode;
@@ -165,7 +165,7 @@ function overrideSteps(entries: readonly Entry[]): number {
 
 /** A limit override stands in the place of the node's rules, its candidate included. */
 function takeOfOverride(
-  asked: Asked,
+  asked: RequestContext,
   descriptor: Descriptor,
   match: Match,
   limit: RateLimitOverride,
@@ -202,7 +202,7 @@ function takeOfOverride(
 
 /** Plans a descriptor that is matched; undefined when `work` does not last. */
 export function planOne(
-  asked: Asked,
+  asked: RequestContext,
   descriptor: Descriptor,
   match: Match,
   work: MatchWork,
@@ -267,7 +267,7 @@ export function isPassingQuota({ match, takes, unlimited }: Decision, quotaMode:
  * `enforce_percent` of quotas: they deny only together, so the draw is held against the highest of them, and none is
  * left out alone. Or a quota with room would, unless drawn, let the others deny.
  */
-function drawForQuotas(decisions: readonly Decision[], asked: Asked): void {
+function drawForQuotas(decisions: readonly Decision[], asked: RequestContext): void {
   const quotas = decisions.flatMap(({ takes }) => takes.filter(({ weight }) => weight === 'quota'));
   const percent = quotas.reduce((most, { rule }) => Math.max(most, rule?.enforcePercent ?? 100), 0);
   if (quotas.length === 0 || percent === 100 || asked.percent() < percent) return;
@@ -286,7 +286,7 @@ function applyPassingQuotas(decisions: readonly Decision[], quotaMode: boolean):
 }
 
 /** What the decisions of a request mean for each other. */
-export function settle(asked: Asked, decisions: readonly Decision[]): readonly Decision[] {
+export function weighTogether(asked: RequestContext, decisions: readonly Decision[]): readonly Decision[] {
   let replaces = false;
   let quotas = false;
   let drawn = false;

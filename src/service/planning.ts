@@ -4,7 +4,7 @@ import type { DomainPolicy, Exceeded, Match } from '../policy/policy.js';
 import { phaseAt } from '../policy/rule.js';
 import type { AnswerOptions } from './answer/answer-options.js';
 import { BadRequest } from './bad-descriptor.js';
-import { Asked, Decision, NO_TAKES, planOne, settle } from './plan.js';
+import { Decision, NO_TAKES, planOne, RequestContext, weighTogether } from './plan.js';
 
 /**
  * A request that is denied because nobody knows what one of its descriptors matches: to find out takes more work than
@@ -39,7 +39,7 @@ const WORK_AT_ONCE = new MatchWork(0);
 
 /** A request that takes too long to be planned at once: the rest of it. */
 export class Planning {
-  readonly asked: Asked;
+  readonly asked: RequestContext;
   /**
    * Of an entry whose value took more work than there was, in a descriptor that is not denied for it: no rule in force
    * could have matched.
@@ -48,7 +48,7 @@ export class Planning {
   private readonly decisions: Decision[];
   private readonly maxLimits: number;
 
-  constructor(asked: Asked, decisions: Decision[], maxLimits: number) {
+  constructor(asked: RequestContext, decisions: Decision[], maxLimits: number) {
     this.asked = asked;
     this.decisions = decisions;
     this.maxLimits = maxLimits;
@@ -91,7 +91,7 @@ export class Planning {
     }
     // The store decides all of it at once, and its answer is put together at once.
     if (descriptors.length > DESCRIPTORS_AT_ONCE) yield;
-    return settle(asked, decisions);
+    return weighTogether(asked, decisions);
   }
 }
 
@@ -153,7 +153,7 @@ function ofOverride(policy: DomainPolicy, descriptor: Descriptor): Exceeded {
  * Whether a rule in force could have matched; a limit override is one. Its phase is that of the node where the
  * descriptor ends, or of the domain if that is none: as long as nobody knows which, each counts that it could be.
  */
-function mayDeny(asked: Asked, descriptor: Descriptor, match: Match, { denial }: Exceeded): boolean {
+function mayDeny(asked: RequestContext, descriptor: Descriptor, match: Match, { denial }: Exceeded): boolean {
   const { policy, wallMicros } = asked;
   if (descriptor.limit !== undefined) {
     if (phaseAt(match.phase, wallMicros) === 'active') return true;
@@ -164,7 +164,7 @@ function mayDeny(asked: Asked, descriptor: Descriptor, match: Match, { denial }:
 }
 
 /** False when the request meets too many limits. */
-function add(asked: Asked, decisions: Decision[], decision: Decision, maxLimits: number): boolean {
+function add(asked: RequestContext, decisions: Decision[], decision: Decision, maxLimits: number): boolean {
   asked.limits += decision.takes.length;
   if (asked.limits > maxLimits) return false;
   decisions.push(decision);
@@ -186,7 +186,7 @@ export function plan(
   maxLimits: number,
   steps: number,
 ): readonly Decision[] | BadRequest | Planning {
-  const asked = new Asked(policy, request, wallMicros, options, random);
+  const asked = new RequestContext(policy, request, wallMicros, options, random);
   const decisions: Decision[] = [];
   const { descriptors } = request;
   const work = WORK_AT_ONCE;
@@ -202,7 +202,7 @@ export function plan(
     }
     if (!add(asked, decisions, decision, maxLimits)) return new BadRequest(tooManyLimits(maxLimits));
   }
-  return settle(asked, decisions);
+  return weighTogether(asked, decisions);
 }
 
 /** Steps that {@link plan} took, the last time it was called. */

@@ -29,7 +29,7 @@ import {
 import type { DecisionObserver } from './decision-observer.js';
 import { isLargeAnswer, tellInTurns } from './large-answer.js';
 import { Observation } from './observe.js';
-import { Asked, type Decision, type PlannedTake, takesOf } from './plan.js';
+import { type Decision, type PlannedTake, RequestContext, takesOf } from './plan.js';
 import { type Planned, Planning, plan, stepsTaken, Throttled } from './planning.js';
 import {
   CALLER_GONE,
@@ -242,7 +242,7 @@ export class ShouldRateLimit {
     const policy = this.#policyFor(request, startMicros);
     if (!isPolicy(policy)) return policy;
     const { clock, maxLimits } = this.#options;
-    const asked = new Asked(policy, request, clock.wallMicros(), this.#answers, this.#random);
+    const asked = new RequestContext(policy, request, clock.wallMicros(), this.#answers, this.#random);
     const planning = new Planning(asked, [], maxLimits);
     const planned = yield* planning.steps(steps);
     return { request, policy, planning, planned };

@@ -213,7 +213,7 @@ describe.each(WAYS)('%s', (_name, options) => {
   test('a directory removed and made again at once, which may get its number again', async () => {
     mkdirSync(dir.join('policies'));
     await follow([dir.join('policies')], options);
-    await provider.settled();
+    await provider.idle();
     rmdirSync(dir.join('policies'));
     dir.write('policies/b.yaml', 'domain: b\n');
     await untilDomains('b');

@@ -11,7 +11,7 @@ import fc from 'fast-check';
 import type { GrpcServerOptions } from '../../src/grpc/grpc-server.js';
 import { CallContext } from '../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../src/grpc/h2-transport/call-router.js';
-import { ColdTarget } from '../../src/grpc/h2-transport/cold-target.js';
+import { RareTarget } from '../../src/grpc/h2-transport/rare-target.js';
 import { UnaryTarget, WaitingStreams } from '../../src/grpc/h2-transport/unary-target.js';
 import { FakeTimerSource } from '../support/clock/fake-timer-source.js';
 import { FakeServerStream, grpcRequestHead, newFakeConnection } from '../support/grpc/fake-server-stream.js';
@@ -220,9 +220,9 @@ class World {
       this.router.add(
         path,
         (head) =>
-          new ColdTarget(
+          new RareTarget(
             method as unknown as ServiceDefinition[string],
-            handler as ConstructorParameters<typeof ColdTarget>[1],
+            handler as ConstructorParameters<typeof RareTarget>[1],
             head,
             this.context,
           ),

@@ -14,7 +14,7 @@ export interface Findings {
 }
 
 /** Joins names that share a text, so that what is said of many is said once. In the order in which the texts came. */
-export function together(findings: readonly Finding[]): Finding[] {
+export function mergeFindings(findings: readonly Finding[]): Finding[] {
   const names = new Map<string, string[]>();
   for (const { about, text } of findings) {
     const list = names.get(text);

@@ -2,7 +2,7 @@ import type { LoadedPolicies } from '../../config/files/load-policies.js';
 import { formatProblem } from '../../config/yaml/config-problem.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
-import { type Finding, type Findings, together } from './findings.js';
+import { type Finding, type Findings, mergeFindings } from './findings.js';
 
 /** Windows up to this length start afresh within a breath, so that the switch needs no plan. */
 const SHORT_WINDOW_MICROS = 60_000_000;
@@ -66,7 +66,7 @@ export function findInPolicies({ policySet, errors, warnings }: LoadedPolicies):
   }
   if (policySet.domains.size > 0) addSwitch(long, same, decide);
   better.push(...EVERYWHERE);
-  return { same, better: together(better), decide };
+  return { same, better: mergeFindings(better), decide };
 }
 
 /** `file:line:column` apart from what is said of it. */

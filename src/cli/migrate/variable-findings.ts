@@ -3,7 +3,7 @@ import { readSettings } from '../../server/settings/read-settings.js';
 import { hasReferenceDefault } from '../../server/settings/reference-defaults.js';
 import type { GivenSettings } from '../../server/settings/settings-check.js';
 import { SETTINGS, type Setting, type Settings, VARIABLES } from '../../server/settings/settings-table.js';
-import { type Finding, type Findings, together } from './findings.js';
+import { type Finding, type Findings, mergeFindings } from './findings.js';
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -73,7 +73,7 @@ export function findInVariables(
     else same.push({ about: name, text: ofForeign(name) });
   }
   addCombinations(settings, given, better, decide);
-  return { same: together(same), better: together(better), decide, settings, given, keep };
+  return { same: mergeFindings(same), better: mergeFindings(better), decide, settings, given, keep };
 }
 
 /** Settings of what is good; the rest as findings. */

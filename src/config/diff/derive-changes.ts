@@ -14,20 +14,22 @@ export function deriveChanges(
   for (let i = 0; i < Math.max(before.length, after.length); i++) {
     const [old, now] = [before[i], after[i]];
     if (old === undefined && now !== undefined) {
-      changes.push(told('appears', i, describeStep(now), { after: describeStep(now) }));
+      changes.push(deriveChange('appears', i, describeStep(now), { after: describeStep(now) }));
     } else if (old !== undefined && now === undefined) {
-      changes.push(told('vanishes', i, describeStep(old), { before: describeStep(old) }));
+      changes.push(deriveChange('vanishes', i, describeStep(old), { before: describeStep(old) }));
     } else if (old !== undefined && now !== undefined) {
       const text = differenceOf(old, now);
       if (text !== '') {
-        changes.push(told('tightens', i, text, { before: describeStep(old), after: describeStep(now) }));
+        changes.push(
+          deriveChange('tightens', i, text, { before: describeStep(old), after: describeStep(now) }),
+        );
       }
     }
   }
   return changes;
 }
 
-function told(
+function deriveChange(
   effect: LocalChange['effect'],
   place: number,
   text: string,

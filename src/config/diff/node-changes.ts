@@ -4,7 +4,7 @@ import type { Rule } from '../../policy/rule.js';
 import { effectOf, type LocalChange } from './change.js';
 import { shortRate } from './compare-rates.js';
 import { couldDeny, isEnforced } from './enforcement.js';
-import { type DiffContext, freed, onOff, ruleChanges, shift, turned } from './rule-changes.js';
+import { type DiffContext, noLongerHeldBack, onOff, ruleChanges, shift, turned } from './rule-changes.js';
 
 /** A change, and which of a list of limits it is about: `[daily]`, `` for the node or its only limit. */
 export interface NodeChange extends LocalChange {
@@ -29,7 +29,7 @@ export function nodeChanges(
   // A limit that takes the place of none: between none and one, and in lists.
   for (const rule of added) add(itemOf(rule), [appearing(rule, context.nowMicros)]);
   for (const rule of gone) {
-    const loose = freed([rule], liveRules(after), context);
+    const loose = noLongerHeldBack([rule], liveRules(after), context);
     add(itemOf(rule), [vanishing(rule, loose, context.nowMicros)]);
   }
   add('', [candidateChange(before, after)]);
@@ -57,7 +57,7 @@ function appearing(rule: Rule, nowMicros: number): LocalChange {
   return { setting: 'limit', effect: 'appears', tightens: isEnforced(rule, nowMicros), after, text: after };
 }
 
-/** `loose`: why others could deny without it, see {@link freed}. */
+/** `loose`: why others could deny without it, see {@link noLongerHeldBack}. */
 function vanishing(rule: Rule, loose: string, nowMicros: number): LocalChange {
   const before = brief(rule, nowMicros);
   const text = loose === '' ? before : `${before}; ${loose}`;
@@ -146,19 +146,20 @@ export function moveEffect(move: Move, context: DiffContext): MoveEffect {
   for (const { node: before } of move.before) {
     for (const { node: after } of move.after) {
       const [old, now] = [liveRules(before), liveRules(after)];
-      tightens ||= couldDeny(old, now, move.sharedMore, nowMicros) || freed(old, now, context) !== '';
-      loosens ||= couldDeny(now, old, move.sharedLess, nowMicros) || freed(now, old, back) !== '';
+      tightens ||=
+        couldDeny(old, now, move.sharedMore, nowMicros) || noLongerHeldBack(old, now, context) !== '';
+      loosens ||= couldDeny(now, old, move.sharedLess, nowMicros) || noLongerHeldBack(now, old, back) !== '';
       if (tightens && loosens) return { tightens, loosens };
     }
   }
   return { tightens, loosens };
 }
 
-/** The first reason of {@link freed} for a pair of takers. */
+/** The first reason of {@link noLongerHeldBack} for a pair of takers. */
 function looseAfter(move: Move, context: DiffContext): string {
   for (const { node: before } of move.before) {
     for (const { node: after } of move.after) {
-      const loose = freed(liveRules(before), liveRules(after), context);
+      const loose = noLongerHeldBack(liveRules(before), liveRules(after), context);
       if (loose !== '') return loose;
     }
   }

@@ -21,7 +21,7 @@ export interface DiffContext {
 
 /** What the rules of two policies say together. */
 export function contextOf(before: readonly Rule[], after: readonly Rule[], nowMicros: number): DiffContext {
-  const [old, now] = [together(before, nowMicros), together(after, nowMicros)];
+  const [old, now] = [rulesTogether(before, nowMicros), rulesTogether(after, nowMicros)];
   return {
     nowMicros,
     replacedBefore: old.replaced,
@@ -39,7 +39,7 @@ interface RulesTogether {
   readonly quotas: boolean;
 }
 
-function together(rules: readonly Rule[], nowMicros: number): RulesTogether {
+function rulesTogether(rules: readonly Rule[], nowMicros: number): RulesTogether {
   const denying = rules.filter((rule) => isEnforced(rule, nowMicros));
   return {
     replaced: new Set(rules.flatMap(({ replaces }) => replaces)),
@@ -65,7 +65,11 @@ export function turned(context: DiffContext): DiffContext {
  * Why requests that met `before` and meet `after` instead could be denied by rules elsewhere: those that are no longer
  * replaced, and quotas, which deny only together. '' if none could.
  */
-export function freed(before: readonly Rule[], after: readonly Rule[], context: DiffContext): string {
+export function noLongerHeldBack(
+  before: readonly Rule[],
+  after: readonly Rule[],
+  context: DiffContext,
+): string {
   if (!before.some(({ replaces, quotaMode }) => quotaMode || replaces.length > 0)) return '';
   const still = new Set(after.flatMap(({ replaces }) => replaces));
   const names = new Set(before.flatMap(({ replaces }) => replaces));

@@ -144,7 +144,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   }
 
   /** Resolves when nothing is being loaded or compared. */
-  async settled(): Promise<void> {
+  async idle(): Promise<void> {
     for (let work: unknown; work !== this.work; ) {
       work = this.work;
       await work;
@@ -198,7 +198,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     const isNew = loaded.policySet.version !== before.policySet.version;
     const secrets = isNew ? newSecrets(before.policySet, loaded.policySet) : [];
     if (isNew) await shareSecretsInTurns(loaded.policySet);
-    const outcome = this.settle(reason, loaded, isNew, secrets);
+    const outcome = this.putInForce(reason, loaded, isNew, secrets);
     if (!sameFiles) await this.arm();
     return outcome;
   }
@@ -212,7 +212,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     return { ...this.loaded, errors, warnings: [] };
   }
 
-  private settle(
+  private putInForce(
     reason: ReloadReason,
     loaded: LoadedPolicies,
     isNew: boolean,

@@ -4,24 +4,24 @@ import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { sha256Hex } from '../../policy/names/sha256.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
-import { openDocument, openFile, unreadable } from '../read/policy-source.js';
-import { tableNames } from '../read/read-derive.js';
 import {
   type InForce,
+  joinDomains,
   type LoadedSource,
   type LoadMemory,
   type LoadOptions,
   NOTHING_IN_FORCE,
   type SettledDomain,
   type SettledDomains,
-  settleDomains,
   versionOf,
-} from '../read/settle-domains.js';
+} from '../read/join-domains.js';
+import { openDocument, openFile, unreadable } from '../read/policy-source.js';
+import { tableNames } from '../read/read-derive.js';
 import { boundProblems, type ConfigProblem, type ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import { expandPaths, messageOf, type PolicyPlace, readRegularFile } from './policy-paths.js';
 
-export type { InForce, LoadMemory, LoadOptions } from '../read/settle-domains.js';
+export type { InForce, LoadMemory, LoadOptions } from '../read/join-domains.js';
 
 /** What a load tells beside the policies. */
 export interface LoadReport {
@@ -142,8 +142,8 @@ export function readPolicies(
   );
   const readFile = (file: string): Uint8Array => reader.read(file);
   const tableDigest = (file: string): string => reader.digestOf(file);
-  const settled = settleDomains(sources, lost, { ...options, readFile, tableDigest }, before);
-  return withReport(settled, sources, { errors: pathErrors, warnings }, reader);
+  const joined = joinDomains(sources, lost, { ...options, readFile, tableDigest }, before);
+  return withReport(joined, sources, { errors: pathErrors, warnings }, reader);
 }
 
 /**
@@ -165,23 +165,23 @@ export function readDocuments(
   const readFile = (file: string): never => {
     throw new Error(`"${file}" is not read, as the policy is no file; write the table under "sha256"`);
   };
-  const settled = settleDomains(sources, [], { ...options, readFile, tableDigest: () => '' }, before);
+  const joined = joinDomains(sources, [], { ...options, readFile, tableDigest: () => '' }, before);
   const read = {
     files: sources.map(({ file }) => file),
     contents: sha256Hex(sources.map(({ digest }) => digest).join()),
   };
-  return withReport(settled, sources, { errors: [], warnings: [] }, read);
+  return withReport(joined, sources, { errors: [], warnings: [] }, read);
 }
 
 function withReport(
-  { tableFiles, ...settled }: SettledDomains,
+  { tableFiles, ...joined }: SettledDomains,
   sources: readonly LoadedSource[],
   first: { readonly errors: readonly ConfigProblem[]; readonly warnings: readonly ConfigProblem[] },
   read: Pick<LoadReport, 'files' | 'contents'>,
 ): ReadPolicies {
   const lists: readonly ProblemList[] = [...sources.map(({ opened }) => opened.problems), ...tableFiles];
   return {
-    ...settled,
+    ...joined,
     errors: boundProblems(
       [...first.errors, ...lists.flatMap(({ errors }) => errors)],
       lists.reduce((count, { errorCount }) => count + errorCount, first.errors.length),

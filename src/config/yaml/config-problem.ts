@@ -39,19 +39,19 @@ export class ProblemList {
   /** How many there are, those not kept included. */
   errorCount = 0;
   warningCount = 0;
-  private readonly settled = new Set<string>();
+  private readonly closedPlaces = new Set<string>();
 
   constructor(file: string) {
     this.file = file;
   }
 
   /** Says no more about a place: what stands there has been reported and cannot be known, so more would be guessed. */
-  settle(at: Position): void {
-    this.settled.add(placeOf(at));
+  closePlace(at: Position): void {
+    this.closedPlaces.add(placeOf(at));
   }
 
   error(at: Position, path: string, message: string): void {
-    if (this.settled.has(placeOf(at))) return;
+    if (this.closedPlaces.has(placeOf(at))) return;
     if (this.errorCount++ < MAX_PROBLEMS) this.errors.push(this.problem(at, path, message));
   }
 
@@ -63,7 +63,7 @@ export class ProblemList {
   }
 
   warn(at: Position, path: string, message: string): void {
-    if (this.settled.has(placeOf(at))) return;
+    if (this.closedPlaces.has(placeOf(at))) return;
     if (this.warningCount++ < MAX_PROBLEMS) this.warnings.push(this.problem(at, path, message));
   }
 

@@ -237,13 +237,13 @@ class Converter {
     if (target === undefined) {
       const anchor = hidden ? 'anchor of this name' : `anchor "&${node.source}"`;
       this.report(at, path, `there is no ${anchor} before this alias; define it first`);
-      this.problems.settle(at);
+      this.problems.closePlace(at);
       return nothing(at);
     }
     if (this.open.has(target)) {
       const alias = hidden ? 'this alias' : `the alias "*${node.source}"`;
       this.report(at, path, `${alias} stands inside its own anchor; remove it`);
-      this.problems.settle(at);
+      this.problems.closePlace(at);
       return nothing(at);
     }
     this.aliasDepth++;

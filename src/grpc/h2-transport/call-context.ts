@@ -1,32 +1,32 @@
 import type { ServerConnection, ServerStream } from '../../h2/request-handler.js';
 import { GrpcError, type GrpcServerOptions, STATUS } from '../grpc-server.js';
-import { ColdTurns } from './cold-turns.js';
 import { DeadlineQueue, type TimerSource } from './deadline-queue.js';
 import { Inflater } from './inflater.js';
 import { type MessageReader, type ReadResult, ReceiveBudget } from './message-reader.js';
+import { RareTurns } from './rare-turns.js';
 
 const MIB = 1024 * 1024;
 /** Half-received messages of one connection may hold two of the largest, at least this. Bytes. */
 const MIN_RECEIVE_BUDGET = 8 * MIB;
 export const DEFAULT_RECEIVE_TIMEOUT_MS = 60_000;
 /** Calls of services that are asked rarely, open at a time on one connection. */
-export const MAX_COLD_CALLS = 100;
+export const MAX_RARE_CALLS = 100;
 /** Memory of such a call, with the objects of streams that it takes. Bytes. */
-const COLD_CALL_BYTES = 8192;
+const RARE_CALL_BYTES = 8192;
 
 /** What the calls of one server share. */
 export class CallContext {
   readonly options: GrpcServerOptions;
   readonly deadlines: DeadlineQueue;
   readonly inflater: Inflater;
-  readonly coldTurns = new ColdTurns();
+  readonly rareTurns = new RareTurns();
   readonly maxMessageBytes: number;
   /** How long a unary request may take to arrive. Milliseconds. */
   readonly receiveTimeoutMs: number;
   /** Called when the last unary call of {@link started} is over. */
   onQuiet: (() => void) | undefined;
   readonly #budgets = new WeakMap<ServerConnection, ReceiveBudget>();
-  readonly #coldCalls = new WeakMap<ServerConnection, number>();
+  readonly #rareCalls = new WeakMap<ServerConnection, number>();
   #running = 0;
 
   constructor(options: GrpcServerOptions, timers: TimerSource) {
@@ -65,17 +65,17 @@ export class CallContext {
   }
 
   /** A call of a service that is asked rarely begins; false when its connection has too many of them open. */
-  coldCallBegins({ connection }: ServerStream): boolean {
-    const open = this.#coldCalls.get(connection) ?? 0;
-    if (open >= MAX_COLD_CALLS) return false;
-    this.#coldCalls.set(connection, open + 1);
-    connection.hold(COLD_CALL_BYTES);
+  rareCallBegins({ connection }: ServerStream): boolean {
+    const open = this.#rareCalls.get(connection) ?? 0;
+    if (open >= MAX_RARE_CALLS) return false;
+    this.#rareCalls.set(connection, open + 1);
+    connection.hold(RARE_CALL_BYTES);
     return true;
   }
 
-  coldCallEnded({ connection }: ServerStream): void {
-    this.#coldCalls.set(connection, (this.#coldCalls.get(connection) ?? 1) - 1);
-    connection.hold(-COLD_CALL_BYTES);
+  rareCallEnded({ connection }: ServerStream): void {
+    this.#rareCalls.set(connection, (this.#rareCalls.get(connection) ?? 1) - 1);
+    connection.hold(-RARE_CALL_BYTES);
   }
 
   /** Why `reader` cannot take its message. */

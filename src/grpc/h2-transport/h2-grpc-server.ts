@@ -2,7 +2,6 @@ import type { MethodDefinition, ServiceDefinition, UntypedServiceImplementation 
 import { DEFAULT_LIMITS, type H2Limits } from '../../h2/limits.js';
 import { H2Server } from '../../h2/serving/h2-server.js';
 import { HANDSHAKE_TIMEOUT_MS, LINGER_MS } from '../../h2/serving/socket-server.js';
-import { ColdServices } from '../cold-service.js';
 import type {
   GrpcLoad,
   GrpcServer,
@@ -11,10 +10,11 @@ import type {
   TlsMaterial,
   UnaryHandler,
 } from '../grpc-server.js';
+import { RareServices } from '../rare-service.js';
 import { CallContext } from './call-context.js';
 import { CallRouter } from './call-router.js';
-import { ColdTarget } from './cold-target.js';
 import { SYSTEM_TIMERS } from './deadline-queue.js';
+import { RareTarget } from './rare-target.js';
 import { UnaryTarget, WaitingStreams } from './unary-target.js';
 
 /** The {@link GrpcServer} on the HTTP/2 engine in src/h2/. */
@@ -22,7 +22,7 @@ export class H2GrpcServer implements GrpcServer {
   readonly #context: CallContext;
   readonly #router: CallRouter;
   readonly #server: H2Server;
-  readonly #coldServices: ColdServices;
+  readonly #rareServices: RareServices;
   readonly #waiting = new WaitingStreams();
   #drained: Promise<void> | undefined;
 
@@ -30,7 +30,7 @@ export class H2GrpcServer implements GrpcServer {
   constructor(options: GrpcServerOptions) {
     this.#context = new CallContext(options, SYSTEM_TIMERS);
     this.#router = new CallRouter(this.#context);
-    this.#coldServices = new ColdServices(options.onError);
+    this.#rareServices = new RareServices(options.onError);
     this.#server = new H2Server(this.#router, {
       limits: h2Limits(options),
       tls: options.tls,
@@ -53,12 +53,12 @@ export class H2GrpcServer implements GrpcServer {
   }
 
   addService(definition: ServiceDefinition, implementation: UntypedServiceImplementation): void {
-    const handlers = this.#coldServices.guard(definition, implementation);
+    const handlers = this.#rareServices.guard(definition, implementation);
     for (const [name, method] of Object.entries(definition)) {
       const handler = handlers[name];
       if (handler === undefined) continue;
       const typed: MethodDefinition<unknown, unknown> = method;
-      this.#router.add(method.path, (head) => new ColdTarget(typed, handler, head, this.#context));
+      this.#router.add(method.path, (head) => new RareTarget(typed, handler, head, this.#context));
     }
   }
 
@@ -97,7 +97,7 @@ export class H2GrpcServer implements GrpcServer {
    */
   async #drain(graceMs: number): Promise<void> {
     const context = this.#context;
-    this.#coldServices.endStreams();
+    this.#rareServices.endStreams();
     this.#server.closeGracefully();
     let quiet: NodeJS.Timeout | undefined;
     context.onQuiet = () => {

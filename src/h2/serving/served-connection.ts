@@ -77,7 +77,7 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
     // Node's internals only.
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     // The peer has read on.
-    socket.on('drain', () => this.#settle());
+    socket.on('drain', () => this.#tellBudget());
     // HTTP/2 knows no half-closed connection: a peer that closes its side waits for nothing any more. Node closes ours
     // once all is written.
     socket.once('end', () => {
@@ -138,7 +138,7 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
     } catch (error) {
       this.#onMistake(error);
     }
-    this.#settle();
+    this.#tellBudget();
   }
 
   /**
@@ -186,14 +186,14 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
     if (this.#waitingBytes === 0 && this.#turns.enter(this.#seat)) {
       end = this.#read(chunk, 0);
       turnIsOver = this.#turns.leave(this.#seat, end);
-      this.#settle();
+      this.#tellBudget();
       if (this.#sink.ended) return;
     }
     if (end < chunk.length) {
       if (this.#waitingBytes === 0) this.#readTo = end;
       this.#waiting.push(chunk);
       this.#waitingBytes += chunk.length;
-      this.#settle();
+      this.#tellBudget();
     } else if (!turnIsOver) {
       return;
     }
@@ -225,7 +225,7 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
       }
     }
     if (this.#sink.ended) this.#drop();
-    this.#settle();
+    this.#tellBudget();
     if (this.#waitingBytes > 0) return true;
     this.#sink.wake();
     if (this.#peerEnded) this.#endWithPeer();
@@ -233,7 +233,7 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
   }
 
   /** Tells the budget what is held, which may end this connection, or others. */
-  #settle(): void {
+  #tellBudget(): void {
     if (this.#gone) return;
     this.#budget.set(this.#holding, this.measure());
     this.#budget.enforce();
@@ -249,7 +249,7 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
     this.#lose();
     this.#sink.end();
     // What the peer has not read yet is held on.
-    this.#settle();
+    this.#tellBudget();
   }
 
   #terminate(): void {

@@ -58,17 +58,17 @@ function firstConfiguration(
       log.info({ server }, 'waiting for the first configuration of the management server');
     };
     const waiting = setInterval(tell, WAITING_MS);
-    const settle = (): void => {
+    const look = (): void => {
       const found = policies.current() !== undefined;
       if (!found && !stopping.aborted) return;
       clearInterval(waiting);
-      stopping.removeEventListener('abort', settle);
+      stopping.removeEventListener('abort', look);
       resolve(found);
     };
     tell();
-    stopping.addEventListener('abort', settle);
-    policies.onReload(settle);
-    settle();
+    stopping.addEventListener('abort', look);
+    policies.onReload(look);
+    look();
   });
 }
 

@@ -11,7 +11,7 @@ import { ForwardedDecisions } from './forwarded-decisions.js';
 import { LatestValues } from './latest-values.js';
 import { closeLostConnections } from './lost-connections.js';
 import type { FromWorker, OthersRedisWork, RedisWorkTold, ToWorker, WorkerHealth } from './messages.js';
-import { ToldMetrics } from './told-metrics.js';
+import { WorkerMetrics } from './worker-metrics.js';
 
 export interface WorkerPoolOptions {
   readonly count: number;
@@ -68,8 +68,8 @@ interface Slot {
   /** What other workers told and this one is to hear. */
   othersWork: LatestValues<OthersRedisWork> | undefined;
   /** What it told last, and what it tells now. */
-  told: ToldMetrics;
-  telling: ToldMetrics;
+  told: WorkerMetrics;
+  telling: WorkerMetrics;
   startedMs: number;
   /** Pauses before those that take its place. */
   readonly backOff: BackOff;
@@ -107,8 +107,8 @@ export class WorkerPool {
       started: false,
       health: undefined,
       othersWork: undefined,
-      told: new ToldMetrics(),
-      telling: new ToldMetrics(),
+      told: new WorkerMetrics(),
+      telling: new WorkerMetrics(),
       startedMs: 0,
       backOff: new BackOff({ firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS }),
       retry: undefined,
@@ -243,7 +243,7 @@ export class WorkerPool {
         return;
       case 'metrics_end':
         slot.told = slot.telling;
-        slot.telling = new ToldMetrics();
+        slot.telling = new WorkerMetrics();
         for (const [id, waiting] of this.#waitingMetrics) {
           if (waiting.slot === slot && id <= message.id) waiting.done();
         }
@@ -280,8 +280,8 @@ export class WorkerPool {
     slot.health = undefined;
     void this.#addedMetrics.keep(slot.told.metrics);
     void this.#addedStats.keep(slot.told.stats);
-    slot.told = new ToldMetrics();
-    slot.telling = new ToldMetrics();
+    slot.told = new WorkerMetrics();
+    slot.telling = new WorkerMetrics();
     if (this.#onStarted !== undefined) {
       this.#onStarted(new StartError([`a worker process ended while starting (${how})`]));
     }

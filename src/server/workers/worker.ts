@@ -14,7 +14,7 @@ import { ViewSlices } from '../views/view-slices.js';
 import { HandedPolicyProvider } from './handed-policy-provider.js';
 import { LatestValues } from './latest-values.js';
 import type { FromWorker, OthersRedisWork, RedisWorkTold, ToWorker, WorkerHealth } from './messages.js';
-import { tellFamilies } from './told-metrics.js';
+import { tellFamilies } from './worker-metrics.js';
 
 type StartMessage = Extract<ToWorker, { kind: 'start' }>;
 

@@ -14,7 +14,7 @@ import type { AnswerOptions } from './answer-options.js';
 import { decisionMetadata } from './decision-metadata.js';
 import { type Denial, tightestOf } from './denial.js';
 import { deniedBody } from './denied-response.js';
-import { describedOf } from './described.js';
+import { describedOf } from './described-limit.js';
 import { dynamicMetadata } from './dynamic-metadata.js';
 import { NO_HEADERS, responseHeaders } from './response-headers.js';
 

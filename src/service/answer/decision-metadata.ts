@@ -3,7 +3,7 @@ import type { DomainPolicy } from '../../policy/policy.js';
 import { fixedPhase, phaseAt } from '../../policy/rule.js';
 import type { Decision } from '../plan.js';
 import { WOULD_DENY } from './denial.js';
-import { type Described, retryAfterSeconds } from './described.js';
+import { type DescribedLimit, retryAfterSeconds } from './described-limit.js';
 
 const ACTIVE = fixedPhase('active');
 
@@ -14,7 +14,7 @@ const ACTIVE = fixedPhase('active');
 export function decisionMetadata(
   policy: DomainPolicy,
   decisions: readonly Decision[],
-  { take, rank }: Described,
+  { take, rank }: DescribedLimit,
   denied: boolean,
   wallMicros: number,
 ): Readonly<Record<string, unknown>> {

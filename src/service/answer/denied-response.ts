@@ -3,7 +3,7 @@ import type { DomainPolicy } from '../../policy/policy.js';
 import type { DeniedResponse } from '../../policy/rule.js';
 import type { PlannedTake } from '../plan.js';
 import { DENIES, isDecided, rankIn } from './denial.js';
-import type { Described } from './described.js';
+import type { DescribedLimit } from './described-limit.js';
 import { MAX_LISTED, quotaName } from './quota-policy.js';
 
 /** What a denied caller gets beside the status. */
@@ -24,7 +24,7 @@ const problems = new Map<string, Uint8Array>();
 const MAX_PROBLEMS = 1000;
 
 /** Names of the limits that deny, each once, in order. */
-function violatedPolicies({ take, takes, denial }: Described): readonly string[] {
+function violatedPolicies({ take, takes, denial }: DescribedLimit): readonly string[] {
   const names = new Set([quotaName(take)]);
   for (let i = 0; i < takes.length && names.size < MAX_LISTED; i++) {
     const one = takes[i] as PlannedTake;
@@ -38,7 +38,7 @@ function problem(names: readonly string[]): Uint8Array {
   return encoder.encode(JSON.stringify(document));
 }
 
-function problemOf(described: Described): Uint8Array {
+function problemOf(described: DescribedLimit): Uint8Array {
   const names = violatedPolicies(described);
   const [only] = names;
   if (only === undefined || names.length > 1) return problem(names);
@@ -60,7 +60,7 @@ const PROBLEM_JSON: HeaderValue = { key: 'content-type', value: 'application/pro
  * The `denied_response` of the rule described, else the file's; undefined where neither gives a body. Only for answers
  * that deny.
  */
-export function deniedBody(policy: DomainPolicy, described: Described): DeniedBody | undefined {
+export function deniedBody(policy: DomainPolicy, described: DescribedLimit): DeniedBody | undefined {
   const denied = described.take.rule?.deniedResponse ?? policy.deniedResponse;
   if (denied?.preset === 'problem+json') return { body: problemOf(described), contentType: PROBLEM_JSON };
   return denied === undefined ? undefined : textBody(denied);

@@ -2,7 +2,7 @@ import type { TakeOutcome } from '../../limiter/bucket-store.js';
 import { type Rate, reportedLimit } from '../../limiter/rate.js';
 import type { ResponseHeaders, Rule } from '../../policy/rule.js';
 import type { PlannedTake } from '../plan.js';
-import { type Described, waitSeconds } from './described.js';
+import { type DescribedLimit, waitSeconds } from './described-limit.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 
@@ -114,7 +114,7 @@ function listedOf(list: readonly Listed[], rule: Rule | undefined): Listed | und
  * A rule whose name another has already stands with its path. At most {@link MAX_LISTED}, the described one always
  * among them.
  */
-function listed(described: Described, isShown: (take: PlannedTake) => boolean): readonly Listed[] {
+function listed(described: DescribedLimit, isShown: (take: PlannedTake) => boolean): readonly Listed[] {
   const list: Listed[] = [];
   for (let i = 0; i < described.takes.length; i++) {
     const take = described.takes[i] as PlannedTake;
@@ -163,7 +163,7 @@ function isListed(take: PlannedTake, ofFile: ResponseHeaders | undefined): boole
  * undefined where none does. `wallMicros` says which window of a calendar it is.
  */
 export function quotaFields(
-  described: Described,
+  described: DescribedLimit,
   ofFile: ResponseHeaders | undefined,
   wallMicros: number,
 ): QuotaFields | undefined {
@@ -190,7 +190,7 @@ export function quotaFields(
  * it.
  */
 export function draft03Limit(
-  described: Described,
+  described: DescribedLimit,
   ofFile: ResponseHeaders | undefined,
   wallMicros: number,
 ): string {

@@ -5,7 +5,7 @@ import type { DomainPolicy } from '../../policy/policy.js';
 import type { Decision, PlannedTake } from '../plan.js';
 import type { AnswerOptions } from './answer-options.js';
 import { WOULD_DENY } from './denial.js';
-import { type Described, retryAfterSeconds, waitSeconds } from './described.js';
+import { type DescribedLimit, retryAfterSeconds, waitSeconds } from './described-limit.js';
 import { limitHeadersOf } from './limit-headers.js';
 import { draft03Limit, familiesOf, quotaFields } from './quota-policy.js';
 
@@ -40,7 +40,7 @@ function secondText(second: number): string {
 
 /** The family `x-ratelimit`, DESIGN section 6. */
 function xRateLimit(
-  { take, rank, takes }: Described,
+  { take, rank, takes }: DescribedLimit,
   options: AnswerOptions,
   denied: boolean,
   wallMicros: number,
@@ -69,7 +69,7 @@ export function responseHeaders(
   policy: DomainPolicy,
   decisions: readonly Decision[],
   statuses: readonly DescriptorStatus[],
-  described: Described | undefined,
+  described: DescribedLimit | undefined,
   options: AnswerOptions,
   denied: boolean,
   wallMicros: number,

@@ -68,10 +68,10 @@ export class MemoryStore implements BucketStore {
     this.load(items);
     decide(items, buckets, findings, tokenMicros, windowMicros, this.countDeniedHits);
     // The common request has one item.
-    if (items.length === 1) return [this.settle(items[0] as TakeItem, 0, tokenMicros, windowMicros)];
+    if (items.length === 1) return [this.keep(items[0] as TakeItem, 0, tokenMicros, windowMicros)];
     const outcomes = new Array<TakeOutcome>(items.length);
     for (let i = 0; i < items.length; i++) {
-      outcomes[i] = this.settle(items[i] as TakeItem, i, tokenMicros, windowMicros);
+      outcomes[i] = this.keep(items[i] as TakeItem, i, tokenMicros, windowMicros);
     }
     return outcomes;
   }
@@ -80,7 +80,7 @@ export class MemoryStore implements BucketStore {
   async close(): Promise<void> {}
 
   /** Stores what an item changed, and says what became of it. */
-  private settle(item: TakeItem, i: number, tokenMicros: number, windowMicros: number): TakeOutcome {
+  private keep(item: TakeItem, i: number, tokenMicros: number, windowMicros: number): TakeOutcome {
     const bucket = this.buckets[i] as RunningBucket;
     if (bucket.dirty || bucket.repaired) {
       this.table.write(item.key, bucket, i, tokenMicros, this.slots[i]);

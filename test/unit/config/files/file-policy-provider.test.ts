@@ -56,13 +56,13 @@ function provide(...paths: string[]): FilePolicyProvider {
 
 async function start(started: FilePolicyProvider): Promise<void> {
   started.start();
-  await started.settled();
+  await started.idle();
 }
 
 /** Polls, and waits for what comes of it. */
 async function poll(): Promise<void> {
   timers.run(POLL);
-  await provider?.settled();
+  await provider?.idle();
 }
 
 const kinds = (): string[] => outcomes.map((outcome) => `${outcome.reason} ${outcome.kind}`);

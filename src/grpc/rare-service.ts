@@ -19,7 +19,7 @@ type AnsweringStream = ServerWritableStream<unknown, unknown> | ServerDuplexStre
  * Guards services that come from libraries (health, reflection): their streams can be ended from outside, do not pile
  * up answers for a caller that does not read, and what their handlers or the listeners of these throw stays inside.
  */
-export class ColdServices {
+export class RareServices {
   readonly #open = new Set<AnsweringStream>();
   readonly #onError: (error: unknown) => void;
   #ended = false;

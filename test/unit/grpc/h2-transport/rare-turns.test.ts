@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { ColdTurns } from '../../../../src/grpc/h2-transport/cold-turns.js';
+import { RareTurns } from '../../../../src/grpc/h2-transport/rare-turns.js';
 
-describe('ColdTurns', () => {
+describe('RareTurns', () => {
   let ends: (() => void)[];
-  let turns: ColdTurns;
+  let turns: RareTurns;
   let log: number[];
 
   beforeEach(() => {
     ends = [];
     log = [];
-    turns = new ColdTurns((callback) => ends.push(callback));
+    turns = new RareTurns((callback) => ends.push(callback));
   });
 
   /** A message of a connection: served now or in a later turn. */

@@ -5,8 +5,8 @@ import type { ServerStream } from '../../h2/request-handler.js';
 import { GrpcError, STATUS } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
 import { type CallTarget, OVER } from './call-state.js';
-import { type CallStatus, ColdCall } from './cold-call.js';
 import type { GrpcHead } from './grpc-head.js';
+import { type CallStatus, RareCall } from './rare-call.js';
 import { sendError } from './responses.js';
 
 type Method = MethodDefinition<unknown, unknown>;
@@ -15,7 +15,7 @@ type Handler = (call: unknown, respond?: Respond) => void;
 type Respond = (error: object | null, value?: unknown, trailer?: Metadata) => void;
 
 /** Calls of one method and one head whose handler was written for @grpc/grpc-js. */
-export class ColdTarget implements CallTarget {
+export class RareTarget implements CallTarget {
   readonly #method: Method;
   readonly #handler: Handler;
   readonly #head: GrpcHead;
@@ -29,13 +29,13 @@ export class ColdTarget implements CallTarget {
   }
 
   begin(stream: ServerStream, requestEnded: boolean): void {
-    if (!this.#context.coldCallBegins(stream)) {
+    if (!this.#context.rareCallBegins(stream)) {
       stream.state = OVER;
       const text = 'too many calls of this kind are open on this connection';
       sendError(stream, this.#head.responseHeaders, new GrpcError(STATUS.RESOURCE_EXHAUSTED, text));
       return;
     }
-    const call = new ColdCall(stream, this.#method, this.#head, this.#context, requestEnded);
+    const call = new RareCall(stream, this.#method, this.#head, this.#context, requestEnded);
     const { requestStream, responseStream } = this.#method;
     if (requestStream && responseStream) serveBidi(call, this.#handler);
     else if (requestStream) serveClientStream(call, this.#handler);
@@ -44,7 +44,7 @@ export class ColdTarget implements CallTarget {
 }
 
 /** What every call object of @grpc/grpc-js has. */
-function dress<T extends EventEmitter>(emitter: T, call: ColdCall): T & { cancelled: boolean } {
+function dress<T extends EventEmitter>(emitter: T, call: RareCall): T & { cancelled: boolean } {
   return Object.assign(emitter, {
     cancelled: false,
     metadata: call.metadata,
@@ -68,8 +68,8 @@ type Surface = EventEmitter & { cancelled: boolean };
 
 /** Waits for the one message of a request, and only then calls the handler. */
 function serveOneRequest(
-  call: ColdCall,
-  serve: (call: ColdCall, request: unknown, handler: Handler) => Surface,
+  call: RareCall,
+  serve: (call: RareCall, request: unknown, handler: Handler) => Surface,
   handler: Handler,
 ): void {
   let request: { readonly message: unknown } | undefined;
@@ -99,13 +99,13 @@ function serveOneRequest(
   });
 }
 
-function serveUnary(call: ColdCall, request: unknown, handler: Handler): Surface {
+function serveUnary(call: RareCall, request: unknown, handler: Handler): Surface {
   const surface = Object.assign(dress(new EventEmitter(), call), { request });
   handler(surface, responder(call));
   return surface;
 }
 
-function serveServerStream(call: ColdCall, request: unknown, handler: Handler): Surface {
+function serveServerStream(call: RareCall, request: unknown, handler: Handler): Surface {
   const writable = new Writable({
     objectMode: true,
     write: (message, _encoding, sent) => call.sendMessage(message, sent),
@@ -120,13 +120,13 @@ function serveServerStream(call: ColdCall, request: unknown, handler: Handler): 
   return surface;
 }
 
-function serveClientStream(call: ColdCall, handler: Handler): void {
+function serveClientStream(call: RareCall, handler: Handler): void {
   const readable = new Readable({ objectMode: true, highWaterMark: 1, read: () => call.readOn() });
   readable.on('error', (error: object) => call.sendStatus(toStatus(error)));
   startStream(call, readable, handler, responder(call));
 }
 
-function serveBidi(call: ColdCall, handler: Handler): void {
+function serveBidi(call: RareCall, handler: Handler): void {
   const duplex = new Duplex({
     objectMode: true,
     readableHighWaterMark: 1,
@@ -144,7 +144,7 @@ function serveBidi(call: ColdCall, handler: Handler): void {
 }
 
 /** Lets the handler have the stream, then the messages as they come. */
-function startStream(call: ColdCall, stream: Readable, handler: Handler, respond?: Respond): void {
+function startStream(call: RareCall, stream: Readable, handler: Handler, respond?: Respond): void {
   const surface = dress(stream, call);
   handler(surface, respond);
   call.start({
@@ -159,7 +159,7 @@ class Ending {
   #status: CallStatus = { code: STATUS.OK, details: 'OK' };
   #trailingMetadata: Metadata | undefined;
 
-  constructor(stream: Writable | Duplex, call: ColdCall) {
+  constructor(stream: Writable | Duplex, call: RareCall) {
     const end = stream.end.bind(stream) as () => Writable;
     stream.end = ((metadata?: Metadata) => {
       this.#trailingMetadata = metadata ?? this.#trailingMetadata;
@@ -181,7 +181,7 @@ class Ending {
   }
 }
 
-function responder(call: ColdCall): Respond {
+function responder(call: RareCall): Respond {
   return (error, value, trailer) => {
     if (error !== null && error !== undefined) {
       call.sendStatus(toStatus(error, trailer));

@@ -18,8 +18,8 @@ export interface CallStatus {
 }
 
 /** What a call tells the object that its handler holds. */
-export interface ColdListener {
-  /** The next request message; false: {@link ColdCall.readOn} asks for the one after it. */
+export interface RareListener {
+  /** The next request message; false: {@link RareCall.readOn} asks for the one after it. */
   onMessage(message: unknown): boolean;
   onRequestEnd(): void;
   /** The call is over, however it went. */
@@ -39,7 +39,7 @@ const MICROS_PER_MS = 1000;
 const HELD_MESSAGES = 2;
 
 /** A call of a service that is asked rarely, as its HTTP/2 stream: messages, metadata and status in both directions. */
-export class ColdCall implements CallState, Expiring {
+export class RareCall implements CallState, Expiring {
   expiresMs = 0;
   queueIndex = -1;
   readonly metadata: Metadata;
@@ -58,7 +58,7 @@ export class ColdCall implements CallState, Expiring {
   readonly #held: number[] = [];
   readonly #received: ReceivedMessage[] = [];
   readonly #beganMicros: number;
-  #listener: ColdListener | undefined;
+  #listener: RareListener | undefined;
   /** The listener has room for a message. */
   #wanted = true;
   #inflating = false;
@@ -114,7 +114,7 @@ export class ColdCall implements CallState, Expiring {
   }
 
   /** Begins to tell `listener` of the request. */
-  start(listener: ColdListener): void {
+  start(listener: RareListener): void {
     if (this.#over) {
       process.nextTick(() => listener.onOver());
       return;
@@ -269,11 +269,11 @@ export class ColdCall implements CallState, Expiring {
    * later one.
    */
   #hasTurn(): boolean {
-    const { coldTurns } = this.#context;
+    const { rareTurns } = this.#context;
     const { connection } = this.#stream;
-    if (coldTurns.enter(connection)) return true;
+    if (rareTurns.enter(connection)) return true;
     this.#waitsForTurn = true;
-    coldTurns.wait(connection, () => {
+    rareTurns.wait(connection, () => {
       this.#waitsForTurn = false;
       this.#deliver();
     });
@@ -326,7 +326,7 @@ export class ColdCall implements CallState, Expiring {
     this.#reader.drop();
     for (const bytes of this.#held.splice(0)) this.#budget.give(bytes);
     this.#received.length = 0;
-    this.#context.coldCallEnded(this.#stream);
+    this.#context.rareCallEnded(this.#stream);
     const listener = this.#listener;
     // Not inside of whatever the handler is doing right now.
     if (listener !== undefined) process.nextTick(() => listener.onOver());

@@ -8,7 +8,7 @@ import { type DecidedTake, type Denial, rankIn, tightestOf } from './denial.js';
 const MICROS_PER_SECOND = 1_000_000;
 
 /** The limit that headers, metadata and body describe, and what it was chosen from. */
-export interface Described {
+export interface DescribedLimit {
   readonly take: DecidedTake;
   /** How it was chosen, see {@link rankIn}: `DENIES`, `WOULD_DENY`, or less where the request fits. */
   readonly rank: number;
@@ -63,7 +63,7 @@ export function describedOf(
   denial: Denial,
   options: AnswerOptions,
   denied: boolean,
-): Described | undefined {
+): DescribedLimit | undefined {
   if (!isAsked(policy, decisions, options, denied)) return undefined;
   const takes = liveTakes(decisions);
   const take = tightestOf(takes, denial);

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type GrpcServerOptions, STATUS } from '../../../../src/grpc/grpc-server.js';
 import { CallContext } from '../../../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../../../src/grpc/h2-transport/call-router.js';
-import { ColdTarget } from '../../../../src/grpc/h2-transport/cold-target.js';
+import { RareTarget } from '../../../../src/grpc/h2-transport/rare-target.js';
 import { FakeTimerSource } from '../../../support/clock/fake-timer-source.js';
 import {
   FakeServerStream,
@@ -32,7 +32,7 @@ function method(path: string, requestStream: boolean): MethodDefinition<unknown,
 }
 
 /** What the handlers of calls that go on for long may hold of their requests: 8 MiB on a connection. */
-describe('ColdCall', () => {
+describe('RareCall', () => {
   const connection = newFakeConnection();
   let router: CallRouter;
 
@@ -47,7 +47,7 @@ describe('ColdCall', () => {
     router = new CallRouter(context);
     const add = (path: string, requestStream: boolean, handler: (call: never) => void): void => {
       const definition = method(path, requestStream);
-      router.add(path, (head) => new ColdTarget(definition, handler as UntypedHandleCall, head, context));
+      router.add(path, (head) => new RareTarget(definition, handler as UntypedHandleCall, head, context));
     };
     add(WATCH, false, () => {});
     add(TALK, true, (talk: Duplex) => talk.on('data', (message) => talk.write(message)));

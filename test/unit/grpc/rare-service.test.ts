@@ -3,7 +3,7 @@ import { Duplex, Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { ServiceDefinition, UntypedHandleCall } from '@grpc/grpc-js';
 import { describe, expect, test } from '@jest/globals';
-import { ColdServices } from '../../../src/grpc/cold-service.js';
+import { RareServices } from '../../../src/grpc/rare-service.js';
 
 const raw = {
   requestSerialize: String,
@@ -19,7 +19,7 @@ const definition = {
 
 function guarded(implementation: Record<string, unknown>) {
   const errors: unknown[] = [];
-  const services = new ColdServices((error) => errors.push(error));
+  const services = new RareServices((error) => errors.push(error));
   const handlers = services.guard(definition, implementation as Record<string, UntypedHandleCall>);
   const call = (name: string, ...args: unknown[]): void =>
     (handlers[name] as unknown as (...given: unknown[]) => void)(...args);
@@ -34,7 +34,7 @@ function deafWritable(): { stream: Writable; ends: unknown[] } {
   return { stream, ends };
 }
 
-describe('ColdServices', () => {
+describe('RareServices', () => {
   test('finds handlers by their lower case name and keeps what `this` is', () => {
     const { call } = guarded({
       word: 'yes',

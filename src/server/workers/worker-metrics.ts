@@ -33,7 +33,7 @@ export function* tellFamilies(
 }
 
 /** A family as it was told. */
-class ToldFamily implements Family {
+class WorkerFamily implements Family {
   readonly name: string;
   readonly help: string;
   readonly type: string;
@@ -57,15 +57,15 @@ class ToldFamily implements Family {
 }
 
 /** What a worker told of itself in one answer. */
-export class ToldMetrics {
-  readonly metrics: ToldFamily[] = [];
-  readonly stats: ToldFamily[] = [];
+export class WorkerMetrics {
+  readonly metrics: WorkerFamily[] = [];
+  readonly stats: WorkerFamily[] = [];
 
   add({ of, family, samples }: Part): void {
     const families = this[of];
     let last = families.at(-1);
     if (last?.name !== family.name) {
-      last = new ToldFamily(family);
+      last = new WorkerFamily(family);
       families.push(last);
     }
     last.add(samples);

@@ -89,7 +89,7 @@ export const NOTHING_IN_FORCE: InForce = {
  * are files that may still be there, but could not even be looked for. `tableDigest` tells the contents of a file that
  * `readFile` gave.
  */
-export function settleDomains(
+export function joinDomains(
   loaded: readonly LoadedSource[],
   lost: readonly string[],
   options: LoadOptions & { readonly readFile: ReadFile; readonly tableDigest: (file: string) => string },

@@ -9,7 +9,7 @@ const MESSAGES_PER_TURN = 8;
  * a decision, and a few kilobytes may ask thousands of questions. One message of a connection is served in a turn of
  * the event loop, and a few of all.
  */
-export class ColdTurns {
+export class RareTurns {
   readonly #nextTurn: (callback: () => void) => void;
   /** By connection, in the order of their turns: a Map keeps it. */
   readonly #waiting = new Map<object, (() => void)[]>();
