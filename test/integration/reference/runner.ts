@@ -123,7 +123,7 @@ export function describeGroup(title: string, given: GroupOptions): void {
           'its HTTP port',
           async () => (await httpRequest(target.httpPort, '/healthcheck')).status,
         );
-      }
+      } else if (REFERENCE_PROGRAM === undefined) await storeToBeUp(target);
       await options.before?.(surroundings);
       client = options.client?.(target, surroundings) ?? new RawClient(`127.0.0.1:${target.grpcPort}`);
     }, 60_000);
@@ -155,6 +155,14 @@ export function describeGroup(title: string, given: GroupOptions): void {
         expect(surroundings.statsd.malformed).toEqual([]);
       });
     }
+  });
+}
+
+/** With SHADOW_MODE weir serves before it has reached Redis, as nothing is denied. */
+async function storeToBeUp({ httpPort }: Target): Promise<void> {
+  await waitFor('Redis to be reached', async () => {
+    const { body } = await httpRequest(httpPort, '/healthcheck?detail');
+    return JSON.parse(body).storeUp || undefined;
   });
 }
 
