@@ -1,8 +1,7 @@
 // What no linter looks at: see the list of rules at the end. `node .ci/tidy.mjs [folder]` checks this project, or the
 // one in `folder`.
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize, relative } from 'node:path';
 
 const MAX_COLUMNS = 120;
 const MAX_LINES = 400;
@@ -12,14 +11,14 @@ const EXCEPTIONS = '.ci/tidy-exceptions.json';
 
 const root = process.argv[2] ?? join(import.meta.dirname ?? dirname(new URL(import.meta.url).pathname), '..');
 
-/** Paths that git knows, or would. */
-const paths = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
-  cwd: root,
-  encoding: 'utf8',
-  maxBuffer: 1 << 26,
-})
-  .split('\n')
-  .filter((path) => path !== '' && existsSync(join(root, path)));
+/** Every file of the project's own, wherever it was unpacked. */
+const paths = readdirSync(root, { withFileTypes: true }).flatMap((entry) => {
+  if (entry.isFile()) return [entry.name];
+  if (!['.ci', 'deploy', 'proto', 'src', 'test'].includes(entry.name)) return [];
+  return readdirSync(join(root, entry.name), { recursive: true, withFileTypes: true })
+    .filter((one) => one.isFile())
+    .map((one) => relative(root, join(one.parentPath, one.name)));
+});
 const isCode = (path) => /^(src|test|deploy|\.ci)\/.*\.(ts|mjs|cjs)$/.test(path);
 const isSource = (path) => path.startsWith('src/') && path.endsWith('.ts');
 const texts = new Map(paths.filter(isCode).map((path) => [path, readFileSync(join(root, path), 'utf8')]));

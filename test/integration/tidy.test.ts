@@ -10,7 +10,6 @@ const MANY_LINES = '// line\n'.repeat(401);
 let folder: TempDir;
 beforeEach(() => {
   folder = new TempDir();
-  spawnSync('git', ['init', '-q', folder.path]);
   folder.write('src/main.ts', "import './used.js';\n");
   folder.write('src/used.ts', 'export const USED = 1;\n');
 });
