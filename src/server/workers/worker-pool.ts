@@ -7,6 +7,7 @@ import type { Logger } from '../../telemetry/logger.js';
 import { StartError } from '../start-error.js';
 import type { ViewSlices } from '../views/view-slices.js';
 import { AddedMetrics } from './added-metrics.js';
+import { sendOver } from './channel.js';
 import { ForwardedDecisions } from './forwarded-decisions.js';
 import { LatestValues } from './latest-values.js';
 import { closeLostConnections } from './lost-connections.js';
@@ -207,7 +208,9 @@ export class WorkerPool {
   #fork(slot: Slot): void {
     const worker = cluster.fork();
     slot.worker = worker;
-    slot.othersWork = new LatestValues((told) => sent(worker, { kind: 'others_redis_work', told }));
+    slot.othersWork = new LatestValues((told) =>
+      sendOver(worker.process, { kind: 'others_redis_work', told }),
+    );
     slot.startedMs = performance.now();
     closeLostConnections(worker);
     worker.on('message', (message: FromWorker) => this.#receive(slot, worker, message));
@@ -316,12 +319,4 @@ export class WorkerPool {
       slot.worker?.send({ kind: 'metrics', id } satisfies ToWorker);
     });
   }
-}
-
-/** Sends to a worker; resolves once the message is on its way, or the worker gone. */
-function sent(worker: Worker, message: ToWorker): Promise<void> {
-  return new Promise((resolve) => {
-    if (worker.isConnected()) worker.process.send(message, undefined, undefined, () => resolve());
-    else resolve();
-  });
 }

@@ -11,6 +11,7 @@ import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
 import type { TlsSource } from '../tls-files.js';
 import { ViewSlices } from '../views/view-slices.js';
+import { sendOver } from './channel.js';
 import { HandedPolicyProvider } from './handed-policy-provider.js';
 import { LatestValues } from './latest-values.js';
 import type { FromWorker, OthersRedisWork, RedisWorkTold, ToWorker, WorkerHealth } from './messages.js';
@@ -174,10 +175,7 @@ function send(message: FromWorker): void {
 
 /** {@link send}, once the message is on its way: this process may end then. */
 function sent(message: FromWorker): Promise<void> {
-  return new Promise((resolve) => {
-    if (process.connected) process.send?.(message, undefined, undefined, () => resolve());
-    else resolve();
-  });
+  return sendOver(process, message);
 }
 
 /**
