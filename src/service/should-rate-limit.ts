@@ -326,7 +326,8 @@ export class ShouldRateLimit {
     const { store, clock } = this.#options;
     if (planned instanceof BadRequest) return this.#refuse(new Refusal('bad_request', planned.message));
     const takes = takesOf(planned);
-    const ended = this.#answersAtOnce ? notHeld : this.#waiting.begin(request, caller.connection);
+    const waits = takes.length > 0 && !this.#answersAtOnce;
+    const ended = waits ? this.#waiting.begin(request, caller.connection) : notHeld;
     let result: TakeResult | Promise<TakeResult> = NO_OUTCOMES;
     if (ended === undefined) result = NO_ROOM_TO_WAIT;
     else if (takes.length > 0) result = askStore(store, takes, storeDeadlineMicros, caller.connection);
