@@ -117,12 +117,15 @@ test('a limit that one worker cannot decide in time, because another keeps Redis
     );
   // Code that runs for the first time is slow.
   expect(codes([await askMuch()])).toEqual([CODE.OK]);
-  redis.pause();
-  const wide = askMuch();
-  const late = await ask(beside, 'y', 200);
-  redis.resume();
-  expect(codes([await wide])).toEqual([CODE.OK]);
-  expect(codes([late])).toEqual([CODE.OVER_LIMIT]);
+  // A busy machine may make the long call too late for a deadline of 200 ms; Redis that is merely paused never denies.
+  await waitFor('a denial', async () => {
+    redis.pause();
+    const wide = askMuch();
+    const late = await ask(beside, 'y', 200);
+    redis.resume();
+    expect(codes([await wide])).toEqual([CODE.OK]);
+    return late.response?.overallCode === CODE.OVER_LIMIT || undefined;
+  });
 
   // A Redis that does not answer by itself is another matter, once the other's call is over.
   await waitFor('an answer by on_store_failure', async () => {
