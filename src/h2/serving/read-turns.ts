@@ -15,8 +15,12 @@ const LIGHT_MS = 0.25;
  * caller. Milliseconds.
  */
 const LIGHT_UNIT_MS = 0.3;
-/** Turns after which what a connection took is forgotten. */
+/** Turns after which what a connection took lately is forgotten. */
 const FORGET_TURNS = 16;
+/** Turns in which a connection's share of the time, by which those that took much are ordered, falls to a half. */
+const SHARE_TURNS = 16;
+/** Of so many that took much, the oldest ones, the one with the smallest share comes first. */
+const LOOKED_AT = 64;
 
 /** A connection's place in the turns. */
 export class Seat {
@@ -28,6 +32,10 @@ export class Seat {
   bytes = 0;
   /** Time taken lately, what was taken a turn ago counting half. */
   recentMs = 0;
+  /** Time taken over many turns; what was taken {@link SHARE_TURNS} ago counts half. */
+  shareMs = 0;
+  /** {@link shareMs} of one that waits, to be compared with that of others whenever they came. */
+  rank = 0;
 
   constructor(readOn: () => boolean) {
     this.readOn = readOn;
@@ -100,6 +108,7 @@ export class ReadTurns {
     this.#usedMs += tookMs;
     seat.usedMs += tookMs;
     seat.recentMs += tookMs;
+    seat.shareMs += tookMs;
     seat.bytes += bytes;
     return seat.bytes >= UNIT_BYTES;
   }
@@ -107,6 +116,8 @@ export class ReadTurns {
   /** Calls {@link Seat.readOn} in one of the next turns. */
   wait(seat: Seat): void {
     if (this.#light.has(seat) || this.#heavy.has(seat)) return;
+    // What it took is worth less with each turn: the logarithm of what it would be worth now, had it come before.
+    seat.rank = Math.log2(seat.shareMs) + this.#turn / SHARE_TURNS;
     (seat.recentMs > LIGHT_MS ? this.#heavy : this.#light).add(seat);
     if (!this.#scheduled) this.#schedule();
   }
@@ -120,6 +131,7 @@ export class ReadTurns {
   #renew(seat: Seat): void {
     const turns = this.#turn - seat.turn;
     seat.recentMs = turns >= FORGET_TURNS ? 0 : seat.recentMs / 2 ** turns;
+    seat.shareMs *= 2 ** (-turns / SHARE_TURNS);
     seat.turn = this.#turn;
     seat.usedMs = 0;
     seat.bytes = 0;
@@ -139,16 +151,27 @@ export class ReadTurns {
   readonly #next = (): void => {
     this.#turn++;
     this.#usedMs = 0;
-    this.#serve(this.#light, LIGHT_UNIT_MS);
-    this.#serve(this.#heavy, UNIT_MS);
+    this.#serve(this.#light, LIGHT_UNIT_MS, () => first(this.#light));
+    this.#serve(this.#heavy, UNIT_MS, () => this.#smallest());
     if (this.waiting > 0) this.#schedule();
     else this.#scheduled = false;
   };
 
-  #serve(seats: Set<Seat>, spanMs: number): void {
+  /** Of those that took much, and have not read in this turn, the one with the smallest share. */
+  #smallest(): Seat | undefined {
+    let smallest: Seat | undefined;
+    let looked = 0;
+    for (const seat of this.#heavy) {
+      if (looked++ === LOOKED_AT) break;
+      if (seat.turn !== this.#turn && (smallest === undefined || seat.rank < smallest.rank)) smallest = seat;
+    }
+    return smallest;
+  }
+
+  #serve(seats: Set<Seat>, spanMs: number, next: () => Seat | undefined): void {
     // Those that have to wait on stand behind the ones that were there, which a Set would go on to in the same loop.
     for (let rest = seats.size; rest > 0 && this.#usedMs < TURN_MS; rest--) {
-      const seat = first(seats);
+      const seat = next();
       if (seat === undefined) return;
       seats.delete(seat);
       // It has read in this turn already; or it has got here from the other queue.

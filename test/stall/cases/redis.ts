@@ -14,9 +14,9 @@ function wideRequest(domain: string, descriptors: number, value: string): Buffer
   return request(domain, ...numbers(descriptors).map((n) => descriptor(['v', `${value}${n}`])));
 }
 
-function wide(descriptors: number): () => Attack {
+function wide(descriptors: number, streams = 4): () => Attack {
   const message = wideRequest('any', descriptors, 'value');
-  return () => ({ kind: 'grpc', messages: [message], streams: 4, timeout: '1S' });
+  return () => ({ kind: 'grpc', messages: [message], streams, timeout: '1S' });
 }
 
 /** RateLimitOverride of 1 an hour (unit 3). */
@@ -32,6 +32,7 @@ function overrides(entries: number): Buffer {
 const WIDE: readonly StallCase[] = [
   { name: 'Redis, 9,999 descriptors', attack: wide(9999) },
   { name: 'Redis, 1,000 descriptors', attack: wide(1000) },
+  { name: 'Redis, 500 descriptors, 30 calls at once', attack: wide(500, 30) },
   {
     name: 'Redis, an override over 9,000 entries',
     attack: () => ({ kind: 'grpc', messages: [overrides(9000)], streams: 2, timeout: '1S' }),
