@@ -67,7 +67,8 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   private loaded: LoadedPolicies;
   /** Whether a policy was ever good. */
   private everGood: boolean;
-  private fingerprint = '';
+  /** Of the files as they were before they were read. */
+  private fingerprint: string;
   /** What the latest reload failed of, '' if it did not. */
   private failure = '';
   private pollTimer: unknown;
@@ -90,6 +91,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   ) {
     this.places = places;
     this.loaded = initial;
+    this.fingerprint = initial.fingerprint;
     this.everGood = !isRefusedAtStart(initial);
     shareSecrets(initial.policySet);
     this.loader = loader;
@@ -130,7 +132,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   start(): void {
     if (this.running || this.stopped) return;
     this.running = true;
-    void this.reload('start');
+    this.track(this.compare('start'));
     this.schedulePoll();
   }
 
@@ -182,19 +184,13 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   private async load(reason: ReloadReason): Promise<ReloadOutcome> {
     const before = this.loaded;
     if (this.stopped) return this.outcomeOf('unchanged', reason, before, []);
-    // Watchers and fingerprint first: a change that comes while files are read is then seen afterwards.
+    // First of all: a change that comes while files are read is then seen afterwards.
     await this.arm();
-    const fingerprint = await this.watcher.fingerprintInTurns(before.files);
-    let tried = true;
-    const loaded = await this.loader.load(before).catch((error: unknown) => {
-      tried = false;
-      return this.untried(error);
-    });
+    const loaded = await this.loader.load(before).catch((error: unknown) => this.untried(error));
     // Nobody follows any more.
     if (this.stopped) return this.outcomeOf('unchanged', reason, before, []);
     const sameFiles = before.files.join('\n') === loaded.files.join('\n');
-    // With other files the comparison starts afresh: at worst the next poll loads once more and finds nothing new.
-    this.fingerprint = sameFiles && tried ? fingerprint : '';
+    this.fingerprint = loaded.fingerprint;
     const isNew = loaded.policySet.version !== before.policySet.version;
     const secrets = isNew ? newSecrets(before.policySet, loaded.policySet) : [];
     if (isNew) await shareSecretsInTurns(loaded.policySet);
@@ -209,7 +205,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     const message = `the policies could not be loaded: ${why}; all stays as it was, and they are tried again soon`;
     const file = this.places.map(pathOfPlace).join(', ');
     const errors = [{ file, ...WHOLE_FILE, path: '', message }];
-    return { ...this.loaded, errors, warnings: [] };
+    return { ...this.loaded, errors, warnings: [], fingerprint: '' };
   }
 
   private putInForce(
@@ -260,13 +256,17 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   }
 
   private async poll(): Promise<void> {
-    // What is being loaded compares by itself.
-    if (!this.loading) {
-      await this.arm();
-      const fingerprint = await this.watcher.fingerprintInTurns(this.loaded.files);
-      if (this.running && !this.loading && fingerprint !== this.fingerprint) await this.reload('poll');
-    }
+    await this.compare('poll');
     if (this.running) this.schedulePoll();
+  }
+
+  /** Loads the files if they are not those that were read. */
+  private async compare(reason: ReloadReason): Promise<void> {
+    // What is being loaded is read from now on.
+    if (this.loading) return;
+    await this.arm();
+    const fingerprint = await this.watcher.fingerprintInTurns(this.loaded.files);
+    if (this.running && !this.loading && fingerprint !== this.fingerprint) await this.reload(reason);
   }
 }
 

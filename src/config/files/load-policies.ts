@@ -19,7 +19,8 @@ import { openDocument, openFile, unreadable } from '../read/policy-source.js';
 import { tableNames } from '../read/read-derive.js';
 import { boundProblems, type ConfigProblem, type ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
-import { expandPaths, messageOf, type PolicyPlace, readRegularFile } from './policy-paths.js';
+import { fileIdentity, fingerprintOf } from './fingerprint.js';
+import { expandPaths, messageOf, type PolicyPlace, pathOfPlace, readRegularFile } from './policy-paths.js';
 
 export type { InForce, LoadMemory, LoadOptions } from '../read/join-domains.js';
 
@@ -33,6 +34,8 @@ export interface LoadReport {
   readonly files: readonly string[];
   /** A digest of all that was read, good or bad: tells another attempt from the same one met again. */
   readonly contents: string;
+  /** Of the files as they were before they were read (fingerprint.ts); '' where none were. */
+  readonly fingerprint: string;
   /** For the next load. */
   readonly memory: LoadMemory;
 }
@@ -117,6 +120,7 @@ export function readPolicies(
   const reader = new FileReader();
   const pathErrors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
+  const identities = places.map((place) => fileIdentity(pathOfPlace(place), true));
   const found = expandPaths(places, pathErrors, warnings);
   const opened = found.map(({ file, listed }) => ({ listed, ...openPolicyFile(file, reader) }));
   // A key table often lies in the policies' directory: it is no policy then, and what was said about it as one is
@@ -143,7 +147,10 @@ export function readPolicies(
   const readFile = (file: string): Uint8Array => reader.read(file);
   const tableDigest = (file: string): string => reader.digestOf(file);
   const joined = joinDomains(sources, lost, { ...options, readFile, tableDigest }, before);
-  return withReport(joined, sources, { errors: pathErrors, warnings }, reader);
+  const files = [...new Set([...found.map(({ file }) => file), ...reader.files])];
+  const fingerprint = fingerprintOf(identities, files, (file) => reader.identityOf(file));
+  const read = { files: reader.files, contents: reader.contents, fingerprint };
+  return withReport(joined, sources, { errors: pathErrors, warnings }, read);
 }
 
 /**
@@ -169,6 +176,7 @@ export function readDocuments(
   const read = {
     files: sources.map(({ file }) => file),
     contents: sha256Hex(sources.map(({ digest }) => digest).join()),
+    fingerprint: '',
   };
   return withReport(joined, sources, { errors: [], warnings: [] }, read);
 }
@@ -177,7 +185,7 @@ function withReport(
   { tableFiles, ...joined }: SettledDomains,
   sources: readonly LoadedSource[],
   first: { readonly errors: readonly ConfigProblem[]; readonly warnings: readonly ConfigProblem[] },
-  read: Pick<LoadReport, 'files' | 'contents'>,
+  read: Pick<LoadReport, 'files' | 'contents' | 'fingerprint'>,
 ): ReadPolicies {
   const lists: readonly ProblemList[] = [...sources.map(({ opened }) => opened.problems), ...tableFiles];
   return {
@@ -194,6 +202,7 @@ function withReport(
     ),
     files: [...new Set(read.files)],
     contents: read.contents,
+    fingerprint: read.fingerprint,
   };
 }
 
@@ -211,12 +220,15 @@ class FileReader {
   readonly files: string[] = [];
   private readonly known = new Map<string, Uint8Array>();
   private readonly digests = new Map<string, string>();
+  private readonly identities = new Map<string, string>();
 
   /** Throws an Error with a sentence when the file cannot be read. */
   read(file: string): Uint8Array {
     this.files.push(file);
     const known = this.known.get(file);
     if (known !== undefined) return known;
+    // Before it is read: what changes then is another file.
+    this.identities.set(file, fileIdentity(file, true));
     const bytes = readRegularFile(file);
     this.known.set(file, bytes);
     this.digests.set(file, sha256Hex(bytes));
@@ -226,6 +238,11 @@ class FileReader {
   /** Digest of a file that was read; '' of one that could not be. */
   digestOf(file: string): string {
     return this.digests.get(file) ?? '';
+  }
+
+  /** What told the file from others before it was read; '' if there was none. */
+  identityOf(file: string): string {
+    return this.identities.get(file) ?? '';
   }
 
   /** Digest of all files. */

@@ -6,6 +6,7 @@ import {
   inForceOf,
   type LoadedPolicies,
   type LoadOptions,
+  type LoadReport,
   type PreviousPolicies,
   type ReadPolicies,
 } from './load-policies.js';
@@ -21,7 +22,7 @@ export interface LoadRequest extends InForce {
 /** One part of what a load gave. */
 export type LoadItem =
   | PolicyItem
-  | { readonly kind: 'version'; readonly version: string; readonly contents: string }
+  | ({ readonly kind: 'version'; readonly version: string } & Pick<LoadReport, 'contents' | 'fingerprint'>)
   | { readonly kind: 'status'; readonly status: DomainStatus }
   | { readonly kind: 'error' | 'warning'; readonly problem: ConfigProblem }
   | { readonly kind: 'file'; readonly file: string }
@@ -42,8 +43,8 @@ export function loadRequest(
  * keeps its policy.
  */
 export function* loadItems(read: ReadPolicies): Generator<LoadItem> {
-  const { specs, version, secretKeys, contents, memory } = read;
-  yield { kind: 'version', version, contents };
+  const { specs, version, secretKeys, contents, fingerprint, memory } = read;
+  yield { kind: 'version', version, contents, fingerprint };
   for (const problem of read.errors) yield { kind: 'error', problem };
   for (const problem of read.warnings) yield { kind: 'warning', problem };
   for (const file of read.files) yield { kind: 'file', file };
@@ -67,6 +68,7 @@ export class LoadReceiver {
   private readonly digests = new Map<string, string>();
   private version = '';
   private contents = '';
+  private fingerprint = '';
 
   /** `inForce` holds what the request named. */
   constructor(inForce: PolicySet | undefined) {
@@ -79,6 +81,7 @@ export class LoadReceiver {
       case 'version':
         this.version = item.version;
         this.contents = item.contents;
+        this.fingerprint = item.fingerprint;
         break;
       case 'status':
         this.domains.push(item.status);
@@ -110,6 +113,7 @@ export class LoadReceiver {
       warnings: this.warnings,
       files: this.files,
       contents: this.contents,
+      fingerprint: this.fingerprint,
       domains: this.domains,
       memory: { domainOf: this.domainOf, digests: this.digests },
     };

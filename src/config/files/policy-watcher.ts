@@ -1,7 +1,8 @@
-import { type FSWatcher, statSync, watch } from 'node:fs';
+import { type FSWatcher, watch } from 'node:fs';
 import { basename } from 'node:path';
 import { atOnce, inTurns } from '../../turns.js';
-import { expandPathsInSteps, type PolicyPlace, pathOfPlace } from './policy-paths.js';
+import { FILES_PER_TURN, fileIdentity, fingerprintSteps } from './fingerprint.js';
+import type { PolicyPlace } from './policy-paths.js';
 import { WatchPlan } from './watch-plan.js';
 
 interface WatchedDirectory {
@@ -9,9 +10,6 @@ interface WatchedDirectory {
   readonly identity: string;
   readonly watcher: FSWatcher;
 }
-
-/** After so many files the event loop has a turn: each is a few system calls. */
-const FILES_PER_TURN = 64;
 
 /**
  * Watches everything a configuration is read from; see {@link WatchPlan}. Works as well as the file system tells of
@@ -37,7 +35,7 @@ export class PolicyWatcher {
 
   /** Changes whenever a file or directory of the configuration is replaced, written to, added or removed. */
   fingerprint(files: readonly string[]): string {
-    return atOnce(this.fingerprintSteps(files));
+    return atOnce(fingerprintSteps(this.places, files));
   }
 
   /** {@link arm} for many files, which lets what waits in the event loop go first. */
@@ -47,7 +45,7 @@ export class PolicyWatcher {
 
   /** {@link fingerprint} for many files, likewise. */
   fingerprintInTurns(files: readonly string[]): Promise<string> {
-    return inTurns(this.fingerprintSteps(files));
+    return inTurns(fingerprintSteps(this.places, files));
   }
 
   private *armSteps(files: readonly string[]): Generator<void, void> {
@@ -64,23 +62,13 @@ export class PolicyWatcher {
     for (const directory of directories) this.watch(directory);
   }
 
-  private *fingerprintSteps(files: readonly string[]): Generator<void, string> {
-    const listed = (yield* expandPathsInSteps(this.places, [])).map(({ file }) => file);
-    const parts = this.places.map((place) => identityOf(pathOfPlace(place), true));
-    for (const [i, file] of [...new Set([...listed, ...files])].entries()) {
-      if (i % FILES_PER_TURN === FILES_PER_TURN - 1) yield;
-      parts.push(file, identityOf(file, true));
-    }
-    return parts.join('|');
-  }
-
   close(): void {
     this.closed = true;
     for (const directory of [...this.watched.keys()]) this.unwatch(directory);
   }
 
   private watch(directory: string): void {
-    const identity = identityOf(directory, false);
+    const identity = fileIdentity(directory, false);
     const known = this.watched.get(directory);
     if (known !== undefined) {
       if (known.identity === identity) return;
@@ -110,19 +98,5 @@ export class PolicyWatcher {
     // What takes its place may have its very number: the watcher would pass for one of that.
     if (isOwn) this.unwatch(directory);
     if (name === null || isOwn || this.plan.counts(directory, name)) this.onChange();
-  }
-}
-
-/** What tells a file from another, with its times and size if asked; '' if there is none. */
-function identityOf(path: string, content: boolean): string {
-  try {
-    const stats = statSync(path, { bigint: true });
-    const identity = `${stats.dev}:${stats.ino}`;
-    // A directory's times change with files that are none of ours.
-    return content && !stats.isDirectory()
-      ? `${identity}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`
-      : identity;
-  } catch {
-    return '';
   }
 }

@@ -64,6 +64,7 @@ function nothingOf(message: string, contents: string, { inForce, memory }: InFor
     domains: [],
     files: [],
     contents,
+    fingerprint: '',
     memory,
   };
 }

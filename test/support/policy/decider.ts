@@ -12,6 +12,9 @@ import { MEMORY } from '../limiter/store-options.js';
 import { PLAIN_ANSWERS } from './plain-answers.js';
 import { entries, policyOf } from './policies.js';
 
+/** One for all: to make one reads its definition. */
+const CODEC = createReferenceCodec();
+
 /** What the reference's counters were told of one descriptor; `used` is undefined where nothing decided. */
 export interface Counted {
   readonly stat: string;
@@ -100,7 +103,7 @@ export interface DeciderOptions {
 export class Decider {
   readonly clock = new FakeClock();
   readonly observer = new RecordingObserver();
-  readonly codec = createReferenceCodec();
+  readonly codec = CODEC;
   readonly service: ShouldRateLimit;
 
   constructor(
