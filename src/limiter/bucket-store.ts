@@ -69,12 +69,14 @@ export interface BucketStore {
   /**
    * Decides `items`, at least one. Synchronous stores return the result itself; a remote store returns a promise that
    * never rejects and is settled by `deadlineMicros` (monotonic clock). `connection` stands for what the request came
-   * by: where requests have to wait for each other, connections take turns.
+   * by: where requests have to wait for each other, connections take turns. Without `mayWait` (default true), as there
+   * is no room for more that wait, what cannot be answered at once is refused, as `full` where the store works.
    */
   take(
     items: readonly TakeItem[],
     deadlineMicros: number,
     connection?: unknown,
+    mayWait?: boolean,
   ): TakeResult | Promise<TakeResult>;
   /** Stops timers and connections. Running takes are settled first. */
   close(): Promise<void>;

@@ -1,9 +1,13 @@
 import { expectState } from '../invariant.js';
 
+/** Share of the room that is kept for connections that hold none of it, and share that such a one may ask for. */
+const NEWCOMERS = 1 / 8;
+const LITTLE = 1 / 512;
+
 /**
- * Room that is shared by all who wait: items, or bytes. Of its upper half a connection has no more than is left free,
- * so that there is always room for those that ask little; nothing is counted by connection while less than half is
- * taken. A connection `undefined` stands for callers without one, who share nothing.
+ * Room that is shared by all who wait: items, or bytes. Of its upper half a connection has no more than is left free
+ * beside an eighth that is kept for those that hold nothing of it and ask little; nothing is counted by connection
+ * while less than half is taken. A connection `undefined` stands for callers without one, who share nothing.
  */
 export class ScarceRoom {
   readonly #most: number;
@@ -25,7 +29,10 @@ export class ScarceRoom {
     if (this.#taken === 0 || 2 * this.#taken < this.#most) return true;
     const free = this.#most - this.#taken;
     if (amount > free) return false;
-    return connection === undefined || (this.#held.get(connection) ?? 0) + amount <= free;
+    if (connection === undefined) return true;
+    const held = this.#held.get(connection) ?? 0;
+    if (held === 0 && amount <= Math.max(1, this.#most * LITTLE)) return true;
+    return held + amount <= free - this.#most * NEWCOMERS;
   }
 
   /** Takes it. Returns whether it is scarce: {@link giveBack} must be told whose it is then. */

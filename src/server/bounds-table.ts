@@ -20,7 +20,7 @@ import {
 import { MAX_LOGGED_ENTRIES } from '../service/observe.js';
 import { STRETCH_STEPS } from '../service/planning.js';
 import { MAX_BYTES, MAX_PIECES } from '../service/turn-queue.js';
-import { MAX_STORE_WAITING_BYTES } from '../service/waiting-requests.js';
+import { MAX_STORE_WAITING_BYTES, SMALL_BYTES, SMALL_ROOM_BYTES } from '../service/waiting-requests.js';
 import { LIVELY_MICROS } from '../storage/redis/redis-load.js';
 import { MAX_TAKES_PER_CALL } from '../storage/redis/redis-store.js';
 import { WIDE_ITEMS_IN_FLIGHT } from '../storage/redis/wide-sender.js';
@@ -80,6 +80,9 @@ const REFUSED = 'INVALID_ARGUMENT; reading ends at the first one too many';
 const THROTTLED =
   'OVER_LIMIT if a rule in force could have matched, whatever `on_store_failure` says, else as if nothing matched';
 const ENDED = 'the connection ends';
+const SCARCE =
+  'of the upper half a connection has at most what is left free beside an eighth, which is kept for ' +
+  'connections that hold nothing of it';
 
 /**
  * What bounds the work and the memory that callers, readers of views, Redis and management servers can cause: the
@@ -301,7 +304,7 @@ export const BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'takes that wait for Redis',
-        bound: `${setting('REDIS_MAX_IN_FLIGHT')}; of the upper half a connection has at most what is left free`,
+        bound: `${setting('REDIS_MAX_IN_FLIGHT')}; ${SCARCE}`,
         beyond:
           `OVER_LIMIT if a rule that the request meets may deny; \`on_store_failure\` answers if Redis ` +
           `was silent for ${time(LIVELY_MICROS / 1000)}`,
@@ -319,9 +322,12 @@ export const BOUNDS: readonly BoundGroup[] = [
       {
         what: 'decoded requests that wait for Redis, those whose callers have gone included',
         bound:
-          `${size(MAX_STORE_WAITING_BYTES)}; of the upper half a connection has at most what is left ` +
-          `free; \`weir_store_waiting_bytes\``,
-        beyond: 'OVER_LIMIT if a rule that the request meets may deny, else as if nothing matched',
+          `${size(MAX_STORE_WAITING_BYTES)}, ${size(SMALL_ROOM_BYTES)} of them for requests of at most ` +
+          `${size(SMALL_BYTES)}; ${SCARCE}; \`weir_store_waiting_bytes\``,
+        beyond:
+          'OVER_LIMIT if a rule that the request meets may deny, else as if nothing matched; ' +
+          '`on_store_failure` answers if Redis is away or ' +
+          `was silent for ${time(LIVELY_MICROS / 1000)}`,
       },
       {
         what: 'a reply of Redis',

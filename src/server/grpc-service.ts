@@ -181,13 +181,15 @@ function listenAddress(settings: Settings): {
  */
 export function openGrpcService(options: GrpcServiceOptions, closers: Closers): GrpcService {
   const { settings, policies, clock, log } = options;
+  let endReports = (): void => {};
+  // The last to end: what is closed before it is checked, too.
+  closers.add(async () => endReports());
   const store = openStore(settings, clock, log);
   closers.add(() => store.close());
   const endCalendars = followCalendars(clock);
   closers.add(async () => endCalendars());
   const metrics = openMetrics(options, store);
-  const endReports = reportBrokenInvariants(brokenInvariants(log, metrics, clock));
-  closers.add(async () => endReports());
+  endReports = reportBrokenInvariants(brokenInvariants(log, metrics, clock));
   const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
   const healthListeners: (() => void)[] = [];
   const serving = followServing(options, store, closers, (isServing) => {

@@ -44,7 +44,7 @@ import {
 import { StepsAtOnce } from './steps-at-once.js';
 import { decideWithoutStore } from './store-failure.js';
 import { type NotDone, TurnQueue } from './turn-queue.js';
-import { NO_ROOM_TO_WAIT, notHeld, WaitingRequests } from './waiting-requests.js';
+import { WaitingRequests } from './waiting-requests.js';
 import { wayBackMicros } from './way-back.js';
 
 export interface ShouldRateLimitOptions {
@@ -326,18 +326,16 @@ export class ShouldRateLimit {
     const { store, clock } = this.#options;
     if (planned instanceof BadRequest) return this.#refuse(new Refusal('bad_request', planned.message));
     const takes = takesOf(planned);
-    const waits = takes.length > 0 && !this.#answersAtOnce;
-    const ended = waits ? this.#waiting.begin(request, caller.connection) : notHeld;
     let result: TakeResult | Promise<TakeResult> = NO_OUTCOMES;
-    if (ended === undefined) result = NO_ROOM_TO_WAIT;
-    else if (takes.length > 0) result = askStore(store, takes, storeDeadlineMicros, caller.connection);
-    if (result instanceof Promise) {
-      return result.then((late) => {
-        ended?.();
-        return this.#finish(request, policy, planned, takes, late, caller, startMicros, clock.wallMicros());
-      });
+    if (takes.length > 0) {
+      const waiting = this.#answersAtOnce ? undefined : this.#waiting;
+      result = askStore(store, takes, storeDeadlineMicros, request, caller.connection, waiting);
     }
-    ended?.();
+    if (result instanceof Promise) {
+      return result.then((late) =>
+        this.#finish(request, policy, planned, takes, late, caller, startMicros, clock.wallMicros()),
+      );
+    }
     return this.#finish(request, policy, planned, takes, result, caller, startMicros, wallMicros);
   }
 

@@ -1,33 +1,34 @@
 import type { RateLimitRequest } from '../codec/messages.js';
-import { StorageError } from '../limiter/bucket-store.js';
 import { ScarceRoom } from '../limiter/scarce-room.js';
 import { bytesOf } from './costly-requests.js';
 
 /** Most bytes of decoded requests that wait for the store. */
 export const MAX_STORE_WAITING_BYTES = 16 * 1024 * 1024;
-/** What a request gets for which there is no room. */
-export const NO_ROOM_TO_WAIT = new StorageError('full', 'requests that wait for the store hold too much');
-
-/** Ends the wait of a request that is answered at once. */
-export const notHeld = (): void => {};
+/** Of these, what small requests find where others have taken the rest. */
+export const SMALL_ROOM_BYTES = 2 * 1024 * 1024;
+/** Small: most bytes of a request. */
+export const SMALL_BYTES = 4096;
 
 /**
  * What requests hold while they wait for the store: a store that does not answer keeps them until its timeout, also
- * those whose callers have gone, and whose connections count them no more.
+ * those whose callers have gone, and whose connections count them no more. Large ones leave room for small ones.
  */
 export class WaitingRequests {
-  readonly #room = new ScarceRoom(MAX_STORE_WAITING_BYTES);
+  readonly #room = new ScarceRoom(MAX_STORE_WAITING_BYTES - SMALL_ROOM_BYTES);
+  readonly #roomForSmall = new ScarceRoom(SMALL_ROOM_BYTES);
 
   /** Bytes held now. */
   get bytes(): number {
-    return this.#room.taken;
+    return this.#room.taken + this.#roomForSmall.taken;
   }
 
   /** A request waits from now until what is returned is called; undefined: there is no room for it. */
   begin(request: RateLimitRequest, connection: unknown): (() => void) | undefined {
     const bytes = bytesOf(request);
-    if (!this.#room.has(bytes, connection)) return undefined;
-    const isScarce = this.#room.take(bytes, connection);
-    return () => this.#room.giveBack(bytes, isScarce ? [[connection, bytes]] : []);
+    const rooms = bytes <= SMALL_BYTES ? [this.#room, this.#roomForSmall] : [this.#room];
+    const room = rooms.find((one) => one.has(bytes, connection));
+    if (room === undefined) return undefined;
+    const isScarce = room.take(bytes, connection);
+    return () => room.giveBack(bytes, isScarce ? [[connection, bytes]] : []);
   }
 }

@@ -120,13 +120,14 @@ export class DenyCache implements BucketStore {
     items: readonly TakeItem[],
     deadlineMicros: number,
     connection?: unknown,
+    mayWait = true,
   ): TakeResult | Promise<TakeResult> {
     const askedMicros = this.monotonicMicros();
     const known = this.answer(items, askedMicros);
     if (known !== undefined) return known;
     this.dropRefunded(items);
     const { refunds } = this;
-    const result = this.store.take(items, deadlineMicros, connection);
+    const result = this.store.take(items, deadlineMicros, connection, mayWait);
     if (result instanceof Promise) {
       return result.then((late) => {
         this.learn(items, late, askedMicros, refunds);

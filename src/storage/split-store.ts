@@ -63,14 +63,15 @@ export class SplitStore implements BucketStore {
     items: readonly TakeItem[],
     deadlineMicros: number,
     connection?: unknown,
+    mayWait = true,
   ): TakeResult | Promise<TakeResult> {
     const { perSecond, main } = this.options;
     const first = isPerSecond(items[0] as TakeItem);
     for (let i = 1; i < items.length; i++) {
       if (isPerSecond(items[i] as TakeItem) !== first)
-        return this.takeFromBoth(items, deadlineMicros, connection);
+        return this.takeFromBoth(items, deadlineMicros, connection, mayWait);
     }
-    return (first ? perSecond : main).take(items, deadlineMicros, connection);
+    return (first ? perSecond : main).take(items, deadlineMicros, connection, mayWait);
   }
 
   /** Closes both. */
@@ -82,6 +83,7 @@ export class SplitStore implements BucketStore {
     items: readonly TakeItem[],
     deadlineMicros: number,
     connection: unknown,
+    mayWait: boolean,
   ): Promise<TakeResult> {
     const { perSecond, main, countDeniedHits, timeoutMicros, monotonicMicros } = this.options;
     const deadline = Math.min(deadlineMicros, monotonicMicros() + timeoutMicros);
@@ -92,13 +94,13 @@ export class SplitStore implements BucketStore {
     const early = countDeniedHits
       ? seconds.map((item) => (item.refund && !isCandidate(item) ? { ...item, hits: 0 } : item))
       : [...seconds, neverFits(seconds[0] as TakeItem)];
-    const found = await perSecond.take(early, deadline, connection);
+    const found = await perSecond.take(early, deadline, connection, mayWait);
     if (found instanceof StorageError) return found;
     const verdict = verdictOf(seconds, found, others);
 
     const asked = verdict.quotaLeft ? others.map(observed) : [...others];
     if (verdict.denies) asked.push(neverFits(asked[0] as TakeItem));
-    const decided = await main.take(asked, deadline, connection);
+    const decided = await main.take(asked, deadline, connection, mayWait);
     if (decided instanceof StorageError) return decided;
     if (verdict.denies || denies(asked, decided)) return merged(items, found, decided);
 

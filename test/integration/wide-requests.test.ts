@@ -104,7 +104,7 @@ test('a limit that one worker cannot decide in time, because another keeps Redis
   for (let n = 0; byWorker.size < 2; n++) {
     const client = new RlsClient(server.grpcPort);
     closers.push(() => client.close());
-    expect(codes([await ask(client, 'x')])).toEqual([n < 5 ? CODE.OK : CODE.OVER_LIMIT]);
+    expect(codes([await ask(client, `x${n}`)])).toEqual([CODE.OK]);
     const line = await waitFor('the decision in the log', () => decisions()[n]);
     byWorker.set(line['worker'], client);
   }

@@ -82,10 +82,10 @@ describe('several workers', () => {
   });
 
   test('take turns in accepting connections', async () => {
+    const decisions = (): Record<string, unknown>[] => server.log().filter(({ msg }) => msg === 'decision');
+    await waitFor('six decisions in the log', () => decisions().length >= 6);
     const decidedBy = new Map<unknown, number>();
-    for (const { msg, worker } of server.log()) {
-      if (msg === 'decision') decidedBy.set(worker, (decidedBy.get(worker) ?? 0) + 1);
-    }
+    for (const { worker } of decisions()) decidedBy.set(worker, (decidedBy.get(worker) ?? 0) + 1);
     expect([...decidedBy.values()]).toEqual([2, 2, 2]);
   });
 

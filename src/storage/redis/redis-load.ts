@@ -86,11 +86,16 @@ export class RedisLoad {
    */
   explains(batch: TakeBatch, deadlineMicros: number, nowMicros: number): boolean {
     if (!this.isLively(nowMicros)) return false;
-    const { sinceMicros, sentMicros, dueMicros, othersMicros } = batch;
+    const { sinceMicros, sentMicros, dueMicros } = batch;
     // What was not sent waits for others of this process.
     if (sentMicros === 0) return true;
-    const workMicros = dueMicros - sinceMicros + this.#othersDoneMicros(nowMicros) - othersMicros;
+    const workMicros = dueMicros - sinceMicros + this.othersSince(batch, nowMicros);
     return workMicros >= EXPLAINED * (deadlineMicros - sinceMicros);
+  }
+
+  /** What Redis has done for others since it was given a call, as far as they told. Microseconds. */
+  othersSince({ othersMicros }: TakeBatch, nowMicros: number): number {
+    return this.#othersDoneMicros(nowMicros) - othersMicros;
   }
 
   /** What Redis has done for others until now, as far as they told. */

@@ -55,4 +55,18 @@ export interface RedisStoreCounters {
   readonly failures: Record<StorageError['reason'], number>;
 }
 
+/** {@link RedisStoreCounters} of a store that has just been made. */
+export function newCounters(): RedisStoreCounters {
+  const failures = {
+    timeout: 0,
+    disconnected: 0,
+    overloaded: 0,
+    full: 0,
+    breaker_open: 0,
+    rejected: 0,
+    broken: 0,
+  };
+  return { calls: 0, takes: 0, items: 0, failures };
+}
+
 export const DEFAULT_BREAKER_FAILURES = 5;

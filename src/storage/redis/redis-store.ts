@@ -14,11 +14,7 @@ import { SHORT_TEXT } from './connection/reply-bound.js';
 import { PROBE } from './probe.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
 import { RedisLoad } from './redis-load.js';
-import {
-  DEFAULT_BREAKER_FAILURES,
-  type RedisStoreCounters,
-  type RedisStoreOptions,
-} from './redis-store-options.js';
+import { DEFAULT_BREAKER_FAILURES, newCounters, type RedisStoreOptions } from './redis-store-options.js';
 import { RedisTime } from './redis-time.js';
 import { ScriptCalls } from './script-calls.js';
 import { SilenceWatch } from './silence-watch.js';
@@ -42,20 +38,7 @@ const TIMER_SLACK_MICROS = 1000;
  * README, "When Redis is away".
  */
 export class RedisStore implements BucketStore {
-  readonly counters: RedisStoreCounters = {
-    calls: 0,
-    takes: 0,
-    items: 0,
-    failures: {
-      timeout: 0,
-      disconnected: 0,
-      overloaded: 0,
-      full: 0,
-      breaker_open: 0,
-      rejected: 0,
-      broken: 0,
-    },
-  };
+  readonly counters = newCounters();
   /** Resolves once Redis was reached for the first time. */
   readonly reached: Promise<void>;
   private everUp = false;
@@ -113,6 +96,7 @@ export class RedisStore implements BucketStore {
       patienceMicros: this.timeoutMicros,
       monotonicMicros: this.monotonicMicros,
       oldest: () => (this.connection.up ? this.sent.values().next().value : undefined),
+      othersSince: (batch, nowMicros) => this.load.othersSince(batch, nowMicros),
       onSilence: (micros) => this.connection.noteSilence(micros),
     });
     this.connection = new RedisConnection(
@@ -177,6 +161,7 @@ export class RedisStore implements BucketStore {
     items: readonly TakeItem[],
     deadlineMicros: number,
     connection?: unknown,
+    mayWait = true,
   ): TakeResult | Promise<TakeResult> {
     if (this.closing) return this.refuse('disconnected', 'the store is closed');
     if (!this.connection.up) {
@@ -185,6 +170,7 @@ export class RedisStore implements BucketStore {
     const now = this.monotonicMicros();
     // Redis has no part in that.
     if (deadlineMicros <= now) return this.refuse('full', 'the deadline has passed');
+    if (!mayWait) return this.refuseToWait(now, 'requests that wait for Redis hold too much');
     const deadline = Math.min(deadlineMicros, now + this.timeoutMicros);
     let promise: Promise<TakeResult>;
     if (items.length > NARROW_ITEMS) {
@@ -193,9 +179,7 @@ export class RedisStore implements BucketStore {
       promise = queue.add(items, deadline, connection, now);
     } else {
       if (!this.narrow.has(items.length, connection)) {
-        // Redis that answers is busy, and an error would be a way round the limit.
-        const reason = this.load.isLively(now) ? 'full' : 'overloaded';
-        return this.refuse(reason, `more than ${this.maxInFlight} items are waiting for Redis`);
+        return this.refuseToWait(now, `more than ${this.maxInFlight} items are waiting for Redis`);
       }
       const batch = this.batchFor(items, now);
       if (this.narrow.take(items.length, connection)) {
@@ -233,6 +217,11 @@ export class RedisStore implements BucketStore {
 
   private refuse(reason: StorageError['reason'], message: string): StorageError {
     return this.failed(new StorageError(reason, message));
+  }
+
+  /** Redis that answers is busy, and an error would be a way round the limit; of one that does not it is the truth. */
+  private refuseToWait(nowMicros: number, message: string): StorageError {
+    return this.refuse(this.load.isLively(nowMicros) ? 'full' : 'overloaded', message);
   }
 
   /** Counts it. */

@@ -1,10 +1,13 @@
 import { timerMs } from '../../limiter/clock.js';
+import type { TakeBatch } from './take-batch.js';
 
 /**
  * What one item may take Redis on top of its patience: a request of thousands of descriptors is one call, and no sign
  * of a hung Redis.
  */
 const SILENCE_MICROS_PER_ITEM = 50;
+/** Most that the calls of other processes add to it: told is what they expect, of a hung Redis, too. Microseconds. */
+const MOST_FOR_OTHERS = 250_000;
 
 /** Settings of {@link SilenceWatch}. */
 export interface SilenceWatchOptions {
@@ -13,7 +16,9 @@ export interface SilenceWatchOptions {
   /** The clock of deadlines. */
   readonly monotonicMicros: () => number;
   /** The call that waits longest for its answer; undefined when none does, or the connection is known to be down. */
-  readonly oldest: () => { readonly sentMicros: number; readonly itemCount: number } | undefined;
+  readonly oldest: () => TakeBatch | undefined;
+  /** What Redis has done for other processes since it was given a call, microseconds. */
+  readonly othersSince: (batch: TakeBatch, nowMicros: number) => number;
   /** Nothing was answered for so many microseconds. */
   readonly onSilence: (micros: number) => void;
 }
@@ -57,11 +62,13 @@ export class SilenceWatch {
 
   #look(): void {
     this.#timer = undefined;
-    const { oldest: find, monotonicMicros, patienceMicros, onSilence } = this.#options;
+    const { oldest: find, monotonicMicros, patienceMicros, othersSince, onSilence } = this.#options;
     const oldest = find();
     if (oldest === undefined) return;
-    const quiet = monotonicMicros() - Math.max(oldest.sentMicros, this.answeredMicros);
-    const patience = patienceMicros + oldest.itemCount * SILENCE_MICROS_PER_ITEM;
+    const now = monotonicMicros();
+    const quiet = now - Math.max(oldest.sentMicros, this.answeredMicros);
+    const others = Math.min(MOST_FOR_OTHERS, othersSince(oldest, now));
+    const patience = patienceMicros + oldest.itemCount * SILENCE_MICROS_PER_ITEM + others;
     if (quiet >= patience) onSilence(quiet);
     else this.#lookIn(patience - quiet);
   }

@@ -3,7 +3,7 @@ import { CODE } from '../../../src/codec/messages.js';
 import type { BucketStore, TakeResult } from '../../../src/limiter/bucket-store.js';
 import { StorageError } from '../../../src/limiter/bucket-store.js';
 import { ANYBODY } from '../../../src/service/costly-requests.js';
-import { MAX_STORE_WAITING_BYTES } from '../../../src/service/waiting-requests.js';
+import { MAX_STORE_WAITING_BYTES, WaitingRequests } from '../../../src/service/waiting-requests.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 
 const POLICY = `
@@ -14,13 +14,22 @@ descriptors:
   - { key: seen, shadow_mode: true, rate_limit: { unit: hour, requests_per_unit: 10 } }
 `;
 const MIB = 1024 * 1024;
+const FULL = new StorageError('full', 'no room');
 const LATE = new StorageError('timeout', 'no answer');
 
 /** Answers when it is told to. */
 class SlowStore implements BucketStore {
   readonly waiting: ((result: TakeResult) => void)[] = [];
+  /** What it says where it may not be waited for. */
+  noRoom = FULL;
 
-  take(): Promise<TakeResult> {
+  take(
+    _items: unknown,
+    _deadline: unknown,
+    _connection: unknown,
+    mayWait = true,
+  ): ReturnType<BucketStore['take']> {
+    if (!mayWait) return this.noRoom;
     return new Promise((resolve) => this.waiting.push(resolve));
   }
 
@@ -40,16 +49,42 @@ test('requests that wait for a store without answers hold so much, and no more i
     service.decide(requestOf(key, MIB), 0, Number.POSITIVE_INFINITY, { ...ANYBODY, connection });
   for (let n = 0; n < 100; n++) void ask('greedy');
   const held = store.waiting.length;
-  expect(held).toBeGreaterThan((0.7 * MAX_STORE_WAITING_BYTES) / MIB);
-  expect(held).toBeLessThan((0.8 * MAX_STORE_WAITING_BYTES) / MIB);
+  expect(held).toBeGreaterThan((0.5 * MAX_STORE_WAITING_BYTES) / MIB);
+  expect(held).toBeLessThan((0.7 * MAX_STORE_WAITING_BYTES) / MIB);
   // There is room for others.
   const other = ask('modest');
   expect(store.waiting).toHaveLength(held + 1);
   expect(await ask('greedy')).toMatchObject({ overallCode: CODE.OVER_LIMIT });
   expect(await ask('greedy', 'seen')).toMatchObject({ overallCode: CODE.OK });
+  // Of a store that is away the failure policy tells.
+  store.noRoom = LATE;
+  expect(await ask('greedy')).toMatchObject({ overallCode: CODE.OK });
   for (const answer of store.waiting.splice(0)) answer(LATE);
   expect(await other).toMatchObject({ overallCode: CODE.OK });
   // All of it is back.
   void ask('greedy');
   expect(store.waiting).toHaveLength(1);
+});
+
+test('large requests of any number of connections leave room for small ones, of the same connections, too', () => {
+  const waiting = new WaitingRequests();
+  const connections = Array.from({ length: 1000 }, (_, i) => i);
+  for (const connection of connections) {
+    for (let bytes = 4 * MIB; bytes > 4096; bytes /= 2) {
+      while (waiting.begin(requestOf('a', bytes), connection) !== undefined);
+    }
+  }
+  expect(waiting.bytes).toBeLessThan(MAX_STORE_WAITING_BYTES);
+  for (const connection of connections) {
+    const end = waiting.begin(requestOf('a', 200), connection);
+    expect(end).toBeDefined();
+    end?.();
+  }
+  // Small ones do not take all of it, either.
+  for (const connection of connections) {
+    for (let bytes = 3000; bytes > 200; bytes -= 100) {
+      while (waiting.begin(requestOf('a', bytes), connection) !== undefined);
+    }
+  }
+  expect(waiting.bytes).toBeLessThanOrEqual(MAX_STORE_WAITING_BYTES);
 });

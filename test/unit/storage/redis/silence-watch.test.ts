@@ -1,0 +1,46 @@
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { SilenceWatch } from '../../../../src/storage/redis/silence-watch.js';
+import type { TakeBatch } from '../../../../src/storage/redis/take-batch.js';
+
+const MS = 1000;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+/** A watch over one call of one item, sent now, with a patience of 20 ms; tells when Redis counts as silent, in ms. */
+function silentAfter(othersSince: (nowMicros: number) => number): () => number | undefined {
+  const start = performance.now();
+  let silent: number | undefined;
+  const now = (): number => (performance.now() - start) * MS;
+  const watch = new SilenceWatch({
+    patienceMicros: 20 * MS,
+    monotonicMicros: now,
+    oldest: () => (silent === undefined ? ({ sentMicros: 0, itemCount: 1 } as TakeBatch) : undefined),
+    othersSince: (_batch, nowMicros) => othersSince(nowMicros),
+    onSilence: (micros) => {
+      silent = micros / MS;
+    },
+  });
+  watch.begin();
+  return () => silent;
+}
+
+test('Redis is silent once nothing is answered for its patience, and for what it does for other processes', () => {
+  const alone = silentAfter(() => 0);
+  const besides = silentAfter(() => 100 * MS);
+  jest.advanceTimersByTime(30);
+  expect(alone()).toBeGreaterThanOrEqual(20);
+  expect(besides()).toBeUndefined();
+  jest.advanceTimersByTime(120);
+  expect(besides()).toBeGreaterThanOrEqual(120);
+});
+
+test('others that tell of ever more work do not hide a hung Redis', () => {
+  const silent = silentAfter((nowMicros) => 2 * nowMicros);
+  jest.advanceTimersByTime(300);
+  expect(silent()).toBeGreaterThanOrEqual(270);
+});
