@@ -1,16 +1,17 @@
 import { overlookedPolicies } from '../server/settings/policy-place.js';
 import { readSettings } from '../server/settings/read-settings.js';
 import { VARIABLES } from '../server/settings/settings-table.js';
-import { startServer } from '../server/start.js';
 import { StartError, StartStopped } from '../server/start-error.js';
-import { runWorker } from '../server/workers/worker.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
 import { version } from './version.js';
 
 /** `weir serve`: resolves once the server has drained after SIGTERM or SIGINT, or could not start. */
 export async function runServe(args: readonly string[], io: Io): Promise<number> {
-  if (io.worker) return (await runWorker()) ? EXIT.OK : EXIT.FAILED;
+  if (io.worker) {
+    const { runWorker } = await import('../server/workers/worker.js');
+    return (await runWorker()) ? EXIT.OK : EXIT.FAILED;
+  }
   const options = Object.fromEntries(
     VARIABLES.map(({ flag }) => [flag.slice(2), { type: 'string' as const }]),
   );
@@ -42,6 +43,8 @@ export async function runServe(args: readonly string[], io: Io): Promise<number>
     });
   });
   let reload: (() => void) | undefined;
+  // Once it is known that there is something to start: a mistake in the settings is told at once.
+  const { startServer } = await import('../server/start.js');
   const started = await startServer(read.settings, {
     version: version(),
     terminal: io.terminal,

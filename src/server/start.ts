@@ -1,10 +1,7 @@
 import { systemClock } from '../limiter/clock.js';
 import { Closers } from './closers.js';
-import { openGrpcService } from './grpc-service.js';
-import type { HealthVerdict } from './http/endpoints.js';
 import { openHttpFront } from './http/http-front.js';
 import { measurePolicies } from './metrics/policy-metrics.js';
-import { statFamilies, statsText } from './metrics/stats-text.js';
 import { openPolicies } from './policies/open-policies.js';
 import type { ServerCore, ServerParts } from './server-core.js';
 import { createServerLogger, logServing } from './server-logger.js';
@@ -13,7 +10,7 @@ import type { Settings } from './settings/settings-table.js';
 import type { StartError, StartStopped } from './start-error.js';
 import { openTlsFiles } from './tls-files.js';
 import { ViewSlices } from './views/view-slices.js';
-import { checkWorkers, openPrimary } from './workers/primary.js';
+import { checkWorkers } from './workers/check-workers.js';
 
 /** What the process knows that settings do not say. */
 export interface StartContext {
@@ -58,6 +55,8 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   const { version, terminal, entry } = context;
   const { log, output } = createServerLogger(settings, terminal);
   for (const note of context.notes) log.warn(note);
+  // Read while the policies are: most of a start is reading code.
+  const opener = openerOf(settings);
   const policies = await openPolicies(settings, log, context.stopping);
   closers.add(async () => policies.close());
   const tls = openTlsFiles(settings, log);
@@ -75,7 +74,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
     slices,
     closers,
   };
-  const core = settings.workers > 1 ? openPrimary(parts) : openAlone(parts);
+  const core = (await opener)(parts);
   measurePolicies(core.metrics, policies);
   core.metrics.logOutput(output);
   const startedMicros = clock.monotonicMicros();
@@ -117,23 +116,8 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   };
 }
 
-/** One process that decides by itself. */
-function openAlone(parts: ServerParts): ServerCore {
-  const service = openGrpcService(parts, parts.closers);
-  const { metrics, turns, decide } = service;
-  return {
-    metrics,
-    turns,
-    decide,
-    failed: new Promise((resolve) => service.onGivenUp(resolve)),
-    metricsText: () => metrics.registry.text(),
-    statsText: () => statsText(statFamilies(metrics.reference)),
-    health(): HealthVerdict {
-      const { reason } = service.serving;
-      return reason === undefined ? { status: 'SERVING' } : { status: 'NOT_SERVING', reason };
-    },
-    detail: () => ({ store: service.storeName, storeUp: service.storeUp() }),
-    listen: () => service.listen(),
-    drain: (why, beside) => service.drain(why, beside),
-  };
+/** What opens the process that decides, or the primary of those that do. */
+async function openerOf({ workers }: Settings): Promise<(parts: ServerParts) => ServerCore> {
+  if (workers > 1) return (await import('./workers/primary.js')).openPrimary;
+  return (await import('./alone.js')).openAlone;
 }

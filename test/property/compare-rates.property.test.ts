@@ -1,9 +1,10 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import { narrower } from '../../src/config/diff/compare-rates.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import type { Rate } from '../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
+import { expectAtLeast, expectSame } from '../support/assert/quick-expect.js';
 
 const SECOND = 1_000_000;
 
@@ -92,7 +93,7 @@ describe('narrower', () => {
         for (const { wait, share } of sequence) {
           micros += wait;
           const hits = Math.ceil(old.available(micros) * share);
-          expect(now.available(micros)).toBeGreaterThanOrEqual(hits);
+          expectAtLeast(now.available(micros), hits);
           old.take(hits);
           now.take(hits);
         }
@@ -109,7 +110,7 @@ describe('narrower', () => {
         const denies =
           deniesAtTokens(before, after) ||
           starts.some((start) => deniesOfAll(before, after, start) || deniesLate(before, after, start));
-        expect(narrower(before, after).length > 0).toBe(denies);
+        expectSame(narrower(before, after).length > 0, denies);
       }),
       {
         numRuns: 400,

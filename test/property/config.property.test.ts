@@ -7,6 +7,7 @@ import { entriesKey, overrideKey } from '../../src/policy/names/bucket-key.js';
 import { normalisePath } from '../../src/policy/paths/normalise-path.js';
 import { PathPattern } from '../../src/policy/paths/path-pattern.js';
 import { Wildcard } from '../../src/policy/values/wildcard.js';
+import { expectEqual, expectSame } from '../support/assert/quick-expect.js';
 import { parse, policyOf } from '../support/policy/policies.js';
 
 const RUNS = { numRuns: 500 };
@@ -30,7 +31,7 @@ describe('wildcards', () => {
     const anywhere = fc.tuple(pattern, text('a', 'b')).map((parts) => parts.join(''));
     fc.assert(
       fc.property(anywhere, text('a', 'b', '*'), (source, value) => {
-        expect(new Wildcard(source).matches(value)).toBe(oracle(source, value));
+        expectSame(new Wildcard(source).matches(value), oracle(source, value));
       }),
       RUNS,
     );
@@ -64,7 +65,7 @@ describe('bucket keys', () => {
   test('are the same only for the same bucket', () => {
     fc.assert(
       fc.property(bucket, bucket, (a, b) => {
-        expect(keyOf(a) === keyOf(b)).toBe(JSON.stringify(a) === JSON.stringify(b));
+        expectSame(keyOf(a) === keyOf(b), JSON.stringify(a) === JSON.stringify(b));
       }),
       { numRuns: 2000 },
     );
@@ -81,7 +82,7 @@ describe('bucket keys', () => {
             keys.push(entriesKey(source.slice(0, i), entries).key);
           }
         }
-        expect(new Set(keys).size).toBe(keys.length);
+        expectSame(new Set(keys).size, keys.length);
       }),
       RUNS,
     );
@@ -91,7 +92,7 @@ describe('bucket keys', () => {
     fc.assert(
       fc.property(part, entry, fc.array(entry, { maxLength: 3 }), (domain, first, rest) => {
         const { key, tagLength } = entriesKey(domain, [first, ...rest]);
-        expect(key.slice(0, tagLength)).toBe(entriesKey(domain, [first]).key);
+        expectSame(key.slice(0, tagLength), entriesKey(domain, [first]).key);
       }),
       RUNS,
     );
@@ -109,7 +110,7 @@ describe('paths', () => {
     fc.assert(
       fc.property(target, (given) => {
         const [first, ...segments] = normalisePath(given).split('/');
-        expect(first).toBe('');
+        expectSame(first, '');
         if (segments.length > 1) expect(segments).not.toContain('');
         expect(segments).not.toContain('.');
         expect(segments).not.toContain('..');
@@ -123,7 +124,7 @@ describe('paths', () => {
       fc.property(target, (given) => {
         const once = normalisePath(given);
         fc.pre(!/[%?#]/.test(once));
-        expect(normalisePath(once)).toBe(once);
+        expectSame(normalisePath(once), once);
       }),
       RUNS,
     );
@@ -143,7 +144,7 @@ describe('paths', () => {
           return ['/', '//', '/./', '/x/../', '/%2e/', '/y/%2E./'][next()] + spelled.join('');
         });
         const suffix = ['', '/', '?a=/b', '#/c', '//', '/.'][next()];
-        expect(normalisePath(disguised.join('') + suffix)).toBe(`/${segments.join('/')}`);
+        expectSame(normalisePath(disguised.join('') + suffix), `/${segments.join('/')}`);
       }),
       RUNS,
     );
@@ -194,7 +195,7 @@ test('path patterns match as defined', () => {
     fc.property(pattern, path, (pieces, segments) => {
       const parsed = PathPattern.parse(`/${pieces.join('/')}`);
       if (typeof parsed === 'string') throw new Error(parsed);
-      expect(parsed.matches(`/${segments.join('/')}`)).toBe(oracle(pieces, segments));
+      expectSame(parsed.matches(`/${segments.join('/')}`), oracle(pieces, segments));
     }),
     { numRuns: 3000 },
   );
@@ -227,13 +228,14 @@ descriptors:
       fc.property(given, (entries) => {
         const match = policy.match(entries);
         const explanation = explain(set, 'd', entries, 0);
-        expect(explanation.rules.map(({ rule, key }) => [rule, key])).toEqual(
+        expectEqual(
+          explanation.rules.map(({ rule, key }) => [rule, key]),
           match.rules.map((rule, i) => [rule, match.keys[i]]),
         );
-        expect(explanation.result.includes(' applies.')).toBe(match.rules[0] !== undefined);
+        expectSame(explanation.result.includes(' applies.'), match.rules[0] !== undefined);
         // The walk that is shown ends at the rule that was found.
         const labels = explanation.levels.map((level) => level.matched);
-        if (match.rules[0] !== undefined) expect(labels.join('/')).toBe(match.rules[0].path);
+        if (match.rules[0] !== undefined) expectSame(labels.join('/'), match.rules[0].path);
       }),
       RUNS,
     );
@@ -243,7 +245,10 @@ descriptors:
     fc.assert(
       fc.property(given, (entries) => {
         const match = policy.match(entries);
-        expect(match.entries.some(({ key }) => key === 'k')).toBe(false);
+        expectSame(
+          match.entries.some(({ key }) => key === 'k'),
+          false,
+        );
       }),
       RUNS,
     );
@@ -268,8 +273,8 @@ descriptors:
     fc.assert(
       fc.property(fc.array(line, { maxLength: 12 }), (lines) => {
         const { policy: parsed, problems, tableFiles } = parse(lines.join('\n'));
-        expect(tableFiles).toEqual([]);
-        expect(parsed === undefined).toBe(problems.errors.length > 0);
+        expectEqual(tableFiles, []);
+        expectSame(parsed === undefined, problems.errors.length > 0);
         for (const { message } of problems.errors) expect(message).not.toBe('');
       }),
       { numRuns: 400 },

@@ -5,6 +5,7 @@ import { diffPolicies } from '../../src/config/diff/diff-policies.js';
 import type { Entry } from '../../src/limiter/entry.js';
 import type { CompiledPolicy } from '../../src/policy/compiled-policy.js';
 import type { Rule } from '../../src/policy/rule.js';
+import { expectEqual, expectSame } from '../support/assert/quick-expect.js';
 import { parse } from '../support/policy/policies.js';
 
 const NOW = 1_700_000_000_000_000;
@@ -101,9 +102,17 @@ test('where fewer requests pass, diff says that something tightens; where more p
       const counts = descriptors.map(
         (entries) => [passing(before, entries), passing(after, entries)] as const,
       );
-      if (counts.some(([was, is]) => is < was)) expect(changes.some(({ tightens }) => tightens)).toBe(true);
-      if (counts.some(([was, is]) => is > was)) expect(back.some(({ tightens }) => tightens)).toBe(true);
-      expect(diffPolicies(sets[0]!, sets[0]!, NOW)).toEqual([]);
+      if (counts.some(([was, is]) => is < was))
+        expectSame(
+          changes.some(({ tightens }) => tightens),
+          true,
+        );
+      if (counts.some(([was, is]) => is > was))
+        expectSame(
+          back.some(({ tightens }) => tightens),
+          true,
+        );
+      expectEqual(diffPolicies(sets[0]!, sets[0]!, NOW), []);
     }),
     { numRuns: 1500 },
   );

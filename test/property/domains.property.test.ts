@@ -1,5 +1,6 @@
-import { expect, test } from '@jest/globals';
+import { test } from '@jest/globals';
 import fc from 'fast-check';
+import { expectEqual, expectSame } from '../support/assert/quick-expect.js';
 import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../support/policy/policy-dir.js';
 
 const FILES = ['a.yaml', 'b.yaml', 'c.yaml'] as const;
@@ -79,15 +80,15 @@ test('whatever becomes of the files, each domain is as it should be', () => {
             Object.fromEntries(texts.filter(([name, text]) => text !== undefined || there.has(name))),
           );
           there = new Set(texts.flatMap(([name, text]) => (text === undefined ? [] : [name])));
-          expect(statesOf(loaded)).toEqual(model.load(files));
+          expectEqual(statesOf(loaded), model.load(files));
           const bad = FILES.some((name) => files[name] !== undefined && files[name].kind !== 'good');
           const twice = loaded.domains.some((status) => status.files.length > 1);
-          expect(loaded.errors.length > 0).toBe(bad || twice);
+          expectSame(loaded.errors.length > 0, bad || twice);
           // One version never stands for two states of what is in force.
           const inForce = [...loaded.policySet.domains.values()].map(({ rules }) => JSON.stringify(rules));
           const { version } = loaded.policySet;
           const known = versions.get(version) ?? inForce.sort().join();
-          expect(inForce.sort().join()).toBe(known);
+          expectSame(inForce.sort().join(), known);
           versions.set(version, known);
         }
       } finally {

@@ -13,6 +13,7 @@ import { CallContext } from '../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../src/grpc/h2-transport/call-router.js';
 import { RareTarget } from '../../src/grpc/h2-transport/rare-target.js';
 import { UnaryTarget, WaitingStreams } from '../../src/grpc/h2-transport/unary-target.js';
+import { expectAtMost, expectSame } from '../support/assert/quick-expect.js';
 import { FakeTimerSource } from '../support/clock/fake-timer-source.js';
 import { FakeServerStream, grpcRequestHead, newFakeConnection } from '../support/grpc/fake-server-stream.js';
 import { prefixed } from '../support/h2/http2-client.js';
@@ -238,11 +239,11 @@ describe('calls under any order of events', () => {
         const world = new World();
         for (const event of events) await world.play(event);
         await world.end();
-        expect(world.context.running).toBe(0);
-        expect(world.context.deadlines.size).toBe(0);
-        expect(world.timers.waiting).toBeLessThanOrEqual(1);
+        expectSame(world.context.running, 0);
+        expectSame(world.context.deadlines.size, 0);
+        expectAtMost(world.timers.waiting, 1);
         const probe = new FakeServerStream(grpcRequestHead('/'), world.connection);
-        expect(world.context.budgetOf(probe).bytes).toBe(0);
+        expectSame(world.context.budgetOf(probe).bytes, 0);
         for (const error of world.errors) expect(String(error)).toMatch(/thrown|failed/);
       }),
       { numRuns: 300 },

@@ -6,6 +6,7 @@ import { normalisePath, normalisePathWithin } from '../../src/policy/paths/norma
 import { PathPattern } from '../../src/policy/paths/path-pattern.js';
 import { PatternList } from '../../src/policy/values/pattern-list.js';
 import { Wildcard } from '../../src/policy/values/wildcard.js';
+import { expectSame } from '../support/assert/quick-expect.js';
 import { definedPath } from '../support/policy/defined-path.js';
 import { DefinedPathPattern } from '../support/policy/defined-path-pattern.js';
 
@@ -75,7 +76,7 @@ describe('a path in its normal form', () => {
           target.map((one) => `/${one}`),
         ),
         (given) => {
-          expect(normalisePath(given)).toBe(definedPath(given));
+          expectSame(normalisePath(given), definedPath(given));
         },
       ),
       { numRuns: 20_000 },
@@ -87,7 +88,7 @@ describe('a path in its normal form', () => {
       fc.property(fc.array(fc.tuple(target, fc.constantFrom(0, 1, 70_000)), { maxLength: 6 }), (given) => {
         for (const [one, more] of given) {
           const path = `${'/a%41'.repeat(more / 5)}${one}`;
-          expect(normalisePath(path)).toBe(definedPath(path));
+          expectSame(normalisePath(path), definedPath(path));
         }
       }),
       { numRuns: 30 },
@@ -184,7 +185,8 @@ describe('the rules of a step', () => {
         for (const values of asked) {
           const expected = firstFit(rules, values);
           const found = index.find(values, unboundedWork());
-          expect(found === undefined || found === EXCEEDED ? found : found.value).toBe(
+          expectSame(
+            found === undefined || found === EXCEEDED ? found : found.value,
             expected < 0 ? undefined : String(expected),
           );
         }
@@ -201,7 +203,7 @@ describe('the rules of a step', () => {
           const found = index.find(values, new MatchWork(steps));
           if (found === EXCEEDED) continue;
           const expected = firstFit(rules, values);
-          expect(found?.value).toBe(expected < 0 ? undefined : String(expected));
+          expectSame(found?.value, expected < 0 ? undefined : String(expected));
         }
       }),
       { numRuns: 1000 },
@@ -212,7 +214,7 @@ describe('the rules of a step', () => {
     fc.assert(
       fc.property(pattern, path, (source, given) => {
         const defined = DefinedPathPattern.parse(source) as DefinedPathPattern;
-        expect((PathPattern.parse(source) as PathPattern).matches(given)).toBe(defined.matches(given));
+        expectSame((PathPattern.parse(source) as PathPattern).matches(given), defined.matches(given));
       }),
       { numRuns: 10_000 },
     );
@@ -245,8 +247,8 @@ describe('the patterns of a level', () => {
         if (words !== undefined) other.take(structuredClone(words));
         for (const one of values) {
           const expected = patterns.find((source) => new Wildcard(source).matches(one));
-          expect(list.find(one, unboundedWork())).toBe(expected);
-          expect(other.find(one, unboundedWork())).toBe(expected);
+          expectSame(list.find(one, unboundedWork()), expected);
+          expectSame(other.find(one, unboundedWork()), expected);
         }
       }),
       { numRuns: 5000 },
@@ -260,7 +262,10 @@ describe('the patterns of a level', () => {
         for (const one of values) {
           const found = list.find(one, new MatchWork(steps));
           if (found === EXCEEDED) continue;
-          expect(found).toBe(patterns.find((source) => new Wildcard(source).matches(one)));
+          expectSame(
+            found,
+            patterns.find((source) => new Wildcard(source).matches(one)),
+          );
         }
       }),
       { numRuns: 1000 },

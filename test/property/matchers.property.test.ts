@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
-import { describe, expect, jest, test } from '@jest/globals';
+import { describe, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { unboundedWork } from '../../src/policy/match-work.js';
@@ -12,6 +12,7 @@ import {
 } from '../../src/policy/values/cidr.js';
 import { CidrTable } from '../../src/policy/values/cidr-table.js';
 import { patternSize, RegexList } from '../../src/policy/values/regex-matcher.js';
+import { expectEqual, expectSame } from '../support/assert/quick-expect.js';
 
 // A busy machine may take its time; nothing here waits.
 jest.setTimeout(60_000);
@@ -53,7 +54,7 @@ describe('addresses', () => {
   test('are what node:net takes for them, but for zones', () => {
     fc.assert(
       fc.property(anyText, (text) => {
-        expect(read(text).family !== 0).toBe(isIP(text) !== 0 && !text.includes('%'));
+        expectSame(read(text).family !== 0, isIP(text) !== 0 && !text.includes('%'));
       }),
       { numRuns: 20_000 },
     );
@@ -66,13 +67,13 @@ describe('addresses', () => {
         fc.pre(family === 4 || family === 6);
         const canonical = addressText(family as 4 | 6, words);
         const again = read(canonical);
-        expect(again.family).toBe(family);
+        expectSame(again.family, family);
         const used = family === 4 ? 1 : 4;
-        expect(again.words.slice(0, used)).toEqual(words.slice(0, used));
-        expect(canonicalAddress(canonical)).toBe(canonical);
-        expect(family === 4 ? isIPv4(canonical) : isIPv6(canonical)).toBe(true);
+        expectEqual(again.words.slice(0, used), words.slice(0, used));
+        expectSame(canonicalAddress(canonical), canonical);
+        expectSame(family === 4 ? isIPv4(canonical) : isIPv6(canonical), true);
         // The parser of URLs writes IPv6 as RFC 5952 does.
-        if (family === 6) expect(new URL(`http://[${text}]/`).hostname).toBe(`[${canonical}]`);
+        if (family === 6) expectSame(new URL(`http://[${text}]/`).hostname, `[${canonical}]`);
       }),
       { numRuns: 5000 },
     );
@@ -84,8 +85,8 @@ describe('addresses', () => {
         fc.pre(isIP(text) !== 0);
         const block = parseBlock(text);
         if (typeof block === 'string') throw new Error(block);
-        expect(parseBlock(block.text)).toEqual(block);
-        expect(block.text.startsWith(`${canonicalAddress(text)}/`)).toBe(true);
+        expectEqual(parseBlock(block.text), block);
+        expectSame(block.text.startsWith(`${canonicalAddress(text)}/`), true);
       }),
       { numRuns: 2000 },
     );
@@ -132,8 +133,8 @@ describe('the longest prefix', () => {
             const naive = blocks
               .filter((block) => block.family === family && inBlock(block, at, bits))
               .reduce((best, block) => (block.prefix > best.prefix ? block : best), { prefix: -1, text: '' });
-            expect(table.find(text) ?? '').toBe(naive.text);
-            expect(other.find(text) ?? '').toBe(naive.text);
+            expectSame(table.find(text) ?? '', naive.text);
+            expectSame(other.find(text) ?? '', naive.text);
           }
         },
       ),
@@ -159,8 +160,8 @@ describe('the longest prefix', () => {
             added.add(`${net}/${prefix}`);
           }
           for (const address of [...asked, ...nets.map(([net]) => net)]) {
-            expect(table.find(address) === true).toBe(list.check(address));
-            expect(table.find(`::ffff:${address}`) === true).toBe(list.check(address));
+            expectSame(table.find(address) === true, list.check(address));
+            expectSame(table.find(`::ffff:${address}`) === true, list.check(address));
           }
         },
       ),
@@ -209,7 +210,8 @@ test('regular expressions together give the first that matches the whole value b
         for (const one of patterns) list.add([one], [patternSize(one) as number], one);
         const alone = patterns.map((one) => ({ one, compiled: RE2JS.compile(one) }));
         for (const value of values) {
-          expect(list.find(value, unboundedWork())).toBe(
+          expectSame(
+            list.find(value, unboundedWork()),
             alone.find(({ compiled }) => compiled.testExact(value))?.one,
           );
         }

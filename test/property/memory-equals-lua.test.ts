@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TakeItem } from '../../src/limiter/bucket-store.js';
 import { type WindowRate, windowRate } from '../../src/limiter/fixed-window.js';
@@ -7,6 +7,7 @@ import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { MAX_TAKES_PER_CALL } from '../../src/storage/redis/redis-store.js';
 import { NARROW_ITEMS } from '../../src/storage/redis/wide-takes.js';
+import { expectAtMost, expectEqual, expectSame } from '../support/assert/quick-expect.js';
 import { FakeClock } from '../support/clock/fake-clock.js';
 import {
   AWKWARD_RATES,
@@ -187,7 +188,7 @@ describe('take.lua', () => {
               })),
             );
             const expected = asked.map((items) => memory.take(items));
-            expect(await Promise.all(asked.map((items) => takeFrom(redis, ...items)))).toEqual(expected);
+            expectEqual(await Promise.all(asked.map((items) => takeFrom(redis, ...items))), expected);
           }
         }),
         { numRuns: 120 },
@@ -224,7 +225,7 @@ describe('take.lua', () => {
               items.map((item) => ({ ...item, key: `step${run}${item.key}` })),
             );
             const expected = asked.map((items) => memory.take(items));
-            expect(await Promise.all(asked.map((items) => takeFrom(redis, ...items)))).toEqual(expected);
+            expectEqual(await Promise.all(asked.map((items) => takeFrom(redis, ...items))), expected);
           }
         }),
         { numRuns: 150 },
@@ -257,10 +258,10 @@ describe('take.lua', () => {
           const [outcome] = await takeFrom(store, takeItem(key, rate, { hits }));
           if (!outcome!.limited) passed += hits;
         }
-        expect(passed).toBeLessThanOrEqual((1 + jumps) * rate.maxTokens + (elapsed * 3) / UNIT_MICROS.second);
+        expectAtMost(passed, (1 + jumps) * rate.maxTokens + (elapsed * 3) / UNIT_MICROS.second);
         // Nor does a step take more than a bucketful: a time to fill later it is full again.
         bench.clock.advance(rate.fillWhole + 1 + UNIT_MICROS.second);
-        expect((await takeFrom(store, takeItem(key, rate, { hits: 0 })))[0]!.remaining).toBe(rate.maxTokens);
+        expectSame((await takeFrom(store, takeItem(key, rate, { hits: 0 })))[0]!.remaining, rate.maxTokens);
       }),
       { numRuns: 25 },
     );
@@ -290,7 +291,7 @@ describe('take.lua', () => {
         });
         for (const [key, remaining] of left) {
           const [look] = await takeFrom(stores[0]!, takeItem(key, rate, { hits: 0 }));
-          expect(look!.remaining).toBe(remaining);
+          expectSame(look!.remaining, remaining);
         }
       }),
       { numRuns: 15 },

@@ -9,6 +9,7 @@ import { ProblemList } from '../../src/config/yaml/config-problem.js';
 import { readPlainYaml } from '../../src/config/yaml/plain-yaml.js';
 import { parseYaml, readAnyYaml } from '../../src/config/yaml/yaml-document.js';
 import type { ShowKey } from '../../src/config/yaml/yaml-value.js';
+import { expectEqual } from '../support/assert/quick-expect.js';
 
 const showKey: ShowKey = (path, key) => !key.startsWith('b') && !path.endsWith('c');
 
@@ -176,11 +177,14 @@ function expectAgreement(text: string): void {
   const problems = new ProblemList('f');
   const expected = readAnyYaml(text, problems, {}, showKey);
   if (problems.errors.length + problems.warnings.length > 0 || !isDeepStrictEqual(value, expected)) {
-    expect({ text, value, said: [] }).toEqual({
-      text,
-      value: expected,
-      said: [...problems.errors, ...problems.warnings],
-    });
+    expectEqual(
+      { text, value, said: [] },
+      {
+        text,
+        value: expected,
+        said: [...problems.errors, ...problems.warnings],
+      },
+    );
   }
 }
 
@@ -273,9 +277,9 @@ test('the policies that ship are read without the parser', () => {
   for (const name of readdirSync(folder).filter((one) => one.endsWith('.yaml'))) {
     const bytes = readFileSync(join(folder, name));
     const value = readPlainYaml(bytes.toString(), showKey, false);
-    expect({ name, plain: value !== undefined }).toEqual({ name, plain: true });
+    expectEqual({ name, plain: value !== undefined }, { name, plain: true });
     expectAgreement(bytes.toString());
-    expect(parseYaml(bytes, new ProblemList(name), { showKey })).toEqual(value);
+    expectEqual(parseYaml(bytes, new ProblemList(name), { showKey }), value);
   }
 });
 
@@ -283,5 +287,8 @@ test('a text is hidden wherever the parser would hide it', () => {
   const text = 'a: { bb: { k: [ { x: y } ] } }\nc:\n  d:\n    - e: f\n';
   expectAgreement(text);
   const hidden = readPlainYaml(text, () => true, true);
-  expect(hidden).toEqual(readAnyYaml(text, new ProblemList('f'), { secret: true }, () => true));
+  expectEqual(
+    hidden,
+    readAnyYaml(text, new ProblemList('f'), { secret: true }, () => true),
+  );
 });

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { formatProblem } from '../../src/config/yaml/config-problem.js';
+import { expectEqual } from '../support/assert/quick-expect.js';
 import { parse } from '../support/policy/policies.js';
 import { schemaErrors } from '../support/policy/policy-schema.js';
 
@@ -142,7 +143,7 @@ test('a policy that the loader takes without a word follows the schema', () => {
       const { problems } = parse(text);
       if (problems.errors.length + problems.warnings.length > 0) return;
       good += 1;
-      expect([text, schemaErrors(text)]).toEqual([text, []]);
+      expectEqual([text, schemaErrors(text)], [text, []]);
     }),
     { numRuns: 4000 },
   );
@@ -160,7 +161,7 @@ test('what follows the schema, the loader takes, but for what a schema cannot te
       const text = stringify(value);
       fc.pre(schemaErrors(text).length === 0);
       const errors = parse(text).problems.errors.map(formatProblem);
-      expect([text, errors.filter((error) => !BEYOND.test(error))]).toEqual([text, []]);
+      expectEqual([text, errors.filter((error) => !BEYOND.test(error))], [text, []]);
     }),
     { numRuns: 1000 },
   );

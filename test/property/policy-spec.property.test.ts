@@ -22,6 +22,7 @@ import type { CompiledPolicy } from '../../src/policy/compiled-policy.js';
 import type { PolicySet } from '../../src/policy/policy-set.js';
 import type { DomainSpec } from '../../src/policy/spec.js';
 import { atOnce } from '../../src/turns.js';
+import { expectEqual } from '../support/assert/quick-expect.js';
 import { textOf } from '../support/codec/text-of.js';
 import { arbitraryEntries, arbitraryPolicy } from '../support/policy/arbitrary-policies.js';
 
@@ -84,9 +85,9 @@ test(
         const spec = specOf(policy);
         const here = buildPolicy(spec, SECRETS);
         const expected = shown(here, descriptors);
-        expect(shown(across(specItems(spec, SECRETS)), descriptors)).toEqual(expected);
+        expectEqual(shown(across(specItems(spec, SECRETS)), descriptors), expected);
         const inForce = buildPolicy(spec, SECRETS);
-        expect(shown(across(policyItems(setOf(inForce))), descriptors)).toEqual(expected);
+        expectEqual(shown(across(policyItems(setOf(inForce))), descriptors), expected);
       }),
       { numRuns: 100 },
     );
@@ -101,9 +102,9 @@ test('a policy that takes secrets later has the names of one that was built with
       // Names are made, and must be made anew.
       for (const entries of descriptors) later.match(entries);
       atOnce(later.takeSecrets(SECRETS));
-      expect(shown(later, descriptors)).toEqual(shown(buildPolicy(spec, SECRETS), descriptors));
+      expectEqual(shown(later, descriptors), shown(buildPolicy(spec, SECRETS), descriptors));
       const sent = across(policyItems(setOf(later)));
-      expect(shown(sent, descriptors)).toEqual(shown(later, descriptors));
+      expectEqual(shown(sent, descriptors), shown(later, descriptors));
     }),
     { numRuns: 100 },
   );

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { test } from '@jest/globals';
 import fc from 'fast-check';
 import { CODE } from '../../src/codec/messages.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
@@ -6,6 +6,7 @@ import type { Rate } from '../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
+import { expectSame } from '../support/assert/quick-expect.js';
 import { MEMORY } from '../support/limiter/store-options.js';
 import { takeItem } from '../support/limiter/take-items.js';
 import { Decider, descriptor } from '../support/policy/decider.js';
@@ -75,14 +76,14 @@ test('a list of limits lets pass what each of them would, and takes exactly that
         const fits = items.map((item) => alone.take([item, NEVER])[0]?.limited === false);
         const { overallCode, statuses } = decider.answer([descriptor(['k=x'])], hits);
         const passes = fits.every(Boolean);
-        expect(overallCode).toBe(passes ? CODE.OK : CODE.OVER_LIMIT);
+        expectSame(overallCode, passes ? CODE.OK : CODE.OVER_LIMIT);
         const outcomes = items.map((item) => alone.take(passes ? [item] : [item, NEVER])[0]);
         const over = outcomes.filter((outcome) => outcome?.limited === true);
         const [shown] = passes
           ? outcomes.map((outcome) => outcome?.remaining ?? 0).sort((a, b) => a - b)
           : over.map((outcome) => outcome?.waitMicros ?? 0).sort((a, b) => b - a);
-        if (passes) expect(statuses[0]?.limitRemaining).toBe(shown);
-        else expect(statuses[0]?.durationUntilResetSeconds).toBe(Math.ceil((shown as number) / 1e6));
+        if (passes) expectSame(statuses[0]?.limitRemaining, shown);
+        else expectSame(statuses[0]?.durationUntilResetSeconds, Math.ceil((shown as number) / 1e6));
       }
     }),
     { numRuns: 500 },
@@ -97,7 +98,7 @@ test('of a burst it admits the minimum', () => {
       for (let i = 0; i < 20; i++) {
         if (decider.answer([descriptor(['k=x'])]).overallCode === CODE.OK) passed++;
       }
-      expect(passed).toBe(Math.min(...list.map(({ max }) => max)));
+      expectSame(passed, Math.min(...list.map(({ max }) => max)));
     }),
     { numRuns: 200 },
   );

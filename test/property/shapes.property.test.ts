@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { isCharge, type Rate } from '../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { shapePart } from '../../src/policy/names/bucket-key.js';
+import { expectAtMost, expectEqual } from '../support/assert/quick-expect.js';
 import { takeItem } from '../support/limiter/take-items.js';
 import { memoryBench, RedisBench, type TestBench, takeFrom } from '../support/limiter/test-stores.js';
 
@@ -89,10 +90,10 @@ describe.each<TestBench>([memoryBench(), new RedisBench('redis-server')])('in $n
       const sum = (limits[0] as number) + (limits[1] as number);
       // Where the shapes are one, so is the bucket: it is read under each limit. Token buckets that fill in times of
       // their own each take their own price of a token from it.
-      if (shapePart(first) !== shapePart(second)) expect([name, passed]).toEqual([name, sum]);
+      if (shapePart(first) !== shapePart(second)) expectEqual([name, passed], [name, sum]);
       else {
         const most = differInDepth(first, second) ? sum : Math.max(...limits);
-        expect([name, passed <= most && passed >= Math.min(...limits)]).toEqual([name, true]);
+        expectEqual([name, passed <= most && passed >= Math.min(...limits)], [name, true]);
       }
     }
   });
@@ -120,7 +121,7 @@ describe.each<TestBench>([memoryBench(), new RedisBench('redis-server')])('in $n
               }),
             );
           }
-          expect(passed).toBeLessThanOrEqual(limitOf(first) + limitOf(second) + returned);
+          expectAtMost(passed, limitOf(first) + limitOf(second) + returned);
         },
       ),
       { numRuns: 300 },

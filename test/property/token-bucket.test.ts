@@ -1,9 +1,10 @@
-import { describe, expect, jest, test } from '@jest/globals';
+import { describe, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
+import { expectAtMost, expectEqual, expectSame } from '../support/assert/quick-expect.js';
 import { FakeClock } from '../support/clock/fake-clock.js';
 import {
   AWKWARD_RATES,
@@ -38,7 +39,7 @@ function expectBound(rate: TokenBucketRate, passed: readonly Passed[]): void {
     lowest = lowest === undefined || before < lowest ? before : lowest;
     value += BigInt(tokens) * BigInt(rate.p);
     const risen = value - BigInt(at) * BigInt(rate.q) - lowest;
-    expect(risen <= BigInt(rate.maxTokens) * BigInt(rate.p)).toBe(true);
+    expectSame(risen <= BigInt(rate.maxTokens) * BigInt(rate.p), true);
   }
 }
 
@@ -55,7 +56,7 @@ describe('a token bucket', () => {
         for (const { wait, hits, refund } of steps) {
           clock.advance(wait);
           const [outcome] = store.take([takeItem('a', rate, { hits, refund })]);
-          expect(outcome).toEqual({
+          expectEqual(outcome, {
             ...level.take(hits, refund, clock.monotonic),
             forgiven: 0,
             cached: false,
@@ -103,7 +104,7 @@ describe('a token bucket', () => {
         if (!store.take(item)[0]!.limited) passed++;
       }
       const refilled = Number((BigInt(clock.monotonic - start) * BigInt(rate.q)) / BigInt(rate.p));
-      expect(passed).toBe(Math.min(hits, rate.maxTokens + refilled));
+      expectSame(passed, Math.min(hits, rate.maxTokens + refilled));
     },
   );
 
@@ -117,7 +118,7 @@ describe('a token bucket', () => {
       const rate = rates[Math.floor(hit / 300) % 2]!;
       if (!store.take([takeItem('a', rate)])[0]!.limited) passed++;
     }
-    expect(passed).toBeLessThanOrEqual(100 + 1 + 333 * 100);
+    expectAtMost(passed, 100 + 1 + 333 * 100);
   });
 
   test('after a limit change gives at most one bucketful of the new limit', () => {
@@ -138,7 +139,7 @@ describe('a token bucket', () => {
         expectBound(after.rate, passed);
         // And it is never stuck below empty: a bucketful later it is full.
         clock.advance(after.rate.fillWhole + 1);
-        expect(store.take([takeItem('a', after.rate, { hits: 0 })])[0]!.remaining).toBe(after.rate.maxTokens);
+        expectSame(store.take([takeItem('a', after.rate, { hits: 0 })])[0]!.remaining, after.rate.maxTokens);
       }),
       { numRuns: 200 },
     );

@@ -2,7 +2,7 @@ import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { FamilyHead, Sample } from '../../telemetry/family.js';
 import type { Settings } from '../settings/settings-table.js';
-import type { Store } from '../store.js';
+import type { Store } from '../store/store.js';
 
 /** All policies in force; see {@link policyItems}. */
 export interface SlicedPolicies {

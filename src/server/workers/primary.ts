@@ -10,37 +10,11 @@ import { exposeReference } from '../metrics/prometheus.js';
 import { openStatsSinks } from '../metrics/stats-sinks.js';
 import { statFamilies, statsText } from '../metrics/stats-text.js';
 import type { ServerCore, ServerParts } from '../server-core.js';
-import type { Settings } from '../settings/settings-table.js';
-import { StartError } from '../start-error.js';
+import type { StartError } from '../start-error.js';
 import { PolicyFeed } from './policy-feed.js';
 import { WorkerPool } from './worker-pool.js';
 
 const NO_BUCKETS = { size: 0, bytes: 0, evictions: 0 };
-
-/** Throws {@link StartError} where the settings want several workers and forbid them. */
-export function checkWorkers(settings: Settings): void {
-  if (settings.workers === 1) return;
-  if (settings.redisUrl === '') {
-    throw new StartError([
-      `WORKERS: ${settings.workers} workers need Redis: buckets in memory belong to one process, so ` +
-        'each worker would let every limit ' +
-        'through once; set REDIS_URL, or WORKERS=1',
-    ]);
-  }
-  if (settings.workerScheduling !== 'reuse-port') return;
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  if (major < 22 || (major === 22 && minor < 12)) {
-    throw new StartError([
-      `WORKER_SCHEDULING: reuse-port needs Node.js 22.12 or later, this is ${process.versions.node}; ` +
-        'choose round-robin',
-    ]);
-  }
-  if (settings.grpcPort === 0) {
-    throw new StartError([
-      'WORKER_SCHEDULING: reuse-port needs a GRPC_PORT, as 0 gives each worker another one',
-    ]);
-  }
-}
 
 /**
  * The primary process of WORKERS workers. It owns signals, HTTP and debug ports and policy files; workers, which

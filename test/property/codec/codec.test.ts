@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { type Codec, DecodeError, type RateLimitRequest } from '../../../src/codec/messages.js';
 import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
+import { expectEqual } from '../../support/assert/quick-expect.js';
 import { arbitraryRequest, arbitraryResponse } from '../../support/codec/arbitrary-messages.js';
 
 const reference = createReferenceCodec();
@@ -27,7 +28,7 @@ describe.each(codecs)('codec %s', (_name, codec) => {
   test('requests come back as they went', () => {
     fc.assert(
       fc.property(request, (message) => {
-        expect(codec.decodeRequest(codec.encodeRequest(message))).toEqual(message);
+        expectEqual(codec.decodeRequest(codec.encodeRequest(message)), message);
       }),
     );
   });
@@ -37,7 +38,7 @@ describe.each(codecs)('codec %s', (_name, codec) => {
       fc.property(response, (message) => {
         const decoded = codec.decodeResponse(codec.encodeResponse(message));
         const rawBody = decoded.rawBody && Uint8Array.from(decoded.rawBody);
-        expect({ ...decoded, rawBody }).toEqual(message);
+        expectEqual({ ...decoded, rawBody }, message);
       }),
     );
   });
@@ -48,7 +49,7 @@ describe.each(codecs)('codec %s', (_name, codec) => {
         const whole = codec.encodeRequest(message);
         const part = decodeOrRefuse(codec, whole.subarray(0, Math.floor(whole.length * share)));
         if (part === undefined) return;
-        expect(part.descriptors).toEqual(message.descriptors.slice(0, part.descriptors.length));
+        expectEqual(part.descriptors, message.descriptors.slice(0, part.descriptors.length));
         expect(['', message.domain]).toContain(part.domain);
       }),
     );
@@ -65,7 +66,7 @@ describe.each(codecs)('codec %s', (_name, codec) => {
     fc.assert(
       fc.property(fc.oneof(fc.uint8Array({ maxLength: 60 }), mutated), (bytes) => {
         const decoded = decodeOrRefuse(codec, bytes);
-        if (decoded !== undefined) expect(codec.decodeRequest(codec.encodeRequest(decoded))).toEqual(decoded);
+        if (decoded !== undefined) expectEqual(codec.decodeRequest(codec.encodeRequest(decoded)), decoded);
       }),
       { numRuns: 500 },
     );

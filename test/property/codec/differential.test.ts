@@ -5,6 +5,7 @@ import { createReferenceCodec, requestShape } from '../../../src/codec/reference
 import { isWellFormed } from '../../../src/codec/wire-check.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { atOnce } from '../../../src/turns.js';
+import { expectEqual, expectSame } from '../../support/assert/quick-expect.js';
 import { arbitraryRequest, arbitraryResponse } from '../../support/codec/arbitrary-messages.js';
 import {
   arbitraryLargeWireRequest,
@@ -38,11 +39,11 @@ function decodedInSteps(bytes: Uint8Array): RateLimitRequest | 'refused' {
 
 function expectTheSame(bytes: Uint8Array): void {
   const ours = decoded(wire, bytes);
-  expect(decodedInSteps(bytes)).toEqual(ours);
-  if (ours !== 'refused' && ours.domain.length < 1000) expect(wire.domainOf(bytes)).toBe(ours.domain);
+  expectEqual(decodedInSteps(bytes), ours);
+  if (ours !== 'refused' && ours.domain.length < 1000) expectSame(wire.domainOf(bytes), ours.domain);
   const wellFormed = isWellFormed(bytes, requestShape);
-  expect(ours === 'refused').toBe(!wellFormed);
-  if (wellFormed && !protobufjsReadsOtherwise(bytes)) expect(ours).toEqual(decoded(reference, bytes));
+  expectSame(ours === 'refused', !wellFormed);
+  if (wellFormed && !protobufjsReadsOtherwise(bytes)) expectEqual(ours, decoded(reference, bytes));
 }
 
 function hex(text: string): Buffer {
@@ -57,7 +58,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
   test('reads every request that a client may write alike', () => {
     fc.assert(
       fc.property(encodedRequest, (bytes) => {
-        expect(wire.decodeRequest(bytes)).toEqual(reference.decodeRequest(bytes));
+        expectEqual(wire.decodeRequest(bytes), reference.decodeRequest(bytes));
       }),
       { numRuns: 1000 },
     );
@@ -67,7 +68,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
     let alike = 0;
     fc.assert(
       fc.property(wireRequest, (bytes) => {
-        expect(isWellFormed(bytes, requestShape)).toBe(true);
+        expectSame(isWellFormed(bytes, requestShape), true);
         if (!protobufjsReadsOtherwise(bytes)) alike++;
         expectTheSame(bytes);
       }),
@@ -109,7 +110,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
             return (error as Error).message;
           }
         });
-        if (ours !== 'decoded' || !protobufjsReadsOtherwise(bytes)) expect(ours).toBe(theirs);
+        if (ours !== 'decoded' || !protobufjsReadsOtherwise(bytes)) expectSame(ours, theirs);
         if (ours?.includes('descriptors')) refused++;
       }),
       { numRuns: 2000 },
@@ -122,7 +123,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
       fc.property(fc.oneof(encodedRequest, damaged(wireRequest)), fc.nat(255), (bytes, around) => {
         const larger = new Uint8Array(bytes.length + 32).fill(around);
         larger.set(bytes, 16);
-        expect(decoded(wire, larger.subarray(16, 16 + bytes.length))).toEqual(decoded(wire, bytes));
+        expectEqual(decoded(wire, larger.subarray(16, 16 + bytes.length)), decoded(wire, bytes));
       }),
     );
   });
@@ -131,7 +132,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
     fc.assert(
       fc.property(request, request, (one, other) => {
         const bytes = Buffer.concat([reference.encodeRequest(one), reference.encodeRequest(other)]);
-        expect(wire.decodeRequest(bytes)).toEqual({
+        expectEqual(wire.decodeRequest(bytes), {
           domain: other.domain || one.domain,
           descriptors: [...one.descriptors, ...other.descriptors],
           hitsAddend: other.hitsAddend || one.hitsAddend,
@@ -145,7 +146,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
       fc.property(arbitraryResponse(), (message) => {
         const ours = reference.decodeResponse(wire.encodeResponse(message));
         const theirs = reference.decodeResponse(reference.encodeResponse(message));
-        expect(ours).toEqual(theirs);
+        expectEqual(ours, theirs);
       }),
       { numRuns: 1000 },
     );
@@ -157,7 +158,10 @@ describe('the codec by hand against @grpc/proto-loader', () => {
         const written = messages.map((message) => wire.encodeResponse(message));
         const copies = written.map((bytes) => Buffer.from(bytes));
         for (let i = 0; i < 200; i++) wire.encodeResponse(messages[i % messages.length] as never);
-        expect(written.map((bytes) => Buffer.from(bytes))).toEqual(copies);
+        expectEqual(
+          written.map((bytes) => Buffer.from(bytes)),
+          copies,
+        );
       }),
       { numRuns: 30 },
     );
@@ -173,25 +177,25 @@ describe('where protobufjs differs, the codec by hand does as protobuf says', ()
   test('a limit that comes twice is merged', () => {
     // requests_per_unit 7, unit 3; then unit 2.
     const body = '12 04 0807 1003  12 02 1002';
-    expect(descriptorOf(wire, body)?.limit).toEqual({ requestsPerUnit: 7, unit: 2 });
-    expect(descriptorOf(reference, body)?.limit).toEqual({ requestsPerUnit: 0, unit: 2 });
+    expectEqual(descriptorOf(wire, body)?.limit, { requestsPerUnit: 7, unit: 2 });
+    expectEqual(descriptorOf(reference, body)?.limit, { requestsPerUnit: 0, unit: 2 });
   });
 
   test('a hits_addend that comes twice is merged', () => {
     const body = '1a 02 0805  1a 00';
-    expect(descriptorOf(wire, body)?.hitsAddend).toBe(5);
-    expect(descriptorOf(reference, body)?.hitsAddend).toBe(0);
+    expectSame(descriptorOf(wire, body)?.hitsAddend, 5);
+    expectSame(descriptorOf(reference, body)?.hitsAddend, 0);
   });
 
   test('a uint32 of more than five bytes ends where it ends, and keeps its low bits', () => {
     // hits_addend 2^35 + 5 in six bytes, then domain `a`; and five unknown bytes that protobufjs swallows.
     const bytes = hex('18 858080808001 0a 01 61 7a 02 0000');
-    expect(wire.decodeRequest(bytes)).toEqual({ domain: 'a', descriptors: [], hitsAddend: 5 });
+    expectEqual(wire.decodeRequest(bytes), { domain: 'a', descriptors: [], hitsAddend: 5 });
     expect(decoded(reference, bytes)).not.toEqual(wire.decodeRequest(bytes));
   });
 
   test('a bool whose 32 low bits are 0 is true', () => {
-    expect(descriptorOf(wire, '20 8080808010')?.isNegativeHits).toBe(true);
-    expect(descriptorOf(reference, '20 8080808010')?.isNegativeHits).toBe(false);
+    expectSame(descriptorOf(wire, '20 8080808010')?.isNegativeHits, true);
+    expectSame(descriptorOf(reference, '20 8080808010')?.isNegativeHits, false);
   });
 });

@@ -7,6 +7,7 @@ import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import { loadReflectionDefinition } from '../../../src/codec/rls-definition.js';
 import { fileDescriptors } from '../../../src/grpc/file-descriptors.js';
 import { atOnce } from '../../../src/turns.js';
+import { expectSame } from '../../support/assert/quick-expect.js';
 import { arbitraryResponse } from '../../support/codec/arbitrary-messages.js';
 import { damaged } from '../../support/codec/arbitrary-wire.js';
 import { protobufJson } from '../../support/codec/protobuf-json.js';
@@ -193,7 +194,8 @@ function expectTheSame(json: Uint8Array): void {
     expect((error as Error).message).toMatch(/^.{10,400}$/s);
   }
   if (expected !== undefined) accepted++;
-  expect(message && Buffer.from(message).toString('hex')).toBe(
+  expectSame(
+    message && Buffer.from(message).toString('hex'),
     expected && Buffer.from(expected).toString('hex'),
   );
 }
@@ -249,8 +251,8 @@ describe('a response in protobuf JSON against @bufbuild/protobuf', () => {
         });
         const expected = theirs.responseFromWire(bytes) as Readonly<Record<string, unknown>>;
         const { text, overLimit } = atOnce(ours.responseFromWire(bytes));
-        expect(isDeepStrictEqual(JSON.parse(text), JSON.parse(JSON.stringify(expected)))).toBe(true);
-        expect(overLimit).toBe(expected['overallCode'] === 'OVER_LIMIT');
+        expectSame(isDeepStrictEqual(JSON.parse(text), JSON.parse(JSON.stringify(expected))), true);
+        expectSame(overLimit, expected['overallCode'] === 'OVER_LIMIT');
       }),
       { numRuns: 60 },
     );

@@ -1,7 +1,8 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import { textSteps } from '../../../src/codec/text-steps.js';
 import { atOnce } from '../../../src/turns.js';
+import { expectSame } from '../../support/assert/quick-expect.js';
 
 /** Bytes near to UTF-8: whole characters, characters that are cut off, bytes that only continue one, and any others. */
 const nearlyText = fc
@@ -26,7 +27,7 @@ describe('a text that is decoded in pieces', () => {
         const larger = Buffer.concat([Buffer.alloc(around, 0xe2), bytes, Buffer.alloc(around, 0x80)]);
         for (const view of [larger, new Uint8Array(larger)]) {
           const text = atOnce(textSteps(view, around, around + bytes.length, pieceBytes));
-          expect(text).toBe(bytes.toString());
+          expectSame(text, bytes.toString());
         }
       }),
       { numRuns: 5000 },

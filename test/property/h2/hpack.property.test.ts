@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { HpackEncoder } from '../../../src/h2/hpack/encoder.js';
 import { HeaderField } from '../../../src/h2/hpack/header-field.js';
+import { expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';
 import {
   decodePairs,
   encode,
@@ -55,8 +56,7 @@ describe('HPACK', () => {
           const decoder = newDecoder({ maxTableBytes: 20_000 });
           for (const step of sequence) {
             if ('tableBytes' in step) encoder.setPeerTableBytes(step.tableBytes);
-            else
-              expect(decodePairs(decoder, encode(encoder, step.fields))).toEqual(pairsOfFields(step.fields));
+            else expectEqual(decodePairs(decoder, encode(encoder, step.fields)), pairsOfFields(step.fields));
           }
         },
       ),
@@ -73,7 +73,7 @@ describe('HPACK', () => {
           const decoder = new HpackJsDecoder();
           for (const step of sequence) {
             if ('tableBytes' in step) encoder.setPeerTableBytes(step.tableBytes);
-            else expect(decoder.decode(encode(encoder, step.fields))).toEqual(pairsOfFields(step.fields));
+            else expectEqual(decoder.decode(encode(encoder, step.fields)), pairsOfFields(step.fields));
           }
         },
       ),
@@ -103,7 +103,8 @@ describe('HPACK', () => {
           for (const { fields, reset } of blocks) {
             // The updates of a reset stand before the next block.
             if (reset) encoder.reset();
-            expect(decodePairs(decoder, encoder.encode(fields))).toEqual(
+            expectEqual(
+              decodePairs(decoder, encoder.encode(fields)),
               fields.map(({ name, value }) => [name, value]),
             );
           }
@@ -121,14 +122,14 @@ describe('HPACK', () => {
         for (const block of blocks) {
           const list = one.decode(block, 0, block.length);
           const again = other.decode(block, 0, block.length);
-          expect(again).toEqual(list);
+          expectEqual(again, list);
           if (list === undefined) {
             expect(one.failure).not.toBe('');
             return;
           }
           const size = list.fields.reduce((sum, text) => sum + text.length + 16, 0);
-          expect(size).toBeLessThanOrEqual(200);
-          if (!list.tooLarge) expect(list.size).toBe(size);
+          expectAtMost(size, 200);
+          if (!list.tooLarge) expectSame(list.size, size);
         }
       }),
       { numRuns: 2000 },

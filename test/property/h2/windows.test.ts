@@ -1,6 +1,7 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { ServerStream } from '../../../src/h2/request-handler.js';
+import { expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';
 import {
   data,
   END_STREAM,
@@ -49,11 +50,11 @@ class Ledger {
       const [, type, id, rest = ''] = /^(\w+) (\d+) ?(.*)$/.exec(line) ?? [];
       const stream = this.streams.get(Number(id));
       if (stream === undefined || (type !== 'DATA' && type !== 'HEADERS')) continue;
-      expect(stream.ended).toBe(false);
+      expectSame(stream.ended, false);
       if (rest.endsWith('end')) stream.ended = true;
       if (type === 'HEADERS') continue;
       const octets = /^"(x*)"/.exec(rest)?.[1]?.length ?? Number.parseInt(rest, 10);
-      if (octets > 0) expect(octets).toBeLessThanOrEqual(Math.min(this.connection, stream.window));
+      if (octets > 0) expectAtMost(octets, Math.min(this.connection, stream.window));
       this.connection -= octets;
       stream.window -= octets;
       stream.got += octets;
@@ -123,12 +124,12 @@ describe('the windows of the peer', () => {
         // Last, so that the connection's window alone has to wake whoever still waits.
         take({ kind: 'window', stream: 0, increment: 1_000_000_000 }, peer, ledger);
         for (const stream of ledger.streams.values()) {
-          expect(stream.ended).toBe(true);
-          expect(stream.got).toBe(stream.wanted);
+          expectSame(stream.ended, true);
+          expectSame(stream.got, stream.wanted);
         }
-        expect(peer.connection.openStreams).toBe(0);
-        expect(peer.connection.unconsumedBytes).toBe(0);
-        expect(peer.events).toEqual(['greeted']);
+        expectSame(peer.connection.openStreams, 0);
+        expectSame(peer.connection.unconsumedBytes, 0);
+        expectEqual(peer.events, ['greeted']);
       }),
       { numRuns: 400 },
     );

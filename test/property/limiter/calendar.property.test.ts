@@ -6,6 +6,7 @@ import {
   type CalendarUnit,
   CalendarWindows,
 } from '../../../src/limiter/calendar.js';
+import { expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';
 
 const DAY_MICROS = 86_400_000_000;
 /** Days of the longest window of a unit. */
@@ -43,12 +44,12 @@ test('windows hold their times, follow each other without gap, and begin when cl
       const windows = CalendarWindows.of(timeZone, unit);
       const start = windows.startAt(micros);
       const end = windows.endOf(start);
-      expect(start).toBeLessThanOrEqual(micros);
+      expectAtMost(start, micros);
       expect(end).toBeGreaterThan(micros);
-      expect(end - start).toBeLessThanOrEqual((MOST_DAYS[unit] + SLACK_DAYS) * DAY_MICROS);
-      expect(windows.startAt(end - 1)).toBe(start);
-      expect(windows.startAt(end)).toBe(end);
-      expect(windows.endOf(start - 1)).toBe(start);
+      expectAtMost(end - start, (MOST_DAYS[unit] + SLACK_DAYS) * DAY_MICROS);
+      expectSame(windows.startAt(end - 1), start);
+      expectSame(windows.startAt(end), end);
+      expectSame(windows.endOf(start - 1), start);
       const before = unitOfDay(shownDay(timeZone, start - 1000), unit);
       expect(unitOfDay(shownDay(timeZone, start), unit)).toBeGreaterThan(before);
       expect(unitOfDay(shownDay(timeZone, end), unit)).toBeGreaterThan(
@@ -75,7 +76,7 @@ test('what was asked before changes no answer', () => {
       };
       for (const [what, micros] of asked) {
         const fresh = CalendarWindows.of(timeZone, unit, new Calendars());
-        expect(ask(windows, what, micros)).toEqual(ask(fresh, what, micros));
+        expectEqual(ask(windows, what, micros), ask(fresh, what, micros));
       }
     }),
     { numRuns: 300 },
@@ -87,10 +88,10 @@ test('boundaries are those of four windows in a row, the second of which holds t
     fc.property(zones, units, times, (timeZone, unit, micros) => {
       const around = CalendarWindows.of(timeZone, unit).boundariesAround(micros);
       expect(around).toHaveLength(5);
-      expect(around[1]).toBeLessThanOrEqual(micros);
+      expectAtMost(around[1], micros);
       expect(around[2]).toBeGreaterThan(micros);
       const windows = CalendarWindows.of(timeZone, unit);
-      for (let i = 0; i < 4; i++) expect(windows.endOf(around[i] as number)).toBe(around[i + 1]);
+      for (let i = 0; i < 4; i++) expectSame(windows.endOf(around[i] as number), around[i + 1]);
     }),
     { numRuns: 300 },
   );

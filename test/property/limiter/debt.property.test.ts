@@ -1,9 +1,10 @@
-import { describe, expect, jest, test } from '@jest/globals';
+import { describe, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { MAX_FILL_MICROS } from '../../../src/limiter/rate.js';
 import { costWhole, type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { arbitraryHits, arbitraryRate, arbitrarySpan } from '../../support/limiter/arbitrary-takes.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
@@ -51,11 +52,11 @@ describe('a token bucket with debt', () => {
         for (const { wait, hits, refund } of steps) {
           clock.advance(wait);
           const { forgiven, ...outcome } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
-          expect(outcome).toEqual({ ...level.take(hits, refund, clock.monotonic), cached: false });
+          expectEqual(outcome, { ...level.take(hits, refund, clock.monotonic), cached: false });
           const isCharge = hits > 1 && !refund;
-          expect(outcome.limited && isCharge).toBe(false);
-          expect(outcome.remaining).toBeLessThanOrEqual(rate.maxTokens);
-          expect(forgiven === 0 || isCharge).toBe(true);
+          expectSame(outcome.limited && isCharge, false);
+          expectAtMost(outcome.remaining, rate.maxTokens);
+          expectSame(forgiven === 0 || isCharge, true);
         }
       }),
       { numRuns: 500 },
@@ -78,8 +79,8 @@ describe('a token bucket with debt', () => {
           // The time until one token is back tells the debt.
           const { limited, waitMicros } = store.take([peek])[0]!;
           const owed = limited ? (waitMicros * rate.q) / rate.p - 1 : 0;
-          expect(owed).toBeLessThanOrEqual(rate.maxDebt + 1);
-          expect(owed).toBeLessThanOrEqual(charged + 1);
+          expectAtMost(owed, rate.maxDebt + 1);
+          expectAtMost(owed, charged + 1);
         }
       }),
       { numRuns: 300 },
@@ -98,7 +99,7 @@ describe('a token bucket with debt', () => {
           for (const charge of charges) {
             const hits = Math.max(2, charge);
             const expected = Math.max(0, hits - room);
-            expect(store.take([takeItem('a', rate, { hits })])[0]!.forgiven).toBe(expected);
+            expectSame(store.take([takeItem('a', rate, { hits })])[0]!.forgiven, expected);
             room = Math.max(0, room - hits);
           }
         },
@@ -156,7 +157,7 @@ describe('a window with debt', () => {
         for (const { wait, hits, refund } of steps) {
           clock.advance(wait);
           const { limited, forgiven } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
-          expect(limited && (refund || hits > 1)).toBe(false);
+          expectSame(limited && (refund || hits > 1), false);
           if (limited || refund) continue;
           const start = rate.startOf(clock.wall);
           taken.set(start, (taken.get(start) ?? 0) + (hits - forgiven));
@@ -173,7 +174,7 @@ describe('a window with debt', () => {
               at = rate.endOf(at);
             }
             sum += taken.get(starts[to] as number) as number;
-            expect(sum).toBeLessThanOrEqual(rate.requestsPerUnit * windows + rate.maxDebt);
+            expectAtMost(sum, rate.requestsPerUnit * windows + rate.maxDebt);
           }
         }
       }),
@@ -202,7 +203,7 @@ describe('a window with debt', () => {
           else if (hits > 1) count = Math.min(limit + maxDebt, count + hits);
           else if (hits === 1 && count < limit) count++;
           const limited = !refund && hits < 2 && before >= limit;
-          expect(outcome).toEqual({
+          expectEqual(outcome, {
             limited,
             remaining: limited ? 0 : Math.max(0, limit - count),
             used: count,
@@ -212,7 +213,7 @@ describe('a window with debt', () => {
           // Until a hit passes, or the window ends.
           let end = rate.endOf(window);
           if (limited && count - limit >= limit) end = rate.endOf(end);
-          expect(waitMicros).toBe(end - clock.wall);
+          expectSame(waitMicros, end - clock.wall);
         }
       }),
       { numRuns: 600 },

@@ -5,6 +5,7 @@ import { windowRate } from '../../../src/limiter/fixed-window.js';
 import type { Rate } from '../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { DenyCache } from '../../../src/storage/deny-cache.js';
+import { expectAtLeast, expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';
 import { arbitraryRate } from '../../support/limiter/arbitrary-takes.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
@@ -122,16 +123,16 @@ describe('two runs of the same requests on one Redis, one of them through a deny
           truths.forEach((truth, r) => {
             truth.forEach((one, i) => {
               const other = told[r]?.[i] as TakeOutcome;
-              expect(other.limited).toBe(one.limited);
-              expect(other.waitMicros).toBeLessThanOrEqual(one.waitMicros);
-              expect(other.remaining).toBeGreaterThanOrEqual(one.remaining);
+              expectSame(other.limited, one.limited);
+              expectAtMost(other.waitMicros, one.waitMicros);
+              expectAtLeast(other.remaining, one.remaining);
               // A denial that is repeated beside takes under way does not know of them.
               if (requests.length > 1) return;
               const rate = rates[requests[r]?.[i]?.bucket as number] as Rate;
               if (!one.limited || rate.kind === 'window' || rate.q === 1)
-                expect(other).toEqual({ ...one, cached: other.cached });
+                expectEqual(other, { ...one, cached: other.cached });
               // Of what is between two microseconds, the answer that is repeated knows nothing.
-              expect(other.waitMicros).toBeGreaterThanOrEqual(one.waitMicros - 1);
+              expectAtLeast(other.waitMicros, one.waitMicros - 1);
             });
           });
         }

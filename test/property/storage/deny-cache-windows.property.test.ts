@@ -4,6 +4,7 @@ import type { BucketStore, TakeItem, TakeOutcome, TakeResult } from '../../../sr
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { DenyCache } from '../../../src/storage/deny-cache.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { expectAtLeast, expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
@@ -103,11 +104,11 @@ test.each([true, false])(
           repeated++;
           remote.buckets.take(items).forEach((truth, i) => {
             const told = (found as readonly TakeOutcome[])[i]!;
-            expect([truth.limited, told.limited, told.cached]).toEqual([true, true, true]);
-            expect(told.remaining).toBe(0);
-            expect(told.used).toBeLessThanOrEqual(truth.used);
-            expect(told.waitMicros).toBeLessThanOrEqual(truth.waitMicros);
-            expect(told.waitMicros).toBeGreaterThanOrEqual(truth.waitMicros - 2 * latency);
+            expectEqual([truth.limited, told.limited, told.cached], [true, true, true]);
+            expectSame(told.remaining, 0);
+            expectAtMost(told.used, truth.used);
+            expectAtMost(told.waitMicros, truth.waitMicros);
+            expectAtLeast(told.waitMicros, truth.waitMicros - 2 * latency);
           });
         }
       }),

@@ -4,6 +4,7 @@ import type { BucketStore, TakeItem, TakeOutcome, TakeResult } from '../../../sr
 import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { DenyCache } from '../../../src/storage/deny-cache.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { expectAtLeast, expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { arbitraryHits, arbitraryRate } from '../../support/limiter/arbitrary-takes.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
@@ -134,13 +135,13 @@ test('never denies what the store would let pass, but for a refund elsewhere wit
         const outcomes = found as readonly TakeOutcome[];
         remote.buckets.take(items).forEach((truth, i) => {
           const told = outcomes[i]!;
-          expect([truth.limited, told.limited]).toEqual([true, true]);
-          expect(told.waitMicros).toBeLessThanOrEqual(truth.waitMicros);
-          expect(told.remaining).toBeGreaterThanOrEqual(truth.remaining);
+          expectEqual([truth.limited, told.limited], [true, true]);
+          expectAtMost(told.waitMicros, truth.waitMicros);
+          expectAtLeast(told.remaining, truth.remaining);
           if (changedByOthers) return;
           // The same state, seen earlier by the time the answer took, and by what rounding hides.
-          expect(told.waitMicros).toBeGreaterThanOrEqual(truth.waitMicros - 2 * latency - 1);
-          if (latency === 0 && rate.q === 1) expect(told).toEqual({ ...truth, cached: true });
+          expectAtLeast(told.waitMicros, truth.waitMicros - 2 * latency - 1);
+          if (latency === 0 && rate.q === 1) expectEqual(told, { ...truth, cached: true });
         });
       }
     }),

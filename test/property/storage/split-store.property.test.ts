@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TakeItem } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
@@ -6,6 +6,7 @@ import type { Rate } from '../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { SplitStore } from '../../../src/storage/split-store.js';
+import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
@@ -82,14 +83,14 @@ test.each([true, false])(
         for (const { wait, items } of requests) {
           clock.advance(wait);
           if (countDeniedHits && reordered(items)) continue;
-          expect(await split.take(items, Infinity)).toEqual(one.take(items));
+          expectEqual(await split.take(items, Infinity), one.take(items));
         }
         // Nothing is left behind of how requests are denied.
-        expect(perSecond.size).toBeLessThanOrEqual(3);
-        expect(main.size).toBeLessThanOrEqual(9);
+        expectAtMost(perSecond.size, 3);
+        expectAtMost(main.size, 9);
         for (const [key, rate] of [...BUCKETS, ...CANDIDATES]) {
           const look = [takeItem(key, rate, { hits: 0 })];
-          expect(await split.take(look, Infinity)).toEqual(one.take(look));
+          expectEqual(await split.take(look, Infinity), one.take(look));
         }
       }),
       { numRuns: 1000 },

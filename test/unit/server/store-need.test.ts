@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { StoreNeed, storeNeededFrom } from '../../../src/server/store-need.js';
+import { StoreNeed, storeNeededFrom } from '../../../src/server/store/store-need.js';
 import { policyOf } from '../../support/policy/policies.js';
 
 /** The wall time at the start of a test. */

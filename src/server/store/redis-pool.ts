@@ -1,7 +1,7 @@
-import { timerMs } from '../limiter/clock.js';
-import { RedisStore } from '../storage/redis/redis-store.js';
-import type { RedisStoreOptions } from '../storage/redis/redis-store-options.js';
-import { StartError } from './start-error.js';
+import { timerMs } from '../../limiter/clock.js';
+import { RedisStore } from '../../storage/redis/redis-store.js';
+import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
+import { StartError } from '../start-error.js';
 
 /** The reference's names of a pool in statistics. */
 export type PoolName = 'redis_pool' | 'redis_per_second_pool';

@@ -1,7 +1,7 @@
-import type { Clock } from '../limiter/clock.js';
-import { timerMs } from '../limiter/clock.js';
-import type { PolicySet } from '../policy/policy-set.js';
-import type { Rule } from '../policy/rule.js';
+import type { Clock } from '../../limiter/clock.js';
+import { timerMs } from '../../limiter/clock.js';
+import type { PolicySet } from '../../policy/policy-set.js';
+import type { Rule } from '../../policy/rule.js';
 
 /** The wall clock may step, so what a schedule says is looked at again at least this often. */
 const LOOK_MS = 60_000;

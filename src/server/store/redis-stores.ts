@@ -1,94 +1,21 @@
-import type { BucketStore } from '../limiter/bucket-store.js';
-import type { Clock } from '../limiter/clock.js';
-import { DenyCache, type LocalCacheStats } from '../storage/deny-cache.js';
-import { MemoryStore } from '../storage/memory/memory-store.js';
-import type { RedisStoreOptions } from '../storage/redis/redis-store-options.js';
-import { SplitStore } from '../storage/split-store.js';
-import type { Logger } from '../telemetry/logger.js';
-import type { DenyCacheStats, MemoryStats } from '../telemetry/metrics-options.js';
-import type { PoolStats } from '../telemetry/reference/reference-stats.js';
+import type { BucketStore } from '../../limiter/bucket-store.js';
+import type { Clock } from '../../limiter/clock.js';
+import { DenyCache } from '../../storage/deny-cache.js';
+import type { MemoryStore } from '../../storage/memory/memory-store.js';
+import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
+import { SplitStore } from '../../storage/split-store.js';
+import type { Logger } from '../../telemetry/logger.js';
+import { mainRedis, perSecondRedis } from '../settings/redis-settings.js';
+import type { Settings } from '../settings/settings-table.js';
+import type { StartError } from '../start-error.js';
 import { followPools, giveUpAfter, openPool, type RedisPool } from './redis-pool.js';
-import { mainRedis, perSecondRedis } from './settings/redis-settings.js';
-import type { Settings } from './settings/settings-table.js';
-import type { StartError } from './start-error.js';
-
-/** What the processes of one server tell each other about the Redis that they share. */
-export interface RedisWork {
-  /**
-   * `listener` is told that Redis will work for this process: which of {@link Store.pools}, and for how many
-   * microseconds from now.
-   */
-  onWork(listener: (pool: number, micros: number) => void): void;
-  /** Process `from` told its listener so. */
-  othersWork(from: number, pool: number, micros: number): void;
-}
-
-/** Where this process keeps its buckets, and what it knows of that. */
-export interface Store extends RedisWork {
-  /** For people: `memory`, or Redis and its address without credentials. */
-  readonly name: string;
-  readonly buckets: BucketStore;
-  /** In memory, for `on_store_failure: local`; the same as `buckets` when that is in memory. */
-  readonly local: BucketStore;
-  /** Longest that a decision may wait for it, microseconds. */
-  readonly timeoutMicros: number;
-  /** Whether it can decide now; with a second Redis, whether both can. */
-  up(): boolean;
-  memoryStats(): MemoryStats;
-  /** Zeros where there is no deny cache. */
-  denyCacheStats(): DenyCacheStats;
-  /** Undefined where denials are not kept. */
-  localCacheStats(): LocalCacheStats | undefined;
-  /** One for each Redis; none in memory. */
-  pools(): readonly PoolStats[];
-  /** The policy may be another one: forgets what was learnt under the old one. */
-  reloaded(): void;
-  onChange(listener: (up: boolean) => void): void;
-  /** Told of each call to Redis: microseconds until its answer. */
-  onAnswer(listener: (micros: number) => void): void;
-  /** Told when Redis was not reached in time after the start (REDIS_STARTUP_MAX_ELAPSED_TIME): weir must end. */
-  onGivenUp(listener: (error: StartError) => void): void;
-  close(): Promise<void>;
-}
+import { memoryStore, NO_DENY_CACHE, type Store } from './store.js';
 
 /** Redis decides again for this long: local buckets are forgotten. */
 const FORGET_MICROS = 5_000_000;
-const NO_DENY_CACHE: DenyCacheStats = { answers: 0, entries: 0 };
 
-function memoryStore(settings: Settings, clock: Clock): MemoryStore {
-  return new MemoryStore({
-    clock,
-    maxBuckets: settings.memoryMaxBuckets,
-    maxBytes: settings.memoryMaxBytes,
-    countDeniedHits: !settings.stopIncrementWhenOver,
-  });
-}
-
-/** Opens the store that the settings name. Redis is connected to in the background. Throws {@link StartError}. */
-export function openStore(settings: Settings, clock: Clock, log: Logger): Store {
-  if (settings.redisUrl !== '') return redisStore(settings, clock, log);
-  const memory = memoryStore(settings, clock);
-  return {
-    name: 'memory',
-    buckets: memory,
-    local: memory,
-    timeoutMicros: settings.redisTimeout,
-    up: () => true,
-    memoryStats: () => memory,
-    denyCacheStats: () => NO_DENY_CACHE,
-    localCacheStats: () => undefined,
-    pools: () => [],
-    reloaded: () => {},
-    onChange: () => {},
-    onAnswer: () => {},
-    onGivenUp: () => {},
-    onWork: () => {},
-    othersWork: () => {},
-    close: () => memory.close(),
-  };
-}
-
-function redisStore(settings: Settings, clock: Clock, log: Logger): Store {
+/** Opens the Redis that the settings name, or both. Connected to in the background. Throws {@link StartError}. */
+export function openRedisStores(settings: Settings, clock: Clock, log: Logger): Store {
   const onAnswer: ((micros: number) => void)[] = [];
   const onChange: ((up: boolean) => void)[] = [];
   const onGivenUp: ((error: StartError) => void)[] = [];

@@ -1,0 +1,25 @@
+import { openGrpcService } from './grpc-service.js';
+import type { HealthVerdict } from './http/endpoints.js';
+import { statFamilies, statsText } from './metrics/stats-text.js';
+import type { ServerCore, ServerParts } from './server-core.js';
+
+/** One process that decides by itself. */
+export function openAlone(parts: ServerParts): ServerCore {
+  const service = openGrpcService(parts, parts.closers);
+  const { metrics, turns, decide } = service;
+  return {
+    metrics,
+    turns,
+    decide,
+    failed: new Promise((resolve) => service.onGivenUp(resolve)),
+    metricsText: () => metrics.registry.text(),
+    statsText: () => statsText(statFamilies(metrics.reference)),
+    health(): HealthVerdict {
+      const { reason } = service.serving;
+      return reason === undefined ? { status: 'SERVING' } : { status: 'NOT_SERVING', reason };
+    },
+    detail: () => ({ store: service.storeName, storeUp: service.storeUp() }),
+    listen: () => service.listen(),
+    drain: (why, beside) => service.drain(why, beside),
+  };
+}

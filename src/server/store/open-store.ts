@@ -1,0 +1,32 @@
+import type { Clock } from '../../limiter/clock.js';
+import type { Logger } from '../../telemetry/logger.js';
+import type { Settings } from '../settings/settings-table.js';
+import { memoryStore, NO_DENY_CACHE, type Store } from './store.js';
+
+/** Opens the store that the settings name. Redis is connected to in the background. Throws {@link StartError}. */
+export function openStore(settings: Settings, clock: Clock, log: Logger): Store {
+  if (settings.redisUrl !== '') {
+    // Not loaded by a server that keeps its buckets in memory: reading code is most of a start.
+    const { openRedisStores } = require('./redis-stores.js') as typeof import('./redis-stores.js');
+    return openRedisStores(settings, clock, log);
+  }
+  const memory = memoryStore(settings, clock);
+  return {
+    name: 'memory',
+    buckets: memory,
+    local: memory,
+    timeoutMicros: settings.redisTimeout,
+    up: () => true,
+    memoryStats: () => memory,
+    denyCacheStats: () => NO_DENY_CACHE,
+    localCacheStats: () => undefined,
+    pools: () => [],
+    reloaded: () => {},
+    onChange: () => {},
+    onAnswer: () => {},
+    onGivenUp: () => {},
+    onWork: () => {},
+    othersWork: () => {},
+    close: () => memory.close(),
+  };
+}

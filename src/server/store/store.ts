@@ -1,0 +1,59 @@
+import type { BucketStore } from '../../limiter/bucket-store.js';
+import type { Clock } from '../../limiter/clock.js';
+import type { LocalCacheStats } from '../../storage/deny-cache.js';
+import { MemoryStore } from '../../storage/memory/memory-store.js';
+import type { DenyCacheStats, MemoryStats } from '../../telemetry/metrics-options.js';
+import type { PoolStats } from '../../telemetry/reference/reference-stats.js';
+import type { Settings } from '../settings/settings-table.js';
+import type { StartError } from '../start-error.js';
+
+/** What the processes of one server tell each other about the Redis that they share. */
+export interface RedisWork {
+  /**
+   * `listener` is told that Redis will work for this process: which of {@link Store.pools}, and for how many
+   * microseconds from now.
+   */
+  onWork(listener: (pool: number, micros: number) => void): void;
+  /** Process `from` told its listener so. */
+  othersWork(from: number, pool: number, micros: number): void;
+}
+
+/** Where this process keeps its buckets, and what it knows of that. */
+export interface Store extends RedisWork {
+  /** For people: `memory`, or Redis and its address without credentials. */
+  readonly name: string;
+  readonly buckets: BucketStore;
+  /** In memory, for `on_store_failure: local`; the same as `buckets` when that is in memory. */
+  readonly local: BucketStore;
+  /** Longest that a decision may wait for it, microseconds. */
+  readonly timeoutMicros: number;
+  /** Whether it can decide now; with a second Redis, whether both can. */
+  up(): boolean;
+  memoryStats(): MemoryStats;
+  /** Zeros where there is no deny cache. */
+  denyCacheStats(): DenyCacheStats;
+  /** Undefined where denials are not kept. */
+  localCacheStats(): LocalCacheStats | undefined;
+  /** One for each Redis; none in memory. */
+  pools(): readonly PoolStats[];
+  /** The policy may be another one: forgets what was learnt under the old one. */
+  reloaded(): void;
+  onChange(listener: (up: boolean) => void): void;
+  /** Told of each call to Redis: microseconds until its answer. */
+  onAnswer(listener: (micros: number) => void): void;
+  /** Told when Redis was not reached in time after the start (REDIS_STARTUP_MAX_ELAPSED_TIME): weir must end. */
+  onGivenUp(listener: (error: StartError) => void): void;
+  close(): Promise<void>;
+}
+
+export const NO_DENY_CACHE: DenyCacheStats = { answers: 0, entries: 0 };
+
+/** Buckets in memory, as the settings bound them. */
+export function memoryStore(settings: Settings, clock: Clock): MemoryStore {
+  return new MemoryStore({
+    clock,
+    maxBuckets: settings.memoryMaxBuckets,
+    maxBytes: settings.memoryMaxBytes,
+    countDeniedHits: !settings.stopIncrementWhenOver,
+  });
+}

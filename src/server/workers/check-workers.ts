@@ -1,0 +1,27 @@
+import type { Settings } from '../settings/settings-table.js';
+import { StartError } from '../start-error.js';
+
+/** Throws {@link StartError} where the settings want several workers and forbid them. */
+export function checkWorkers(settings: Settings): void {
+  if (settings.workers === 1) return;
+  if (settings.redisUrl === '') {
+    throw new StartError([
+      `WORKERS: ${settings.workers} workers need Redis: buckets in memory belong to one process, so ` +
+        'each worker would let every limit ' +
+        'through once; set REDIS_URL, or WORKERS=1',
+    ]);
+  }
+  if (settings.workerScheduling !== 'reuse-port') return;
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major < 22 || (major === 22 && minor < 12)) {
+    throw new StartError([
+      `WORKER_SCHEDULING: reuse-port needs Node.js 22.12 or later, this is ${process.versions.node}; ` +
+        'choose round-robin',
+    ]);
+  }
+  if (settings.grpcPort === 0) {
+    throw new StartError([
+      'WORKER_SCHEDULING: reuse-port needs a GRPC_PORT, as 0 gives each worker another one',
+    ]);
+  }
+}
