@@ -1,5 +1,5 @@
 // The tiers of test/README.md. Jest runs what `npm run build` has compiled.
-const TIERS = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e', 'stall'];
+const TIERS = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e', 'memory', 'stall'];
 
 const tier = (name) => ({
   displayName: name,

@@ -12,7 +12,7 @@ import { stopOnSignals } from './stop.mjs';
 import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
 
 /** Every tier but `stall`, which measures, and so runs when nothing else does. */
-const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e'];
+const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e', 'memory'];
 const ALONE = ['--selectProjects', 'stall', '--runInBand'];
 const ON_NODE24 = ['unit', 'property', 'contract', 'integration'];
 /**
@@ -32,6 +32,7 @@ const TOOLS_OF = {
     ...['python-hpack', 'h2spec', 'connectconformance', 'grpc-go-client', 'python-grpc'],
     ...['grpcurl', 'ghz', 'h2load'],
   ],
+  memory: ['redis-server'],
   stall: ['redis-server', 'envoy'],
 };
 /**

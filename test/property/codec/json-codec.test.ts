@@ -8,6 +8,7 @@ import { loadReflectionDefinition } from '../../../src/codec/rls-definition.js';
 import { fileDescriptors } from '../../../src/grpc/file-descriptors.js';
 import { atOnce } from '../../../src/turns.js';
 import { expectSame } from '../../support/assert/quick-expect.js';
+import { anyText } from '../../support/codec/any-text.js';
 import { arbitraryResponse } from '../../support/codec/arbitrary-messages.js';
 import { damaged } from '../../support/codec/arbitrary-wire.js';
 import { protobufJson } from '../../support/codec/protobuf-json.js';
@@ -35,12 +36,12 @@ function stringOf(text: Text): Text {
   });
 }
 
-const anyText = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 8 }),
+const textOfAnyKind = fc.oneof(
+  anyText({ maxLength: 8 }),
   fc.constantFrom('', 'ü', '😀', '\ud83d', '\ude00x', '\ufeff', '__proto__', '\\u00', '\n"\\/'),
 );
 const string = fc.oneof(
-  stringOf(anyText),
+  stringOf(textOfAnyKind),
   fc.constantFrom(
     '"\\b\\f\\n\\r\\t\\/\\\\\\""',
     '"\\ud83d\\ude00"',

@@ -1,11 +1,9 @@
 import fc from 'fast-check';
 import type { RateLimitRequest, RateLimitResponse } from '../../../src/codec/messages.js';
+import { anyText } from './any-text.js';
 
 const uint32 = fc.oneof(fc.constantFrom(0, 1, 0xffff_ffff), fc.nat(0xffff_ffff));
-const text = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 40 }),
-  fc.string({ unit: 'binary-ascii', maxLength: 200 }),
-);
+const text = fc.oneof(anyText({ maxLength: 40 }), fc.string({ unit: 'binary-ascii', maxLength: 200 }));
 
 /** Any request a client may mean. */
 export function arbitraryRequest(): fc.Arbitrary<RateLimitRequest> {

@@ -1,9 +1,9 @@
 /* What one call may take: at most 64 MB more than the process had before, whatever it holds. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Attack } from './attack/attack.js';
-import { Attacker } from './attack/attacker.js';
-import { PATH_CASES, VALUE_CASES } from './cases/matchers.js';
-import { JSON_CASES, MESSAGE_CASES } from './cases/messages.js';
+import type { Attack } from '../stall/attack/attack.js';
+import { Attacker } from '../stall/attack/attacker.js';
+import { PATH_CASES, VALUE_CASES } from '../stall/cases/matchers.js';
+import { JSON_CASES, MESSAGE_CASES } from '../stall/cases/messages.js';
 import { MemoryServer } from './memory-server.js';
 
 const MOST_BYTES = 64e6;

@@ -1,13 +1,13 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { residentBytes } from '../bench/cpu.js';
+import { MATCHER_FILES } from '../stall/cases/matchers.js';
+import { INNOCENT, innocentPolicy } from '../stall/policy-texts.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
-import { MATCHER_FILES } from './cases/matchers.js';
-import { INNOCENT, innocentPolicy } from './policy-texts.js';
 
 /**
  * What Node.js 20 and 24 choose by themselves in a container of 256 MiB, and in one of 512 MiB: an old generation of
@@ -32,7 +32,7 @@ export class MemoryServer {
     const files = { ...MATCHER_FILES, [`${INNOCENT}.yaml`]: innocentPolicy() };
     for (const [name, text] of Object.entries(files)) folder.write(join('policies', name), text);
     const collections = folder.write('collections', '');
-    const preload = join(repositoryRoot, 'build/test/stall/collect-garbage.js');
+    const preload = join(repositoryRoot, 'build/test/memory/collect-garbage.js');
     const weir = await startWeir({
       env: {
         CONFIG_PATH: folder.join('policies'),

@@ -4,15 +4,11 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
-import { block, END_HEADERS, END_STREAM, frame, TYPE } from '../support/h2/h2-frames.js';
-import { waitFor } from '../support/process/wait-for.js';
-import { startRedis } from '../support/redis/redis-server.js';
-import type { Attack } from './attack/attack.js';
-import { Attacker } from './attack/attacker.js';
-import { PATH_CASES, VALUE_CASES } from './cases/matchers.js';
-import { JSON_CASES, MESSAGE_CASES } from './cases/messages.js';
-import { MemoryServer } from './memory-server.js';
-import { INNOCENT } from './policy-texts.js';
+import type { Attack } from '../stall/attack/attack.js';
+import { Attacker } from '../stall/attack/attacker.js';
+import { PATH_CASES, VALUE_CASES } from '../stall/cases/matchers.js';
+import { JSON_CASES, MESSAGE_CASES } from '../stall/cases/messages.js';
+import { INNOCENT } from '../stall/policy-texts.js';
 import {
   descriptor,
   EMPTY,
@@ -23,7 +19,11 @@ import {
   MESSAGE_BYTES,
   repeat,
   request,
-} from './wire.js';
+} from '../stall/wire.js';
+import { block, END_HEADERS, END_STREAM, frame, TYPE } from '../support/h2/h2-frames.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startRedis } from '../support/redis/redis-server.js';
+import { MemoryServer } from './memory-server.js';
 
 const MIB = 1_048_576;
 /** The manual's least, and that of deploy/kubernetes with its MEMORY_MAX_BYTES. */
