@@ -10,15 +10,14 @@ const withReferenceCodec = (one: StallCase): StallCase => ({ ...one, name: `refe
 
 /** Every case, by the server that it needs. */
 export const STALL_GROUPS: readonly StallGroup[] = [
-  { setup: { name: 'paths', files: MATCHER_FILES }, cases: PATH_CASES },
-  { setup: { name: 'values', files: MATCHER_FILES }, cases: VALUE_CASES },
-  { setup: { name: 'messages', files: MATCHER_FILES }, cases: MESSAGE_CASES },
+  {
+    setup: { name: 'buckets in memory', files: MATCHER_FILES },
+    cases: [...PATH_CASES, ...VALUE_CASES, ...MESSAGE_CASES, ...JSON_CASES, ...FLOOD_CASES],
+  },
   {
     setup: { name: 'messages, RLS_CODEC=reference', files: MATCHER_FILES, env: { RLS_CODEC: 'reference' } },
     cases: MESSAGE_CASES.map(withReferenceCodec),
   },
-  { setup: { name: '/json', files: MATCHER_FILES }, cases: JSON_CASES },
-  { setup: { name: 'floods', files: MATCHER_FILES }, cases: FLOOD_CASES },
   VIEW_GROUP,
   RELOAD_GROUP,
   XDS_GROUP,

@@ -10,7 +10,7 @@ const INNOCENT_RATE = 200;
 /** So that with several workers each has some of them. */
 const INNOCENT_CONNECTIONS = 4;
 const WARM_UP_MS = 300;
-const BASELINE_LOOKS = 6;
+const BASELINE_LOOKS = 4;
 const BASELINE_MS = 150;
 /** What the innocent caller can cost, in microseconds per second: more is a start that still goes on. */
 const MOST_BASELINE = 60_000;
