@@ -101,7 +101,7 @@ export const STORE_SETTINGS = {
     help:
       'Most limits waiting for Redis at once, a request counting for each that it meets; past it ' +
       'OVER_LIMIT is the answer where a rule may deny, or, once Redis is silent, `on_store_failure`. ' +
-      'Requests of more than 8 limits wait apart, see Bounds.',
+      'Requests of more than 16 limits wait apart, see Bounds.',
   },
   redisBatchKeys: {
     name: 'REDIS_BATCH_KEYS',

@@ -2,7 +2,7 @@ import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-st
 import { type GivenUp, GiveUpTimes } from '../../limiter/give-up-times.js';
 
 /** A request of more items is wide. */
-export const NARROW_ITEMS = 8;
+export const NARROW_ITEMS = 16;
 /** What a connection gets for a request that finds no room. */
 export const NO_ROOM = 'the room for requests of many limits is taken';
 /**
