@@ -25,9 +25,11 @@ export class WaitingRequests {
   /** A request waits from now until what is returned is called; undefined: there is no room for it. */
   begin(request: RateLimitRequest, connection: unknown): (() => void) | undefined {
     const bytes = bytesOf(request);
-    const rooms = bytes <= SMALL_BYTES ? [this.#room, this.#roomForSmall] : [this.#room];
-    const room = rooms.find((one) => one.has(bytes, connection));
-    if (room === undefined) return undefined;
+    let room = this.#room;
+    if (!room.has(bytes, connection)) {
+      room = this.#roomForSmall;
+      if (bytes > SMALL_BYTES || !room.has(bytes, connection)) return undefined;
+    }
     const isScarce = room.take(bytes, connection);
     return () => room.giveBack(bytes, isScarce ? [[connection, bytes]] : []);
   }

@@ -6,14 +6,10 @@ export const FILES_PER_TURN = 64;
 
 /**
  * Changes whenever a file or directory of a configuration is replaced, written to, added or removed. `identities` are
- * those of its places; `files` all that is or would be read, each once.
+ * those of its places; `files` has those of all that is or would be read, in that order.
  */
-export function fingerprintOf(
-  identities: readonly string[],
-  files: readonly string[],
-  identity: (file: string) => string,
-): string {
-  return [...identities, ...files.flatMap((file) => [file, identity(file)])].join('|');
+export function fingerprintOf(identities: readonly string[], files: ReadonlyMap<string, string>): string {
+  return [...identities, ...[...files].flat()].join('|');
 }
 
 /** {@link fingerprintOf} what lies there now; yields after every few files. `files` are those last read. */
@@ -23,13 +19,12 @@ export function* fingerprintSteps(
 ): Generator<void, string> {
   const identities = places.map((place) => fileIdentity(pathOfPlace(place), true));
   const listed = (yield* expandPathsInSteps(places, [])).map(({ file }) => file);
-  const known = new Map<string, string>();
-  for (const file of [...listed, ...files]) {
-    if (known.has(file)) continue;
-    if (known.size % FILES_PER_TURN === FILES_PER_TURN - 1) yield;
-    known.set(file, fileIdentity(file, true));
+  const now = new Map<string, string>();
+  for (const file of new Set([...listed, ...files])) {
+    if (now.size % FILES_PER_TURN === FILES_PER_TURN - 1) yield;
+    now.set(file, fileIdentity(file, true));
   }
-  return fingerprintOf(identities, [...known.keys()], (file) => known.get(file) ?? '');
+  return fingerprintOf(identities, now);
 }
 
 /** What tells a file from another, with its times and size if asked; '' if there is none. */

@@ -147,8 +147,7 @@ export function readPolicies(
   const readFile = (file: string): Uint8Array => reader.read(file);
   const tableDigest = (file: string): string => reader.digestOf(file);
   const joined = joinDomains(sources, lost, { ...options, readFile, tableDigest }, before);
-  const files = [...new Set([...found.map(({ file }) => file), ...reader.files])];
-  const fingerprint = fingerprintOf(identities, files, (file) => reader.identityOf(file));
+  const fingerprint = fingerprintOf(identities, reader.identities);
   const read = { files: reader.files, contents: reader.contents, fingerprint };
   return withReport(joined, sources, { errors: pathErrors, warnings }, read);
 }
@@ -220,7 +219,8 @@ class FileReader {
   readonly files: string[] = [];
   private readonly known = new Map<string, Uint8Array>();
   private readonly digests = new Map<string, string>();
-  private readonly identities = new Map<string, string>();
+  /** What told each file from others before it was read; '' where there was none. */
+  readonly identities = new Map<string, string>();
 
   /** Throws an Error with a sentence when the file cannot be read. */
   read(file: string): Uint8Array {
@@ -238,11 +238,6 @@ class FileReader {
   /** Digest of a file that was read; '' of one that could not be. */
   digestOf(file: string): string {
     return this.digests.get(file) ?? '';
-  }
-
-  /** What told the file from others before it was read; '' if there was none. */
-  identityOf(file: string): string {
-    return this.identities.get(file) ?? '';
   }
 
   /** Digest of all files. */

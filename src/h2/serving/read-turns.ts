@@ -116,9 +116,12 @@ export class ReadTurns {
   /** Calls {@link Seat.readOn} in one of the next turns. */
   wait(seat: Seat): void {
     if (this.#light.has(seat) || this.#heavy.has(seat)) return;
-    // What it took is worth less with each turn: the logarithm of what it would be worth now, had it come before.
-    seat.rank = Math.log2(seat.shareMs) + this.#turn / SHARE_TURNS;
-    (seat.recentMs > LIGHT_MS ? this.#heavy : this.#light).add(seat);
+    if (seat.recentMs <= LIGHT_MS) this.#light.add(seat);
+    else {
+      // What it took is worth less with each turn: the logarithm of that falls by as much in each.
+      seat.rank = Math.log2(seat.shareMs) + this.#turn / SHARE_TURNS;
+      this.#heavy.add(seat);
+    }
     if (!this.#scheduled) this.#schedule();
   }
 

@@ -1,4 +1,5 @@
 import { timerMs } from '../../limiter/clock.js';
+import { LIVELY_MICROS } from './redis-load.js';
 import type { TakeBatch } from './take-batch.js';
 
 /**
@@ -6,8 +7,6 @@ import type { TakeBatch } from './take-batch.js';
  * of a hung Redis.
  */
 const SILENCE_MICROS_PER_ITEM = 50;
-/** Most that the calls of other processes add to it: told is what they expect, of a hung Redis, too. Microseconds. */
-const MOST_FOR_OTHERS = 250_000;
 
 /** Settings of {@link SilenceWatch}. */
 export interface SilenceWatchOptions {
@@ -67,7 +66,8 @@ export class SilenceWatch {
     if (oldest === undefined) return;
     const now = monotonicMicros();
     const quiet = now - Math.max(oldest.sentMicros, this.answeredMicros);
-    const others = Math.min(MOST_FOR_OTHERS, othersSince(oldest, now));
+    // They tell what they expect, of a hung Redis, too.
+    const others = Math.min(LIVELY_MICROS, othersSince(oldest, now));
     const patience = patienceMicros + oldest.itemCount * SILENCE_MICROS_PER_ITEM + others;
     if (quiet >= patience) onSilence(quiet);
     else this.#lookIn(patience - quiet);

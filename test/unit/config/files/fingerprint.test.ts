@@ -1,0 +1,75 @@
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { fingerprintSteps } from '../../../../src/config/files/fingerprint.js';
+import { loadPolicies } from '../../../../src/config/files/load-policies.js';
+import type { PolicyPlace } from '../../../../src/config/files/policy-paths.js';
+import { atOnce } from '../../../../src/turns.js';
+import { TempDir } from '../../../support/process/temp-dir.js';
+
+let dir: TempDir;
+beforeEach(() => {
+  dir = new TempDir();
+});
+afterEach(() => dir.remove());
+
+const TABLE = 'domain: a\nderive: [{ entry: t, from: [k], sha256_file: ../keys/table.yaml }]\n';
+
+/** Each holds what a policy may be read from: good and bad files, links, key tables inside and outside, nothing. */
+const PLACES: readonly (readonly [name: string, make: () => readonly PolicyPlace[]])[] = [
+  ['a file', () => [dir.write('p/a.yaml', 'domain: a\n')]],
+  ['a file twice', () => [dir.write('p/a.yaml', 'domain: a\n'), dir.join('p')]],
+  ['no file', () => [dir.join('p/none.yaml')]],
+  [
+    'a directory with a key table beside it',
+    () => {
+      dir.write('p/b.yaml', TABLE);
+      dir.write('p/a.yaml', 'domain: b\n');
+      dir.write('keys/table.yaml', `${'a'.repeat(64)}: acme\n`);
+      return [dir.join('p')];
+    },
+  ],
+  [
+    'a directory with a key table in it, one that is missing, and a bad file',
+    () => {
+      dir.write('p/a.yaml', TABLE.replace('../keys/', ''));
+      dir.write('p/b.yaml', 'domain: [\n');
+      dir.write('p/c.yaml', TABLE.replace('domain: a', 'domain: c').replace('table', 'none'));
+      dir.write('p/table.yaml', `${'a'.repeat(64)}: acme\n`);
+      return [dir.join('p')];
+    },
+  ],
+  [
+    'links as Kubernetes makes them, and one that leads nowhere',
+    () => {
+      dir.write('p/..1/a.yaml', 'domain: a\n');
+      symlinkSync('..1', dir.join('p/..data'));
+      symlinkSync('..data/a.yaml', dir.join('p/a.yaml'));
+      symlinkSync('nowhere', dir.join('p/b.yaml'));
+      return [dir.join('p')];
+    },
+  ],
+  [
+    'the layout of the reference',
+    () => {
+      dir.write('p/config/a.yaml', 'domain: a\n');
+      dir.write('p/config.yaml', 'domain: b\n');
+      mkdirSync(dir.join('p/config/sub'));
+      dir.write('p/config/sub/c', 'domain: c\n');
+      return [{ directory: dir.join('p/config'), setting: 'X', beside: true, ignoreDotFiles: false }];
+    },
+  ],
+];
+
+test.each(PLACES)('what was read is what lies there until it changes: %s', (_name, make) => {
+  const places = make();
+  const { fingerprint, files } = loadPolicies(places);
+  const now = (): string => atOnce(fingerprintSteps(places, files));
+  expect(now()).toBe(fingerprint);
+  for (const file of files) {
+    mkdirSync(dirname(file), { recursive: true });
+    rmSync(file, { force: true });
+    writeFileSync(file, 'domain: other\n');
+    expect(now()).not.toBe(fingerprint);
+  }
+});
