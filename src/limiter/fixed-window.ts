@@ -3,7 +3,7 @@ import { CalendarWindows, isCalendarUnit } from './calendar.js';
 import type { Ask, RateAlgorithm } from './rate-algorithm.js';
 import type { RunningBucket, TakeFinding } from './running-bucket.js';
 import type { TakeOutcome } from './take-outcome.js';
-import { UNIT_MICROS, type WindowUnit } from './window-unit.js';
+import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from './window-unit.js';
 
 /** Hits of a window saturate here. */
 export const MAX_COUNT = Number.MAX_SAFE_INTEGER;
@@ -29,6 +29,7 @@ export interface WindowOptions {
  */
 export class WindowRate implements RateAlgorithm {
   readonly kind = 'window' as const;
+  readonly byWallClock = true;
   readonly unit: WindowUnit;
   /** Units to a window (`unit_multiplier`); 1 with a calendar. */
   readonly multiplier: number;
@@ -124,6 +125,34 @@ export class WindowRate implements RateAlgorithm {
   /** Not in lists of limits, nor with debt, which must not grow by what was denied. */
   countsDenied(countDeniedHits: boolean): boolean {
     return countDeniedHits && !this.allOrNothing && this.maxDebt === 0;
+  }
+
+  get reportedLimit(): number {
+    return this.requestsPerUnit;
+  }
+
+  reportedUnit(): WindowUnit | undefined {
+    if (this.multiplier === 1) return this.unit;
+    return WINDOW_UNITS.find((unit) => UNIT_MICROS[unit] === this.lengthMicros);
+  }
+
+  get hasFixedPeriod(): boolean {
+    return this.calendar === undefined;
+  }
+
+  periodSeconds(wallMicros: number): number {
+    if (this.calendar === undefined) return this.lengthMicros / UNIT_MICROS.second;
+    const start = this.startOf(wallMicros);
+    return Math.round((this.endOf(start) - start) / UNIT_MICROS.second);
+  }
+
+  resetSecond(seconds: number): number {
+    return Math.round(seconds);
+  }
+
+  /** As of a window that was used up, and counts these hits, too. */
+  usedUnseen(hits: number): number {
+    return this.requestsPerUnit + hits;
   }
 
   /** Start of the window that holds `micros`, wall clock microseconds. */

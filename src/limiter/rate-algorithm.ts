@@ -1,5 +1,6 @@
 import type { RunningBucket, TakeFinding } from './running-bucket.js';
 import type { TakeOutcome } from './take-outcome.js';
+import type { WindowUnit } from './window-unit.js';
 
 /** What one item of a request asks of its bucket. */
 export interface Ask {
@@ -9,10 +10,12 @@ export interface Ask {
 }
 
 /**
- * What deciding needs of a rate, whichever its algorithm: a token bucket (token-bucket.ts) or a fixed window
- * (fixed-window.ts). Times are those of its own clock, see {@link nowOf}. Buckets change in place.
+ * What deciding and answering need of a rate, whichever its algorithm: a token bucket (token-bucket.ts) or a fixed
+ * window (fixed-window.ts). Times are those of its own clock, see {@link nowOf}. Buckets change in place.
  */
 export interface RateAlgorithm {
+  /** Whether it goes by the wall clock, as windows do; else by the monotonic one. */
+  readonly byWallClock: boolean;
   /** Of the two clocks the one that the rate goes by. */
   nowOf(tokenMicros: number, windowMicros: number): number;
   /** A take, a peek (0 hits) or a refund. Returns whether it was limited. */
@@ -36,4 +39,25 @@ export interface RateAlgorithm {
   outcome(hits: number, finding: TakeFinding, nowMicros: number, cached?: boolean): TakeOutcome;
   /** Whether hits of denied requests count in its buckets, in a store that counts them (`countDeniedHits`). */
   countsDenied(countDeniedHits: boolean): boolean;
+  /** The number to report as the limit: capacity of a bucket, hits of a window. */
+  readonly reportedLimit: number;
+  /**
+   * The unit to report: that of a calendar's window; else the one as long as the window, or as the time an empty bucket
+   * needs to fill, if there is one.
+   */
+  reportedUnit(): WindowUnit | undefined;
+  /** Whether {@link periodSeconds} is always the same. */
+  readonly hasFixedPeriod: boolean;
+  /**
+   * Whole seconds, rounded up: the time an empty bucket needs to fill, or the length of the window that holds
+   * `wallMicros`.
+   */
+  periodSeconds(wallMicros: number): number;
+  /**
+   * The epoch second to report for an instant in seconds of the local wall clock. Windows end on whole seconds of the
+   * store's clock, so the nearest is exact as long as the two clocks agree to half a second; a bucket's is rounded up.
+   */
+  resetSecond(seconds: number): number;
+  /** What to report as used of a limit that denies `hits` without its bucket being known. */
+  usedUnseen(hits: number): number;
 }

@@ -1,6 +1,6 @@
 import type { WindowRate } from './fixed-window.js';
 import type { TokenBucketRate } from './token-bucket.js';
-import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from './window-unit.js';
+import { UNIT_MICROS } from './window-unit.js';
 
 /** Longest time a bucket may need to fill; keeps `now + time to fill` below 2^53 µs with two centuries to spare. */
 export const MAX_FILL_MICROS = 100 * 365 * UNIT_MICROS.day;
@@ -20,22 +20,4 @@ export type Rate = TokenBucketRate | WindowRate;
  */
 export function isCharge({ maxDebt }: Pick<Rate, 'maxDebt'>, hits: number, refund: boolean): boolean {
   return maxDebt > 0 && hits > 1 && !refund;
-}
-
-/**
- * The unit to report for a rate: that of a calendar's window; else the one as long as the window, or as the time an
- * empty token bucket needs to fill, if there is one.
- */
-export function reportedUnit(rate: Rate): WindowUnit | undefined {
-  if (rate.kind === 'window') {
-    if (rate.multiplier === 1) return rate.unit;
-    return WINDOW_UNITS.find((unit) => UNIT_MICROS[unit] === rate.lengthMicros);
-  }
-  if (rate.fillCarry !== 0) return undefined;
-  return WINDOW_UNITS.find((unit) => UNIT_MICROS[unit] === rate.fillWhole);
-}
-
-/** The number to report as a rate's limit: capacity of a bucket, hits of a window. */
-export function reportedLimit(rate: Rate): number {
-  return rate.kind === 'window' ? rate.requestsPerUnit : rate.maxTokens;
 }

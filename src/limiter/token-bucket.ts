@@ -2,6 +2,7 @@ import type { Ask, RateAlgorithm } from './rate-algorithm.js';
 import type { RunningBucket, TakeFinding } from './running-bucket.js';
 import { addTo, exceeds, type Span, subtractFrom } from './span.js';
 import type { TakeOutcome } from './take-outcome.js';
+import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from './window-unit.js';
 
 /** A rate of refill: one token takes `p / q` µs, in lowest terms. */
 interface Refill {
@@ -40,6 +41,8 @@ const room: Span = { whole: 0, part: 0 };
  */
 export class TokenBucketRate implements RateAlgorithm {
   readonly kind = 'token_bucket' as const;
+  readonly byWallClock = false;
+  readonly hasFixedPeriod = true;
   /** Capacity, 1 to 2^32-1. */
   readonly maxTokens: number;
   /** Tokens added per `fillIntervalMicros`. */
@@ -140,6 +143,27 @@ export class TokenBucketRate implements RateAlgorithm {
 
   countsDenied(): boolean {
     return false;
+  }
+
+  get reportedLimit(): number {
+    return this.maxTokens;
+  }
+
+  reportedUnit(): WindowUnit | undefined {
+    if (this.fillCarry !== 0) return undefined;
+    return WINDOW_UNITS.find((unit) => UNIT_MICROS[unit] === this.fillWhole);
+  }
+
+  periodSeconds(): number {
+    return Math.ceil((this.fillWhole + (this.fillCarry > 0 ? 1 : 0)) / UNIT_MICROS.second);
+  }
+
+  resetSecond(seconds: number): number {
+    return Math.ceil(seconds);
+  }
+
+  usedUnseen(): number {
+    return this.maxTokens;
   }
 
   /**

@@ -58,9 +58,9 @@ export class Observation {
       const overLimit =
         response.overallCode === CODE.OVER_LIMIT && response.statuses[index]?.code === CODE.OVER_LIMIT;
       for (let at = 0; at < takes.length; at++) {
-        const { label, weight, outcome } = takes[at] as PlannedTake;
+        const { label, ruleEnforcement, outcome } = takes[at] as PlannedTake;
         const limited = outcome?.limited === true;
-        const denied = overLimit && limited && weight !== 'observe';
+        const denied = overLimit && limited && ruleEnforcement !== 'observe';
         observer.decided(policy.domain, label, denied, limited && !denied);
         if (outcome !== undefined && outcome.forgiven > 0) {
           observer.forgiven(policy.domain, label, outcome.forgiven);
@@ -97,7 +97,7 @@ export class Observation {
       const take = takes[at] as PlannedTake;
       const { rule, outcome } = take;
       const stat = rule === undefined ? overrideStat(policy, match.entries) : take.stat;
-      const shadowed = outcome?.limited === true && take.weight === 'observe';
+      const shadowed = outcome?.limited === true && take.ruleEnforcement === 'observe';
       this.observer.counted(stat, rule === undefined, take, outcome, shadowed);
     }
   }

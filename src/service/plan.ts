@@ -15,10 +15,13 @@ import { OVERRIDE_UNITS } from './bad-descriptor.js';
 
 /** What one descriptor asks of one bucket, and what came of it. */
 export interface PlannedTake extends TakeItem {
-  /** What the store is told: {@link weight}, or `observe` where the request cannot be denied for it. */
+  /** What the store is told: {@link ruleEnforcement}, or `observe` where the request cannot be denied for it. */
   enforcement: Enforcement;
-  /** How the rule itself weighs in the answer, by phase, `shadow_mode`, `quota_mode` and `enforce_percent`. */
-  weight: Enforcement;
+  /**
+   * What the rule itself can do to the answer, deny or only be seen: by phase, `shadow_mode`, `quota_mode` and
+   * `enforce_percent`.
+   */
+  ruleEnforcement: Enforcement;
   /** Absent for a limit override. */
   readonly rule: Rule | undefined;
   /** `Rule.name`; '' for an override, as in the reference. */
@@ -27,7 +30,7 @@ export interface PlannedTake extends TakeItem {
   readonly stat: string;
   /** For metrics and logs: `Rule.path`, or `override`. */
   readonly label: string;
-  /** `quota_mode` or QUOTA_MODE, whatever the phase makes of {@link weight}. */
+  /** `quota_mode` or QUOTA_MODE, whatever the phase makes of {@link ruleEnforcement}. */
   readonly quota: boolean;
   /** `shadow_mode` of the rule. */
   readonly shadow: boolean;
@@ -71,20 +74,25 @@ function hitsOf(descriptor: Descriptor, request: RateLimitRequest): number {
   return descriptor.hitsAddend ?? (request.hitsAddend === 0 ? 1 : request.hitsAddend);
 }
 
-function weightOf(phase: PhaseSchedule, shadow: boolean, quota: boolean, wallMicros: number): Enforcement {
+function enforcementOf(
+  phase: PhaseSchedule,
+  shadow: boolean,
+  quota: boolean,
+  wallMicros: number,
+): Enforcement {
   if (shadow || phaseAt(phase, wallMicros) !== 'active') return 'observe';
   return quota ? 'quota' : 'enforce';
 }
 
 /**
- * How a rule weighs in this request: `enforce_percent` lets some of them be observed only. Quotas deny together: see
+ * What a rule can do in this request: `enforce_percent` lets some only be observed. Quotas deny together: see
  * {@link drawForQuotas}.
  */
-function weightOfRule(rule: Rule, quota: boolean, asked: RequestContext): Enforcement {
+function enforcementOfRule(rule: Rule, quota: boolean, asked: RequestContext): Enforcement {
   if (rule.candidate) return 'candidate';
-  const weight = weightOf(rule.phase, rule.shadowMode, quota, asked.wallMicros);
-  if (rule.enforcePercent === 100 || weight !== 'enforce') return weight;
-  return asked.percent() < rule.enforcePercent ? weight : 'observe';
+  const ruleEnforcement = enforcementOf(rule.phase, rule.shadowMode, quota, asked.wallMicros);
+  if (rule.enforcePercent === 100 || ruleEnforcement !== 'enforce') return ruleEnforcement;
+  return asked.percent() < rule.enforcePercent ? ruleEnforcement : 'observe';
 }
 
 export const NO_TAKES: readonly PlannedTake[] = [];
@@ -131,15 +139,15 @@ function takeOfRule(asked: RequestContext, descriptor: Descriptor, match: Match,
   const rule = match.rules[index] as Rule;
   const { options, request } = asked;
   const quota = options.quotaMode || rule.quotaMode;
-  const weight = weightOfRule(rule, quota, asked);
+  const ruleEnforcement = enforcementOfRule(rule, quota, asked);
   return {
     key: match.keys[index] as string,
     tagLength: match.tagLength,
     rate: rule.rate as Rate,
     hits: hitsOf(descriptor, request),
     refund: descriptor.isNegativeHits,
-    enforcement: options.shadowMode && weight !== 'candidate' ? 'observe' : weight,
-    weight,
+    enforcement: options.shadowMode && ruleEnforcement !== 'candidate' ? 'observe' : ruleEnforcement,
+    ruleEnforcement,
     rule,
     name: rule.name,
     stat: match.statNames[index] as string,
@@ -180,15 +188,15 @@ function takeOfOverride(
   );
   const { key, tagLength } = extendedKey(base, shapePart(rate));
   const quota = options.quotaMode;
-  const weight = weightOf(match.phase, false, quota, wallMicros);
+  const ruleEnforcement = enforcementOf(match.phase, false, quota, wallMicros);
   return {
     key,
     tagLength,
     rate,
     hits: hitsOf(descriptor, request),
     refund: descriptor.isNegativeHits,
-    enforcement: options.shadowMode ? 'observe' : weight,
-    weight,
+    enforcement: options.shadowMode ? 'observe' : ruleEnforcement,
+    ruleEnforcement,
     rule: undefined,
     name: '',
     stat: '',
@@ -268,11 +276,13 @@ export function isPassingQuota({ match, takes, unlimited }: Decision, quotaMode:
  * left out alone. Or a quota with room would, unless drawn, let the others deny.
  */
 function drawForQuotas(decisions: readonly Decision[], asked: RequestContext): void {
-  const quotas = decisions.flatMap(({ takes }) => takes.filter(({ weight }) => weight === 'quota'));
+  const quotas = decisions.flatMap(({ takes }) =>
+    takes.filter(({ ruleEnforcement }) => ruleEnforcement === 'quota'),
+  );
   const percent = quotas.reduce((most, { rule }) => Math.max(most, rule?.enforcePercent ?? 100), 0);
   if (quotas.length === 0 || percent === 100 || asked.percent() < percent) return;
   for (const take of quotas) {
-    take.weight = 'observe';
+    take.ruleEnforcement = 'observe';
     take.enforcement = 'observe';
   }
 }
@@ -285,8 +295,11 @@ function applyPassingQuotas(decisions: readonly Decision[], quotaMode: boolean):
   }
 }
 
-/** What the decisions of a request mean for each other. */
-export function weighTogether(asked: RequestContext, decisions: readonly Decision[]): readonly Decision[] {
+/** What the decisions of a request mean for each other: rules that replace others, quotas that deny together. */
+export function applyReplacesAndQuotas(
+  asked: RequestContext,
+  decisions: readonly Decision[],
+): readonly Decision[] {
   let replaces = false;
   let quotas = false;
   let drawn = false;

@@ -4,7 +4,7 @@ import type { DomainPolicy, Exceeded, Match } from '../policy/policy.js';
 import { phaseAt } from '../policy/rule.js';
 import type { AnswerOptions } from './answer/answer-options.js';
 import { BadRequest } from './bad-descriptor.js';
-import { Decision, NO_TAKES, planOne, RequestContext, weighTogether } from './plan.js';
+import { applyReplacesAndQuotas, Decision, NO_TAKES, planOne, RequestContext } from './plan.js';
 
 /**
  * A request that is denied because nobody knows what one of its descriptors matches: to find out takes more work than
@@ -91,7 +91,7 @@ export class Planning {
     }
     // The store decides all of it at once, and its answer is put together at once.
     if (descriptors.length > DESCRIPTORS_AT_ONCE) yield;
-    return weighTogether(asked, decisions);
+    return applyReplacesAndQuotas(asked, decisions);
   }
 }
 
@@ -202,7 +202,7 @@ export function plan(
     }
     if (!add(asked, decisions, decision, maxLimits)) return new BadRequest(tooManyLimits(maxLimits));
   }
-  return weighTogether(asked, decisions);
+  return applyReplacesAndQuotas(asked, decisions);
 }
 
 /** Steps that {@link plan} took, the last time it was called. */

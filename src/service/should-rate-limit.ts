@@ -366,7 +366,7 @@ export class ShouldRateLimit {
     const { observer, local } = this.#options;
     if (result instanceof StorageError) {
       if (result.reason === 'full') {
-        // It is known which rules it met, and how they weigh.
+        // It is known which rules it met, and whether they may deny.
         const mayDeny = takes.some(({ enforcement }) => enforcement === 'enforce' || enforcement === 'quota');
         return this.#undecided(request, policy, 'full', mayDeny);
       }

@@ -8,7 +8,7 @@ import { type Decision, type PlannedTake, takesOf } from './plan.js';
  * limit.
  */
 function denyOutcome({ rate, hits }: PlannedTake): TakeOutcome {
-  const used = rate.kind === 'window' ? rate.requestsPerUnit + hits : rate.maxTokens;
+  const used = rate.usedUnseen(hits);
   return { limited: true, remaining: 0, waitMicros: 1_000_000, used, forgiven: 0, cached: false };
 }
 
@@ -43,7 +43,7 @@ export function decideWithoutStore(
   observer: DecisionObserver,
 ): boolean {
   // What a candidate would say then, nobody needs to know.
-  const takes = takesOf(decisions).filter(({ weight }) => weight !== 'candidate');
+  const takes = takesOf(decisions).filter(({ ruleEnforcement }) => ruleEnforcement !== 'candidate');
   for (const take of takes) observer.storeFailed(policyOf(take));
   const denied = isDenied(takes);
   if (!denied && takes.some((take) => policyOf(take) === 'error')) return false;

@@ -6,7 +6,7 @@ import {
   type RateLimitRequest,
   type RateLimitResponse,
 } from '../../codec/messages.js';
-import { MAX_UINT32, type Rate, reportedLimit, reportedUnit } from '../../limiter/rate.js';
+import { MAX_UINT32, type Rate } from '../../limiter/rate.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import type { Decision, PlannedTake } from '../plan.js';
@@ -41,18 +41,18 @@ const unitOfRate = new WeakMap<Rate, CurrentLimit['unit']>();
 function currentLimit(take: PlannedTake): CurrentLimit {
   let unit = unitOfRate.get(take.rate);
   if (unit === undefined) {
-    unit = LIMIT_UNIT[reportedUnit(take.rate) ?? 'unknown'];
+    unit = LIMIT_UNIT[take.rate.reportedUnit() ?? 'unknown'];
     unitOfRate.set(take.rate, unit);
   }
-  return { name: take.name, requestsPerUnit: reportedLimit(take.rate), unit };
+  return { name: take.name, requestsPerUnit: take.rate.reportedLimit, unit };
 }
 
 function statusOf({ takes, unlimited }: Decision): DescriptorStatus {
   const shown = tightestOf(takes, undefined);
   if (shown === undefined) return statusWithoutLimit(unlimited);
-  const { outcome, weight } = shown;
+  const { outcome, ruleEnforcement } = shown;
   return {
-    code: outcome.limited && weight !== 'observe' ? CODE.OVER_LIMIT : CODE.OK,
+    code: outcome.limited && ruleEnforcement !== 'observe' ? CODE.OVER_LIMIT : CODE.OK,
     currentLimit: currentLimit(shown),
     limitRemaining: Math.min(outcome.remaining, MAX_UINT32),
     durationUntilResetSeconds: Math.ceil(outcome.waitMicros / MICROS_PER_SECOND),

@@ -1,4 +1,3 @@
-import { reportedLimit } from '../../limiter/rate.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import { fixedPhase, phaseAt } from '../../policy/rule.js';
 import type { Decision } from '../plan.js';
@@ -25,7 +24,7 @@ export function decisionMetadata(
     domain: policy.domain,
     rule: label,
     name,
-    limit: reportedLimit(take.rate),
+    limit: take.rate.reportedLimit,
     remaining: outcome.remaining,
     retry_after: denied ? retryAfterSeconds(outcome) : 0,
     phase: phaseAt(phase, wallMicros),

@@ -29,8 +29,8 @@ export function denialOf(decisions: readonly Decision[], quotaMode: boolean): De
       const take = takes[at] as PlannedTake;
       // A bucket that `on_store_failure: allow` answered for is not over.
       const over = take.outcome?.limited === true;
-      if (take.weight === 'enforce' && over) enforce = true;
-      if (take.weight === 'quota') {
+      if (take.ruleEnforcement === 'enforce' && over) enforce = true;
+      if (take.ruleEnforcement === 'quota') {
         enforcedQuotas++;
         if (over) enforcedQuotasOver++;
       }
@@ -48,7 +48,10 @@ export function denialOf(decisions: readonly Decision[], quotaMode: boolean): De
 }
 
 function denies(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boolean {
-  return outcome.limited && (take.weight === 'enforce' || (take.weight === 'quota' && denial.quota));
+  return (
+    outcome.limited &&
+    (take.ruleEnforcement === 'enforce' || (take.ruleEnforcement === 'quota' && denial.quota))
+  );
 }
 
 /** Whether the bucket would deny were its rule active: a quota only together with all others. */
@@ -77,8 +80,8 @@ export function rankIn(denial: Denial, take: DecidedTake): number {
  * How much it has to do with the status of its descriptor: what is enforced comes first, so that nobody sees less left
  * than there is.
  */
-function rankInStatus({ weight, outcome }: DecidedTake): number {
-  if (weight === 'observe') return LEAST;
+function rankInStatus({ ruleEnforcement, outcome }: DecidedTake): number {
+  if (ruleEnforcement === 'observe') return LEAST;
   return outcome.limited ? DENIES : FITS;
 }
 

@@ -1,10 +1,8 @@
 import type { TakeOutcome } from '../../limiter/bucket-store.js';
-import { type Rate, reportedLimit } from '../../limiter/rate.js';
+import type { Rate } from '../../limiter/rate.js';
 import type { ResponseHeaders, Rule } from '../../policy/rule.js';
 import type { PlannedTake } from '../plan.js';
 import { type DescribedLimit, waitSeconds } from './described-limit.js';
-
-const MICROS_PER_SECOND = 1_000_000;
 
 /** Most limits that one answer lists: a request may meet thousands, and Envoy refuses long headers. */
 export const MAX_LISTED = 16;
@@ -64,27 +62,16 @@ export function quotaName(take: PlannedTake): string {
   return namesOf(take).name;
 }
 
-/** Whole seconds, rounded up: the time a bucket needs to fill, or the length of the window that holds `wallMicros`. */
-function windowSeconds(rate: Rate, wallMicros: number): number {
-  if (rate.kind === 'token_bucket') {
-    return Math.ceil((rate.fillWhole + (rate.fillCarry > 0 ? 1 : 0)) / MICROS_PER_SECOND);
-  }
-  if (rate.calendar === undefined) return rate.lengthMicros / MICROS_PER_SECOND;
-  const start = rate.startOf(wallMicros);
-  return Math.round((rate.endOf(start) - start) / MICROS_PER_SECOND);
-}
-
 /**
  * Computed once per rule, and again when a window of a calendar has another length; overrides have a rate of their own
  * each time.
  */
 function policyOf(names: Named, rate: Rate, wallMicros: number): QuotaPolicy {
   const known = names.policy;
-  const isFixed = rate.kind === 'token_bucket' || rate.calendar === undefined;
-  if (known?.rate === rate && isFixed) return known;
-  const seconds = windowSeconds(rate, wallMicros);
+  if (known?.rate === rate && rate.hasFixedPeriod) return known;
+  const seconds = rate.periodSeconds(wallMicros);
   if (known?.rate === rate && known.seconds === seconds) return known;
-  const limit = reportedLimit(rate);
+  const limit = rate.reportedLimit;
   const quota = `${limit};w=${seconds}`;
   const policy = { rate, seconds, quota, item: `${names.quoted};q=${quota}` };
   names.policy = policy;
@@ -194,7 +181,7 @@ export function draft03Limit(
   ofFile: ResponseHeaders | undefined,
   wallMicros: number,
 ): string {
-  let value = String(reportedLimit(described.take.rate));
+  let value = String(described.take.rate.reportedLimit);
   for (const { names, take } of listed(
     described,
     (one) => familiesOf(one, ofFile)?.rateLimitDraft03 === true,

@@ -1,6 +1,5 @@
 import type { DescriptorStatus, HeaderValue } from '../../codec/messages.js';
 import type { TakeOutcome } from '../../limiter/bucket-store.js';
-import { reportedLimit } from '../../limiter/rate.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { Decision, PlannedTake } from '../plan.js';
 import type { AnswerOptions } from './answer-options.js';
@@ -12,18 +11,17 @@ import { draft03Limit, familiesOf, quotaFields } from './quota-policy.js';
 const MICROS_PER_SECOND = 1_000_000;
 export const NO_HEADERS: readonly HeaderValue[] = [];
 
-/**
- * The epoch second of a header. Windows end on whole seconds of the store's clock, so the nearest is exact as long as
- * the two clocks agree to half a second; a bucket's instant is rounded up.
- */
+/** The epoch second of a header. */
 function resetSecond(take: PlannedTake, outcome: TakeOutcome, wallMicros: number): number {
-  const seconds = (wallMicros + outcome.waitMicros) / MICROS_PER_SECOND;
-  return take.rate.kind === 'window' ? Math.round(seconds) : Math.ceil(seconds);
+  return take.rate.resetSecond((wallMicros + outcome.waitMicros) / MICROS_PER_SECOND);
 }
 
 /** Whether a denial of the rule would be answered as in the monitoring phase, at least at times. */
-function isObserved({ weight, outcome, rule }: PlannedTake): boolean {
-  return outcome !== undefined && (weight === 'observe' || (rule !== undefined && rule.enforcePercent < 100));
+function isObserved({ ruleEnforcement, outcome, rule }: PlannedTake): boolean {
+  return (
+    outcome !== undefined &&
+    (ruleEnforcement === 'observe' || (rule !== undefined && rule.enforcePercent < 100))
+  );
 }
 
 let latestSecond = 0;
@@ -49,7 +47,7 @@ function xRateLimit(
   const headers: HeaderValue[] = options.envoyAdds.xRateLimit
     ? []
     : [
-        { key: 'x-ratelimit-limit', value: String(reportedLimit(take.rate)) },
+        { key: 'x-ratelimit-limit', value: String(take.rate.reportedLimit) },
         { key: 'x-ratelimit-remaining', value: String(outcome.remaining) },
         { key: 'x-ratelimit-reset', value: secondText(resetSecond(take, outcome, wallMicros)) },
       ];

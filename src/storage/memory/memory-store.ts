@@ -63,7 +63,7 @@ export class MemoryStore implements BucketStore {
 
   take(items: readonly TakeItem[]): readonly TakeOutcome[] {
     const tokenMicros = this.clock.monotonicMicros();
-    const windowMicros = hasWindow(items) ? this.clock.wallMicros() : 0;
+    const windowMicros = byWallClock(items) ? this.clock.wallMicros() : 0;
     const { buckets, findings } = this;
     this.load(items);
     decide(items, buckets, findings, tokenMicros, windowMicros, this.countDeniedHits);
@@ -129,7 +129,7 @@ export class MemoryStore implements BucketStore {
 }
 
 /** The wall clock is read only where it counts. */
-function hasWindow(items: readonly TakeItem[]): boolean {
-  for (let i = 0; i < items.length; i++) if ((items[i] as TakeItem).rate.kind === 'window') return true;
+function byWallClock(items: readonly TakeItem[]): boolean {
+  for (let i = 0; i < items.length; i++) if ((items[i] as TakeItem).rate.byWallClock) return true;
   return false;
 }

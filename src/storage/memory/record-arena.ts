@@ -108,10 +108,12 @@ export class RecordArena {
   }
 }
 
+/** Which chunk of the arena holds a slot, from 0. */
 export function chunkOf(slot: Slot): number {
   return slot >>> PLACE_BITS;
 }
 
+/** Where in its chunk a slot is, from 0. */
 export function placeOf(slot: Slot): number {
   return slot & PLACE_MASK;
 }

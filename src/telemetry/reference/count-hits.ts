@@ -1,5 +1,5 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
-import { MAX_UINT32, reportedLimit } from '../../limiter/rate.js';
+import { MAX_UINT32 } from '../../limiter/rate.js';
 import { counted } from './stat-series.js';
 
 /** What the reference counts for a rule, in the order of a series' values. */
@@ -67,7 +67,7 @@ export function countHits(
     if (shadowed) add(values, SHADOW, over);
     return;
   }
-  const near = nearThreshold(reportedLimit(take.rate), rules.nearLimitRatio);
+  const near = nearThreshold(take.rate.reportedLimit, rules.nearLimitRatio);
   const after = outcome.used;
   // Hits of a request that is denied for another descriptor's sake may not be in it.
   const before = Math.max(0, after - hits);
@@ -83,7 +83,7 @@ function countOver(values: number[], rules: CountingRules, take: TakeItem, outco
     add(values, CACHED, hits);
     return hits;
   }
-  const limit = reportedLimit(rate);
+  const limit = rate.reportedLimit;
   const isIn = rate.countsDenied(rules.deniedHitsCount);
   const before = isIn ? Math.max(0, outcome.used - hits) : outcome.used;
   const after = before + hits;

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
-import { reportedUnit } from '../../../src/limiter/rate.js';
 import { costCarry, costWhole, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 
@@ -29,7 +28,7 @@ describe('tokenBucketRate', () => {
 });
 
 test('reportedUnit is the unit in which an empty bucket fills', () => {
-  expect(reportedUnit(tokenBucketRate(60, 1, 1_000_000))).toBe('minute');
-  expect(reportedUnit(tokenBucketRate(100, 10, 1_000_000))).toBeUndefined();
-  expect(reportedUnit(windowRate('week', 5))).toBe('week');
+  expect(tokenBucketRate(60, 1, 1_000_000).reportedUnit()).toBe('minute');
+  expect(tokenBucketRate(100, 10, 1_000_000).reportedUnit()).toBeUndefined();
+  expect(windowRate('week', 5).reportedUnit()).toBe('week');
 });

@@ -36,10 +36,21 @@ class SlowStore implements BucketStore {
   async close(): Promise<void> {}
 }
 
+const padding = new Map<number, ReturnType<typeof descriptor>>();
+/** A descriptor with a value of that many bytes; of each length one is made. */
+function paddingOf(bytes: number): ReturnType<typeof descriptor> {
+  let made = padding.get(bytes);
+  if (made === undefined) {
+    made = descriptor([`other=${'y'.repeat(bytes)}`]);
+    padding.set(bytes, made);
+  }
+  return made;
+}
+
 const requestOf = (key: string, bytes: number) => ({
   domain: 'd',
   hitsAddend: 0,
-  descriptors: [descriptor([`${key}=x`]), descriptor([`other=${'y'.repeat(bytes)}`])],
+  descriptors: [descriptor([`${key}=x`]), paddingOf(bytes)],
 });
 
 test('requests that wait for a store without answers hold so much, and no more is a way round a limit', async () => {
