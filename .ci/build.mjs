@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { describeFiles } from './descriptors.mjs';
 import { sourceDigest } from './prepare.mjs';
 import { root } from './shell.mjs';
 
@@ -25,4 +26,5 @@ for (const entry of readdirSync('src', { recursive: true, withFileTypes: true })
 for (const asset of ['package.json', 'proto', 'deploy/policies']) {
   cpSync(asset, join('build', asset), { recursive: true });
 }
+writeFileSync('build/proto/files.json', JSON.stringify(describeFiles()));
 writeFileSync('build/.sources', digest);

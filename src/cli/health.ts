@@ -1,7 +1,12 @@
 import { request } from 'node:http';
-import { type ChannelCredentials, makeGenericClientConstructor } from '@grpc/grpc-js';
+import { type ChannelCredentials, Client, type ServiceError } from '@grpc/grpc-js';
+import {
+  decodeHealthResponse,
+  encodeHealthRequest,
+  type HealthResponse,
+} from '../codec/services/health-messages.js';
 import { formatHostPort } from '../grpc/connections.js';
-import { healthService } from '../grpc/service-definitions.js';
+import { HEALTH_CHECK_PATH } from '../grpc/health.js';
 import { readSettings } from '../server/settings/read-settings.js';
 import { isAddress } from './address.js';
 import { readArguments } from './arguments.js';
@@ -10,15 +15,6 @@ import { EXIT, type Io } from './io.js';
 import { readTlsOptions, TLS_OPTIONS } from './tls-options.js';
 
 const TIMEOUT_MS = 2000;
-
-interface HealthClient {
-  check(
-    request: { service: string },
-    options: { deadline: number },
-    callback: (error: { details: string } | null, response?: { status: string }) => void,
-  ): void;
-  close(): void;
-}
 
 /** The address at which this environment's own server can be asked. */
 function ownAddress(host: string, port: number): string {
@@ -66,14 +62,19 @@ export async function runHealth(args: readonly string[], io: Io): Promise<number
     io.err(`weir health: ${(error as Error).message}\n`);
     return EXIT.FAILED;
   }
-  const Client = makeGenericClientConstructor(healthService(), 'Health');
   // A name sent in the handshake may not be an address; which one it is does not matter to oneself.
   const options = asksItself ? { 'grpc.ssl_target_name_override': 'localhost' } : {};
-  const client = new Client(address, credentials, options) as unknown as HealthClient;
+  const client = new Client(address, credentials, options);
   try {
     const status = await new Promise<string>((resolve) => {
-      client.check({ service: '' }, { deadline: Date.now() + TIMEOUT_MS }, (error, response) =>
-        resolve(error === null ? (response?.status ?? 'UNKNOWN') : `no answer: ${error.details}`),
+      client.makeUnaryRequest(
+        HEALTH_CHECK_PATH,
+        encodeHealthRequest,
+        decodeHealthResponse,
+        { service: '' },
+        { deadline: Date.now() + TIMEOUT_MS },
+        (error: ServiceError | null, response?: HealthResponse) =>
+          resolve(error === null ? (response?.status ?? 'UNKNOWN') : `no answer: ${error.details}`),
       );
     });
     return tell(io, address, status);

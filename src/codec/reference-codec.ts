@@ -1,4 +1,5 @@
-import type { MessageTypeDefinition } from '@grpc/proto-loader';
+import { loadSync, type MessageTypeDefinition, type PackageDefinition } from '@grpc/proto-loader';
+import { assetPath } from '../assets.js';
 import { RequestDecoder } from './decode-request.js';
 import { domainOf, mayOverride } from './domain-of.js';
 import {
@@ -20,9 +21,19 @@ import {
   TOO_MANY_ENTRIES,
   tooManyFields,
 } from './messages.js';
-import { loadRateLimitDefinition } from './rls-definition.js';
 import { fromStruct, type ProtoStruct, toStruct } from './struct.js';
 import { faultOf, type MessageShape, type WireBounds } from './wire-check.js';
+
+const RLS_PROTO = 'envoy/service/ratelimit/v3/rls.proto';
+
+/**
+ * Reads `proto/` and returns every message, enum and service of rls.proto and what it imports. Enums are numbers, 64
+ * bit integers are (rounded) numbers, absent scalars their defaults and absent messages null. Throws when the build is
+ * incomplete.
+ */
+export function loadRateLimitDefinition(): PackageDefinition {
+  return loadSync(RLS_PROTO, { includeDirs: [assetPath('proto')], longs: Number, defaults: true });
+}
 
 /** The messages as proto-loader hands them over with the options of {@link loadRateLimitDefinition}. */
 interface LoadedDescriptor {

@@ -34,6 +34,7 @@ export const STATUS = {
   UNKNOWN: 2,
   INVALID_ARGUMENT: 3,
   DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
   RESOURCE_EXHAUSTED: 8,
   UNIMPLEMENTED: 12,
   INTERNAL: 13,
@@ -134,8 +135,7 @@ export interface GrpcServer {
   /** Registers the hot path: `path` is `/package.Service/Method`. */
   addUnary(path: string, handler: UnaryHandler): void;
   /**
-   * Registers a service that is asked rarely (health, reflection), in the shape of @grpc/grpc-js, as @grpc/reflection
-   * brings it.
+   * Registers a service that is asked rarely (health, reflection), in the shape of @grpc/grpc-js.
    */
   addService(definition: ServiceDefinition, implementation: UntypedServiceImplementation): void;
   /**

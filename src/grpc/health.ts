@@ -1,23 +1,46 @@
-import type { ServerUnaryCall, ServerWritableStream, sendUnaryData } from '@grpc/grpc-js';
-import type { GrpcServer } from './grpc-server.js';
-import { healthService } from './service-definitions.js';
+import type { ServerUnaryCall, ServerWritableStream, ServiceDefinition, sendUnaryData } from '@grpc/grpc-js';
+import {
+  decodeHealthListRequest,
+  decodeHealthRequest,
+  encodeHealthList,
+  encodeHealthResponse,
+  type HealthListResponse,
+  type HealthRequest,
+  type HealthResponse,
+} from '../codec/services/health-messages.js';
+import { clientSide } from './client-side.js';
+import { type GrpcServer, STATUS } from './grpc-server.js';
 
-type ServingStatus = 'SERVING' | 'NOT_SERVING' | 'SERVICE_UNKNOWN';
-interface HealthRequest {
-  readonly service: string;
-}
-interface HealthResponse {
-  readonly status: ServingStatus;
-}
-interface HealthListResponse {
-  readonly statuses: Readonly<Record<string, HealthResponse>>;
-}
+/** HTTP/2 path of the method that probes ask. */
+export const HEALTH_CHECK_PATH = '/grpc.health.v1.Health/Check';
+
+const asked = { requestStream: false, requestDeserialize: decodeHealthRequest, ...clientSide };
+const HEALTH_SERVICE: ServiceDefinition = {
+  Check: {
+    ...asked,
+    path: HEALTH_CHECK_PATH,
+    responseStream: false,
+    responseSerialize: encodeHealthResponse,
+  },
+  Watch: {
+    ...asked,
+    path: '/grpc.health.v1.Health/Watch',
+    responseStream: true,
+    responseSerialize: encodeHealthResponse,
+  },
+  List: {
+    ...asked,
+    path: '/grpc.health.v1.Health/List',
+    responseStream: false,
+    requestDeserialize: decodeHealthListRequest,
+    responseSerialize: encodeHealthList,
+  },
+};
+
 type WatchCall = ServerWritableStream<HealthRequest, HealthResponse>;
 
 /** Watchers told of a change in one turn of the event loop: about a millisecond. */
 const TOLD_PER_TURN = 50;
-/** gRPC's NOT_FOUND, which only this service sends. */
-const NOT_FOUND = 5;
 
 /**
  * grpc.health.v1 (https://github.com/grpc/grpc/blob/master/doc/health-checking.md): one state for all names. That of
@@ -56,13 +79,13 @@ export class Health {
 
   /** Registers Check, Watch and List. */
   addTo(server: Pick<GrpcServer, 'addService'>): void {
-    server.addService(healthService(), {
+    server.addService(HEALTH_SERVICE, {
       Check: (
         call: ServerUnaryCall<HealthRequest, HealthResponse>,
         callback: sendUnaryData<HealthResponse>,
       ) => {
         if (this.#names.includes(call.request.service)) callback(null, this.#response());
-        else callback({ code: NOT_FOUND, details: 'this server has no service of that name' });
+        else callback({ code: STATUS.NOT_FOUND, details: 'this server has no service of that name' });
       },
       Watch: (call: WatchCall) => {
         // The protocol wants unknown names answered and the stream kept open; they never change here.

@@ -1,14 +1,14 @@
 import type { EventEmitter } from 'node:events';
-import {
-  type ServerDuplexStream,
-  type ServerUnaryCall,
-  type ServerWritableStream,
-  type ServiceDefinition,
-  type sendUnaryData,
-  status,
-  type UntypedHandleCall,
-  type UntypedServiceImplementation,
+import type {
+  ServerDuplexStream,
+  ServerUnaryCall,
+  ServerWritableStream,
+  ServiceDefinition,
+  sendUnaryData,
+  UntypedHandleCall,
+  UntypedServiceImplementation,
 } from '@grpc/grpc-js';
+import { STATUS, type StatusCode } from './grpc-server.js';
 
 /** Answers that may wait for a caller that does not read; more end the stream. */
 const MAX_UNREAD_MESSAGES = 1000;
@@ -16,7 +16,7 @@ const MAX_UNREAD_MESSAGES = 1000;
 type AnsweringStream = ServerWritableStream<unknown, unknown> | ServerDuplexStream<unknown, unknown>;
 
 /**
- * Guards services that come from libraries (health, reflection): their streams can be ended from outside, do not pile
+ * Guards services that are asked rarely (health, reflection): their streams can be ended from outside, do not pile
  * up answers for a caller that does not read, and what their handlers or the listeners of these throw stays inside.
  */
 export class RareServices {
@@ -47,7 +47,7 @@ export class RareServices {
   /** Ends every open stream with UNAVAILABLE, and those that are still to come. */
   endStreams(): void {
     this.#ended = true;
-    for (const stream of this.#open) end(stream, status.UNAVAILABLE, 'the server is shutting down');
+    for (const stream of this.#open) end(stream, STATUS.UNAVAILABLE, 'the server is shutting down');
   }
 
   #guardUnary(handler: UntypedHandleCall): UntypedHandleCall {
@@ -58,7 +58,7 @@ export class RareServices {
     return (call: ServerUnaryCall<unknown, unknown>, callback: sendUnaryData<unknown>) => {
       const fail = (error: unknown): void => {
         this.#onError(error);
-        callback({ code: status.INTERNAL, details: 'internal error' });
+        callback({ code: STATUS.INTERNAL, details: 'internal error' });
       };
       guardListeners(call, fail);
       try {
@@ -73,7 +73,7 @@ export class RareServices {
     const run = handler as (call: AnsweringStream) => void;
     return (call: AnsweringStream) => {
       if (this.#ended) {
-        end(call, status.UNAVAILABLE, 'the server is shutting down');
+        end(call, STATUS.UNAVAILABLE, 'the server is shutting down');
         return;
       }
       this.#open.add(call);
@@ -82,7 +82,7 @@ export class RareServices {
       boundUnread(call);
       const fail = (error: unknown): void => {
         this.#onError(error);
-        end(call, status.INTERNAL, 'internal error');
+        end(call, STATUS.INTERNAL, 'internal error');
       };
       guardListeners(call, fail);
       try {
@@ -94,7 +94,7 @@ export class RareServices {
   }
 }
 
-function end(call: AnsweringStream, code: status, details: string): void {
+function end(call: AnsweringStream, code: StatusCode, details: string): void {
   call.emit('error', { code, details });
 }
 
@@ -125,7 +125,7 @@ function boundUnread(call: AnsweringStream): void {
   call.write = (message: unknown): boolean => {
     if (call.writableEnded) return false;
     if (call.writableLength >= MAX_UNREAD_MESSAGES) {
-      end(call, status.RESOURCE_EXHAUSTED, 'answers are not being read');
+      end(call, STATUS.RESOURCE_EXHAUSTED, 'answers are not being read');
       return false;
     }
     const more = write(message);

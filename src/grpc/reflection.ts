@@ -1,18 +1,94 @@
-import type { Server } from '@grpc/grpc-js';
-import type { PackageDefinition } from '@grpc/proto-loader';
-import { ReflectionService } from '@grpc/reflection';
-import { fileDescriptors } from './file-descriptors.js';
-import type { GrpcServer } from './grpc-server.js';
-import { ownDefinitions } from './service-definitions.js';
+import type { ServerDuplexStream, ServiceDefinition } from '@grpc/grpc-js';
+import type { ProtoFile } from '../codec/proto-files.js';
+import {
+  decodeReflectionRequest,
+  encodeReflectionResponse,
+  type ReflectionAnswer,
+  type ReflectionQuestion,
+  type ReflectionRequest,
+} from '../codec/services/reflection-messages.js';
+import { clientSide } from './client-side.js';
+import { type GrpcServer, STATUS } from './grpc-server.js';
+
+const VERSIONS = ['v1', 'v1alpha'];
+
+type ReflectionStream = ServerDuplexStream<ReflectionRequest, Buffer>;
 
 /**
  * Registers server reflection, v1 and v1alpha (https://github.com/grpc/grpc/blob/master/doc/server-reflection.md), for
- * the services of `definition` (loaded with `keepCase`, or clients see no snake_case names), health and reflection
- * itself. Reads proto files; call it once, at start.
+ * all that `files` define. None of them has extensions.
  */
-export function addReflection(server: Pick<GrpcServer, 'addService'>, definition: PackageDefinition): void {
-  const files = fileDescriptors([definition, ...ownDefinitions()]);
-  // All it reads from a package definition are the files, and all it does with a server is addService.
-  const all = { files: { fileDescriptorProtos: files } } as unknown as PackageDefinition;
-  new ReflectionService(all).addToServer(server as unknown as Server);
+export function addReflection(server: Pick<GrpcServer, 'addService'>, files: readonly ProtoFile[]): void {
+  const index = new SymbolIndex(files);
+  const ServerReflectionInfo = (stream: ReflectionStream): void => {
+    stream.on('end', () => stream.end());
+    stream.on('data', (request: ReflectionRequest) => {
+      stream.write(encodeReflectionResponse(request, index.answer(request.question)));
+    });
+  };
+  for (const version of VERSIONS) server.addService(definitionOf(version), { ServerReflectionInfo });
+}
+
+function definitionOf(version: string): ServiceDefinition {
+  return {
+    ServerReflectionInfo: {
+      path: `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
+      requestStream: true,
+      responseStream: true,
+      requestDeserialize: decodeReflectionRequest,
+      responseSerialize: (bytes: Buffer) => bytes,
+      ...clientSide,
+    },
+  };
+}
+
+/** The files that define what is asked for, with all they import. */
+class SymbolIndex {
+  readonly #services: readonly string[];
+  readonly #byName: ReadonlyMap<string, ProtoFile>;
+  readonly #bySymbol: ReadonlyMap<string, ProtoFile>;
+
+  constructor(files: readonly ProtoFile[]) {
+    this.#services = files.flatMap(({ services }) => services);
+    this.#byName = new Map(files.map((file) => [file.name, file]));
+    this.#bySymbol = new Map(
+      files.flatMap((file) => file.symbols.map((symbol): [string, ProtoFile] => [symbol, file])),
+    );
+  }
+
+  answer(question: ReflectionQuestion): ReflectionAnswer {
+    switch (question.kind) {
+      case 'services':
+        return { kind: 'services', names: this.#services };
+      case 'file':
+        return this.#withImports(this.#byName.get(question.name), `Proto file not found: ${question.name}`);
+      case 'symbol':
+        return this.#withImports(this.#bySymbol.get(question.name), `Symbol not found: ${question.name}`);
+      case 'extension': {
+        const { type, number } = question;
+        return notFound(`Extension not found for symbol ${type} at field ${number}`);
+      }
+      case 'extensions':
+        return notFound(`Extensions not found for symbol ${question.type}`);
+      default:
+        return {
+          kind: 'error',
+          code: STATUS.UNIMPLEMENTED,
+          message: 'the request asks for nothing known here',
+        };
+    }
+  }
+
+  #withImports(file: ProtoFile | undefined, message: string): ReflectionAnswer {
+    if (file === undefined) return notFound(message);
+    const found = new Set([file]);
+    // A set is walked to its end, also over what is added meanwhile.
+    for (const { imports } of found)
+      for (const name of imports) found.add(this.#byName.get(name) as ProtoFile);
+    return { kind: 'files', files: Array.from(found, ({ descriptor }) => descriptor) };
+  }
+}
+
+function notFound(message: string): ReflectionAnswer {
+  return { kind: 'error', code: STATUS.NOT_FOUND, message };
 }

@@ -1,9 +1,10 @@
 import { MAX_JSON_DEPTH, MAX_MEMBERS } from '../codec/json/json-request.js';
 import { LARGE_MESSAGE_BYTES, MAX_ENTRIES, maxFields } from '../codec/messages.js';
+import { MAX_SERVICE_FIELDS, MAX_SYMBOL_BYTES } from '../codec/services/service-reader.js';
 import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../config/xds/envelope.js';
 import { MAX_FIELDS } from '../config/xds/load-update.js';
 import { MAX_PROBLEMS } from '../config/yaml/config-problem.js';
-import { MAX_FILE_BYTES, MAX_MARKS } from '../config/yaml/yaml-document.js';
+import { MAX_FILE_BYTES, MAX_MARKS } from '../config/yaml/yaml-bounds.js';
 import { MAX_INFLATION } from '../grpc/grpc-server.js';
 import { DEFAULT_RECEIVE_TIMEOUT_MS, MAX_RARE_CALLS } from '../grpc/h2-transport/call-context.js';
 import { DEFAULT_LIMITS } from '../h2/limits.js';
@@ -197,6 +198,11 @@ export const BOUNDS: readonly BoundGroup[] = [
         what: 'open calls of health and reflection; their messages in a turn',
         bound: `${MAX_RARE_CALLS}; 1, and 8 of all connections`,
         beyond: 'RESOURCE_EXHAUSTED; the next turn',
+      },
+      {
+        what: 'fields of a request of health or reflection; bytes of a name in it',
+        bound: `${MAX_SERVICE_FIELDS}; ${count(MAX_SYMBOL_BYTES)}`,
+        beyond: 'INTERNAL',
       },
       {
         what: 'calls cancelled, or made to be reset, before their answers (rapid reset)',

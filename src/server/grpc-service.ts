@@ -1,9 +1,6 @@
-import { createReferenceCodec } from '../codec/reference-codec.js';
-import {
-  loadReflectionDefinition,
-  RATE_LIMIT_SERVICE,
-  SHOULD_RATE_LIMIT_PATH,
-} from '../codec/rls-definition.js';
+import type { ServiceCodec } from '../codec/messages.js';
+import { protoFiles } from '../codec/proto-files.js';
+import { RATE_LIMIT_SERVICE, SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
 import { createWireCodec } from '../codec/wire-codec.js';
 import type { PolicyProvider } from '../config/policy-provider.js';
 import { formatHostPort } from '../grpc/connections.js';
@@ -201,9 +198,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   const turns = new TurnQueue(clock);
   const waiting = new WaitingRequests();
   const service = new ShouldRateLimit({
-    codec: (settings.rlsCodec === 'reference' ? createReferenceCodec : createWireCodec)({
-      maxDescriptors: settings.maxDescriptors,
-    }),
+    codec: codecOf(settings),
     clock,
     store: store.buckets,
     local: store.local,
@@ -226,7 +221,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     storeWaitingBytes: waiting.bytes,
     costly: { requests: turns.size, bytes: turns.bytes, connections: turns.connections },
   }));
-  addReflection(grpc, loadReflectionDefinition());
+  addReflection(grpc, protoFiles());
 
   return {
     metrics,
@@ -241,6 +236,13 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     decide: decideBeside(service, metrics, clock),
     drain: (why, beside) => drain(grpc, serving, options, why, beside),
   };
+}
+
+function codecOf({ rlsCodec, maxDescriptors }: Settings): ServiceCodec {
+  if (rlsCodec === 'fast') return createWireCodec({ maxDescriptors });
+  // Not read by a server that does without: reading code is most of a start.
+  const reference = require('../codec/reference-codec.js') as typeof import('../codec/reference-codec.js');
+  return reference.createReferenceCodec({ maxDescriptors });
 }
 
 /** The metrics of this process, which follow the policy in force and the store. */

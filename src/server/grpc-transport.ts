@@ -1,4 +1,3 @@
-import { GrpcJsServer } from '../grpc/grpc-js-server.js';
 import type { GrpcServer, GrpcServerOptions } from '../grpc/grpc-server.js';
 import { H2GrpcServer } from '../grpc/h2-transport/h2-grpc-server.js';
 import type { Settings } from './settings/settings-table.js';
@@ -8,5 +7,8 @@ export function createGrpcServer(
   transport: Settings['grpcTransport'],
   options: GrpcServerOptions,
 ): GrpcServer {
-  return transport === 'h2' ? new H2GrpcServer(options) : new GrpcJsServer(options);
+  if (transport === 'h2') return new H2GrpcServer(options);
+  // Not read by a server that does without: reading code is most of a start.
+  const { GrpcJsServer } = require('../grpc/grpc-js-server.js') as typeof import('../grpc/grpc-js-server.js');
+  return new GrpcJsServer(options);
 }

@@ -1,5 +1,4 @@
 import { type Logger, type LoggerOptions as PinoOptions, pino } from 'pino';
-import { prettyFactory } from 'pino-pretty';
 import { LogOutput, standardOutput } from './log-output.js';
 
 export type { Logger } from 'pino';
@@ -48,6 +47,8 @@ function sinkOf(options: LoggerOptions, output: LogOutput): [PinoOptions, { writ
   const level = LOG_LEVELS[options.level];
   const base = options.worker === undefined ? null : { worker: options.worker };
   if (options.format === 'text') {
+    // Read where it is asked for: a start is mostly reading code.
+    const { prettyFactory } = require('pino-pretty') as typeof import('pino-pretty');
     const pretty = prettyFactory({
       colorize: options.colour,
       translateTime: 'SYS:HH:MM:ss.l',

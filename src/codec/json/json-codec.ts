@@ -7,6 +7,7 @@ import {
   toJson,
 } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import type { ProtoFile } from '../proto-files.js';
 import { requestFromJson } from './json-request.js';
 import { type JsonResponse, responseToJson } from './json-response.js';
 
@@ -29,30 +30,14 @@ export interface JsonCodec {
 }
 
 const PACKAGE = 'envoy.service.ratelimit.v3';
-/** Puts every file behind those it imports, as a registry wants them. */
-function sortedFiles(encoded: readonly Uint8Array[]): ReturnType<typeof parseFile>[] {
-  const files = new Map(encoded.map(parseFile).map((file) => [file.name, file]));
-  const sorted = new Set<ReturnType<typeof parseFile>>();
-  const add = (name: string): void => {
-    const file = files.get(name);
-    if (file === undefined) throw new Error(`the proto files do not hold ${name}`);
-    for (const imported of file.dependency) add(imported);
-    sorted.add(file);
-  };
-  for (const name of files.keys()) add(name);
-  return [...sorted];
-}
-
-function parseFile(bytes: Uint8Array) {
-  return fromBinary(FileDescriptorProtoSchema, bytes);
-}
 
 /**
- * `files` are encoded FileDescriptorProtos of rls.proto and all it imports, in any order. Throws when one is missing.
- * Requests with more than `maxDescriptors` do not decode.
+ * `files` are rls.proto and all it imports, imported ones first. Throws when one is missing. Requests with more than
+ * `maxDescriptors` do not decode.
  */
-export function createJsonCodec(files: readonly Uint8Array[], maxDescriptors: number): JsonCodec {
-  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: sortedFiles(files) }));
+export function createJsonCodec(files: readonly ProtoFile[], maxDescriptors: number): JsonCodec {
+  const file = files.map(({ descriptor }) => fromBinary(FileDescriptorProtoSchema, descriptor));
+  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file }));
   const message = (name: string): DescMessage => {
     const found = registry.getMessage(`${PACKAGE}.${name}`);
     if (found === undefined) throw new Error(`the proto files do not define ${PACKAGE}.${name}`);

@@ -233,6 +233,7 @@ export function plain(setting: string, before: unknown, after: unknown): LocalCh
   return { setting, effect: 'changes', tightens: false, text: `${setting} ${text}` };
 }
 
+/** A switch as reasons show it. */
 export function onOff(value: boolean): string {
   return value ? 'on' : 'off';
 }

@@ -2,7 +2,7 @@ import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from '
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { atOnce } from '../../turns.js';
 import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
-import { MAX_FILE_BYTES } from '../yaml/yaml-document.js';
+import { MAX_FILE_BYTES } from '../yaml/yaml-bounds.js';
 
 /**
  * Where policies lie. A path, as CONFIG_PATH names it, is a file, or a directory whose files ending in `.yaml` or

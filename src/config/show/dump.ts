@@ -1,4 +1,4 @@
-import { type Rate, reportedLimit, reportedUnit } from '../../limiter/rate.js';
+import type { Rate } from '../../limiter/rate.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { policyStatName } from '../../policy/names/stat-name.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
@@ -50,7 +50,7 @@ export function* ruleNodes(policy: CompiledPolicy, nodes: Map<Rule, PolicyNode>)
 
 /** The reference gives an unlimited rule the unit UNKNOWN. */
 function limitText(rate: Rate | undefined): string {
-  const unit = rate === undefined ? undefined : reportedUnit(rate);
-  const limit = rate === undefined ? 0 : reportedLimit(rate);
+  const unit = rate === undefined ? undefined : rate.reportedUnit();
+  const limit = rate === undefined ? 0 : rate.reportedLimit;
   return `unit=${unit?.toUpperCase() ?? 'UNKNOWN'} requests_per_unit=${limit}`;
 }

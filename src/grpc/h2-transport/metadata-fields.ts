@@ -1,4 +1,4 @@
-import { Metadata } from '@grpc/grpc-js';
+import type { Metadata } from '@grpc/grpc-js';
 import { HeaderField } from '../../h2/hpack/header-field.js';
 
 /** Fields that belong to gRPC or HTTP/2 and not to the application, in either direction. */
@@ -20,7 +20,9 @@ const RESERVED = new Set([
 
 /** The application's part of a request's fields (name and value by turns). What metadata cannot hold is left out. */
 export function toMetadata(fields: readonly string[]): Metadata {
-  const metadata = new Metadata();
+  // Health and reflection ask for none, so that most servers do without the package.
+  const grpc = require('@grpc/grpc-js') as typeof import('@grpc/grpc-js');
+  const metadata = new grpc.Metadata();
   for (let index = 0; index + 1 < fields.length; index += 2) {
     const name = fields[index] as string;
     const value = fields[index + 1] as string;

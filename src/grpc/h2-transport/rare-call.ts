@@ -42,7 +42,6 @@ const HELD_MESSAGES = 2;
 export class RareCall implements CallState, Expiring {
   expiresMs = 0;
   queueIndex = -1;
-  readonly metadata: Metadata;
   /** When the caller stops waiting, milliseconds since the epoch, or Infinity. */
   readonly deadline: number;
   readonly #stream: ServerStream;
@@ -72,6 +71,7 @@ export class RareCall implements CallState, Expiring {
   #headersSent = false;
   #onDrained: (() => void) | undefined;
   #over = false;
+  #metadata: Metadata | undefined;
 
   constructor(
     stream: ServerStream,
@@ -88,13 +88,17 @@ export class RareCall implements CallState, Expiring {
     this.#budget = context.budgetOf(stream);
     this.#reader = new MessageReader(context.maxMessageBytes, this.#budget);
     this.#beganMicros = context.options.monotonicMicros();
-    this.metadata = toMetadata(stream.head.fields);
     this.deadline = Date.now() + head.timeoutMicros / MICROS_PER_MS;
     stream.state = this;
   }
 
   cancelled(): boolean {
     return this.#over;
+  }
+
+  get metadata(): Metadata {
+    this.#metadata ??= toMetadata(this.#stream.head.fields);
+    return this.#metadata;
   }
 
   get connection(): object {

@@ -45,9 +45,15 @@ export class RareTarget implements CallTarget {
 
 /** What every call object of @grpc/grpc-js has. */
 function dress<T extends EventEmitter>(emitter: T, call: RareCall): T & { cancelled: boolean } {
+  // Made when it is asked for: see toMetadata.
+  Object.defineProperty(emitter, 'metadata', {
+    get: () => call.metadata,
+    set: (value) => Object.defineProperty(emitter, 'metadata', { value, writable: true }),
+    configurable: true,
+    enumerable: true,
+  });
   return Object.assign(emitter, {
     cancelled: false,
-    metadata: call.metadata,
     getPeer: () => call.peer,
     sendMetadata: (metadata: Metadata) => call.sendMetadata(metadata),
     getDeadline: () => call.deadline,

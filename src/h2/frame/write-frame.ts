@@ -23,6 +23,7 @@ export function writeFrameHeader(
   writeUint32(bytes, at + 5, streamId);
 }
 
+/** Writes the 32 low bits of `value` at `at`, most significant byte first, as in HTTP/2 (RFC 9113, 2.2). */
 export function writeUint32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value >>> 24;
   bytes[at + 1] = value >>> 16;

@@ -1,8 +1,7 @@
 import { createJsonCodec } from '../../codec/json/json-codec.js';
-import { loadReflectionDefinition } from '../../codec/rls-definition.js';
+import { protoFiles } from '../../codec/proto-files.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { formatHostPort } from '../../grpc/connections.js';
-import { fileDescriptors } from '../../grpc/file-descriptors.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { TurnQueue } from '../../service/turn-queue.js';
 import type { Closers } from '../closers.js';
@@ -84,7 +83,7 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
   const metrics = new TextView(slices, () => options.metrics());
   const prometheus = await listenPrometheus(settings, metrics, { heldTexts, slices }, onError, closers);
   const forJson = jsonEndpoint({
-    codec: createJsonCodec(fileDescriptors([loadReflectionDefinition()]), settings.maxDescriptors),
+    codec: createJsonCodec(protoFiles(), settings.maxDescriptors),
     decide: options.decide,
     maxBodyBytes: settings.grpcMaxMessageBytes,
     turns: options.turns,

@@ -8,7 +8,6 @@ import { loadOptions, policyPlace } from '../settings/policy-place.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError, StartStopped } from '../start-error.js';
 import { logOutcome, logProblems } from './policy-log.js';
-import { openXdsPolicies } from './xds-policies.js';
 
 /**
  * Loads the policies and follows them. Rejects with {@link StartError} and every error when they are bad and no domain
@@ -20,7 +19,10 @@ export async function openPolicies(
   log: Logger,
   stopping: AbortSignal,
 ): Promise<LoadingPolicyProvider> {
-  if (settings.configType === 'GRPC_XDS_SOTW') return openXdsPolicies(settings, log, stopping);
+  if (settings.configType === 'GRPC_XDS_SOTW') {
+    const { openXdsPolicies } = await import('./xds-policies.js');
+    return openXdsPolicies(settings, log, stopping);
+  }
   const places = [policyPlace(settings)];
   const loader = new ThreadPolicyLoader(places, loadOptions(settings));
   const initial = await firstLoad(loader, stopping);

@@ -9,8 +9,7 @@ import {
   toJson,
 } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { loadReflectionDefinition } from '../../../src/codec/rls-definition.js';
-import { fileDescriptors } from '../../../src/grpc/file-descriptors.js';
+import { protoFiles } from '../../../src/codec/proto-files.js';
 
 /** Numbers that JSON.parse would round, where a field of 64 bits stands. */
 const LONG_HITS = /("(?:hitsAddend|hits_addend)"\s*:\s*)(\d{16,})(?![\d.eE])/g;
@@ -25,27 +24,8 @@ export interface ProtobufJson {
   responseFromWire(bytes: Uint8Array): JsonValue;
 }
 
-/** Every file once, behind those it imports. */
-function sorted(encoded: readonly Uint8Array[]) {
-  const files = new Map(
-    encoded.map((bytes) => {
-      const file = fromBinary(FileDescriptorProtoSchema, bytes);
-      return [file.name, file];
-    }),
-  );
-  const done = new Set<NonNullable<ReturnType<typeof files.get>>>();
-  const add = (name: string): void => {
-    const file = files.get(name);
-    if (file === undefined) throw new Error(`no file ${name}`);
-    for (const imported of file.dependency) add(imported);
-    done.add(file);
-  };
-  for (const name of files.keys()) add(name);
-  return [...done];
-}
-
 export function protobufJson(): ProtobufJson {
-  const file = sorted(fileDescriptors([loadReflectionDefinition()]));
+  const file = protoFiles().map(({ descriptor }) => fromBinary(FileDescriptorProtoSchema, descriptor));
   const registry = createFileRegistry(create(FileDescriptorSetSchema, { file }));
   const message = (name: string): DescMessage => {
     const found = registry.getMessage(`envoy.service.ratelimit.v3.${name}`);

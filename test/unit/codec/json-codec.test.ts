@@ -7,12 +7,11 @@ import {
   moreDescriptorsThan,
   type RateLimitResponse,
 } from '../../../src/codec/messages.js';
-import { loadReflectionDefinition } from '../../../src/codec/rls-definition.js';
+import { protoFiles } from '../../../src/codec/proto-files.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
-import { fileDescriptors } from '../../../src/grpc/file-descriptors.js';
 import { atOnce } from '../../../src/turns.js';
 
-const steps = createJsonCodec(fileDescriptors([loadReflectionDefinition()]), 100);
+const steps = createJsonCodec(protoFiles(), 100);
 const codec = {
   requestToWire: (json: Uint8Array) => atOnce(steps.requestToWire(json)),
   responseFromWire: (bytes: Uint8Array) => atOnce(steps.responseFromWire(bytes)),

@@ -1,10 +1,8 @@
+import { loadSync } from '@grpc/proto-loader';
 import { describe, expect, test } from '@jest/globals';
-import {
-  loadRateLimitDefinition,
-  loadReflectionDefinition,
-  RATE_LIMIT_SERVICE,
-  SHOULD_RATE_LIMIT_PATH,
-} from '../../../src/codec/rls-definition.js';
+import { assetPath } from '../../../src/assets.js';
+import { loadRateLimitDefinition } from '../../../src/codec/reference-codec.js';
+import { RATE_LIMIT_SERVICE, SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 
 interface DescriptorJson {
   readonly name: string;
@@ -22,7 +20,8 @@ function numbers(items: readonly { readonly name: string; readonly number: numbe
 }
 
 describe('the proto files', () => {
-  const definition = loadReflectionDefinition();
+  const includeDirs = [assetPath('proto')];
+  const definition = loadSync('envoy/service/ratelimit/v3/rls.proto', { includeDirs, keepCase: true });
   const message = (name: string): DescriptorJson => definition[name]?.['type'] as unknown as DescriptorJson;
   const nested = (parent: string, name: string): DescriptorJson | undefined =>
     message(parent).nestedType?.find((type) => type.name === name);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { NEVER_EMPTY, NODE_KEYS, ROOT_KEYS } from '../../../../src/config/read/policy-keys.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
-import { MAX_ALIAS_VALUES, MAX_FILE_BYTES, MAX_MARKS } from '../../../../src/config/yaml/yaml-document.js';
+import { MAX_ALIAS_VALUES, MAX_FILE_BYTES, MAX_MARKS } from '../../../../src/config/yaml/yaml-bounds.js';
 import { parse } from '../../../support/policy/policies.js';
 
 function errorsOf(text: string, files: Readonly<Record<string, string>> = {}): string[] {

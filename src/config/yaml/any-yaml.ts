@@ -1,0 +1,259 @@
+import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import { type Position, type ProblemList, WHOLE_FILE } from './config-problem.js';
+import { MAX_ALIAS_VALUES, MAX_MARKS, MAX_YAML_DEPTH, TOO_DEEP } from './yaml-bounds.js';
+import {
+  isNull,
+  joinPath,
+  type ShowKey,
+  type YamlField,
+  type YamlScalar,
+  type YamlValue,
+} from './yaml-value.js';
+
+/** Most syntax errors reported for one file: one missing quote can cause hundreds. */
+const MAX_SYNTAX_ERRORS = 20;
+
+/** Syntax errors whose sentences quote the file, and what is said instead. */
+const QUOTING_CODES: ReadonlyMap<string, string> = new Map([
+  ['TAG_RESOLVE_FAILED', 'a tag (!name) cannot be resolved; remove it, or quote the text'],
+  ['BAD_COLLECTION_TYPE', 'a tag (!name) does not fit the value; remove it'],
+  ['BAD_DIRECTIVE', 'a directive (a line that begins with %) is wrong; remove it'],
+  ['BAD_DQ_ESCAPE', 'Invalid escape sequence; write "\\\\" for a backslash'],
+]);
+
+/** What parseYaml (yaml-document.ts) gives, for every kind of YAML, by the parser of the package `yaml`. */
+export function readAnyYaml(
+  text: string,
+  problems: ProblemList,
+  options: { readonly secret?: boolean },
+  showKey: ShowKey,
+): YamlValue | undefined {
+  if (countMarks(text) > MAX_MARKS) {
+    const found = `the file has more than ${MAX_MARKS} brackets, commas, colons, dashes and line ends`;
+    problems.error(WHOLE_FILE, '', `${found}; split it into several files`);
+    return undefined;
+  }
+  const lines = new LineCounter();
+  // The failsafe schema reads every scalar as text; unique keys are checked here, in linear time.
+  const document = parseDocument(text, {
+    version: '1.2',
+    schema: 'failsafe',
+    prettyErrors: false,
+    uniqueKeys: false,
+    logLevel: 'error',
+    lineCounter: lines,
+  });
+  const errors = document.errors.filter((error) => error.code !== 'MULTIPLE_DOCS');
+  for (const error of errors.slice(0, MAX_SYNTAX_ERRORS)) {
+    problems.error(positionOf(lines, error.pos[0]), '', syntaxSentence(error, options.secret === true));
+  }
+  if (errors.length > 0) return undefined;
+  const rest = document.errors.find((error) => error.code === 'MULTIPLE_DOCS');
+  if (rest !== undefined) {
+    problems.warn(
+      positionOf(lines, rest.pos[0]),
+      '',
+      'only the first document of a file is read; move the documents after this line to files of their own',
+    );
+  }
+  const converter = new Converter(lines, problems, showKey);
+  const value =
+    document.contents === null
+      ? undefined
+      : converter.convert(document.contents, '', 0, options.secret === true);
+  if (converter.gaveUp) return undefined;
+  if (value === undefined || isNull(value)) {
+    // An alias to nothing was reported already.
+    if (problems.errors.length > 0) return undefined;
+    const remedy = options.secret
+      ? 'write {} for a table without keys'
+      : 'write the policy into it or remove it';
+    problems.error(WHOLE_FILE, '', `the file is empty; ${remedy}`);
+    return undefined;
+  }
+  return value;
+}
+
+/** What ends one thing in YAML and begins the next, quoted or not. */
+function countMarks(text: string): number {
+  let count = 0;
+  for (let i = 0; i < text.length; i++) if (MARKS.has(text.charCodeAt(i))) count++;
+  return count;
+}
+
+const MARKS: ReadonlySet<number> = new Set([...'[]{},:-?\n\r'].map((mark) => mark.charCodeAt(0)));
+
+function syntaxSentence(error: { readonly code: string; readonly message: string }, secret: boolean): string {
+  if (secret) return `this is not valid YAML: ${error.code}`;
+  // Some of the parser's sentences quote the text they stumble over, and that may be an API key.
+  const line = (error.message.split('\n', 1)[0] as string).replace(/(?<=\w): .*$/, '');
+  return `this is not valid YAML: ${QUOTING_CODES.get(error.code) ?? line.slice(0, 200)}`;
+}
+
+function positionOf(lines: LineCounter, offset: number): Position {
+  const { line, col } = lines.linePos(offset);
+  return { line: Math.max(line, 1), column: Math.max(col, 1) };
+}
+
+/** Turns the parser's nodes into values of this module. */
+class Converter {
+  private readonly lines: LineCounter;
+  private readonly problems: ProblemList;
+  private readonly showKey: ShowKey;
+  /** Anchored nodes by name, in document order: an alias means the latest one before it (YAML 1.2, 7.1). */
+  private readonly anchors = new Map<string, Node>();
+  /** Nodes being converted, to find an alias to its own ancestor. */
+  private readonly open = new Set<Node>();
+  private aliasDepth = 0;
+  private aliasValues = 0;
+  gaveUp = false;
+  /** Anchored nodes whose contents may not be shown, wherever an alias brings them. */
+  private readonly hidden = new Set<Node>();
+  /** What was reported: an expansion must not report it again. */
+  private readonly reported = new Set<string>();
+
+  constructor(lines: LineCounter, problems: ProblemList, showKey: ShowKey) {
+    this.lines = lines;
+    this.problems = problems;
+    this.showKey = showKey;
+  }
+
+  /** `hidden`: nothing of the node may be shown. */
+  convert(node: unknown, path: string, depth: number, hidden: boolean): YamlValue {
+    const at = this.positionOf(node);
+    if (this.gaveUp) return nothing(at);
+    if (depth > MAX_YAML_DEPTH) {
+      this.giveUp(at, path, TOO_DEEP);
+      return nothing(at);
+    }
+    if (this.aliasDepth > 0 && ++this.aliasValues > MAX_ALIAS_VALUES) {
+      this.giveUp(at, path, `aliases expand to more than ${MAX_ALIAS_VALUES} values; write fewer aliases`);
+      return nothing(at);
+    }
+    if (isAlias(node)) return this.convertAlias(node, path, depth, hidden);
+    if (isScalar(node)) {
+      this.remember(node, hidden);
+      const quoted = node.type !== 'PLAIN' || node.tag === 'tag:yaml.org,2002:str';
+      return { kind: 'scalar', text: node.source ?? String(node.value ?? ''), plain: !quoted, at };
+    }
+    if (isMap(node) || isSeq(node)) {
+      this.remember(node, hidden || !this.showKey(path, ''));
+      this.open.add(node);
+      const value: YamlValue = isMap(node)
+        ? { kind: 'map', fields: this.convertFields(node.items, path, depth, hidden), at }
+        : {
+            kind: 'list',
+            items: node.items.map((item, i) => this.convert(item, `${path}[${i}]`, depth + 1, hidden)),
+            at,
+          };
+      this.open.delete(node);
+      return value;
+    }
+    return nothing(at);
+  }
+
+  private convertAlias(
+    node: Node & { source: string },
+    path: string,
+    depth: number,
+    hidden: boolean,
+  ): YamlValue {
+    const at = this.positionOf(node);
+    const target = this.anchors.get(node.source);
+    if (target === undefined) {
+      const anchor = hidden ? 'anchor of this name' : `anchor "&${node.source}"`;
+      this.report(at, path, `there is no ${anchor} before this alias; define it first`);
+      this.problems.closePlace(at);
+      return nothing(at);
+    }
+    if (this.open.has(target)) {
+      const alias = hidden ? 'this alias' : `the alias "*${node.source}"`;
+      this.report(at, path, `${alias} stands inside its own anchor; remove it`);
+      this.problems.closePlace(at);
+      return nothing(at);
+    }
+    this.aliasDepth++;
+    const value = this.convert(target, path, depth, hidden || this.hidden.has(target));
+    this.aliasDepth--;
+    return value;
+  }
+
+  private convertFields(
+    pairs: readonly unknown[],
+    path: string,
+    depth: number,
+    hidden: boolean,
+  ): Map<string, YamlField> {
+    const fields = new Map<string, YamlField>();
+    const merges: YamlValue[] = [];
+    pairs.forEach((pair, index) => {
+      if (!isPair(pair) || this.gaveUp) return;
+      const showKey = (name: string): boolean => !hidden && this.showKey(path, name);
+      // Of a key that is an alias or a mapping itself nothing is known yet.
+      const key = this.convert(pair.key, path, depth + 1, !showKey(''));
+      if (key.kind !== 'scalar') {
+        this.report(key.at, path, 'a key of a mapping must be a text; put the mapping or list elsewhere');
+        return;
+      }
+      const shown = showKey(key.text);
+      const childPath = shown ? joinPath(path, key.text) : `${path}[${index}]`;
+      const value =
+        pair.value === null ? nothing(key.at) : this.convert(pair.value, childPath, depth + 1, !shown);
+      if (key.plain && key.text === '<<') {
+        merges.push(value);
+      } else if (fields.has(key.text) && !shown) {
+        this.report(key.at, childPath, 'this key stands twice in one mapping; remove one of the two');
+      } else {
+        if (fields.has(key.text)) {
+          const said = `the key "${key.text}" stands twice in one mapping, and the last counts; remove the other`;
+          this.problems.warn(key.at, childPath, said);
+        }
+        fields.set(key.text, { key: key.text, keyAt: key.at, keyPlain: key.plain, index, shown, value });
+      }
+    });
+    for (const merge of merges) this.merge(merge, fields, path);
+    return fields;
+  }
+
+  /**
+   * A merge key adds what the mapping does not say itself; of several sources the earlier wins (YAML 1.1 merge type).
+   */
+  private merge(source: YamlValue, fields: Map<string, YamlField>, path: string): void {
+    const sources = source.kind === 'list' ? source.items : [source];
+    for (const item of sources) {
+      if (item.kind !== 'map') {
+        this.report(item.at, joinPath(path, '<<'), 'a merge key takes a mapping or a list of mappings');
+        continue;
+      }
+      for (const field of item.fields.values()) if (!fields.has(field.key)) fields.set(field.key, field);
+    }
+  }
+
+  private remember(node: Node & { anchor?: string }, hidden: boolean): void {
+    // Only where the anchor is defined: an expansion must not bring an old definition of a name back.
+    if (this.aliasDepth > 0 || node.anchor === undefined) return;
+    this.anchors.set(node.anchor, node);
+    if (hidden) this.hidden.add(node);
+  }
+
+  private report(at: Position, path: string, message: string): void {
+    const place = `${at.line}:${at.column}`;
+    if (this.reported.has(place)) return;
+    this.reported.add(place);
+    this.problems.error(at, path, message);
+  }
+
+  private giveUp(at: Position, path: string, message: string): void {
+    this.gaveUp = true;
+    this.problems.error(at, path, message);
+  }
+
+  private positionOf(node: unknown): Position {
+    const range = (node as { range?: readonly number[] } | null)?.range;
+    return positionOf(this.lines, range?.[0] ?? 0);
+  }
+}
+
+function nothing(at: Position): YamlScalar {
+  return { kind: 'scalar', text: '', plain: true, at };
+}
