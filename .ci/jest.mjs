@@ -8,6 +8,8 @@ import { root } from './shell.mjs';
 import { unlessStopping } from './stop.mjs';
 
 const EXIT_GRACE_MS = 10_000;
+/** Tests make much garbage that does not last; with room for it some of their time is saved. Not for servers. */
+const NODE_OPTIONS = ['--max-semi-space-size=32'];
 
 /**
  * Runs jest with `args` by the Node.js at `node`. Resolves with {passed, failed, notes, tests}: tests that were skipped
@@ -18,7 +20,7 @@ export async function jest(node, args, env) {
   const file = join(folder, 'counts.json');
   const mark = process.env[MARK] ?? `${process.pid}-${Date.now()}`;
   const reporters = ['--reporters=default', `--reporters=${join(root, '.ci/jest-reporter.cjs')}`];
-  const child = spawn(node, ['node_modules/jest/bin/jest.js', ...reporters, ...args], {
+  const child = spawn(node, [...NODE_OPTIONS, 'node_modules/jest/bin/jest.js', ...reporters, ...args], {
     cwd: root,
     env: { ...process.env, ...env, WEIR_TEST_COUNTS: file, [MARK]: mark },
     stdio: ['ignore', 'inherit', 'inherit'],

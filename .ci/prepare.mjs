@@ -19,7 +19,7 @@ export function sourceDigest() {
       .update(`${path}\0`)
       .update(readFileSync(join(root, path)))
       .update('\0');
-  for (const path of ['package.json', 'tsconfig.json']) add(path);
+  for (const path of ['package.json', 'tsconfig.json', '.ci/build.mjs', '.ci/descriptors.mjs']) add(path);
   // An image is built without test/.
   for (const folder of ['src', 'test', 'deploy', 'proto'].filter((name) => existsSync(join(root, name)))) {
     const files = readdirSync(join(root, folder), { recursive: true, withFileTypes: true })

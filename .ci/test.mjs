@@ -1,7 +1,8 @@
-// `npm test`: installs, builds, fetches the tools and runs every tier once, on this Node.js and the default transport.
-// `npm run test:matrix` (--matrix) runs what sees weir from outside on the grpc-js transport, and the tiers that need
-// no Envoy on Node.js 24. Each ends with what was skipped and why, and `N passed, N failed` as the last line. With
-// other arguments jest runs once with those.
+// `npm test`: installs, builds, fetches the tools and runs every tier once, on this Node.js, the default transport and
+// the default codec. `npm run test:matrix` (--matrix) runs what sees weir from outside on the grpc-js transport, what
+// messages cost with the reference codec, and on Node.js 24 the tiers that need no Envoy, with the image, which has it,
+// and the signs of life of benchmarks. Each ends with what was skipped and why, and `N passed, N failed` as the last
+// line. With other arguments jest runs once with those.
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { pathToFileURL } from 'node:url';
@@ -15,14 +16,28 @@ import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
 const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e', 'memory'];
 const ALONE = ['--selectProjects', 'stall', '--runInBand'];
 const ON_NODE24 = ['unit', 'property', 'contract', 'integration'];
+/** Of other tiers what looks for new failures each time, on Node.js 24 if it is there. */
+const ALSO_ON_NODE24 = 'conformance/fuzz';
+/** What depends on Node's own HTTP/2, which is another one in Node.js 24. */
+const GRPC_JS_ON_NODE24 = [
+  'contract/grpc-server\\.test',
+  'integration/(grpc-tls|reference-environment)\\.test',
+];
+/** The image has Node.js 24, so that it is made and tried there; and benchmarks need to run somewhere only. */
+const NOT_IN_NPM_TEST = ['integration/deploy/dockerfile', 'integration/bench'];
 /**
  * What sees weir from outside only, run once more on the other transport: decisions, bad input, health, reflection,
- * lifecycle, Envoy.
+ * lifecycle, TLS, Envoy, and the clients of others; and what every transport promises.
  */
 const ON_GRPC_JS = [
-  'integration/(bad-input|decisions|health|lifecycle|redis-away|reflection|server-without-redis)\\.test',
+  'contract/grpc-server\\.test',
+  'conformance/(connect|interop)/',
+  'integration/(bad-input|decisions|grpc-tls|health|lifecycle|redis-away|reference-environment)\\.test',
+  'integration/(reflection|server-without-redis)\\.test',
   'e2e/(api-keys|failure-mode|grpcurl|open-api|phases)\\.test',
 ];
+/** What messages cost with the codec that @grpc/proto-loader makes, and a crowd in the container of deploy/. */
+const MEASURED_AGAIN = ['memory/calls', 'memory/crowd', 'stall/stall'];
 /** Tiers that need fewer tools than all, when they are run alone. */
 const TOOLS_OF = {
   unit: [],
@@ -78,7 +93,11 @@ export async function runTests(args = []) {
     const byName = args.some((arg) => /^(-t|--testNamePattern)/.test(arg));
     if (byName) total.notes = total.notes.filter((note) => !note.startsWith('skipped: '));
   } else {
-    add(total, await jest(process.execPath, ['--maxWorkers', WORKERS, '--selectProjects', ...TOGETHER], env));
+    const together = ['--maxWorkers', WORKERS, '--selectProjects', ...TOGETHER];
+    add(
+      total,
+      await jest(process.execPath, [...together, '--testPathIgnorePatterns', ...NOT_IN_NPM_TEST], env),
+    );
     say('by itself, since it measures: stall');
     add(total, await jest(process.execPath, ALONE, env));
   }
@@ -87,26 +106,43 @@ export async function runTests(args = []) {
 }
 
 /**
- * Runs what {@link runTests} runs on the other transport, and on the other Node.js, as far as it may differ there.
- * Resolves and rejects as that.
+ * Runs what {@link runTests} runs on the other transport, the other codec and the other Node.js, as far as it may
+ * differ there. Resolves and rejects as that.
  */
 export async function runMatrix() {
   const total = nothingYet();
   const { env, skipped } = await provideTools(MATRIX_TOOLS);
-  say(`with GRPC_TRANSPORT=grpc-js: ${ON_GRPC_JS.join(', ')}`);
-  const blackBox = ['--selectProjects', 'integration', 'e2e', '--testPathPatterns', ...ON_GRPC_JS];
-  add(
-    total,
-    await jest(process.execPath, ['--maxWorkers', WORKERS, ...blackBox], {
-      ...env,
-      WEIR_TEST_TRANSPORT: 'grpc-js',
-    }),
+  const run = async (what, node, args, more = {}) => {
+    say(what);
+    add(total, await jest(node, args, { ...env, ...more }));
+  };
+  const several = ['--maxWorkers', WORKERS, '--selectProjects'];
+  const onGrpcJs = { WEIR_TEST_TRANSPORT: 'grpc-js' };
+  await run(
+    `with GRPC_TRANSPORT=grpc-js: ${ON_GRPC_JS.join(', ')}`,
+    process.execPath,
+    [...several, 'contract', 'integration', 'conformance', 'e2e', '--testPathPatterns', ...ON_GRPC_JS],
+    onGrpcJs,
   );
-  if (env.WEIR_TEST_NODE24 !== undefined && !process.version.startsWith('v24.')) {
-    say(`on Node.js 24: ${ON_NODE24.join(', ')}`);
-    add(
-      total,
-      await jest(env.WEIR_TEST_NODE24, ['--maxWorkers', WORKERS, '--selectProjects', ...ON_NODE24], env),
+  await run(
+    `with RLS_CODEC=reference, or in 512 MiB: ${MEASURED_AGAIN.join(', ')}`,
+    process.execPath,
+    ['--runInBand', '--selectProjects', 'memory', 'stall', '--testPathPatterns', ...MEASURED_AGAIN],
+    { WEIR_TEST_CODEC: 'reference', WEIR_TEST_CONTAINER: '512' },
+  );
+  const hasNode24 = env.WEIR_TEST_NODE24 !== undefined && !process.version.startsWith('v24.');
+  const paths = [ALSO_ON_NODE24, ...(hasNode24 ? [`test/(${ON_NODE24.join('|')})/`] : NOT_IN_NPM_TEST)];
+  await run(
+    `${hasNode24 ? 'on Node.js 24: ' : ''}${paths.join(', ')}`,
+    hasNode24 ? env.WEIR_TEST_NODE24 : process.execPath,
+    [...several, ...ON_NODE24, 'conformance', '--testPathPatterns', ...paths],
+  );
+  if (hasNode24) {
+    await run(
+      `on Node.js 24 with GRPC_TRANSPORT=grpc-js: ${GRPC_JS_ON_NODE24.join(', ')}`,
+      env.WEIR_TEST_NODE24,
+      [...several, 'contract', 'integration', '--testPathPatterns', ...GRPC_JS_ON_NODE24],
+      onGrpcJs,
     );
   }
   total.notes.push(...skipped);

@@ -202,6 +202,19 @@ function* names() {
   }
 }
 
+const FUNCTION_OR_CLASS = /^export (?:abstract )?(?:async )?(?:function\*?|class)\s+(\w+)/;
+
+function* docstrings() {
+  for (const path of sources) {
+    const lines = texts.get(path).split('\n');
+    for (const [index, line] of lines.entries()) {
+      const name = FUNCTION_OR_CLASS.exec(line)?.[1];
+      if (name === undefined || /\*\/\s*$/.test(lines[index - 1] ?? '')) continue;
+      yield [path, index + 1, `${name} has no docstring`, 'say what it is, its units, and what it throws'];
+    }
+  }
+}
+
 const FILE_NAMED =
   /(?<![\w/.*-])((?:[\w.-]+\/)*[\w-]+(?:\.[\w-]+)*\.(?:ts|mjs|cjs|md|lua|proto|sh))(?![\w/])/g;
 
@@ -267,6 +280,7 @@ const RULES = {
   'folder-size': folderSize,
   unused,
   names,
+  docstrings,
   references,
 };
 

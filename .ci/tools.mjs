@@ -247,7 +247,8 @@ const CATALOGUE = {
   node24: {
     what: 'Node.js 24',
     pin: '24.21.0',
-    optional: 'the run of unit, property, contract and integration tests on Node.js 24',
+    optional:
+      'the run of unit, property, contract and integration tests, and of the other transport, on Node.js 24',
     without: 'set WEIR_TEST_NODE24 to a Node.js 24',
     async fetch(folder) {
       const name = `node-${platform()}-${arch()}`;

@@ -13,9 +13,9 @@ import { microBenches, runMicro } from './run-micro.js';
 
 const HELP = `Usage: npm run bench:compare -- <base> <branch> [micro|load] [options] [part of a case's name …]
 
-Checks out two revisions into folders of their own, builds both, runs the cases on both in turns and prints the ratio of the CPU time
-(branch / base). A ratio is marked where the rounds of the two do not overlap and it is off by more than 5 %
-(at least 3 rounds).
+Checks out two revisions into folders of their own, with their packages, builds both, runs the cases on both in turns
+and prints the ratio of the CPU time (branch / base). A ratio is marked where the rounds of the two do not overlap and
+it is off by more than 5 % (at least 3 rounds).
 Cases: those whose names hold one of the parts; without any, "one hot key" and "1,000 tenants" of load and all of micro.
 Options: --quick --rounds N --seconds N --many N --transports A,B, as in npm run bench.
 `;
@@ -47,19 +47,19 @@ function git(...args: string[]): string {
   });
 }
 
-/** Packages are those of this checkout: a revision with other ones needs an installation of its own to be compared. */
+/** Packages are those of this checkout, where they are the same ones; else the revision gets its own. */
 function checkOut(parent: string, label: string, revision: string): Checkout {
   const folder = join(parent, label);
   git('worktree', 'add', '--detach', folder, revision);
   const lock = `${revision}:package-lock.json`;
-  if (git('show', lock) !== git('show', 'HEAD:package-lock.json')) {
-    say(
-      `${revision} has another package-lock.json than this checkout; it runs with the packages of this one`,
-    );
-  }
-  symlinkSync(join(repositoryRoot, 'node_modules'), join(folder, 'node_modules'));
-  say(`building ${revision}`);
-  execFileSync(process.execPath, ['.ci/build.mjs'], {
+  const isSame = git('show', lock) === git('show', 'HEAD:package-lock.json');
+  if (isSame) symlinkSync(join(repositoryRoot, 'node_modules'), join(folder, 'node_modules'));
+  say(
+    isSame
+      ? `building ${revision}`
+      : `installing the packages of ${revision}, which are others, and building it`,
+  );
+  execFileSync(process.execPath, [isSame ? '.ci/build.mjs' : '.ci/prepare.mjs'], {
     cwd: folder,
     stdio: ['ignore', process.stderr.fd, 'inherit'],
   });

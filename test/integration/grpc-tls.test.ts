@@ -6,6 +6,7 @@ import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { CertificateAuthority, type Issued } from '../support/tls/certificates.js';
+import { TRANSPORTS_AT_HAND } from '../support/weir/transports.js';
 import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
 
 const HEALTH = '/grpc.health.v1.Health/Check';
@@ -70,7 +71,7 @@ async function ask(where: string, ca: string, identity?: Issued): Promise<unknow
 const logged = (pattern: RegExp) => (): boolean =>
   server?.log().some((line) => pattern.test(String(line['msg']))) === true;
 
-describe.each(['h2', 'grpc-js'])('TLS of weir serve on %s', (transport) => {
+describe.each(TRANSPORTS_AT_HAND)('TLS of weir serve on %s', (transport) => {
   test('certificates that a secret volume swaps are served without a restart; bad ones are not', async () => {
     const volume = new SecretVolume();
     volume.swap(authority.issue(NAMES));

@@ -1,6 +1,7 @@
 /* Values of the reference's variables that deployments really have, on a real server. */
 import { connect } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
+import { TRANSPORTS_AT_HAND } from '../support/weir/transports.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 let server: WeirServer | undefined;
@@ -23,7 +24,7 @@ function isOpenElsewhere(port: number): Promise<boolean> {
 
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
-onLinux.each(['h2', 'grpc-js'])(
+onLinux.each(TRANSPORTS_AT_HAND)(
   'HOST and GRPC_HOST set to nothing: all addresses, as a compose file means it that passes on what ' +
     'nobody filled in (%s)',
   async (transport) => {

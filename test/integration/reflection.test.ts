@@ -1,7 +1,7 @@
-import { dirname, join } from 'node:path';
 import { Client, credentials } from '@grpc/grpc-js';
 import { loadSync, type MessageTypeDefinition, type MethodDefinition } from '@grpc/proto-loader';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { assetPath } from '../../src/assets.js';
 import { CODE } from '../../src/codec/messages.js';
 import { type RlsServer, startRlsServer } from '../support/grpc/rls-server.js';
 import { runToEnd } from '../support/process/processes.js';
@@ -62,8 +62,8 @@ afterAll(() => server.server.close());
 
 /** Asks one question of server reflection. */
 async function reflect(version: 'v1' | 'v1alpha', question: object): Promise<Record<string, unknown>> {
-  const folder = join(dirname(require.resolve('@grpc/reflection')), '../proto/grpc/reflection');
-  const definition = loadSync(join(folder, version, 'reflection.proto'), { keepCase: true });
+  const includeDirs = [assetPath('proto')];
+  const definition = loadSync(`grpc/reflection/${version}/reflection.proto`, { includeDirs, keepCase: true });
   const service = definition[`grpc.reflection.${version}.ServerReflection`] as unknown as Record<
     string,
     MethodDefinition<object, Record<string, unknown>>

@@ -4,6 +4,7 @@ import type { Attack } from '../stall/attack/attack.js';
 import { Attacker } from '../stall/attack/attacker.js';
 import { PATH_CASES, VALUE_CASES } from '../stall/cases/matchers.js';
 import { JSON_CASES, MESSAGE_CASES } from '../stall/cases/messages.js';
+import { chosenCodec } from '../support/codec/chosen-codec.js';
 import { MemoryServer } from './memory-server.js';
 
 const MOST_BYTES = 64e6;
@@ -28,7 +29,8 @@ function once(attack: Attack): Attack {
   return attack.kind === 'grpc' ? { ...attack, streams: 1, calls: 1 } : { ...attack, batches: 1 };
 }
 
-describe.each(['fast', 'reference'])('with RLS_CODEC=%s', (codec) => {
+const codec = chosenCodec();
+describe(`with RLS_CODEC=${codec}`, () => {
   let server: MemoryServer | undefined;
   afterAll(() => server?.stop());
 

@@ -14,6 +14,10 @@ const SECOND = 1_000_000;
  */
 class Model {
   private readonly rate: Rate;
+  /** What a token takes, what comes in a microsecond, and what there may be. */
+  private readonly token: bigint;
+  private readonly perMicro: bigint;
+  private readonly full: bigint;
   private level: bigint;
   private at = 0;
   private window = -1;
@@ -21,7 +25,11 @@ class Model {
 
   constructor(rate: Rate) {
     this.rate = rate;
-    this.level = rate.kind === 'token_bucket' ? BigInt(rate.maxTokens) * BigInt(rate.p) : 0n;
+    const { p, q, maxTokens } = rate.kind === 'token_bucket' ? rate : { p: 0, q: 1, maxTokens: 0 };
+    this.token = BigInt(p);
+    this.perMicro = BigInt(q);
+    this.full = BigInt(maxTokens) * this.token;
+    this.level = this.full;
   }
 
   /** Hits that would pass at `micros`, which never goes back. */
@@ -33,23 +41,23 @@ class Model {
       this.window = window;
       return rate.requestsPerUnit - this.used;
     }
-    const full = BigInt(rate.maxTokens) * BigInt(rate.p);
-    this.level += BigInt(micros - this.at) * BigInt(rate.q);
-    if (this.level > full) this.level = full;
+    if (this.level < this.full) {
+      this.level += BigInt(micros - this.at) * this.perMicro;
+      if (this.level > this.full) this.level = this.full;
+    }
     this.at = micros;
-    return Number(this.level / BigInt(rate.p));
+    return Number(this.level / this.token);
   }
 
   /** The first instant at which one more is there, of a token bucket; not before it was looked at last. */
   nextToken(): number {
-    const missing = BigInt(this.rate.kind === 'token_bucket' ? this.rate.p : 0) - this.level;
-    const perMicro = BigInt(this.rate.kind === 'token_bucket' ? this.rate.q : 1);
-    return missing <= 0n ? this.at : this.at + Number((missing + perMicro - 1n) / perMicro);
+    const missing = this.token - this.level;
+    return missing <= 0n ? this.at : this.at + Number((missing + this.perMicro - 1n) / this.perMicro);
   }
 
   take(hits: number): void {
     if (this.rate.kind === 'window') this.used += hits;
-    else this.level -= BigInt(hits) * BigInt(this.rate.p);
+    else this.level -= BigInt(hits) * this.token;
   }
 }
 

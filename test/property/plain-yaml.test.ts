@@ -5,9 +5,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { assetPath } from '../../src/assets.js';
+import { readAnyYaml } from '../../src/config/yaml/any-yaml.js';
 import { ProblemList } from '../../src/config/yaml/config-problem.js';
 import { readPlainYaml } from '../../src/config/yaml/plain-yaml.js';
-import { parseYaml, readAnyYaml } from '../../src/config/yaml/yaml-document.js';
+import { parseYaml } from '../../src/config/yaml/yaml-document.js';
 import type { ShowKey } from '../../src/config/yaml/yaml-value.js';
 import { expectEqual } from '../support/assert/quick-expect.js';
 

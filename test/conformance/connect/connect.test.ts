@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { runToEnd } from '../../support/process/processes.js';
 import { optionalToolPath, repositoryRoot } from '../../support/process/tools.js';
-import { TRANSPORTS } from '../../support/weir/transports.js';
+import { TRANSPORTS, TRANSPORTS_AT_HAND } from '../../support/weir/transports.js';
 
 const program = optionalToolPath('connectconformance');
 const SOURCES = join(repositoryRoot, 'test/conformance/connect');
@@ -22,7 +22,7 @@ describe.each(TRANSPORTS)('known failures of %s', (transport) => {
 });
 
 (program === undefined ? describe.skip : describe)('connectconformance', () => {
-  test.each(TRANSPORTS)(
+  test.each(TRANSPORTS_AT_HAND)(
     'has nothing against %s',
     async (transport) => {
       // The protos lie beside the program (.ci/tools.mjs).

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startProcess } from '../../support/process/processes.js';
 import { optionalToolPath, repositoryRoot } from '../../support/process/tools.js';
 import { mutualTlsSettings, type TlsFiles, writeTlsFiles } from '../../support/tls/tls-files.js';
-import { TRANSPORTS } from '../../support/weir/transports.js';
+import { TRANSPORTS_AT_HAND } from '../../support/weir/transports.js';
 import { startWeir } from '../../support/weir/weir.js';
 import { GOOD_REPORT, INTEROP_POLICY, type InteropReport } from './interop-report.js';
 
@@ -32,7 +32,7 @@ describe.each(CLIENTS)('a client on %s', (_name, program, args) => {
   });
   afterAll(() => files.remove());
 
-  const cases = TRANSPORTS.flatMap((transport) => [
+  const cases = TRANSPORTS_AT_HAND.flatMap((transport) => [
     { transport, kind: 'clear text' },
     { transport, kind: 'mTLS' },
   ]);

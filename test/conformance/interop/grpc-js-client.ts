@@ -3,7 +3,6 @@
  * it): `node grpc-js-client.js ADDRESS [CA CERTIFICATE KEY]`, like the clients in grpc-go/ and python/.
  */
 import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import {
   type ChannelCredentials,
   Client,
@@ -119,8 +118,7 @@ class InteropClient {
 
   listServices(): Promise<string[]> {
     const method = loadMethod<ListedServices>(
-      // @grpc/reflection keeps its proto files to itself; its entry file tells where they are.
-      join(dirname(require.resolve('@grpc/reflection')), '../proto'),
+      assetPath('proto'),
       'grpc/reflection/v1/reflection.proto',
       'grpc.reflection.v1.ServerReflection',
       'ServerReflectionInfo',

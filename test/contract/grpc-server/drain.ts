@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { loadReflectionDefinition } from '../../../src/codec/rls-definition.js';
+import { protoFiles } from '../../../src/codec/proto-files.js';
 import { Health } from '../../../src/grpc/health.js';
 import { addReflection } from '../../../src/grpc/reflection.js';
 import { openStream, post, prefixed, streamEnd } from '../../support/h2/http2-client.js';
@@ -32,7 +32,7 @@ export function describeDrain(transport: Transport): void {
     const server = fixture.server();
     const health = new Health(['ratelimit']);
     health.addTo(server);
-    addReflection(server, loadReflectionDefinition());
+    addReflection(server, protoFiles());
     return { server, health, port: await server.listen({ host: '127.0.0.1', port: 0 }) };
   };
 

@@ -3,9 +3,8 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createJsonCodec } from '../../../src/codec/json/json-codec.js';
 import { DecodeError } from '../../../src/codec/messages.js';
+import { protoFiles } from '../../../src/codec/proto-files.js';
 import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
-import { loadReflectionDefinition } from '../../../src/codec/rls-definition.js';
-import { fileDescriptors } from '../../../src/grpc/file-descriptors.js';
 import { atOnce } from '../../../src/turns.js';
 import { expectSame } from '../../support/assert/quick-expect.js';
 import { anyText } from '../../support/codec/any-text.js';
@@ -13,7 +12,7 @@ import { arbitraryResponse } from '../../support/codec/arbitrary-messages.js';
 import { damaged } from '../../support/codec/arbitrary-wire.js';
 import { protobufJson } from '../../support/codec/protobuf-json.js';
 
-const ours = createJsonCodec(fileDescriptors([loadReflectionDefinition()]), 1000);
+const ours = createJsonCodec(protoFiles(), 1000);
 const theirs = protobufJson();
 const wire = createReferenceCodec();
 

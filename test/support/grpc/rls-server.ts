@@ -1,10 +1,7 @@
 import type { RateLimitRequest, RateLimitResponse } from '../../../src/codec/messages.js';
+import { protoFiles } from '../../../src/codec/proto-files.js';
 import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
-import {
-  loadReflectionDefinition,
-  RATE_LIMIT_SERVICE,
-  SHOULD_RATE_LIMIT_PATH,
-} from '../../../src/codec/rls-definition.js';
+import { RATE_LIMIT_SERVICE, SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import type { GrpcServer } from '../../../src/grpc/grpc-server.js';
 import { Health } from '../../../src/grpc/health.js';
 import { addReflection } from '../../../src/grpc/reflection.js';
@@ -53,7 +50,7 @@ export async function startRlsServer(decide: Decide): Promise<RlsServer> {
   });
   const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
   health.addTo(server);
-  addReflection(server, loadReflectionDefinition());
+  addReflection(server, protoFiles());
   const port = await server.listen({ host: '127.0.0.1', port: 0 });
   return { address: `127.0.0.1:${port}`, port, health, requests, server };
 }
