@@ -13,6 +13,9 @@ export function startEchoUpstream(
     response.setHeader('content-type', 'application/json');
     response.end(`${JSON.stringify({ method, path: url, headers })}\n`);
   });
+  // Envoy keeps idle connections and may use one at the very moment at which Node.js would end it, after five seconds:
+  // such a request is answered 503.
+  server.keepAliveTimeout = 0;
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
