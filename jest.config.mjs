@@ -1,4 +1,4 @@
-// The tiers of test/README.md. Jest runs what `npm run build` has compiled.
+// The tiers of docs/internals/testing.md. Jest runs what `npm run build` has compiled.
 const TIERS = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e', 'memory', 'stall'];
 
 const tier = (name) => ({

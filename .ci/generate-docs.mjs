@@ -1,5 +1,6 @@
-// Prints the bundled policy and the tables of settings and bounds (compiled src/server/settings/settings-table.ts,
-// src/server/bounds-table.ts) into README.md. With --check it only compares and fails when README is out of date.
+// Prints what the manual shows of the source into its pages: the bundled policy, the tables of settings and bounds
+// (compiled src/server/settings/settings-table.ts, src/server/bounds-table.ts). With --check it only compares, and
+// fails when a page is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -11,7 +12,6 @@ const { SETTINGS } = compiled(join(root, 'build/src/server/settings/settings-tab
 const { inertByReason } = compiled(join(root, 'build/src/server/settings/inert-settings.js'));
 const { hasReferenceDefault } = compiled(join(root, 'build/src/server/settings/reference-defaults.js'));
 const { BOUNDS } = compiled(join(root, 'build/src/server/bounds-table.js'));
-const readme = join(root, 'README.md');
 
 const cell = (text) => text.replaceAll('|', '\\|');
 const code = (text) => (text === '' ? '–' : `\`${text}\``);
@@ -61,26 +61,35 @@ const bounds = [
 
 const policy = readFileSync(join(root, 'deploy/policies/open-api.yaml'), 'utf8');
 
-const before = readFileSync(readme, 'utf8');
-let after = replace(before, 'policy', `\`\`\`yaml\n${policy}\`\`\``);
-after = replace(after, 'settings', settings);
-after = replace(after, 'reference', reference);
-after = replace(after, 'bounds', bounds);
-if (after === before) process.exit(0);
-if (process.argv.includes('--check')) {
-  console.error('README.md is out of date; run npm run docs and commit it');
-  process.exit(1);
-}
-writeFileSync(readme, after);
+/** What is printed, as [page, name of the part, content]. */
+const parts = [
+  ['README.md', 'policy', `\`\`\`yaml\n${policy}\`\`\``],
+  ['docs/reference/settings.md', 'settings', settings],
+  ['docs/migrate.md', 'reference', reference],
+  ['docs/reference/bounds.md', 'bounds', bounds],
+];
 
-/** README with the part between the two comments of `name` replaced. */
-function replace(text, name, content) {
+const texts = new Map();
+for (const [page, name, content] of parts) {
+  const text = texts.get(page) ?? readFileSync(join(root, page), 'utf8');
+  texts.set(page, replace(page, text, name, content));
+}
+for (const [page, after] of texts) {
+  if (after === readFileSync(join(root, page), 'utf8')) continue;
+  if (process.argv.includes('--check')) {
+    console.error(`${page} is out of date; run npm run docs and commit it`);
+    process.exitCode = 1;
+  } else writeFileSync(join(root, page), after);
+}
+
+/** The text of a page with the part between the two comments of `name` replaced. */
+function replace(page, text, name, content) {
   const begin = `<!-- ${name}: printed by npm run docs -->`;
   const end = `<!-- ${name} end -->`;
   const from = text.indexOf(begin);
   const to = text.indexOf(end);
   if (from === -1 || to === -1) {
-    console.error(`README.md must hold the lines ${begin} and ${end}`);
+    console.error(`${page} must hold the lines ${begin} and ${end}`);
     process.exit(1);
   }
   return `${text.slice(0, from)}${begin}\n${content}\n${text.slice(to)}`;

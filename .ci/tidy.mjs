@@ -14,7 +14,7 @@ const root = process.argv[2] ?? join(import.meta.dirname ?? dirname(new URL(impo
 /** Every file of the project's own, wherever it was unpacked. */
 const paths = readdirSync(root, { withFileTypes: true }).flatMap((entry) => {
   if (entry.isFile()) return [entry.name];
-  if (!['.ci', 'deploy', 'proto', 'src', 'test'].includes(entry.name)) return [];
+  if (!['.ci', 'deploy', 'docs', 'proto', 'src', 'test'].includes(entry.name)) return [];
   return readdirSync(join(root, entry.name), { recursive: true, withFileTypes: true })
     .filter((one) => one.isFile())
     .map((one) => relative(root, join(one.parentPath, one.name)));
@@ -154,8 +154,7 @@ function reachableFrom(entries) {
 function* unused() {
   const told = [
     'package.json',
-    'README.md',
-    'test/README.md',
+    ...paths.filter((path) => path.endsWith('.md')),
     ...paths.filter((path) => path.startsWith('.ci/')),
   ]
     .map((path) => (existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : ''))
@@ -221,7 +220,7 @@ const FILE_NAMED =
 /** Comments, and what pages beside the code say: all of each is one. */
 function* remarks() {
   for (const [path, { comments }] of scanned) yield [path, comments];
-  for (const path of paths.filter((one) => one === 'src/README.md')) {
+  for (const path of paths.filter((one) => one === 'docs/internals/architecture.md')) {
     yield [path, [{ line: 1, text: readFileSync(join(root, path), 'utf8') }]];
   }
 }
@@ -254,13 +253,14 @@ function* references() {
         if (!exists && !/https?:\/\/\S*$/.test(text.slice(0, match.index)))
           yield [path, lineOf(match.index), `there is no file ${named}`, 'follow the file that has moved'];
       }
-      for (const match of text.matchAll(/README(?:\.md)?, "([^"]+)"/g)) {
-        const title = match[1].replace(/\s*\n\s*(\*|\/\/)\s*/g, ' ').replaceAll('`', '');
-        if (!headingsOf('README.md').has(title))
+      for (const match of text.matchAll(/([\w/-]+\.md), "([^"]+)"/g)) {
+        const [, page] = match;
+        const title = match[2].replace(/\s*\n\s*(\*|\/\/)\s*/g, ' ').replaceAll('`', '');
+        if (!headingsOf(page).has(title))
           yield [
             path,
             lineOf(match.index),
-            `README.md has no section "${title}"`,
+            `${page} has no section "${title}"`,
             'name the section that is there',
           ];
       }

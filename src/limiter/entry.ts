@@ -4,6 +4,6 @@ export interface Entry {
   readonly value: string;
 }
 
-/** What a rule answers while the store cannot be asked; see README, "When Redis is away". */
+/** What a rule answers while the store cannot be asked; see docs/operate/redis.md, "When Redis is away". */
 export const STORE_FAILURE_POLICIES = ['error', 'allow', 'deny', 'local'] as const;
 export type StoreFailurePolicy = (typeof STORE_FAILURE_POLICIES)[number];

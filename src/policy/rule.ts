@@ -2,7 +2,7 @@ import type { StoreFailurePolicy } from '../limiter/entry.js';
 import type { Rate } from '../limiter/rate.js';
 import { type RateSpec, rateSpecOf } from './rate-spec.js';
 
-/** Phases in which a policy is introduced; see README, "Phases and headers". */
+/** Phases in which a policy is introduced; see docs/policy/answers.md, "Phases and headers". */
 export const PHASES = ['monitoring', 'grace_period', 'active'] as const;
 export type Phase = (typeof PHASES)[number];
 

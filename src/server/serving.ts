@@ -1,4 +1,4 @@
-/** What serving depends on; see README, "Health". */
+/** What serving depends on; see docs/operate/endpoints.md, "Health". */
 export interface ServingConditions {
   /** Set for good once a drain began. */
   readonly draining: boolean;

@@ -8,7 +8,7 @@ import { type BenchOptions, HELP, isWanted, readOptions } from './options.js';
 import { printMicro } from './run-micro.js';
 import { writeGrowth, writeResults } from './write-results.js';
 
-/** `npm run bench`; see HELP in options.ts and test/README.md. Progress goes to stderr, tables to stdout. */
+/** `npm run bench`; see HELP in options.ts and docs/internals/testing.md. Progress goes to stderr, tables to stdout. */
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
 /** The program that a case needs and that is not here. */

@@ -11,10 +11,12 @@ import type { Figure } from './micro/measure.js';
 import type { BenchOptions } from './options.js';
 
 const FOLDER = 'test/bench/results';
+/** The page of the manual that shows the figures. */
+const PAGE = 'docs/reference/cost.md';
 const BEGIN = '<!-- bench: printed by npm run bench -- load --write -->';
 const END = '<!-- bench end -->';
-/** What the README's table shows; the whole one lies in {@link FOLDER}. */
-const README_COLUMNS = ['server µs', 'Redis µs', '/ empty', 'decisions/s', 'p50 ms', 'p99 ms'];
+/** What the manual's table shows; the whole one lies in {@link FOLDER}. */
+const PAGE_COLUMNS = ['server µs', 'Redis µs', '/ empty', 'decisions/s', 'p50 ms', 'p99 ms'];
 
 /** When and where: without it a figure says nothing. */
 function circumstances({ rounds, seconds, many }: BenchOptions): string {
@@ -45,12 +47,12 @@ export function writeGrowth(figures: readonly Figure[]): void {
   writeFileSync(join(folder, 'match-growth.svg'), growthChart(points, machine()));
 }
 
-/** Columns of the README out of the whole table. */
+/** Columns of the manual's table out of the whole table. */
 function shortTable(rows: readonly Row[]): string {
   const lines = markdownTable(rows)
     .split('\n')
     .map((line) => line.slice(2, -2).split(/ ?\| ?/));
-  const kept = [0, 1, ...README_COLUMNS.map((title) => (lines[0] as string[]).indexOf(title))];
+  const kept = [0, 1, ...PAGE_COLUMNS.map((title) => (lines[0] as string[]).indexOf(title))];
   return lines
     .map((line, index) =>
       index === 1 ? markdownRule(kept.length) : `| ${kept.map((at) => line[at]).join(' | ')} |`,
@@ -72,7 +74,8 @@ function chartRows(rows: readonly Row[]): Row[] {
 }
 
 /**
- * Writes chart, table and figures below {@link FOLDER}, and the part of README.md between its markers, if it has them.
+ * Writes chart, table and figures below {@link FOLDER}, and the part of
+ * docs/reference/cost.md between its markers, if it has them.
  */
 export function writeResults(rows: readonly Row[], options: BenchOptions): void {
   const folder = join(repositoryRoot, FOLDER);
@@ -82,20 +85,20 @@ export function writeResults(rows: readonly Row[], options: BenchOptions): void 
   writeFileSync(
     join(folder, 'table.md'),
     `# Benchmarks\n\n${where}.\nPrinted by \`npm run bench -- load --write\`; columns are explained in ` +
-      `[test/README.md](../../README.md).\n\n${markdownTable(rows)}\n`,
+      `[docs/internals/benchmarks.md](../../../docs/internals/benchmarks.md).\n\n${markdownTable(rows)}\n`,
   );
   writeFileSync(join(folder, 'rows.json'), `${JSON.stringify({ where, rows }, undefined, 1)}\n`);
 
-  const readme = join(repositoryRoot, 'README.md');
-  const before = readFileSync(readme, 'utf8');
+  const page = join(repositoryRoot, PAGE);
+  const before = readFileSync(page, 'utf8');
   const from = before.indexOf(BEGIN);
   const to = before.indexOf(END);
   if (from < 0 || to < 0) {
-    process.stderr.write(`README.md has no lines ${BEGIN} and ${END}: left as it is\n`);
+    process.stderr.write(`${PAGE} has no lines ${BEGIN} and ${END}: left as it is\n`);
     return;
   }
   const part =
-    `${BEGIN}\n![CPU time per decision](${FOLDER}/chart.svg)\n\n${where}. [All ` +
-    `figures](${FOLDER}/table.md).\n\n${shortTable(rows)}\n`;
-  writeFileSync(readme, `${before.slice(0, from)}${part}${before.slice(to)}`);
+    `${BEGIN}\n![CPU time per decision](../../${FOLDER}/chart.svg)\n\n${where}. [All ` +
+    `figures](../../${FOLDER}/table.md).\n\n${shortTable(rows)}\n`;
+  writeFileSync(page, `${before.slice(0, from)}${part}${before.slice(to)}`);
 }

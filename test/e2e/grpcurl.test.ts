@@ -50,7 +50,7 @@ const grpcurl = optionalToolPath('grpcurl');
     expect(reset).toBeLessThanOrEqual(Math.ceil(Date.now() / 1000) + 1);
   });
 
-  test("README's call gives README's answer", async () => {
+  test('the call of README gives the answer of README', async () => {
     const readme = readFileSync(join(repositoryRoot, 'README.md'), 'utf8');
     const command = /^grpcurl -plaintext -d '(.+)' \\\n {2}127\.0\.0\.1:8081 (\S+)$/m.exec(readme);
     const answer = /^```json\n([\s\S]+?)^```$/m.exec(readme);

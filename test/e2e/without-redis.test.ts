@@ -1,21 +1,20 @@
 /*
- * README, "What to do without Redis, rule by rule": its policy, behind two real Envoys that differ in
+ * docs/operate/redis.md, "What to do without Redis, rule by rule": its policy, behind two real Envoys that differ in
  * failure_mode_deny, with a Redis that is killed, and with one that hangs.
  */
-import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
+import { pageSections } from '../support/docs/page-examples.js';
+import { pageText } from '../support/docs/pages.js';
 import { fromHeader, startRouteEnvoy } from '../support/envoy/route-envoy.js';
 import { httpRequest } from '../support/process/http-client.js';
-import { repositoryRoot } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { readmeSections } from '../support/readme/readme-examples.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
-const policy = readmeSections(readFileSync(join(repositoryRoot, 'README.md'), 'utf8'))
+const PAGE = 'docs/operate/redis.md';
+const policy = pageSections(PAGE, pageText(PAGE))
   .flatMap(({ examples }) => examples)
   .find(({ name }) => name === 'without-redis')?.policy;
 

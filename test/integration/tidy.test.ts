@@ -100,18 +100,18 @@ test('docstrings: functions and classes that others may use have one', () => {
 
 test.each([
   ['a file', '// See limiter/gone.ts.\n', 'there is no file limiter/gone.ts'],
-  ['a section', '/** See README, "Nowhere". */\n', 'README.md has no section "Nowhere"'],
+  ['a section', '/** See docs/page.md, "Nowhere". */\n', 'docs/page.md has no section "Nowhere"'],
   ['a name', '/** As {@link Nobody} does. */\n', 'there is no Nobody'],
 ])('references: %s that is not there', (_, text, what) => {
-  folder.write('README.md', '## Somewhere\n');
-  folder.write('src/used.ts', `// See main.ts and README, "Somewhere".\n${text}`);
+  folder.write('docs/page.md', '## Somewhere\n');
+  folder.write('src/used.ts', `// See main.ts and docs/page.md, "Somewhere".\n${text}`);
   expect(findings()).toEqual([expect.stringContaining(`src/used.ts:2: references: ${what}; `)]);
 });
 
 test('references: of the page that shows the rooms', () => {
-  folder.write('src/README.md', 'The way begins in `main.ts` and goes to `gone.ts`.\n');
+  folder.write('docs/internals/architecture.md', 'The way begins in `main.ts` and goes to `gone.ts`.\n');
   expect(findings()).toEqual([
-    expect.stringContaining('src/README.md:1: references: there is no file gone.ts; '),
+    expect.stringContaining('docs/internals/architecture.md:1: references: there is no file gone.ts; '),
   ]);
 });
 

@@ -12,7 +12,7 @@ import { yardstickMs } from './yardstick.js';
 
 const HELP = `npm run stall -- [options] [parts of names]
 
-Attacks weir with everything that is legal to send, beside a caller who must not wait for it, and prints a table (test/README.md). The
+Attacks weir with everything that is legal to send, beside a caller who must not wait for it, and prints a table (docs/internals/testing.md). The
 parts name the cases to run; all without any.
 
   --seconds N   how long each attack lasts: 10
@@ -58,7 +58,7 @@ function page(rows: readonly Row[], ms: number, yardstick: number): string {
   return `# What attacks do to others
 
 Written by \`npm run stall -- --write\` on Node.js ${process.version}; each attack lasted ${ms / 1000} s, the yardstick took ${yardstick.toFixed(1)} ms. The columns are
-explained in [test/README.md](../README.md#stalls).
+explained in [docs/internals/testing.md](../../docs/internals/testing.md#stalls).
 
 ${markdownTable(rows)}
 `;

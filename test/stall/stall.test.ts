@@ -1,7 +1,7 @@
 /*
  * Nobody makes others wait: beside each thing that is legal to send, one innocent caller asks 200 times a second, and
- * the event loop of weir is watched from inside. The one tier that measures time: see test/README.md. The table is
- * printed at the end.
+ * the event loop of weir is watched from inside. The one tier that measures time: see
+ * docs/internals/testing.md. The table is printed at the end.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { chosenCodec } from '../support/codec/chosen-codec.js';

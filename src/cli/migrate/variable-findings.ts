@@ -176,14 +176,14 @@ function addCombinations(
       about: 'CACHE_KEY_PREFIX',
       text:
         "stands before every key, as there, but what follows is weir's: scripts, and rights of a Redis " +
-        'user, that name keys must name others. README, "When Redis is away", has both.',
+        'user, that name keys must name others. docs/operate/redis.md has both.',
     });
   } else if (/^[^:]+:/.test(settings.redisAuth)) {
     decide.push({
       about: 'REDIS_AUTH',
       text:
-        'names a user of Redis: weir uses other keys and commands, so look at its rights. README, "When ' +
-        'Redis is away", has them.',
+        'names a user of Redis: weir uses other keys and commands, so look at its rights. ' +
+        'docs/operate/redis.md has them.',
     });
   }
   const headers = [settings.limitHeader, settings.remainingHeader, settings.resetHeader];

@@ -18,7 +18,7 @@ export interface WorkerPoolOptions {
   readonly count: number;
   /** The script that workers run: the process's own. */
   readonly entry: string;
-  /** Who accepts connections; see README, "Workers". */
+  /** Who accepts connections; see docs/operate/workers.md. */
   readonly scheduling: 'round-robin' | 'kernel' | 'reuse-port';
   readonly log: Logger;
   /** Where metrics are added up. */

@@ -35,7 +35,7 @@ const TIMER_SLACK_MICROS = 1000;
 /**
  * Buckets in one Redis. All takes of one event-loop turn travel in one script call, several calls may be under way;
  * requests of many items take turns ({@link WideSender}). A take never rejects and never outlives its deadline; see the
- * README, "When Redis is away".
+ * docs/operate/redis.md, "When Redis is away".
  */
 export class RedisStore implements BucketStore {
   readonly counters = newCounters();

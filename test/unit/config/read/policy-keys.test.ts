@@ -12,11 +12,10 @@ import {
 } from '../../../../src/config/read/policy-keys.js';
 import { repositoryRoot } from '../../../support/process/tools.js';
 
-const readme = readFileSync(join(repositoryRoot, 'README.md'), 'utf8');
-const chapter = readme.slice(readme.indexOf('\n## Policy files\n'), readme.indexOf('\n## Answers\n'));
+const page = readFileSync(join(repositoryRoot, 'docs/policy/format.md'), 'utf8');
 
 /** Keys of the table of policy keys, each with the places that the second column names. */
-const rows = [...chapter.matchAll(/^\| (`[^|]*) \| ([^|]*) \| /gm)].flatMap(([, keys = '', places = '']) =>
+const rows = [...page.matchAll(/^\| (`[^|]*) \| ([^|]*) \| /gm)].flatMap(([, keys = '', places = '']) =>
   [...keys.matchAll(/`(\w+)`/g)].map(([, key = '']) => ({ key, places: places.split(', ') })),
 );
 const standingIn = (place: string): readonly string[] =>
@@ -25,7 +24,7 @@ const standingIn = (place: string): readonly string[] =>
     .map(({ key }) => key)
     .sort();
 
-describe("README's table of policy keys", () => {
+describe("the manual's table of policy keys", () => {
   test('has every key once', () => {
     const keys = rows.map(({ key }) => key);
     expect([...keys].sort()).toEqual([...ALL_KEYS].sort());

@@ -15,6 +15,7 @@ import { MAX_UINT32 } from '../../../../src/limiter/rate.js';
 import { WINDOW_UNITS } from '../../../../src/limiter/window-unit.js';
 import { ALGORITHMS } from '../../../../src/policy/policy.js';
 import { PHASES } from '../../../../src/policy/rule.js';
+import { manualPages, pageText } from '../../../support/docs/pages.js';
 import {
   accepts,
   resolved,
@@ -129,10 +130,11 @@ describe('shipped policies', () => {
     for (const text of Object.values(data)) expect(schemaErrors(text)).toEqual([]);
   });
 
-  test('those of the README follow the schema', () => {
-    const readme = readFileSync(join(repositoryRoot, 'README.md'), 'utf8');
-    const blocks = [...readme.matchAll(/^```yaml\n(.*?)^```/gms)].map(([, block = '']) => block);
-    const policies = blocks.filter((block) => block.startsWith('# readme: ') || /^domain:/m.test(block));
+  test('those of the manual follow the schema', () => {
+    const blocks = manualPages().flatMap((page) =>
+      [...pageText(page).matchAll(/^```yaml\n(.*?)^```/gms)].map(([, block = '']) => block),
+    );
+    const policies = blocks.filter((block) => block.startsWith('# example: ') || /^domain:/m.test(block));
     expect(policies.length).toBeGreaterThan(0);
     for (const text of policies) expect([text, schemaErrors(text)]).toEqual([text, []]);
   });

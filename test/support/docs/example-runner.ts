@@ -6,18 +6,13 @@ import { TempDir } from '../process/temp-dir.js';
 import { toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';
 import { startWeir, type WeirServer } from '../weir/weir.js';
-import {
-  type ReadmeCommand,
-  type ReadmeExample,
-  type ReadmeSection,
-  withTimesOf,
-} from './readme-examples.js';
+import { type PageCommand, type PageExample, type PageSection, withTimesOf } from './page-examples.js';
 
 /** Settings that an example starts its server with, if its first command is a start. */
 const START = /^((?:\w+=\S+\s+)*)(?:weir serve|npm start)\b/;
 const COMMANDS = /^(?:\w+=\S+\s+)*(?:grpcurl|weir) /;
 
-const settingsOf = (command: ReadmeCommand | undefined): NodeJS.ProcessEnv | undefined => {
+const settingsOf = (command: PageCommand | undefined): NodeJS.ProcessEnv | undefined => {
   const words = START.exec(command?.text ?? '')?.[1];
   if (words === undefined) return undefined;
   const env = Object.fromEntries(words.split(/\s+/).map((word) => word.split(/=(.*)/s).slice(0, 2)));
@@ -28,22 +23,23 @@ const settingsOf = (command: ReadmeCommand | undefined): NodeJS.ProcessEnv | und
 };
 
 /** A sentence for each example of a section that no command asks anything of. */
-export function unusedExamples(section: ReadmeSection): string[] {
+export function unusedExamples(section: PageSection): string[] {
   const texts = section.examples.flatMap(({ commands }) => commands.map(({ text }) => text)).join('\n');
   return section.examples
     .filter(({ name, commands }) => commands.length === 0 && !texts.includes(`${name}.yaml`))
     .map(
-      ({ name, line }) => `README.md:${line + 1}: no command in a console block stands below example ${name}`,
+      ({ page, name, line }) =>
+        `${page}:${line + 1}: no command in a console block stands below example ${name}`,
     );
 }
 
 /**
  * Runs the examples of a section in order, each against a server of its own that has its policy, and resolves with
- * every answer, README's own digits where only the time makes a difference. All policies of the section lie beside each
- * other as `<name>.yaml`; another `.yaml` that a weir command names is the policy above it. Where the answers differ
+ * every answer, the page's own digits where only the time makes a difference. All policies of the section lie beside
+ * each other as `<name>.yaml`; another `.yaml` that a weir command names is the policy above it. Where the answers differ
  * and a minute began meanwhile, it asks once more: a window may have ended.
  */
-export async function runSection(section: ReadmeSection): Promise<Map<ReadmeCommand, readonly string[]>> {
+export async function runSection(section: PageSection): Promise<Map<PageCommand, readonly string[]>> {
   const minute = () => Math.floor(Date.now() / 60_000);
   const began = minute();
   const answers = await runOnce(section);
@@ -51,9 +47,9 @@ export async function runSection(section: ReadmeSection): Promise<Map<ReadmeComm
   return same || minute() === began ? answers : runOnce(section);
 }
 
-async function runOnce({ examples }: ReadmeSection): Promise<Map<ReadmeCommand, readonly string[]>> {
+async function runOnce({ examples }: PageSection): Promise<Map<PageCommand, readonly string[]>> {
   const folder = new TempDir();
-  const answers = new Map<ReadmeCommand, readonly string[]>();
+  const answers = new Map<PageCommand, readonly string[]>();
   try {
     for (const { name, policy } of examples) folder.write(`work/${name}.yaml`, policy);
     const bin = standInPrograms(folder.path);
@@ -66,11 +62,11 @@ async function runOnce({ examples }: ReadmeSection): Promise<Map<ReadmeCommand, 
 }
 
 async function runExample(
-  { commands, policy }: ReadmeExample,
-  examples: readonly ReadmeExample[],
+  { commands, policy }: PageExample,
+  examples: readonly PageExample[],
   folder: TempDir,
   bin: string,
-  answers: Map<ReadmeCommand, readonly string[]>,
+  answers: Map<PageCommand, readonly string[]>,
 ): Promise<void> {
   const settings = settingsOf(commands[0]);
   const asked = settings === undefined ? commands : commands.slice(1);
@@ -80,7 +76,7 @@ async function runExample(
   try {
     for (const command of asked) {
       if (!COMMANDS.test(command.text))
-        throw new Error(`README.md:${command.line + 1}: only grpcurl and weir can be run here`);
+        throw new Error(`${command.page}:${command.line + 1}: only grpcurl and weir can be run here`);
       for (const [file, name] of command.text.matchAll(/([\w./-]+)\.ya?ml\b/g)) {
         if (!examples.some((example) => example.name === name)) folder.write(`work/${file}`, policy);
       }

@@ -1,11 +1,13 @@
 /*
- * The examples of README.md: a ```yaml block whose first line is `# readme: <name>` is a policy file, and the
+ * The examples of the manual's pages: a ```yaml block whose first line is `# example: <name>` is a policy file, and the
  * ```console blocks that follow it in the same section hold commands (`$ …`, continued by backslashes) with their
  * answers.
  */
 
-/** A command with the answer that README gives. Lines count from 0. */
-export interface ReadmeCommand {
+/** A command with the answer that the page gives. Lines count from 0. */
+export interface PageCommand {
+  /** Path of the page from the root of the repository. */
+  readonly page: string;
   /** Without `$ `, continued lines as they stand: text for a shell. */
   readonly text: string;
   readonly line: number;
@@ -15,59 +17,57 @@ export interface ReadmeCommand {
 }
 
 /** A policy file with the commands that follow it. */
-export interface ReadmeExample {
+export interface PageExample {
+  readonly page: string;
   readonly name: string;
   readonly section: string;
   readonly policy: string;
   readonly line: number;
-  readonly commands: readonly ReadmeCommand[];
+  readonly commands: readonly PageCommand[];
 }
 
-/** What a heading of README stands above, up to the next heading. */
-export interface ReadmeSection {
-  readonly chapter: string;
+/** What a heading of a page stands above, up to the next heading. */
+export interface PageSection {
+  readonly page: string;
   readonly title: string;
-  readonly examples: readonly ReadmeExample[];
+  readonly examples: readonly PageExample[];
 }
 
-interface OpenExample extends ReadmeExample {
-  readonly commands: ReadmeCommand[];
+interface OpenExample extends PageExample {
+  readonly commands: PageCommand[];
 }
-interface OpenSection extends ReadmeSection {
+interface OpenSection extends PageSection {
   readonly examples: OpenExample[];
 }
 
-const EXAMPLE = /^# readme: ([\w-]+)$/;
+const EXAMPLE = /^# example: ([\w-]+)$/;
 
 /** Finds sections and examples. Throws a sentence where a name stands twice or a block is not closed. */
-export function readmeSections(text: string): ReadmeSection[] {
+export function pageSections(page: string, text: string): PageSection[] {
   const lines = text.split('\n');
-  const sections: OpenSection[] = [{ chapter: '', title: '', examples: [] }];
+  const sections: OpenSection[] = [{ page, title: '', examples: [] }];
   const names = new Set<string>();
-  let chapter = '';
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at] as string;
     const section = sections.at(-1) as OpenSection;
-    const heading = /^(##+) (.*)$/.exec(line);
+    const heading = /^(#+) (.*)$/.exec(line);
     if (heading !== null) {
-      const [, marks, title = ''] = heading;
-      if (marks === '##') chapter = title;
-      sections.push({ chapter, title, examples: [] });
+      sections.push({ page, title: heading[2] ?? '', examples: [] });
       continue;
     }
     const fence = /^```(\w*)/.exec(line);
     if (fence === null) continue;
     const end = lines.indexOf('```', at + 1);
-    if (end === -1) throw new Error(`README.md:${at + 1}: this block is not closed`);
+    if (end === -1) throw new Error(`${page}:${at + 1}: this block is not closed`);
     const block = lines.slice(at + 1, end);
     const name = fence[1] === 'yaml' ? EXAMPLE.exec(block[0] ?? '')?.[1] : undefined;
     if (name !== undefined) {
-      if (names.has(name)) throw new Error(`README.md:${at + 2}: there is another example ${name} above`);
+      if (names.has(name)) throw new Error(`${page}:${at + 2}: there is another example ${name} above`);
       names.add(name);
       const policy = `${block.join('\n')}\n`;
-      section.examples.push({ name, section: section.title, policy, line: at, commands: [] });
+      section.examples.push({ page, name, section: section.title, policy, line: at, commands: [] });
     } else if (fence[1] === 'console') {
-      section.examples.at(-1)?.commands.push(...commandsOf(block, at + 1));
+      section.examples.at(-1)?.commands.push(...commandsOf(page, block, at + 1));
     }
     at = end;
   }
@@ -75,18 +75,18 @@ export function readmeSections(text: string): ReadmeSection[] {
 }
 
 /** Commands of a console block that begins at a line. */
-function commandsOf(block: readonly string[], from: number): ReadmeCommand[] {
-  const commands: ReadmeCommand[] = [];
+function commandsOf(page: string, block: readonly string[], from: number): PageCommand[] {
+  const commands: PageCommand[] = [];
   for (let at = 0; at < block.length; ) {
     const line = block[at] as string;
-    if (!line.startsWith('$ ')) throw new Error(`README.md:${from + at + 1}: no command above this answer`);
+    if (!line.startsWith('$ ')) throw new Error(`${page}:${from + at + 1}: no command above this answer`);
     let next = at + 1;
     while (block[next - 1]?.endsWith('\\')) next++;
     const text = block.slice(at, next).join('\n').slice(2);
     const answers = block.slice(next);
     const until = answers.findIndex((answer) => answer.startsWith('$ '));
     const answer = until === -1 ? answers : answers.slice(0, until);
-    commands.push({ text, line: from + at, answer, answerLine: from + next });
+    commands.push({ page, text, line: from + at, answer, answerLine: from + next });
     at = next + answer.length;
   }
   return commands;
@@ -104,19 +104,19 @@ const TIMES: readonly RegExp[] = [
 const masked = (text: string) => TIMES.reduce((rest, time) => rest.replace(time, '$1-$2'), text).split('\n');
 
 /**
- * An answer with README's own digits wherever only the time makes a difference: it equals README's answer exactly if
- * nothing else differs.
+ * An answer with the page's own digits wherever only the time makes a difference: it equals the page's answer exactly
+ * if nothing else differs.
  */
-export function withTimesOf(readme: readonly string[], answer: string): string[] {
-  const maskedReadme = masked(readme.join('\n'));
+export function withTimesOf(shown: readonly string[], answer: string): string[] {
+  const maskedShown = masked(shown.join('\n'));
   const maskedAnswer = masked(answer);
   return answer
     .split('\n')
-    .map((line, at) => (maskedAnswer[at] === maskedReadme[at] ? (readme[at] ?? line) : line));
+    .map((line, at) => (maskedAnswer[at] === maskedShown[at] ? (shown[at] ?? line) : line));
 }
 
-/** README with other answers. */
-export function withAnswers(text: string, answers: ReadonlyMap<ReadmeCommand, readonly string[]>): string {
+/** The text of a page with other answers. */
+export function withAnswers(text: string, answers: ReadonlyMap<PageCommand, readonly string[]>): string {
   const lines = text.split('\n');
   const last = [...answers].sort(([one], [other]) => other.answerLine - one.answerLine);
   for (const [{ answer, answerLine }, now] of last) lines.splice(answerLine, answer.length, ...now);

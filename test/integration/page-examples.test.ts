@@ -1,0 +1,46 @@
+/*
+ * The examples of the manual (support/docs/page-examples.ts says what they look like) are run: a real server has the
+ * policy, and the real grpcurl must get the answer that stands there. `npm run docs:answers` writes the true answers.
+ */
+import { describe, expect, test } from '@jest/globals';
+import { runSection, unusedExamples } from '../support/docs/example-runner.js';
+import { type PageSection, pageSections } from '../support/docs/page-examples.js';
+import { manualPages, pageText } from '../support/docs/pages.js';
+import { optionalToolPath } from '../support/process/tools.js';
+
+const sections = manualPages().flatMap((page) => pageSections(page, pageText(page)));
+
+/** Commands with their answers, one after the other. */
+const consoleText = (section: PageSection, answers?: ReadonlyMap<unknown, readonly string[]>) =>
+  section.examples
+    .flatMap(({ commands }) => commands)
+    .flatMap((command) => [
+      `$ ${command.text}`,
+      ...(answers === undefined ? command.answer : (answers.get(command) ?? [])),
+    ])
+    .join('\n');
+
+test('every page about policies has an example', () => {
+  const withExample = sections.filter(({ examples }) => examples.length > 0).map(({ page }) => page);
+  const pages = manualPages().filter((page) => page.startsWith('docs/policy/'));
+  // What a policy looks like is shown there by the bundled one, and answers by the pages of their limits.
+  const shownElsewhere = ['docs/policy/answers.md'];
+  expect(pages.filter((page) => !withExample.includes(page))).toEqual(shownElsewhere);
+});
+
+test('below every example stands a command', () => {
+  expect(sections.flatMap(unusedExamples)).toEqual([]);
+});
+
+const withExamples = sections.filter(({ examples }) => examples.length > 0);
+(optionalToolPath('grpcurl') === undefined ? describe.skip : describe)('what the manual answers', () => {
+  test.each(withExamples.map((section) => [section.page, section.title, section] as const))(
+    '%s: %s',
+    async (_page, _title, section) => {
+      const answers = await runSection(section);
+      // Lines with + are what the page should say: npm run docs:answers writes them.
+      expect(consoleText(section, answers)).toBe(consoleText(section));
+    },
+    120_000,
+  );
+});

@@ -1,0 +1,42 @@
+/*
+ * `npm run docs:answers [section or example…]`: runs the examples of the manual and writes the true answers below their
+ * commands. Names may be parts of them; without any, all are run.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { repositoryRoot } from '../process/tools.js';
+import { runSection } from './example-runner.js';
+import { type PageCommand, pageSections, withAnswers } from './page-examples.js';
+import { manualPages } from './pages.js';
+
+const wanted = process.argv.slice(2);
+
+async function answerPage(page: string): Promise<void> {
+  const path = join(repositoryRoot, page);
+  const text = readFileSync(path, 'utf8');
+  const answers = new Map<PageCommand, readonly string[]>();
+  const chosen = pageSections(page, text).filter(({ title, examples }) => {
+    const names = [page, title, ...examples.map(({ name }) => name)];
+    return (
+      examples.length > 0 &&
+      (wanted.length === 0 || wanted.some((part) => names.some((name) => name.includes(part))))
+    );
+  });
+  for (const section of chosen) {
+    for (const [command, answer] of await runSection(section)) answers.set(command, answer);
+    console.log(`${page}: ran ${section.examples.map(({ name }) => name).join(', ')}`);
+  }
+  if (answers.size > 0) writeFileSync(path, withAnswers(text, answers));
+}
+
+async function main(): Promise<void> {
+  for (const page of manualPages()) await answerPage(page);
+}
+
+main().then(
+  () => process.exit(0),
+  (error) => {
+    console.error(error);
+    process.exit(1);
+  },
+);

@@ -1,0 +1,141 @@
+import { describe, expect, test } from '@jest/globals';
+import { unusedExamples } from '../../support/docs/example-runner.js';
+import { pageSections, withAnswers, withTimesOf } from '../../support/docs/page-examples.js';
+
+const PAGE = `# weir
+\`\`\`yaml
+some: file
+\`\`\`
+## Beyond
+### One
+Words.
+\`\`\`yaml
+# example: one
+domain: d
+\`\`\`
+\`\`\`console
+$ grpcurl -d '{}' \\
+  127.0.0.1:8081
+{
+  "a": 1
+}
+
+$ weir explain one.yaml
+\`\`\`
+### Two
+### Three
+\`\`\`yaml
+# example: old
+domain: d
+\`\`\`
+\`\`\`yaml
+# example: new
+domain: d
+\`\`\`
+\`\`\`console
+$ weir diff old.yaml new.yaml
+\`\`\`
+`;
+const sections = pageSections('docs/page.md', PAGE);
+
+describe('finds', () => {
+  test('sections, and how many examples stand in them', () => {
+    expect(sections.map(({ page, title, examples }) => [page, title, examples.length])).toEqual([
+      ['docs/page.md', '', 0],
+      ['docs/page.md', 'weir', 0],
+      ['docs/page.md', 'Beyond', 0],
+      ['docs/page.md', 'One', 1],
+      ['docs/page.md', 'Two', 0],
+      ['docs/page.md', 'Three', 2],
+    ]);
+  });
+
+  test('policies, and the commands below them with their answers', () => {
+    expect(sections[3]?.examples).toEqual([
+      {
+        page: 'docs/page.md',
+        name: 'one',
+        section: 'One',
+        policy: '# example: one\ndomain: d\n',
+        line: 7,
+        commands: [
+          {
+            page: 'docs/page.md',
+            text: "grpcurl -d '{}' \\\n  127.0.0.1:8081",
+            line: 12,
+            answer: ['{', '  "a": 1', '}', ''],
+            answerLine: 14,
+          },
+          { page: 'docs/page.md', text: 'weir explain one.yaml', line: 18, answer: [], answerLine: 19 },
+        ],
+      },
+    ]);
+  });
+
+  test('policies that no command is about', () => {
+    expect(sections.flatMap(unusedExamples)).toEqual([]);
+    expect(pageSections('docs/page.md', PAGE.replace('old.yaml', '')).flatMap(unusedExamples)).toEqual([
+      'docs/page.md:23: no command in a console block stands below example old',
+    ]);
+  });
+});
+
+describe('refuses', () => {
+  test.each([
+    [
+      'a name twice',
+      PAGE.replace('example: old', 'example: one'),
+      'docs/page.md:24: there is another example one',
+    ],
+    ['a block without end', `${PAGE}\`\`\`yaml\n`, 'docs/page.md:34: this block is not closed'],
+    ['an answer first', PAGE.replace('$ weir diff', 'weir diff'), 'docs/page.md:32: no command above this'],
+  ])('%s', (_, text, problem) => {
+    expect(() => pageSections('docs/page.md', text)).toThrow(problem);
+  });
+});
+
+test('writes answers below their commands', () => {
+  const [first, second] = sections[3]?.examples[0]?.commands ?? [];
+  if (first === undefined || second === undefined) throw new Error('no commands');
+  const answers = new Map([
+    [first, ['{}']],
+    [second, ['rule one', 'rule two']],
+  ]);
+  const after = pageSections('docs/page.md', withAnswers(PAGE, answers))[3]?.examples[0]?.commands;
+  expect(after?.map(({ answer }) => answer)).toEqual([['{}'], ['rule one', 'rule two']]);
+  expect(withAnswers(PAGE, new Map())).toBe(PAGE);
+});
+
+describe('an answer with the times of the page', () => {
+  const shown = [
+    '"durationUntilReset": "3600s"',
+    '"key": "x-ratelimit-reset",',
+    '  "value": "1795233601"',
+    '"key": "ratelimit",',
+    '  "value": "\\"default\\";r=5;t=10"',
+    '"limit": 5',
+    'since 2026-11-21T10:00:00Z',
+  ];
+  const later = shown
+    .join('\n')
+    .replace('3600', '59')
+    .replace('1795233601', '1795239999')
+    .replace('t=10', 't=7')
+    .replace('10:00:00Z', '10:00:07.5Z');
+
+  test('equals the page where only the time differs', () => {
+    expect(withTimesOf(shown, later)).toEqual(shown);
+  });
+
+  test('shows any other difference', () => {
+    for (const [from, to] of [
+      ['limit": 5', 'limit": 6'],
+      ['r=5', 'r=4'],
+      ['ratelimit-reset', 'ratelimit-remaining'],
+    ] as const) {
+      expect(withTimesOf(shown, later.replace(from, to))).not.toEqual(shown);
+    }
+    expect(withTimesOf(shown, `${later}\nmore`)).not.toEqual(shown);
+    expect(withTimesOf(shown, later.split('\n').slice(1).join('\n'))).not.toEqual(shown);
+  });
+});
