@@ -36,8 +36,8 @@ export function unusedExamples(section: PageSection): string[] {
 /**
  * Runs the examples of a section in order, each against a server of its own that has its policy, and resolves with
  * every answer, the page's own digits where only the time makes a difference. All policies of the section lie beside
- * each other as `<name>.yaml`; another `.yaml` that a weir command names is the policy above it. Where the answers differ
- * and a minute began meanwhile, it asks once more: a window may have ended.
+ * each other as `<name>.yaml`; another `.yaml` that a weir command names is the policy above it. Where the answers
+ * differ and a minute began meanwhile, it asks once more: a window may have ended.
  */
 export async function runSection(section: PageSection): Promise<Map<PageCommand, readonly string[]>> {
   const minute = () => Math.floor(Date.now() / 60_000);
