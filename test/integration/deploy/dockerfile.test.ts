@@ -3,11 +3,26 @@
  * stage, in their order and with nothing else of the repository in reach. What is not held here is the base image
  * itself.
  */
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { commandOf, environmentOf, parseDockerfile, type Stage } from '../../support/image/dockerfile.js';
+import {
+  commandOf,
+  environmentOf,
+  labelsOf,
+  parseDockerfile,
+  type Stage,
+} from '../../support/image/dockerfile.js';
 import { imagePrograms, relocatePrograms } from '../../support/image/image-programs.js';
 import { freePorts } from '../../support/process/free-port.js';
 import { httpRequest } from '../../support/process/http-client.js';
@@ -16,7 +31,8 @@ import { optionalToolPath, repositoryRoot } from '../../support/process/tools.js
 import { waitFor } from '../../support/process/wait-for.js';
 
 const STEP_TIMEOUT_MS = 240_000;
-const stages = parseDockerfile(readFileSync(join(repositoryRoot, 'deploy/Dockerfile'), 'utf8'));
+const dockerfile = readFileSync(join(repositoryRoot, 'deploy/Dockerfile'), 'utf8');
+const stages = parseDockerfile(dockerfile);
 const image = stages.at(-1) as Stage;
 const top = mkdtempSync(join(tmpdir(), 'weir-image-'));
 afterAll(() => rmSync(top, { recursive: true, force: true }));
@@ -77,6 +93,44 @@ describe('the image', () => {
   test('is made of two stages on an exact Node.js 24', () => {
     expect(stages.map(({ base }) => base)).toEqual([image.base, image.base]);
     expect(image.base).toMatch(/^node:24\.\d+\.\d+-bookworm-slim$/);
+  });
+
+  test('names no architecture, and holds no native code', () => {
+    expect(dockerfile).not.toMatch(/--platform|amd64|arm64|x86|aarch64|@sha256:/);
+    const native = readdirSync(inside(image, '.'), { recursive: true, encoding: 'utf8' }).filter((path) =>
+      /\.(node|so)$/.test(path),
+    );
+    expect(native).toEqual([]);
+  });
+
+  test('says in its labels what it is', () => {
+    const text = readFileSync(join(repositoryRoot, 'package.json'), 'utf8');
+    const { name, description, version, license } = JSON.parse(text) as Record<string, string>;
+    expect(labelsOf(image)).toEqual({
+      'org.opencontainers.image.title': name,
+      'org.opencontainers.image.description': description,
+      'org.opencontainers.image.version': version,
+      'org.opencontainers.image.licenses': license,
+      'org.opencontainers.image.base.name': `docker.io/library/${image.base}`,
+    });
+    expect(existsSync(inside(image, 'LICENSE'))).toBe(true);
+  });
+
+  test('holds a bill of materials that names weir and every package in it', () => {
+    const bill = JSON.parse(readFileSync(inside(image, 'sbom.cdx.json'), 'utf8')) as {
+      bomFormat: string;
+      metadata: { component: { name: string; version: string } };
+      components: { name: string; version: string; licenses?: object[] }[];
+    };
+    expect([bill.bomFormat, bill.metadata.component.name]).toEqual(['CycloneDX', 'weir']);
+    const lock = readFileSync(inside(image, 'node_modules/.package-lock.json'), 'utf8');
+    const installed = Object.entries(
+      (JSON.parse(lock) as { packages: Record<string, { version: string }> }).packages,
+    ).map(([path, { version }]) => `${path.replace(/^.*node_modules\//, '')}@${version}`);
+    const billed = bill.components.map(({ name, version }) => `${name}@${version}`);
+    expect(installed.length).toBeGreaterThan(0);
+    expect(billed.sort()).toEqual(installed.sort());
+    expect(bill.components.filter(({ licenses = [] }) => licenses.length === 0)).toEqual([]);
   });
 
   test('runs as a user that is not root, by number', () => {

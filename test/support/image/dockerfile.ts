@@ -43,6 +43,15 @@ export function environmentOf({ instructions }: Stage): Record<string, string> {
   return Object.fromEntries(pairs);
 }
 
+/** Labels that LABEL instructions set: `LABEL a="b c" d=e`. */
+export function labelsOf({ instructions }: Stage): Record<string, string> {
+  const pairs = instructions
+    .filter(({ name }) => name === 'LABEL')
+    .flatMap(({ rest }) => [...rest.matchAll(/(\S+?)=(?:"([^"]*)"|(\S*))/g)])
+    .map(([, key = '', quoted, plain = '']) => [key, quoted ?? plain] as const);
+  return Object.fromEntries(pairs);
+}
+
 /** The command of an instruction in exec form: `CMD ["node", "x.js"]`, `HEALTHCHECK --interval=1s CMD […]`. */
 export function commandOf({ instructions }: Stage, name: 'ENTRYPOINT' | 'CMD' | 'HEALTHCHECK'): string[] {
   const found = instructions.find((instruction) => instruction.name === name);

@@ -1,0 +1,50 @@
+// The software bill of materials of what runs (CycloneDX): weir and the packages of package-lock.json that it needs in
+// production. `node .ci/sbom.mjs <file>` writes it.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Impossible, main, root } from './shell.mjs';
+
+const read = (name) => JSON.parse(readFileSync(join(root, name), 'utf8'));
+
+/**
+ * What would be in package.json and package-lock.json if nobody developed. `npm sbom --omit=dev` is no way to it: it
+ * also leaves out packages of production whose dependents include one of development.
+ */
+function forProduction() {
+  const { devDependencies: _, scripts: __, ...manifest } = read('package.json');
+  const lock = read('package-lock.json');
+  const packages = Object.entries(lock.packages).filter(([, { dev }]) => dev !== true);
+  lock.packages = Object.fromEntries(packages);
+  delete lock.packages[''].devDependencies;
+  return { manifest, lock };
+}
+
+/** Writes the bill to `file`. Throws {@link Impossible} where npm cannot make it. */
+export function writeSbom(file) {
+  const { manifest, lock } = forProduction();
+  const temporary = mkdtempSync(join(tmpdir(), 'weir-sbom-'));
+  const folder = join(temporary, manifest.name); // npm calls what it describes as its folder is called
+  try {
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+    writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock));
+    const args = ['sbom', '--package-lock-only', '--sbom-format=cyclonedx', '--sbom-type=application'];
+    const options = { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] };
+    writeFileSync(file, execFileSync('npm', args, options));
+  } catch (error) {
+    throw new Impossible(`npm sbom failed: ${(error.stderr || error.message).trim()}`);
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  await main(async () => {
+    const [file] = process.argv.slice(2);
+    if (file === undefined) throw new Impossible('usage: node .ci/sbom.mjs <file to write>');
+    writeSbom(resolve(file));
+  });
+}
