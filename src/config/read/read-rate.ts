@@ -1,9 +1,10 @@
 import { isCalendarUnit, nearTimeZone, timeZoneName } from '../../limiter/calendar.js';
 import { MAX_FILL_MICROS, MAX_UINT32 } from '../../limiter/rate.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
+import { nearest } from '../../nearest-name.js';
 import { ALGORITHMS, type Algorithm } from '../../policy/policy.js';
 import type { RateSpec } from '../../policy/rate-spec.js';
-import { closest, type FieldReader } from '../yaml/field-reader.js';
+import type { FieldReader } from '../yaml/field-reader.js';
 import { checkedBucket, readTokenBucket } from './read-token-bucket.js';
 
 /** What holds for a rate that does not say otherwise. */
@@ -150,7 +151,7 @@ function readCalendar(reader: FieldReader, unit: WindowUnit | undefined): string
   }
   const name = timeZoneName(text);
   if (name === undefined) {
-    const near = nearTimeZone(text) ?? closest(text, Intl.supportedValuesOf('timeZone'));
+    const near = nearTimeZone(text) ?? nearest(text, Intl.supportedValuesOf('timeZone'));
     const hint = near === undefined ? 'write one such as Europe/Berlin or UTC' : `did you mean "${near}"?`;
     reader.error(
       'calendar',
@@ -219,7 +220,7 @@ function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | u
   }
   const unit = unitOf(text);
   if (unit === undefined) {
-    const near = closest(text, WINDOW_UNITS);
+    const near = nearest(text, WINDOW_UNITS);
     const hint = near === undefined ? '' : `; did you mean "${near}"?`;
     reader.error(
       'unit',

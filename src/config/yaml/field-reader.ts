@@ -1,3 +1,4 @@
+import { nearest } from '../../nearest-name.js';
 import type { Position, ProblemList } from './config-problem.js';
 import {
   isNull,
@@ -89,7 +90,7 @@ export class FieldReader {
         this.vocabulary.checkIdle(field, path, this.problems);
         continue;
       }
-      const near = closest(field.key, known);
+      const near = nearest(field.key, known);
       const home = this.vocabulary.homes.get(field.key);
       const remedy =
         home !== undefined
@@ -207,7 +208,7 @@ export class FieldReader {
     if (text === undefined) return undefined;
     const found = choices.find((choice) => choice === text);
     if (found !== undefined) return found;
-    const near = closest(text, choices);
+    const near = nearest(text, choices);
     const hint = near === undefined ? '' : `; did you mean "${near}"?`;
     this.error(key, `"${text.slice(0, 60)}" is not one of ${choices.join(', ')}${hint}`);
     return undefined;
@@ -273,34 +274,4 @@ export function kindName(value: YamlValue): string {
 export function isOddNumber(text: string): boolean {
   const plain = readPlain(text);
   return plain.kind === 'float' || (plain.kind === 'integer' && plain.value > MAX_INT64);
-}
-
-/** The candidate that a typing mistake may have meant, if one is near enough. */
-export function closest(text: string, candidates: readonly string[]): string | undefined {
-  if (text.length > 60) return undefined;
-  const plain = text.toLowerCase().replaceAll(/[-_ ]/g, '');
-  let best: string | undefined;
-  let bestDistance = Math.max(1, Math.floor(text.length / 3)) + 1;
-  for (const candidate of candidates) {
-    const distance = editDistance(plain, candidate.toLowerCase().replaceAll(/[-_ ]/g, ''));
-    if (distance < bestDistance) {
-      best = candidate;
-      bestDistance = distance;
-    }
-  }
-  return best;
-}
-
-/** Levenshtein distance of two short texts. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replace = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replace, (row[j] as number) + 1, (next[j - 1] as number) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] as number;
 }

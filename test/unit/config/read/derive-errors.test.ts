@@ -52,7 +52,7 @@ describe('errors of derive', () => {
     ],
     [
       '{ entry: e, from: [a], rules: [{ b: x, value: v }] }',
-      '3:36: derive[0].rules[0][0]: unknown key; did you mean "a"?',
+      '3:36: derive[0].rules[0][0]: unknown key; the keys known here are a, value',
     ],
     [
       '{ entry: e, from: [method], rules: [{ path: /x, value: v }] }',
