@@ -278,6 +278,17 @@ const CATALOGUE = {
       return launcher(folder, await fetchDebianProgram(folder, ['nghttp2-client'], 'usr/bin/h2load'));
     },
   },
+  curl: {
+    what: 'curl',
+    pin: 'Debian',
+    optional: 'the tutorial of docs/start.md',
+    without: 'install curl',
+    async fetch(folder) {
+      const installed = onPath('curl');
+      if (installed !== undefined) return installed;
+      return launcher(folder, await fetchDebianProgram(folder, ['curl'], 'usr/bin/curl'));
+    },
+  },
   promtool: {
     what: 'promtool',
     pin: 'Debian',
@@ -307,6 +318,7 @@ export const TEST_TOOLS = [
   'python-hpack',
   'h2load',
   'promtool',
+  'curl',
 ];
 /** What `npm run test:matrix` needs. */
 export const MATRIX_TOOLS = [...TEST_TOOLS, 'node24'];

@@ -74,8 +74,8 @@ export function pageSections(page: string, text: string): PageSection[] {
   return sections;
 }
 
-/** Commands of a console block that begins at a line. */
-function commandsOf(page: string, block: readonly string[], from: number): PageCommand[] {
+/** Commands of a console block whose first line is `from`, with their answers. */
+export function commandsOf(page: string, block: readonly string[], from: number): PageCommand[] {
   const commands: PageCommand[] = [];
   for (let at = 0; at < block.length; ) {
     const line = block[at] as string;
@@ -94,9 +94,11 @@ function commandsOf(page: string, block: readonly string[], from: number): PageC
 
 /** What depends on when it was asked: the digits in the parts between the groups. */
 const TIMES: readonly RegExp[] = [
-  /("durationUntilReset": ")[\d.]+(s")/g,
+  /("durationUntilReset": ?")[\d.]+(s")/g,
   /("key": "[^"]*(?:reset|retry-after)",\n\s*"value": ")\d+(")/gi,
   /("key": "ratelimit",\n\s*"value": "[^\n]*?\bt=)\d+()/gi,
+  /("key":"[^"]*(?:reset|retry-after)","value":")\d+(")/gi,
+  /^([\w-]*(?:reset|retry-after): )\d+()/gim,
   /("[^"]*(?:reset|retry)[^"]*": "?)[\d.]+()/gi,
   /()\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|[+-]\d\d:\d\d)/g,
 ];

@@ -1,6 +1,6 @@
 /*
  * `npm run docs:answers [section or example…]`: runs the examples of the manual and writes the true answers below their
- * commands. Names may be parts of them; without any, all are run.
+ * commands. Names may be parts of them, or of the names of pages; without any, all are run.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { repositoryRoot } from '../process/tools.js';
 import { runSection } from './example-runner.js';
 import { type PageCommand, pageSections, withAnswers } from './page-examples.js';
 import { manualPages } from './pages.js';
+import { stepsOf, TUTORIAL, Walkthrough } from './walkthrough.js';
 
 const wanted = process.argv.slice(2);
 
@@ -29,8 +30,26 @@ async function answerPage(page: string): Promise<void> {
   if (answers.size > 0) writeFileSync(path, withAnswers(text, answers));
 }
 
+async function answerTutorial(): Promise<void> {
+  const path = join(repositoryRoot, TUTORIAL);
+  const text = readFileSync(path, 'utf8');
+  const answers = new Map<PageCommand, readonly string[]>();
+  const walkthrough = await Walkthrough.begin();
+  try {
+    for (const step of stepsOf(TUTORIAL, text)) {
+      const printed = await walkthrough.take(step);
+      if (!('file' in step)) answers.set(step, printed);
+    }
+  } finally {
+    await walkthrough.end();
+  }
+  console.log(`${TUTORIAL}: ran`);
+  writeFileSync(path, withAnswers(text, answers));
+}
+
 async function main(): Promise<void> {
   for (const page of manualPages()) await answerPage(page);
+  if (wanted.length === 0 || wanted.some((part) => TUTORIAL.includes(part))) await answerTutorial();
 }
 
 main().then(

@@ -1,0 +1,182 @@
+/*
+ * A page whose commands are run from top to bottom in one folder, as a reader would: ```yaml blocks that begin with
+ * `# file: <path>` are written there, and ```console blocks hold commands (`$ …`) with their answers. Programs that go on
+ * running (weir, Envoy, an upstream) run until they are started again, or until the end of the page.
+ */
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { standInPrograms } from '../image/image-programs.js';
+import { freePorts } from '../process/free-port.js';
+import { httpRequest } from '../process/http-client.js';
+import { runToEnd, type StartedProcess, startProcess } from '../process/processes.js';
+import { TempDir } from '../process/temp-dir.js';
+import { repositoryRoot, toolPath } from '../process/tools.js';
+import { waitFor } from '../process/wait-for.js';
+import { commandsOf, type PageCommand, withTimesOf } from './page-examples.js';
+
+/** The page that is one. */
+export const TUTORIAL = 'docs/start.md';
+
+/** Ports that the page names; a run takes free ones in their place. */
+const PORTS = ['8081', '8080', '6070', '10000', '9901', '9090'] as const;
+/** Programs that are left running, by what their commands begin with (settings before them apart). */
+const PROGRAMS = {
+  weir: /^(?:npm start|weir serve)/,
+  envoy: /^npm run envoy --/,
+  upstream: /^node build\/deploy\/demo\/echo-upstream\.js/,
+} as const;
+type Program = keyof typeof PROGRAMS;
+
+/** A step of a page: a file to write, or a command. */
+export type Step = { readonly file: string; readonly text: string } | PageCommand;
+
+/** The steps of a page in order. */
+export function stepsOf(page: string, text: string): Step[] {
+  const lines = text.split('\n');
+  const steps: Step[] = [];
+  for (let at = 0; at < lines.length; at++) {
+    const language = /^```(\w+)$/.exec(lines[at] as string)?.[1];
+    if (language === undefined) continue;
+    const end = lines.indexOf('```', at + 1);
+    const block = lines.slice(at + 1, end);
+    const file = /^# file: (\S+)$/.exec(block[0] ?? '')?.[1];
+    if (file !== undefined) steps.push({ file, text: `${block.slice(1).join('\n')}\n` });
+    else if (language === 'console') steps.push(...commandsOf(page, block, at + 1));
+    at = end;
+  }
+  return steps;
+}
+
+/** What differs from run to run in the log: times and the digest of the policy. */
+const withoutTimes = (line: string) =>
+  line.replace(/^\[[\d:.]+\] /, '').replace(/"policy":"[0-9a-f]{12}"/, '"policy":"-"');
+
+/** Runs the steps of a page. */
+export class Walkthrough {
+  readonly #folder = new TempDir();
+  readonly #running = new Map<Program, StartedProcess>();
+  readonly #ports: ReadonlyMap<string, string>;
+  readonly #bin: string;
+
+  private constructor(ports: ReadonlyMap<string, string>) {
+    this.#ports = ports;
+    this.#bin = standInPrograms(this.#folder.path);
+    symlinkSync(toolPath('curl'), join(this.#bin, 'curl'));
+    mkdirSync(this.#folder.join('work'));
+    for (const name of ['build', 'deploy'])
+      symlinkSync(join(repositoryRoot, name), this.#folder.join(`work/${name}`));
+  }
+
+  /** Takes free ports. */
+  static async begin(): Promise<Walkthrough> {
+    const free = await freePorts(PORTS.length);
+    return new Walkthrough(new Map(PORTS.map((port, at) => [port, String(free[at])])));
+  }
+
+  /** Stops what runs and removes the folder. */
+  async end(): Promise<void> {
+    for (const program of [...this.#running.keys()].reverse()) await this.#stop(program);
+    this.#folder.remove();
+  }
+
+  /**
+   * Takes one step. Resolves with what it printed, the page's own ports and times in it: of a program that goes on
+   * running, those of its lines that the page shows.
+   */
+  async take(step: Step): Promise<readonly string[]> {
+    if ('file' in step) {
+      await this.#write(step.file, step.text);
+      return [];
+    }
+    const program = this.#programOf(step.text);
+    if (program !== undefined) return this.#start(program, step);
+    const { stdout } = await runToEnd('sh', ['-c', `exec 2>&1\n${this.#here(step.text)}`], this.#place());
+    return withTimesOf(step.answer, this.#there(stdout.replace(/\n+$/, '')));
+  }
+
+  #place() {
+    return {
+      cwd: this.#folder.join('work'),
+      bareEnvironment: true,
+      env: { PATH: [this.#bin, process.env['PATH']].join(delimiter) },
+    };
+  }
+
+  #programOf(text: string): Program | undefined {
+    const command = text.replace(/^(?:\w+=\S+ )+/, '');
+    return (Object.keys(PROGRAMS) as Program[]).find((name) => PROGRAMS[name].test(command));
+  }
+
+  /** Ports of this run in the place of the page's, and back. */
+  #here(text: string): string {
+    return text.replaceAll(/\b\d{4,5}\b/g, (port) => this.#ports.get(port) ?? port);
+  }
+  #there(text: string): string {
+    const back = new Map([...this.#ports].map(([shown, taken]) => [taken, shown]));
+    return text.replaceAll(/\b\d{4,5}\b/g, (port) => back.get(port) ?? port);
+  }
+
+  async #write(path: string, text: string): Promise<void> {
+    const weir = this.#running.get('weir');
+    const before = weir?.lines().length ?? 0;
+    const full = this.#folder.join(`work/${path}`);
+    const isNew = !existsSync(full);
+    mkdirSync(dirname(full), { recursive: true });
+    writeFileSync(full, this.#here(text));
+    if (isNew || weir === undefined) return;
+    await waitFor(
+      'the reload',
+      () =>
+        weir
+          .lines()
+          .slice(before)
+          .some((line) => line.includes('policy reloaded')) || undefined,
+    );
+  }
+
+  async #start(program: Program, step: PageCommand): Promise<readonly string[]> {
+    await this.#stop(program);
+    const text = this.#here(step.text)
+      .replace('npm start', 'weir serve')
+      .replace('npm run envoy --', `${toolPath('envoy')} --concurrency 1 --disable-hot-restart`);
+    const port = (shown: string) => this.#ports.get(shown) ?? '';
+    const place = this.#place();
+    const env = {
+      ...place.env,
+      GRPC_PORT: port('8081'),
+      PORT: port('8080'),
+      DEBUG_PORT: port('6070'),
+      LOG_FORMAT: 'text',
+    };
+    const assigned = /^(?:\w+=\S+ )+/.exec(text)?.[0] ?? '';
+    const started = startProcess('sh', ['-c', `${assigned}exec ${text.slice(assigned.length)}`], {
+      ...place,
+      env: program === 'weir' ? env : place.env,
+    });
+    this.#running.set(program, started);
+    const shown = () => started.lines().map((line) => this.#there(line));
+    const missing = () =>
+      step.answer.filter((line) => !shown().map(withoutTimes).includes(withoutTimes(line)));
+    if (program === 'envoy') await this.#untilEnvoyListens(started);
+    await waitFor(
+      `the lines of ${step.text}`,
+      () => missing().length === 0 || !started.isRunning() || undefined,
+      5000,
+    ).catch(() => undefined);
+    return missing().length === 0 && started.isRunning() ? step.answer : shown();
+  }
+
+  /** Envoy of the tutorial has no admin port, so a request tells that it listens. */
+  async #untilEnvoyListens(started: StartedProcess): Promise<void> {
+    await waitFor('Envoy to listen', async () => {
+      if (!started.isRunning()) return true;
+      const answer = await httpRequest(Number(this.#ports.get('10000')), '/').catch(() => undefined);
+      return answer?.status === 200 || undefined;
+    });
+  }
+
+  async #stop(program: Program): Promise<void> {
+    await this.#running.get(program)?.stop('SIGTERM');
+    this.#running.delete(program);
+  }
+}
