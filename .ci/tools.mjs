@@ -365,6 +365,12 @@ async function provide(name) {
   return path;
 }
 
+/** Path of a tool that is here already, named by the environment, fetched before or on PATH; undefined if it is not. */
+export function presentTool(name) {
+  const fetched = join(BIN, name);
+  return process.env[variableOf(name)] || (existsSync(fetched) ? fetched : onPath(name));
+}
+
 /**
  * Provides the named tools at the same time. Resolves with the environment variables for tests and, for each optional
  * tool that cannot be had, a sentence that names what is skipped and why. Rejects if a needed one cannot be had.

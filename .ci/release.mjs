@@ -1,0 +1,199 @@
+// `npm run release -- <major|minor|patch|x.y.z>`: makes a release out of a clean main, and pushes nothing. See
+// docs/internals/releasing.md.
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join, relative } from 'node:path';
+import { build, install } from './prepare.mjs';
+import {
+  chartWithVersion,
+  manifestWithVersion,
+  namingVersion,
+  nextVersion,
+  releasedChangelog,
+  repositoryOf,
+  unreleasedNotes,
+} from './release-texts.mjs';
+import { writeSbom } from './sbom.mjs';
+import { Impossible, main, must, root, run, say } from './shell.mjs';
+import { presentTool } from './tools.mjs';
+
+const BRANCH = 'main';
+const CHART = 'deploy/helm/weir';
+const DIST = 'dist';
+const PLATFORMS = 'linux/amd64,linux/arm64';
+/** Where texts stand that name the version as something to type. */
+const NAMING = ['README.md', 'docs', 'deploy', 'test'];
+const USAGE = `Usage: npm run release -- <major|minor|patch|x.y.z> [--dry-run] [--without-chart]
+
+Sets the version, dates the changelog, builds what is published into dist/, commits and tags. Prints the commands that
+publish it; pushes nothing itself.
+
+  --dry-run        check whether a release is possible and show what it would change; change nothing
+  --without-chart  leave the Helm chart out of dist/, where Helm is not installed
+`;
+
+const read = (path) => readFileSync(join(root, path), 'utf8');
+const git = (...args) => must(`git ${args[0]}`, 'git', args);
+const hasChart = () => existsSync(join(root, CHART, 'Chart.yaml'));
+
+/** Sentences that say why there can be no release of `version` now; none if there can be one. */
+async function obstacles(version, helm, withoutChart) {
+  const found = [];
+  const branch = (await git('rev-parse', '--abbrev-ref', 'HEAD')).trim();
+  if (branch !== BRANCH)
+    found.push(`the branch is ${branch}: releases are made of ${BRANCH}, so run \`git switch ${BRANCH}\``);
+  const changes = (await git('status', '--porcelain')).trimEnd();
+  if (changes !== '')
+    found.push(
+      `the working tree has changes: commit them or put them away\n${changes.replaceAll(/^/gm, '    ')}`,
+    );
+  if ((await git('tag', '--list', `v${version}`)).trim() !== '')
+    found.push(`the tag v${version} exists: choose a later version`);
+  const changelog = read('CHANGELOG.md');
+  if (changelog.includes(`## [${version}]`))
+    found.push(`CHANGELOG.md has a part ${version} already: choose a later version`);
+  if (unreleasedNotes(changelog) === '')
+    found.push('CHANGELOG.md has nothing under "## [Unreleased]": write down what the release changes');
+  if (hasChart() && helm === undefined && !withoutChart)
+    found.push('helm is missing: run `node .ci/tools.mjs helm`, or add --without-chart');
+  return found;
+}
+
+/** path → new text of every file that the release changes. */
+async function changedTexts(version) {
+  const manifest = JSON.parse(read('package.json'));
+  const date = new Date().toISOString().slice(0, 10);
+  const texts = new Map([
+    ['package.json', manifestWithVersion(read('package.json'), version)],
+    ['package-lock.json', manifestWithVersion(read('package-lock.json'), version)],
+    ['CHANGELOG.md', releasedChangelog(read('CHANGELOG.md'), version, date, repositoryOf(manifest))],
+  ]);
+  if (hasChart()) {
+    const path = `${CHART}/Chart.yaml`;
+    texts.set(path, chartWithVersion(read(path), version));
+  }
+  const { output } = await run('git', ['grep', '-lIF', manifest.version, '--', ...NAMING]);
+  for (const path of output.split('\n').filter((one) => one !== '')) {
+    const text = texts.get(path) ?? read(path);
+    const changed = namingVersion(text, manifest.version, version);
+    if (changed !== text) texts.set(path, changed);
+  }
+  return texts;
+}
+
+/** Makes dist/ of the tree as it is: packages, schema, bill of materials, checksums. */
+async function makeDist(helm) {
+  const at = (...names) => join(root, DIST, ...names);
+  rmSync(at(), { recursive: true, force: true });
+  mkdirSync(at('npm'), { recursive: true });
+  await install();
+  await build();
+  // Without the prepack script, which would look once more whether all is built.
+  await must('npm pack', 'npm', ['pack', '--ignore-scripts', '--pack-destination', at('npm')]);
+  if (helm !== undefined && hasChart()) {
+    mkdirSync(at('helm'));
+    await must('helm package', helm, ['package', join(root, CHART), '--destination', at('helm')]);
+  }
+  writeFileSync(at('policy.schema.json'), read('deploy/policy.schema.json'));
+  writeSbom(at('sbom.cdx.json'));
+  const files = readdirSync(at(), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(at(), join(entry.parentPath, entry.name)))
+    .sort();
+  const sums = files.map((path) => {
+    const digest = createHash('sha256')
+      .update(readFileSync(at(path)))
+      .digest('hex');
+    return `${digest}  ${path}\n`;
+  });
+  writeFileSync(at('SHA256SUMS'), sums.join(''));
+  return [...files, 'SHA256SUMS'].map((path) => `${DIST}/${path}`);
+}
+
+/** The commands that publish a release, for somebody to read, complete and run. */
+function publishing(version, withChart) {
+  const manifest = JSON.parse(read('package.json'));
+  const { name } = manifest;
+  const repository = repositoryOf(manifest);
+  const labels = [
+    'org.opencontainers.image.revision="$(git rev-parse HEAD)"',
+    'org.opencontainers.image.created="$(git log -1 --format=%cI)"',
+    ...(repository === undefined ? [] : [`org.opencontainers.image.source=${repository}`]),
+  ];
+  const image = [
+    `docker buildx build -f deploy/Dockerfile --platform ${PLATFORMS}`,
+    '--provenance=mode=max --sbom=true',
+    ...labels.map((label) => `--label ${label}`),
+    `--tag "$IMAGE:${version}" --tag "$IMAGE:latest" --push .`,
+  ];
+  return [
+    '# nothing has been pushed; these commands publish the release',
+    'IMAGE=registry.example.com/weir          # yours',
+    ...(withChart ? ['CHARTS=oci://registry.example.com/charts # yours'] : []),
+    `git push origin ${BRANCH} v${version}`,
+    image.join(' \\\n  '),
+    ...(manifest.private === true ? [`# npm refuses this one while package.json says "private": true`] : []),
+    `npm publish ${DIST}/npm/${name}-${version}.tgz`,
+    ...(withChart ? [`helm push ${DIST}/helm/${basename(CHART)}-${version}.tgz "$CHARTS"`] : []),
+  ].join('\n');
+}
+
+async function release(version, helm) {
+  const texts = await changedTexts(version);
+  const paths = [...texts.keys()];
+  let made;
+  try {
+    for (const [path, text] of texts) writeFileSync(join(root, path), text);
+    made = await makeDist(helm);
+  } catch (error) {
+    await git('checkout', '--quiet', '--', ...paths);
+    rmSync(join(root, DIST), { recursive: true, force: true });
+    throw error;
+  }
+  await git('add', '--', ...paths);
+  await git('commit', '--quiet', '--message', `Release ${version}`);
+  await git('tag', '--annotate', `v${version}`, '--message', `weir ${version}`);
+  say(`${version} is committed and tagged as v${version}`);
+  for (const path of made) say(`made ${path}`);
+}
+
+async function showPlan(version) {
+  const texts = await changedTexts(version);
+  process.stdout.write(`# would change ${[...texts.keys()].sort().join(', ')}\n`);
+  process.stdout.write(`# would commit "Release ${version}", tag v${version} and fill ${DIST}/\n`);
+  process.stdout.write(`# notes of ${version}:\n${unreleasedNotes(read('CHANGELOG.md'))}\n\n`);
+}
+
+await main(async () => {
+  const args = process.argv.slice(2);
+  const [wanted, ...more] = args.filter((arg) => !arg.startsWith('--'));
+  const flags = args.filter((arg) => arg.startsWith('--'));
+  if (flags.includes('--help')) {
+    process.stdout.write(USAGE);
+    return;
+  }
+  const current = JSON.parse(read('package.json')).version;
+  const unknown = flags.find((flag) => !['--dry-run', '--without-chart'].includes(flag));
+  const version = wanted === undefined ? undefined : nextVersion(current, wanted);
+  if (version === undefined || more.length > 0 || unknown !== undefined) {
+    const reason =
+      unknown !== undefined
+        ? `there is no ${unknown}`
+        : wanted === undefined || more.length > 0
+          ? 'name one version'
+          : `${wanted} is not major, minor, patch or a version after ${current}`;
+    process.stderr.write(`weir: ${reason}\n\n${USAGE}`);
+    process.exitCode = 2;
+    return;
+  }
+  const withoutChart = flags.includes('--without-chart');
+  const helm = withoutChart ? undefined : presentTool('helm');
+  const found = await obstacles(version, helm, withoutChart);
+  if (found.length > 0)
+    throw new Impossible(
+      `there is no release of ${version}:\n${found.map((one) => `  - ${one}`).join('\n')}`,
+    );
+  if (flags.includes('--dry-run')) await showPlan(version);
+  else await release(version, helm);
+  process.stdout.write(`${publishing(version, helm !== undefined && hasChart())}\n`);
+});

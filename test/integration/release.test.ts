@@ -1,0 +1,255 @@
+/*
+ * .ci/release.mjs in a repository of its own: what this checkout holds but for its tests, so that little is compiled.
+ */
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { runToEnd } from '../support/process/processes.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { optionalToolPath, repositoryRoot } from '../support/process/tools.js';
+
+const COPIED = [
+  ...['.ci', 'CHANGELOG.md', 'LICENSE', 'README.md', 'deploy', 'docs', 'package-lock.json', 'package.json'],
+  ...['proto', 'src', 'tsconfig.json', '.gitignore', '.dockerignore'],
+];
+const ENTRIES = `### Added
+
+- Something new.
+
+### Changed
+
+### Fixed
+
+- Something that was
+  wrong.
+`;
+const CHART = 'deploy/helm/weir/Chart.yaml';
+const helm = optionalToolPath('helm');
+const current = (
+  JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as { version: string }
+).version;
+const [major = 0, minor = 0] = current.split('.').map(Number);
+const next = `${major}.${minor + 1}.0`;
+
+const folder = new TempDir();
+const hasChart = existsSync(join(repositoryRoot, CHART)) && helm !== undefined;
+afterAll(() => folder.remove());
+
+async function git(...args: string[]): Promise<string> {
+  // A developer's own settings (signing, hooks) have no say.
+  const env = { GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' };
+  const { code, stdout, stderr } = await runToEnd('git', args, { cwd: folder.path, env });
+  if (code !== 0) throw new Error(`git ${args.join(' ')} ended with ${code}: ${stderr}`);
+  return stdout.trimEnd();
+}
+
+function release(...args: string[]) {
+  const without = hasChart ? [] : ['--without-chart'];
+  return runToEnd(process.execPath, ['.ci/release.mjs', ...args, ...without], {
+    cwd: folder.path,
+    env: { GIT_CONFIG_GLOBAL: '/dev/null', ...(helm !== undefined && { WEIR_TEST_HELM: helm }) },
+  });
+}
+
+const read = (...path: string[]) => readFileSync(folder.join(...path), 'utf8');
+
+/** Everything that a release could have changed. */
+async function state(): Promise<string> {
+  const dist = existsSync(folder.join('dist')) ? readdirSync(folder.join('dist')) : [];
+  return [await git('rev-parse', 'HEAD'), await git('status', '--porcelain'), await git('tag'), dist].join(
+    '|',
+  );
+}
+
+beforeAll(async () => {
+  for (const name of COPIED) {
+    const source = join(repositoryRoot, name);
+    if (!existsSync(source)) continue;
+    const isCopied = (path: string) => !/\/deploy\/demo(\/|$)/.test(path);
+    cpSync(source, folder.join(name), { recursive: true, filter: isCopied });
+  }
+  symlinkSync(join(repositoryRoot, 'node_modules'), folder.join('node_modules'));
+  const changelog = read('CHANGELOG.md');
+  const unreleased = /## \[Unreleased\]\n[\s\S]*?(?=## \[)/;
+  expect(changelog).toMatch(unreleased);
+  folder.write('CHANGELOG.md', changelog.replace(unreleased, `## [Unreleased]\n\n${ENTRIES}\n`));
+  const manifest = JSON.parse(read('package.json')) as object;
+  const withRepository = { ...manifest, repository: 'git+https://example.com/weir.git' };
+  folder.write('package.json', `${JSON.stringify(withRepository, undefined, 2)}\n`);
+  folder.write(
+    'docs/install.md',
+    `docker run weir:${current} and weir-${current}.tgz, not other:${current}\n`,
+  );
+  await git('init', '--quiet', '--initial-branch', 'main');
+  await git('config', 'user.name', 'Somebody');
+  await git('config', 'user.email', 'somebody@example.com');
+  await git('add', '--all');
+  await git('commit', '--quiet', '--message', 'Everything');
+}, 60_000);
+
+beforeEach(async () => {
+  await git('switch', '--quiet', 'main');
+});
+
+test.each([
+  ['without a version', [], 'name one version'],
+  ['with a word that is none', ['big'], 'big is not major, minor, patch or a version after'],
+  ['with the version that is there', [current], `${current} is not major, minor, patch or a version after`],
+  ['with an earlier version', ['0.0.1'], '0.0.1 is not major, minor, patch or a version after'],
+  ['with two versions', ['minor', 'patch'], 'name one version'],
+  ['with an unknown option', ['minor', '--force'], 'there is no --force'],
+])('%s it says how it is called', async (_, args, reason) => {
+  const ended = await release(...args);
+  expect(ended).toMatchObject({ code: 2, stdout: '' });
+  expect(ended.stderr).toContain(`weir: ${reason}`);
+  expect(ended.stderr).toContain('Usage: npm run release -- <major|minor|patch|x.y.z>');
+});
+
+test('it refuses another branch, a changed tree and a tag that exists, all at once, and changes nothing', async () => {
+  await git('switch', '--quiet', '--create', 'other');
+  await git('tag', `v${next}`);
+  folder.write('docs/note.md', 'not committed\n');
+  try {
+    const before = await state();
+    const ended = await release('minor');
+    expect(ended).toMatchObject({ code: 1, stdout: '' });
+    expect(ended.stderr).toContain(
+      'the branch is other: releases are made of main, so run `git switch main`',
+    );
+    expect(ended.stderr).toContain('the working tree has changes: commit them or put them away');
+    expect(ended.stderr).toContain('?? docs/note.md');
+    expect(ended.stderr).toContain(`the tag v${next} exists: choose a later version`);
+    expect(await state()).toBe(before);
+  } finally {
+    await git('clean', '--quiet', '--force', 'docs');
+    await git('tag', '--delete', `v${next}`);
+  }
+});
+
+test('it refuses to leave the chart out unasked where Helm is not installed', async () => {
+  await git('switch', '--quiet', '--create', 'chart');
+  folder.write(CHART, 'name: weir\n');
+  const PATH = (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .filter((path) => !existsSync(join(path, 'helm')))
+    .join(delimiter);
+  const env = { ...process.env, PATH, WEIR_TEST_HELM: '' };
+  const script = ['.ci/release.mjs', 'minor'];
+  const ended = await runToEnd(process.execPath, script, { cwd: folder.path, env });
+  expect(ended.code).toBe(1);
+  expect(ended.stderr).toContain('helm is missing: run `node .ci/tools.mjs helm`, or add --without-chart');
+  await git('checkout', '--quiet', '--', '.');
+  await git('clean', '--quiet', '--force', '-d', 'deploy');
+});
+
+test('it refuses a changelog that has nothing new', async () => {
+  await git('switch', '--quiet', '--create', 'nothing-new');
+  folder.write('CHANGELOG.md', read('CHANGELOG.md').replace(ENTRIES, '### Added\n'));
+  const ended = await release('minor');
+  expect(ended.code).toBe(1);
+  expect(ended.stderr).toContain('CHANGELOG.md has nothing under "## [Unreleased]"');
+  await git('checkout', '--quiet', '--', 'CHANGELOG.md');
+});
+
+test('--dry-run shows what it would do and changes nothing', async () => {
+  const before = await state();
+  const ended = await release('minor', '--dry-run');
+  expect(ended).toMatchObject({ code: 0, stderr: '' });
+  expect(ended.stdout).toContain(`# would commit "Release ${next}", tag v${next} and fill dist/`);
+  expect(ended.stdout).toMatch(/^# would change .*CHANGELOG\.md.*package-lock\.json.*package\.json$/m);
+  expect(ended.stdout).toContain('- Something that was\n  wrong.');
+  expect(ended.stdout).toContain(`git push origin main v${next}`);
+  expect(await state()).toBe(before);
+});
+
+test('a build that fails leaves no release behind', async () => {
+  await git('switch', '--quiet', '--create', 'main-that-fails');
+  await git('branch', '--move', 'main', 'kept');
+  await git('branch', '--move', 'main');
+  folder.write('src/bad.ts', 'export const BAD: number = "text";\n');
+  await git('add', '--all');
+  await git('commit', '--quiet', '--message', 'Break the build');
+  try {
+    const before = await state();
+    const ended = await release('minor');
+    expect(ended).toMatchObject({ code: 1, stdout: '' });
+    expect(ended.stderr).toContain('the build failed');
+    expect(await state()).toBe(before);
+  } finally {
+    await git('branch', '--move', 'failed');
+    await git('switch', '--quiet', 'kept');
+    await git('branch', '--move', 'main');
+  }
+}, 60_000);
+
+test('it commits, tags, fills dist/ and prints what would be pushed', async () => {
+  const before = await git('rev-parse', 'HEAD');
+  const ended = await release('minor');
+  expect(ended).toMatchObject({ code: 0 });
+
+  // One commit with a tag, and nothing left over.
+  expect(await git('log', '-1', '--format=%s %P')).toBe(`Release ${next} ${before}`);
+  expect(await git('status', '--porcelain')).toBe('');
+  expect(await git('rev-parse', `v${next}^{commit}`)).toBe(await git('rev-parse', 'HEAD'));
+  expect(await git('cat-file', '-t', `v${next}`)).toBe('tag');
+
+  // The version stands wherever somebody reads it.
+  expect(JSON.parse(read('package.json'))).toMatchObject({ version: next });
+  expect(JSON.parse(read('package-lock.json'))).toMatchObject({
+    version: next,
+    packages: { '': { version: next } },
+  });
+  expect(read('deploy/Dockerfile')).toContain(`org.opencontainers.image.version="${next}"`);
+  expect(read('docs/install.md')).toBe(
+    `docker run weir:${next} and weir-${next}.tgz, not other:${current}\n`,
+  );
+  expect(read('deploy/kubernetes/weir.yaml')).toContain(`image: weir:${next}`);
+  if (existsSync(folder.join(CHART))) {
+    expect(read(CHART)).toContain(`version: ${next}\n`);
+    expect(read(CHART)).toContain(`appVersion: "${next}"\n`);
+  }
+
+  // The changelog has a new part with its date, without sections that are empty.
+  const [head = ''] = read('CHANGELOG.md').split(`## [${current}]`);
+  const [, unreleased, date, notes] =
+    /## \[Unreleased\]\n([\s\S]*)## \[[\d.]+\] - (\d{4}-\d\d-\d\d)\n([\s\S]*)$/.exec(head) ?? [];
+  expect(unreleased).toBe('\n### Added\n\n### Changed\n\n### Fixed\n\n');
+  expect(Math.abs(Date.parse(date ?? '') - Date.now())).toBeLessThan(2 * 86_400_000);
+  expect(notes).toBe(`\n${ENTRIES.replace('### Changed\n\n', '')}\n`);
+  const links = [
+    `[Unreleased]: https://example.com/weir/compare/v${next}...HEAD`,
+    `[${next}]: https://example.com/weir/compare/v${current}...v${next}`,
+  ];
+  expect(read('CHANGELOG.md')).toContain(`\n\n${links.join('\n')}\n`);
+
+  // What is published, with sums that are right.
+  const chart = hasChart ? [`helm/weir-${next}.tgz`] : [];
+  const made = [...chart, `npm/weir-${next}.tgz`, 'policy.schema.json', 'sbom.cdx.json'];
+  const sums = made.map(
+    (path) =>
+      `${createHash('sha256')
+        .update(readFileSync(folder.join('dist', path)))
+        .digest('hex')}  ${path}\n`,
+  );
+  expect(read('dist/SHA256SUMS')).toBe(sums.join(''));
+  expect(JSON.parse(read('dist/sbom.cdx.json'))).toMatchObject({
+    bomFormat: 'CycloneDX',
+    metadata: { component: { name: 'weir', version: next } },
+  });
+  const unpacked = folder.join('build/unpacked');
+  await runToEnd('mkdir', ['-p', unpacked]);
+  await runToEnd('tar', ['-xzf', folder.join(`dist/npm/weir-${next}.tgz`), '-C', unpacked]);
+  expect(JSON.parse(read('build/unpacked/package/build/package.json'))).toMatchObject({ version: next });
+
+  // Every way to users, and both architectures.
+  for (const command of [
+    `git push origin main v${next}`,
+    '--platform linux/amd64,linux/arm64',
+    '--label org.opencontainers.image.source=https://example.com/weir',
+    `--tag "$IMAGE:${next}"`,
+    `npm publish dist/npm/weir-${next}.tgz`,
+    ...(hasChart ? [`helm push dist/helm/weir-${next}.tgz "$CHARTS"`] : []),
+  ])
+    expect(ended.stdout).toContain(command);
+}, 60_000);
