@@ -1,7 +1,7 @@
 /*
  * A page whose commands are run from top to bottom in one folder, as a reader would: ```yaml blocks that begin with
- * `# file: <path>` are written there, and ```console blocks hold commands (`$ …`) with their answers. Programs that go on
- * running (weir, Envoy, an upstream) run until they are started again, or until the end of the page.
+ * `# file: <path>` are written there, and ```console blocks hold commands (`$ …`) with their answers. Programs that go
+ * on running (weir, Envoy, an upstream) run until they are started again, or until the end of the page.
  */
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';

@@ -19,7 +19,7 @@ function brokenLinks(page: string): string[] {
     const target = path === '' ? page : normalize(join(dirname(page), path));
     const there = existsSync(join(repositoryRoot, target));
     const anchored =
-      anchor === undefined || (target.endsWith('.md') && anchorsOf(pageText(target)).has(anchor));
+      anchor === undefined || (there && target.endsWith('.md') && anchorsOf(pageText(target)).has(anchor));
     return there && anchored ? [] : [`${page}:${text.slice(0, index).split('\n').length}: ${link}`];
   });
 }
