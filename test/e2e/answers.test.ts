@@ -1,6 +1,10 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
 import { PATIENT, type Stack, type StackOptions, startStack } from '../support/envoy/stack.js';
 import { type HttpAnswer, headerOf, httpRequest } from '../support/process/http-client.js';
+import { repositoryRoot } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
 
 const POLICY = `
@@ -62,8 +66,16 @@ describe('the access log', () => {
       .filter((line) => line.startsWith('{') && line.includes('"rule"'))
       .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-  test('names the rule that denied, or would, and of which nothing is known to clients', async () => {
-    await start('decision_metadata: true');
+  /** What docker-compose.yaml tells weir, but for where Redis and the policies are. */
+  function composeSettings(): NodeJS.ProcessEnv {
+    const text = readFileSync(join(repositoryRoot, 'deploy/docker-compose.yaml'), 'utf8');
+    const { services } = parse(text) as { services: { weir: { environment: Record<string, string> } } };
+    const { REDIS_URL: _redis, CONFIG_PATH: _policies, ...settings } = services.weir.environment;
+    return settings;
+  }
+
+  test('names the rule that denied, or would, with the settings of docker-compose.yaml', async () => {
+    await start('', { weirEnv: { ...composeSettings(), SHUTDOWN_DRAIN_DELAY: '0s' } });
     expect((await ask('/chats/1')).status).toBe(200);
     const denied = await ask('/chats/2?q=1');
     expect(denied.status).toBe(429);
