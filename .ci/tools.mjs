@@ -278,6 +278,16 @@ const CATALOGUE = {
       return launcher(folder, await fetchDebianProgram(folder, ['nghttp2-client'], 'usr/bin/h2load'));
     },
   },
+  typos: {
+    what: 'typos',
+    pin: 'typos==1.52.0',
+    optional: 'the spelling check',
+    without: 'install python3-pip',
+    async fetch(folder) {
+      await pip(folder, this.pin);
+      return launcher(folder, `${folder}/bin/typos`);
+    },
+  },
   curl: {
     what: 'curl',
     pin: 'Debian',
@@ -319,6 +329,7 @@ export const TEST_TOOLS = [
   'h2load',
   'promtool',
   'curl',
+  'typos',
 ];
 /** What `npm run test:matrix` needs. */
 export const MATRIX_TOOLS = [...TEST_TOOLS, 'node24'];

@@ -1,0 +1,74 @@
+/*
+ * Every command that the manual shows is run by a test, or stands here with the reason why not. Commands in blocks of
+ * language `console` are run by the examples and the tutorial themselves.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { manualPages, pageText } from '../../support/docs/pages.js';
+import { repositoryRoot } from '../../support/process/tools.js';
+
+/** Commands, by what they begin with, and the test that runs them. */
+const RUN_BY: readonly (readonly [begins: RegExp, test: string])[] = [
+  [/^npm start\b/, 'test/e2e/tutorial.test.ts'],
+  [
+    /^(?:DECISION_METADATA=true npm start|until curl|sed -e|envoy -c|node build\/deploy\/demo\/\S+|curl -i|curl -s -Z) /,
+    'test/e2e/one-machine.test.ts',
+  ],
+  [/^npm run bench\b/, 'test/integration/bench.test.ts'],
+  [/^npm run fuzz\b/, 'test/conformance/fuzz.test.ts'],
+  [/^npm run stall\b/, 'test/stall/stall.test.ts'],
+  [/^grpcurl -plaintext -d .* 127\.0\.0\.1:8081 /, 'test/e2e/grpcurl.test.ts'],
+  [/^(?:weir migrate|ratelimit_config_check) /, 'test/integration/deploy/migrate-page.test.ts'],
+  [
+    /^(?:npm pack|mkdir weir|npm install --omit=dev|npx weir serve)/,
+    'test/integration/deploy/package.test.ts',
+  ],
+];
+
+/** Commands that no test runs, and why. */
+const NOT_RUN: readonly (readonly [begins: RegExp, reason: string])[] = [
+  [/^(?:[A-Z_]+=\S+ )*npm (?:test|run test)|^npm run build && npx jest/, 'it is what runs the tests'],
+  [/^npm run bench:compare/, 'it needs two revisions and minutes; .ci/run has no other revision'],
+  [/^docker /, 'it needs a container engine; the steps of the Dockerfile are run without one'],
+  [/^(?:kubectl|helm) /, 'it needs a cluster; the manifests are checked by kubernetes-validate'],
+  [/^curl http:\/\/127\.0\.0\.1:6070\/rlconfig/, 'it asks through kubectl port-forward'],
+  [/^git (?:tag|reset) /, 'it undoes a release by hand'],
+];
+
+/** Commands of the blocks of language `sh` of a page: comments cut off, continued lines joined. */
+function commandsIn(page: string): string[] {
+  return [...pageText(page).matchAll(/^```sh\n(.*?)^```/gms)]
+    .flatMap(([, block = '']) => block.replaceAll(/\\\n\s*/g, '').split('\n'))
+    .map((line) => line.replace(/(^|\s+)#.*$/, '').trim())
+    .filter((line) => line !== '');
+}
+
+const commands = manualPages().flatMap((page) => commandsIn(page).map((command) => ({ page, command })));
+
+test('the manual shows commands', () => expect(commands.length).toBeGreaterThan(30));
+
+test('every command is run by a test, or stands on the list with the reason why not', () => {
+  const known = [...RUN_BY, ...NOT_RUN];
+  const unknown = commands.filter(({ command }) => !known.some(([begins]) => begins.test(command)));
+  expect(unknown).toEqual([]);
+});
+
+describe('the list', () => {
+  test.each(RUN_BY)('%s is run by %s, which is there', (_, path) => {
+    expect(existsSync(join(repositoryRoot, path))).toBe(true);
+  });
+
+  test('has nothing that no page shows', () => {
+    const unused = [...RUN_BY, ...NOT_RUN].filter(
+      ([begins]) => !commands.some(({ command }) => begins.test(command)),
+    );
+    expect(unused).toEqual([]);
+  });
+
+  test('names scripts that package.json has', () => {
+    const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8'));
+    const named = commands.flatMap(({ command }) => /\bnpm run ([\w:]+)/.exec(command)?.[1] ?? []);
+    expect(named.filter((name) => !(name in scripts))).toEqual([]);
+  });
+});
