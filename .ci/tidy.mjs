@@ -220,7 +220,7 @@ const FILE_NAMED =
 /** Comments, and what pages beside the code say: all of each is one. */
 function* remarks() {
   for (const [path, { comments }] of scanned) yield [path, comments];
-  for (const path of paths.filter((one) => one === 'docs/internals/architecture.md')) {
+  for (const path of paths.filter((one) => one.startsWith('docs/internals/'))) {
     yield [path, [{ line: 1, text: readFileSync(join(root, path), 'utf8') }]];
   }
 }

@@ -12,7 +12,7 @@ import { repositoryRoot } from '../../support/process/tools.js';
 const RUN_BY: readonly (readonly [begins: RegExp, test: string])[] = [
   [/^npm start\b/, 'test/e2e/tutorial.test.ts'],
   [
-    /^(?:DECISION_METADATA=true npm start|until curl|sed -e|envoy -c|node build\/deploy\/demo\/\S+|curl -i|curl -s -Z) /,
+    /^(?:DECISION_METADATA=true npm start|until curl|sed -e|envoy -c|node build\/deploy\/demo\/|curl -i|curl -s -Z)/,
     'test/e2e/one-machine.test.ts',
   ],
   [/^npm run bench\b/, 'test/integration/bench.test.ts'],
