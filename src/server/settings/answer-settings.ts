@@ -71,8 +71,9 @@ export const ANSWER_SETTINGS = {
     name: 'NEAR_LIMIT_RATIO',
     type: 'number',
     default: '0.8',
-    help: 'Share of a limit past which hits count as near_limit.',
-    reference: { default: '0.8' },
+    max: 1,
+    help: 'Share of a limit, from 0 to 1, past which hits count as near_limit.',
+    reference: { default: '0.8', differs: 'A number above 1 is refused; there it turns near_limit off.' },
   },
   maxDescriptors: {
     name: 'MAX_DESCRIPTORS',

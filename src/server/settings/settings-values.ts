@@ -68,6 +68,16 @@ function choice<T extends string>(...words: readonly T[]): (text: string) => Par
   };
 }
 
+/** The share that someone means who writes a percentage, `80` or `80%`, where a share is asked for. */
+function shareOf(text: string): number | undefined {
+  const [, percent = '', sign = ''] = /^(\d{1,3}(?:\.\d{1,3})?)(%?)$/.exec(text.trim()) ?? [];
+  const value = Number(percent);
+  // 1.5 is rather a share that is too large.
+  const isPercentage =
+    percent !== '' && value <= 100 && (sign === '%' || (value > 1 && Number.isInteger(value)));
+  return isPercentage ? value / 100 : undefined;
+}
+
 const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Parsed<SettingTypes[T]> } = {
   string: (text) => good(text),
   port: (text) => {
@@ -85,7 +95,9 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   optional_integer: (text, max) => (text === '' ? good(undefined) : parsers.integer(text, max)),
   number: (text, max = Number.MAX_SAFE_INTEGER) => {
     const value = /^\+?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
-    return value >= 0 && value <= max ? good(value) : bad(`a number from 0 to ${max}`);
+    if (value >= 0 && value <= max) return good(value);
+    const share = max === 1 ? shareOf(text) : undefined;
+    return bad(`a number from 0 to ${max}${share === undefined ? '' : `; write ${share}`}`);
   },
   boolean: (text) => {
     const value = goBoolean(text);

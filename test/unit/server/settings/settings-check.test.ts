@@ -295,7 +295,12 @@ test('the types of new settings', () => {
   expect(errorsOf({ EXTRA_TAGS: 'zone' })).toEqual([
     'EXTRA_TAGS: "zone" is not a list such as name:value,name:value',
   ]);
-  expect(errorsOf({ NEAR_LIMIT_RATIO: '80%' })[0]).toContain('is not a number from 0 to');
+  const ratio = (text: string): readonly string[] => errorsOf({ NEAR_LIMIT_RATIO: text });
+  expect(ratio('80%')).toEqual(['NEAR_LIMIT_RATIO: "80%" is not a number from 0 to 1; write 0.8']);
+  expect(ratio('80')).toEqual(['NEAR_LIMIT_RATIO: "80" is not a number from 0 to 1; write 0.8']);
+  expect(ratio('1.5')).toEqual(['NEAR_LIMIT_RATIO: "1.5" is not a number from 0 to 1']);
+  expect(ratio('101')).toEqual(['NEAR_LIMIT_RATIO: "101" is not a number from 0 to 1']);
+  expect(ratio('1')).toEqual([]);
   expect(errorsOf({ CONFIG_TYPE: 'XDS' })).toEqual(['CONFIG_TYPE: "XDS" is not one of FILE, GRPC_XDS_SOTW']);
   expect(errorsOf({ XDS_CLIENT_BACKOFF_RANDOM_FACTOR: '1.5' })[0]).toContain('a number from 0 to 1');
 });
