@@ -47,7 +47,7 @@ export interface NodeFields {
   /** `detailed_metric` and `value_to_metric`; see {@link fixedStatName}. */
   readonly detailedMetric: boolean;
   readonly valueToMetric: boolean;
-  /** In force here: the node's own, else the nearest above. */
+  /** In force here: the node's own, else that of the closest node above that says one, else the file's. */
   readonly phase: PhaseSchedule;
   /** What limit overrides get: what the node's limits agree on, else the file's. */
   readonly onStoreFailure: StoreFailurePolicy;

@@ -15,7 +15,7 @@ import { type PolicySource, placeName } from './policy-source.js';
 import type { ReadFile } from './read-derive.js';
 import { readMatcher } from './read-matcher.js';
 import { readPhase } from './read-phase.js';
-import { readRules } from './read-rules.js';
+import { readEnforcePercent, readRules } from './read-rules.js';
 import { type RootSettings, readRootSettings } from './root-settings.js';
 
 /** What the files of one domain gave. */
@@ -57,6 +57,12 @@ export function readDomain(
     root,
   };
   return { spec: bad ? undefined : spec, tableFiles };
+}
+
+/** What holds on a node, and below it, where it does not say otherwise. */
+interface Inherited {
+  readonly phase: NodeFields['phase'];
+  readonly enforcePercent: number;
 }
 
 /** A node that was read, and where it stands. */
@@ -119,7 +125,7 @@ class TreeReader {
       isList: false,
     };
     const siblings = new SiblingNodes();
-    const children = sources.flatMap(({ root }) => this.readDescriptors(root, fields, siblings));
+    const children = sources.flatMap(({ root }) => this.readDescriptors(root, this.settings, siblings));
     const tree = { fields, rules: [], children };
     this.warnOfUnknownReplaces();
     for (const { root } of sources) this.warnOfUnreachable(root, tree);
@@ -129,24 +135,25 @@ class TreeReader {
   /** The nodes that can stand in a tree; the others are reported. */
   private readDescriptors(
     reader: FieldReader,
-    parent: NodeFields,
+    above: Inherited,
     siblings = new SiblingNodes(),
   ): readonly NodeSpec[] {
     return reader
       .mappings('descriptors', 'mappings with a key')
-      .flatMap((child) => this.readNode(child, parent, siblings) ?? []);
+      .flatMap((child) => this.readNode(child, above, siblings) ?? []);
   }
 
-  private readNode(reader: FieldReader, parent: NodeFields, siblings: SiblingNodes): NodeSpec | undefined {
+  private readNode(reader: FieldReader, above: Inherited, siblings: SiblingNodes): NodeSpec | undefined {
     reader.expectKeys(NODE_KEYS, MISPLACED_KEYS);
     const matched = readMatched(reader);
-    const phase = readPhase(reader) ?? parent.phase;
+    const phase = readPhase(reader) ?? above.phase;
+    const enforcePercent = readEnforcePercent(reader) ?? above.enforcePercent;
     const shadowMode = reader.boolean('shadow_mode') === true;
     const quotaMode = reader.boolean('quota_mode') === true;
     const detailedMetric = reader.boolean('detailed_metric') === true;
     const valueToMetric = reader.boolean('value_to_metric') === true;
     const { rules, isList, onStoreFailure, replaced } = readRules(reader, {
-      node: { phase, shadowMode, quotaMode, detailedMetric },
+      node: { phase, enforcePercent, shadowMode, quotaMode, detailedMetric },
       file: this.settings,
     });
     for (const { name, candidate } of rules) if (!candidate) this.names.add(name);
@@ -154,7 +161,7 @@ class TreeReader {
     this.replaced.push(...replaced.map((located) => ({ ...located, problems })));
     const fields = { ...matched, detailedMetric, valueToMetric, phase, onStoreFailure, isList };
     const isGood = fields.key !== '' && this.isNew(fields, reader, siblings);
-    const children = this.readDescriptors(reader, fields);
+    const children = this.readDescriptors(reader, { phase, enforcePercent });
     return isGood ? { fields, rules, children } : undefined;
   }
 

@@ -12,9 +12,10 @@ const MAX_LIMITS = 16;
 
 /** What a node's rules have from elsewhere. */
 export interface RulesPlace {
-  /** Fields of the node; `detailedMetric` only to tell where it says nothing. */
+  /** What the node says, or inherits; `detailedMetric` only to tell where it says nothing. */
   readonly node: {
     readonly phase: PhaseSchedule;
+    readonly enforcePercent: number;
     readonly shadowMode: boolean;
     readonly quotaMode: boolean;
     readonly detailedMetric: boolean;
@@ -22,7 +23,6 @@ export interface RulesPlace {
   /** What holds where the node says nothing. */
   readonly file: RateDefaults & {
     readonly onStoreFailure: StoreFailurePolicy;
-    readonly enforcePercent: number;
   };
 }
 
@@ -47,7 +47,6 @@ export function readEnforcePercent(reader: FieldReader): number | undefined {
 export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
   const { onStoreFailure } = place.file;
   const metadata = readMetadata(reader);
-  const enforcePercent = readEnforcePercent(reader);
   const isList = reader.field('rate_limits') !== undefined;
   const base: RuleSpec = {
     name: '',
@@ -57,7 +56,7 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
     quotaMode: place.node.quotaMode,
     replaces: [],
     onStoreFailure,
-    enforcePercent: enforcePercent ?? place.file.enforcePercent,
+    enforcePercent: place.node.enforcePercent,
     candidate: false,
     responseHeaders: undefined,
     deniedResponse: undefined,
@@ -68,14 +67,20 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
     ? readList(reader, base, place.file, replaced)
     : readSingle(reader, base, place.file, replaced);
   const candidate = readNodeCandidate(reader, base, place.file, { limits, isList });
+  const isLeaf = isEmptyList(reader, 'descriptors');
   if (reader.field('rate_limit') === undefined && reader.field('rate_limits') === undefined) {
     warnOfIdleFields(reader, {
       shadow_mode: place.node.shadowMode,
       quota_mode: place.node.quotaMode,
       detailed_metric: place.node.detailedMetric,
       metadata: metadata !== undefined,
-      enforce_percent: enforcePercent !== undefined,
     });
+    if (isLeaf && reader.field('enforce_percent') !== undefined) {
+      reader.warn(
+        'enforce_percent',
+        '"enforce_percent" has no effect without a limit beside or below it; add one, or remove it',
+      );
+    }
   }
   const [first] = limits;
   const agreed =
@@ -109,8 +114,9 @@ function readSingle(
   const limitReader = reader.mapping('rate_limit');
   const fields = limitReader === undefined ? undefined : readRateLimit(limitReader, defaults);
   if (fields === undefined) return [];
-  if (fields.rate === undefined && reader.field('enforce_percent') !== undefined) {
-    reader.warn('enforce_percent', '"enforce_percent" has no effect, as the rule is unlimited');
+  const isLeaf = isEmptyList(reader, 'descriptors');
+  if (fields.rate === undefined && isLeaf && reader.field('enforce_percent') !== undefined) {
+    reader.warn('enforce_percent', '"enforce_percent" has no effect, as the rule is unlimited; remove it');
   }
   replaced.push(...fields.replaces);
   return [limitOf(fields, base)];
@@ -231,6 +237,16 @@ function isSameRate(one: RateSpec, other: RateSpec): boolean {
 
 function warnOfIdleFields(reader: FieldReader, fields: Readonly<Record<string, boolean>>): void {
   for (const [key, set] of Object.entries(fields)) {
-    if (set) reader.warn(key, `"${key}" has no effect without "rate_limit" beside it`);
+    if (!set) continue;
+    reader.warn(
+      key,
+      `"${key}" has no effect without a limit beside it; add "rate_limit" or "rate_limits", or remove it`,
+    );
   }
+}
+
+/** Whether the field holds no items. */
+function isEmptyList(reader: FieldReader, key: string): boolean {
+  const value = reader.field(key)?.value;
+  return value === undefined || (value.kind === 'list' && value.items.length === 0);
 }

@@ -161,7 +161,7 @@ descriptors:
     phaseAt(policy.match(entries(...texts)).phase, Date.parse(time) * 1000);
   const anyTime = '2024-05-10T00:00:00Z';
 
-  test('the nearest one upwards holds, the own one first', () => {
+  test('the closest enclosing phase wins, the own one first', () => {
     expect(at(anyTime, 'file=1')).toBe('monitoring');
     expect(at(anyTime, 'node=1')).toBe('grace_period');
     expect(at(anyTime, 'node=1', 'inherits=1')).toBe('grace_period');

@@ -205,10 +205,17 @@ describe('what is wrong with enforce_percent and candidate', () => {
       `rate_limit: { ${MINUTE} }, enforce_percent: 010`,
       '"010" is read as octal, 8; write the number without the leading 0',
     ],
-    ['enforce_percent: 5', '"enforce_percent" has no effect without "rate_limit" beside it'],
+    [
+      'enforce_percent: 5',
+      '"enforce_percent" has no effect without a limit beside or below it; add one, or remove it',
+    ],
+    [
+      'enforce_percent: 5, descriptors: []',
+      '"enforce_percent" has no effect without a limit beside or below it; add one, or remove it',
+    ],
     [
       'rate_limit: { unlimited: true }, enforce_percent: 5',
-      '"enforce_percent" has no effect, as the rule is unlimited',
+      '"enforce_percent" has no effect, as the rule is unlimited; remove it',
     ],
     ['candidate: 5', '"candidate" must be a mapping, not a single value'],
     [
@@ -226,7 +233,7 @@ describe('what is wrong with enforce_percent and candidate', () => {
     ],
     [
       `shadow_mode: true, candidate: { ${MINUTE} }`,
-      '"shadow_mode" has no effect without "rate_limit" beside it',
+      '"shadow_mode" has no effect without a limit beside it; add "rate_limit" or "rate_limits", or remove it',
     ],
     [
       `rate_limit: { ${MINUTE}, replaces: [{ name: c }] }, candidate: { name: c, unit: day, requests_per_unit: 3 }`,
@@ -243,6 +250,39 @@ describe('what is wrong with enforce_percent and candidate', () => {
     expect(
       node(`rate_limits: [{ ${MINUTE} }, { unit: day, requests_per_unit: 9 }], candidate: { ${MINUTE} }`),
     ).toEqual([]);
+  });
+
+  test('the closest enclosing enforce_percent wins: that of an item, a node, a node above it, the file', () => {
+    const nested = `
+domain: d
+enforce_percent: 50
+descriptors:
+  - { key: file, rate_limit: { ${MINUTE} } }
+  - key: above
+    enforce_percent: 5
+    rate_limit: { unlimited: true }
+    descriptors:
+      - { key: inherits, rate_limit: { ${MINUTE} } }
+      - { key: says, enforce_percent: 0, rate_limit: { ${MINUTE} } }
+      - key: between
+        descriptors:
+          - key: list
+            rate_limits: [{ ${MINUTE} }, { unit: day, requests_per_unit: 9, enforce_percent: 100 }]
+            candidate: { unit: day, requests_per_unit: 5 }
+`;
+    expect(problemsOf(nested)).toEqual([]);
+    const { rules } = policyOf(nested);
+    expect(rules.map(({ path, enforcePercent }) => [path, enforcePercent])).toEqual([
+      ['file', 50],
+      ['above', 5],
+      ['above/inherits', 5],
+      ['above/says', 0],
+      ['above/between/list[1]', 5],
+      ['above/between/list[2]', 100],
+      ['above/between/list', 100],
+    ]);
+    const explanation = explain(setOf(policyOf(nested)), 'd', entries('above=1', 'inherits=1'), 0);
+    expect(renderExplanation(explanation, 0)).toContain('5% of denials enforced');
   });
 
   test('a file that says another percent of its domain than one before', () => {

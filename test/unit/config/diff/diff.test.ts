@@ -213,6 +213,14 @@ describe('several limits', () => {
   });
 });
 
+test('what a node says for those below it is a change of each of them', () => {
+  const nested = (percent: string): string =>
+    file(`{ key: k, ${percent} descriptors: [{ key: a, rate_limit: { ${MINUTE} } }] }`);
+  expect(linesOf(nested(''), nested('enforce_percent: 10,'))).toEqual([
+    'k/a: loosens: enforce_percent: 100 becomes 10',
+  ]);
+});
+
 describe('what denies nothing', () => {
   test.each(['shadow_mode: true,', 'phase: monitoring,', 'enforce_percent: 0,'])('%s', (more) => {
     const changes = changesOf(limited('unlimited: true'), limited(MINUTE, more));

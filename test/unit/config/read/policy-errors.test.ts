@@ -547,15 +547,18 @@ describe('warnings', () => {
       ['domain: d\nunit: day\n', '2:1: unit: "unit" has no effect here; it belongs in "rate_limit"'],
       [
         'domain: d\ndescriptors: [{ key: a, shadow_mode: true }]\n',
-        '2:38: descriptors[0].shadow_mode: "shadow_mode" has no effect without "rate_limit" beside it',
+        '2:38: descriptors[0].shadow_mode: "shadow_mode" has no effect without a limit beside it; add ' +
+          '"rate_limit" or "rate_limits", or remove it',
       ],
       [
         'domain: d\ndescriptors: [{ key: a, detailed_metric: true }]\n',
-        '2:42: descriptors[0].detailed_metric: "detailed_metric" has no effect without "rate_limit" beside it',
+        '2:42: descriptors[0].detailed_metric: "detailed_metric" has no effect without a limit beside ' +
+          'it; add "rate_limit" or "rate_limits", or remove it',
       ],
       [
         'domain: d\ndescriptors: [{ key: a, metadata: { any: [1, { x: y }] } }]\n',
-        '2:35: descriptors[0].metadata: "metadata" has no effect without "rate_limit" beside it',
+        '2:35: descriptors[0].metadata: "metadata" has no effect without a limit beside it; add ' +
+          '"rate_limit" or "rate_limits", or remove it',
       ],
       [
         'domain: d\ndescriptors: [{ key: a* }]\n',
