@@ -111,9 +111,7 @@ describe('weir check-config', () => {
     expect(stderr).toMatch(
       /^shop-b\.yaml:1:9: domain: the domain "shop" is already defined in shop-a\.yaml:1:9/,
     );
-    expect(stderr).toMatch(
-      /\ngood domains: mail \(1 rule\)\nbad domains, which a start leaves out: shop\n1 error\n$/,
-    );
+    expect(stderr).toMatch(/\nloaded at startup: mail \(1 rule\)\nnot loaded at startup: shop\n1 error\n$/);
     expect(await weir('check-config', '--merge-domains', ...files)).toMatchObject({
       code: 0,
       stdout: 'ok: 3 files, shop (2 rules), mail (1 rule)\n',

@@ -212,7 +212,7 @@ const NOTHING: ReadDomain = { spec: undefined, tableFiles: [] };
 
 function reportDuplicates(fullName: string, { sources, broken }: Claim): void {
   const domain = fullName.slice(0, 200);
-  const remedy = 'give a domain one file, or set MERGE_DOMAIN_CONFIG=true';
+  const remedy = 'write one file for a domain, or set MERGE_DOMAIN_CONFIG=true';
   sources.forEach(({ root }, i) => {
     const first = sources[0] as PolicySource;
     const [unread] = broken;
@@ -220,7 +220,7 @@ function reportDuplicates(fullName: string, { sources, broken }: Claim): void {
       const other = placeName(first.file, first.domainAt);
       root.error(
         'domain',
-        `the domain "${domain}" is already defined in ${other}, so neither counts; ${remedy}`,
+        `the domain "${domain}" is already defined in ${other}, so neither file is used; ${remedy}`,
       );
     } else if (unread !== undefined) {
       root.error(

@@ -148,10 +148,11 @@ export const OWN_KEYS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Keys of weir's own that say something wherever they stand. Where one is left empty it counts as absent, as every key
- * does, but that is hardly meant: with it a limit may be another, or none.
+ * Keys that say something wherever they stand: `descriptors` and keys of weir's own. Where one is left empty it counts
+ * as absent, as every key does, but that is hardly meant: with it a limit may be another, or none.
  */
 export const NEVER_EMPTY: ReadonlySet<string> = new Set([
+  'descriptors',
   'algorithm',
   'enforce_percent',
   'denied_response',

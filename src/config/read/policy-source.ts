@@ -1,6 +1,8 @@
+import { nearest } from '../../nearest-name.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
-import { FieldReader } from '../yaml/field-reader.js';
+import { FieldReader, kindName } from '../yaml/field-reader.js';
 import { parseYaml, type YamlValue } from '../yaml/yaml-document.js';
+import { foreignDocument } from './foreign-document.js';
 import { MISPLACED_KEYS, ROOT_KEYS } from './policy-keys.js';
 import { POLICY_VOCABULARY } from './policy-vocabulary.js';
 import { showDeriveKey } from './read-derive.js';
@@ -43,27 +45,44 @@ export function unreadable(file: string, message: string): OpenedSource {
   return { source: undefined, problems, isKeyTable: false };
 }
 
+/** So many keys of a file that may be no policy are held against those of one. */
+const MAX_COMPARED = 100;
+
 function openValue(document: YamlValue | undefined, problems: ProblemList): OpenedSource {
   const nothing = { source: undefined, problems, isKeyTable: false };
   if (document === undefined) return nothing;
   if (document.kind !== 'map') {
-    problems.error(document.at, '', 'a policy file is a mapping; begin it with "domain: <name>"');
+    problems.error(
+      document.at,
+      '',
+      `a policy file is a mapping, not a ${kindName(document)}; begin it with "domain: <name>"`,
+    );
+    return nothing;
+  }
+  const foreign = foreignDocument(document);
+  if (foreign !== undefined) {
+    problems.error(document.at, '', foreign);
     return nothing;
   }
   const keys = [...document.fields.keys()];
-  if (keys.length > 0 && !keys.some((key) => ROOT_KEYS.includes(key) || MISPLACED_KEYS.has(key))) {
+  const isKnown = (key: string): boolean => ROOT_KEYS.includes(key) || MISPLACED_KEYS.has(key);
+  const isNear = (key: string): boolean => nearest(key, ROOT_KEYS) !== undefined;
+  if (keys.length > 0 && !keys.some(isKnown) && !keys.slice(0, MAX_COMPARED).some(isNear)) {
     // Perhaps a key table that no policy names: its keys are none to be shown.
     problems.error(
       document.at,
       '',
-      'the file holds no policy; begin it with "domain: <name>", or move it elsewhere',
+      'the file holds no policy, as none of its keys is known; begin it with "domain: <name>", or move it elsewhere',
     );
     return { ...nothing, isKeyTable: keys.every((key) => /^[0-9a-f]{64}$/i.test(key)) };
   }
   const root = new FieldReader(document, '', problems, POLICY_VOCABULARY);
   const domain = root.name('domain') ?? '';
   if (domain === '' && (root.field('domain')?.value.kind ?? 'scalar') === 'scalar') {
-    root.error('domain', '"domain" is missing or empty; write the domain that Envoy sends');
+    root.error(
+      'domain',
+      '"domain" is missing or empty; write the domain that Envoy sends, as in domain: shop',
+    );
   }
   return {
     source: { file: problems.file, domain, domainAt: root.at('domain'), root },
@@ -73,9 +92,10 @@ function openValue(document: YamlValue | undefined, problems: ProblemList): Open
 }
 
 /**
- * Looks like the name of a field, mistyped or not: lower case words. API keys hold digits or capitals, or are longer.
+ * Looks like the name of a field, mistyped or not: words, which may begin with capitals (`apiVersion`, `Domain`). API
+ * keys hold digits or capitals within words, or are longer.
  */
-const FIELD_NAME = /^(?=.{1,24}$)[a-z]+(?:[_-][a-z]+)*$/;
+const FIELD_NAME = /^(?=.{1,24}$)(?:[a-z]+|[A-Z][a-z]+)(?:[_-][a-z]+|[_-]?[A-Z][a-z]+)*$/;
 
 /**
  * Keys at the top that are not known may be API keys: the file may be a key table, or a table may lack its indentation.

@@ -37,13 +37,13 @@ export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields 
   for (const reader of root.mappings('derive', 'mappings')) {
     reader.expectKeys(STEP_KEYS);
     const entry = reader.text('entry') ?? '';
-    if (entry === '') reader.error('entry', '"entry" is missing; it is the key of the new entry');
+    if (entry === '') reader.error('entry', '"entry" is missing; write the key of the new entry');
     const from = readSources(reader);
     for (const source of from) {
       if (!replaced.has(source)) continue;
       reader.error(
         'from',
-        `"${source}" is replaced by an item before this one and never gets here; remove it`,
+        `an item before this one replaces the entry "${source}", which never gets here; remove it from "from"`,
       );
     }
     const hasTable = reader.has('sha256') || reader.has('sha256_file');
@@ -51,7 +51,7 @@ export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields 
       reader.problems.error(
         reader.map.at,
         reader.path,
-        'an item of "derive" holds either "rules", or "sha256" or "sha256_file"; give one of them',
+        'an item of "derive" has either "rules", or "sha256" and "sha256_file"; write one of the two kinds',
       );
       continue;
     }
@@ -69,7 +69,7 @@ export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields 
 
 function readSources(reader: FieldReader): readonly string[] {
   if (reader.field('from') === undefined) {
-    reader.error('from', '"from" is missing; it lists the keys of the entries to derive from');
+    reader.error('from', '"from" is missing; list the keys of the entries to derive from');
     return [];
   }
   const sources = reader.texts('from', 'entry keys');
@@ -79,7 +79,11 @@ function readSources(reader: FieldReader): readonly string[] {
   const seen = new Set<string>();
   for (const source of sources) {
     if (seen.has(source.value)) {
-      reader.problems.error(source.at, source.path, `"${source.value}" stands twice in "from"; remove one`);
+      reader.problems.error(
+        source.at,
+        source.path,
+        `"${source.value}" is written twice in "from"; remove one`,
+      );
     }
     seen.add(source.value);
   }
@@ -96,7 +100,7 @@ function readTableStep(
   const [source] = from;
   if (source === undefined) return undefined;
   if (from.length !== 1) {
-    reader.error('from', 'a SHA-256 table has exactly one source; leave one key in "from"');
+    reader.error('from', 'a SHA-256 table is made from exactly one entry; leave one key in "from"');
   }
   const table = new Map<string, string>();
   const inline = reader.mapping('sha256');
@@ -138,7 +142,11 @@ function readTableFile(
   const document = parseYaml(bytes, problems, { secret: true });
   if (document === undefined) return problems;
   if (document.kind !== 'map') {
-    problems.error(document.at, '', 'the table must be a mapping of SHA-256 digests to tenants');
+    problems.error(
+      document.at,
+      '',
+      'the table must be a mapping; write <SHA-256 of an API key>: <tenant> on each line',
+    );
     return problems;
   }
   readKeyTable(new FieldReader(document, '', problems), table);
@@ -153,17 +161,20 @@ function readRules(reader: FieldReader, from: readonly string[]): readonly Deriv
     items.length === 0 &&
     (reader.field('rules') === undefined || reader.list('rules', '')?.items.length === 0)
   ) {
-    reader.error('rules', '"rules" is empty; give at least one rule, or remove the item');
+    reader.error('rules', '"rules" is empty; write at least one rule, or remove the item');
   }
   for (const item of items) {
     item.expectKeys([...from, 'value']);
     // A source may itself be called "value"; then the rule's own value cannot be told from a condition.
     if (from.includes('value')) {
-      item.error('value', 'an entry with key "value" cannot be a source of rules; send it under another key');
+      item.error(
+        'value',
+        'an entry with the key "value" cannot be a source of rules; send it under another key',
+      );
       continue;
     }
     const value = item.text('value') ?? '';
-    if (value === '') item.error('value', '"value" is missing; it is the value of the new entry');
+    if (value === '') item.error('value', '"value" is missing; write the value of the new entry');
     rules.push({ conditions: from.map((source) => readCondition(item, source)), value });
   }
   return rules;
@@ -184,7 +195,11 @@ function readCondition(rule: FieldReader, source: string): ConditionSpec {
     rule.warn(source, `"${encoded}" never matches, as paths are decoded first; write "${plain || encoded}"`);
   }
   if (/[?#].*=/.test(text)) {
-    rule.warn(source, 'query strings are cut from paths first; "?" here stands for any one character');
+    rule.warn(
+      source,
+      'query strings are cut off before paths are matched, and "?" stands for any one character; ' +
+        'remove what follows the path',
+    );
   }
   return { pattern: text };
 }

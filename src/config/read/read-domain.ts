@@ -1,3 +1,4 @@
+import { nearest } from '../../nearest-name.js';
 import { type Algorithm, DEFAULT_ALGORITHM } from '../../policy/policy.js';
 import { nodeLabel } from '../../policy/policy-node.js';
 import {
@@ -13,7 +14,7 @@ import type { FieldReader, Located } from '../yaml/field-reader.js';
 import { MISPLACED_KEYS, NODE_KEYS, ROOT_KEYS } from './policy-keys.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import type { ReadFile } from './read-derive.js';
-import { readMatcher } from './read-matcher.js';
+import { readMatcher, warnOfLiteral } from './read-matcher.js';
 import { readPhase } from './read-phase.js';
 import { readEnforcePercent, readRules } from './read-rules.js';
 import { type RootSettings, readRootSettings } from './root-settings.js';
@@ -64,6 +65,9 @@ interface Inherited {
   readonly phase: NodeFields['phase'];
   readonly enforcePercent: number;
 }
+
+/** Among more names of rules none is looked for that a misspelt one may have meant: that would take long. */
+const MAX_COMPARED = 200;
 
 /** A node that was read, and where it stands. */
 interface Standing {
@@ -169,24 +173,28 @@ class TreeReader {
     const standing = siblings.add({ fields, reader });
     if (standing === undefined) return true;
     const other = standing.reader;
-    const sameFile = other.problems === reader.problems;
+    const [at, first] = [nodeAt(reader, fields), nodeAt(other, standing.fields)];
+    const place = placeName(other.problems.file, first);
     const shown = repeated(fields, standing.fields);
+    const sameFile = other.problems === reader.problems;
+    // An alias brings a node from where it stands already.
+    const isNamed = !sameFile || (first.line > 0 && (first.line !== at.line || first.column !== at.column));
     const message = sameFile
-      ? `"${shown}" stands twice on this level; merge the two or remove one`
-      : `"${shown}" stands on this level already, in ` +
-        `${placeName(other.problems.file, nodeAt(other, standing.fields))}; ` +
-        'the files of a domain may not repeat a node: keep one of the two';
-    reader.problems.error(nodeAt(reader, fields), reader.path, message);
+      ? `"${shown}" is written twice on this level${isNamed ? `, first in ${place}` : ''}; merge the two, or remove one`
+      : `"${shown}" is on this level already, in ${place}, a file of the same domain; keep one of the two`;
+    reader.problems.error(at, reader.path, message);
     return false;
   }
 
   private warnOfUnknownReplaces(): void {
     for (const { value, at, path, problems } of this.replaced) {
       if (this.names.has(value)) continue;
+      const near = this.names.size > MAX_COMPARED ? undefined : nearest(value, this.names);
+      const remedy = near === undefined ? 'correct the name, or remove it' : `did you mean "${near}"?`;
       problems.warn(
         at,
         path,
-        `no rule of this domain has the name "${value.slice(0, 60)}"; it replaces nothing`,
+        `no rule of this domain has the name "${value.slice(0, 60)}", so this replaces nothing; ${remedy}`,
       );
     }
   }
@@ -198,7 +206,11 @@ class TreeReader {
     for (const { node } of inFileOrder(tree, ({ children }) => children)) {
       const { key } = node.fields;
       if (!secretKeys.has(key)) continue;
-      root.warn('derive', `descriptors with key "${key}" never match, as "derive" replaces the key`);
+      root.warn(
+        'derive',
+        `descriptors with the key "${key}" never match, as "derive" replaces that entry; ` +
+          'match the entry that it makes, or remove them',
+      );
     }
   }
 }
@@ -214,26 +226,36 @@ function repeated({ key, value, matcher }: NodeFields, standing: NodeFields): st
   return matcher?.items.find((item) => others.has(item))?.slice(0, 60) ?? nodeLabel(key, value, matcher);
 }
 
+/** What `share_threshold` needs. */
+const SHARED = 'a "value" with a "*" in it, "value_cidr" or "value_regex"';
+
 /** What a descriptor matches, and how its values share a limit. */
 function readMatched(reader: FieldReader): Pick<NodeFields, 'key' | 'value' | 'matcher' | 'shareThreshold'> {
   const key = reader.name('key') ?? '';
   const matcher = readMatcher(reader);
   const value = matcher === undefined ? (reader.name('value') ?? '') : matcherName(matcher);
   if (key === '' && (reader.field('key')?.value.kind ?? 'scalar') === 'scalar') {
-    reader.error('key', 'the descriptor has no key; write the key of the entry it matches');
+    reader.error('key', 'the descriptor has no "key"; write the key of the entry that it matches');
   }
   if (key.includes('*')) {
-    reader.warn('key', 'a "*" in a key stands for itself; patterns are for values');
+    reader.warn(
+      'key',
+      'a "*" in a key is an ordinary character; write the pattern as "value", or remove the "*"',
+    );
   }
+  if (matcher === undefined) warnOfLiteral(reader, key, value);
   const shareThreshold = reader.boolean('share_threshold') === true;
   if (shareThreshold && matcher === undefined && !value.includes('*')) {
     // envoyproxy/ratelimit lets it pass where only the key holds a "*".
     if (key.includes('*'))
-      reader.warn('share_threshold', '"share_threshold" has no effect without a "*" in the value');
+      reader.warn(
+        'share_threshold',
+        `"share_threshold" has no effect without ${SHARED}; add one of them, or remove it`,
+      );
     else
       reader.error(
         'share_threshold',
-        '"share_threshold" needs a value with a "*" in it; add one or remove it',
+        `"share_threshold" needs ${SHARED}; add one of them, or remove "share_threshold"`,
       );
   }
   return { key, value, matcher, shareThreshold };

@@ -1,5 +1,5 @@
 import { parseBlock } from '../../policy/values/cidr.js';
-import { patternSize } from '../../policy/values/regex-matcher.js';
+import { MAX_REGEX_LENGTH, patternSize } from '../../policy/values/regex-matcher.js';
 import type { ValueMatcher } from '../../policy/values/value-matcher.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 
@@ -18,16 +18,19 @@ export function readMatcher(reader: FieldReader): ValueMatcher | undefined {
     for (const [field] of FIELDS) {
       // A null would leave a node for every value: nobody means that.
       if (reader.has(field))
-        reader.error(field, `"${field}" is empty; write what values match, or remove it`);
+        reader.error(field, `"${field}" is empty; write what the value must match, or remove it`);
     }
     return undefined;
   }
   if (second !== undefined) {
-    reader.error(second[0], `"${second[0]}" and "${first[0]}" exclude each other; use two descriptors`);
+    reader.error(
+      second[0],
+      `"${second[0]}" and "${first[0]}" cannot stand on one descriptor; write two descriptors`,
+    );
   }
   const [field, kind] = first;
   if (reader.field('value') !== undefined) {
-    reader.error(field, `"${field}" stands in place of "value"; remove one of the two`);
+    reader.error(field, `"${field}" takes the place of "value"; remove one of the two`);
   }
   /** With its size. */
   const items = new Map<string, number>();
@@ -35,11 +38,35 @@ export function readMatcher(reader: FieldReader): ValueMatcher | undefined {
     const item = kind === 'cidr' ? readBlock(value) : readPattern(value);
     if ('error' in item) reader.problems.error(at, path, item.error);
     else if (items.has(item.text)) {
-      reader.problems.error(at, path, `"${item.text.slice(0, 60)}" stands twice in the list; remove one`);
+      reader.problems.error(at, path, `"${item.text.slice(0, 60)}" is written twice in the list; remove one`);
     } else items.set(item.text, item.size);
   }
   const sizes = kind === 'cidr' ? [] : [...items.values()];
   return { kind, items: [...items.keys()], sizes };
+}
+
+/** An address with the length of a prefix. */
+const BLOCK = /^[0-9A-Fa-f:.]{2,45}\/[0-9]{1,3}$/;
+/** Envoy's action of this name sends such blocks as texts. */
+const SENDS_BLOCKS = 'masked_remote_address';
+/**
+ * What hardly anything but a regular expression holds: `^` at the start, `\d`, `[a-z]+`, `(?`, `(a|b)`, `.*$`. Takes
+ * time in proportion to the text.
+ */
+const REGEX = /^\^|\\[dwsDWSbB.]|\[[^[\]]+\][+*?{]|\(\?|\([^()|]*\|[^()]*\)|[.)\]][*+]\$$/;
+
+/** Warns of a `value` that reads as what {@link readMatcher} reads. It may be a secret, so it is not repeated. */
+export function warnOfLiteral(reader: FieldReader, key: string, value: string): void {
+  const literally = value.includes('*')
+    ? 'is a pattern in which only "*" is special'
+    : 'is compared as a text, character by character';
+  const message =
+    BLOCK.test(value) && key !== SENDS_BLOCKS && typeof parseBlock(value) !== 'string'
+      ? 'so it takes none of the addresses of this block; write "value_cidr" in its place to match them'
+      : value.length <= MAX_REGEX_LENGTH && REGEX.test(value)
+        ? 'and this looks like a regular expression; write "value_regex" in its place if it is one'
+        : undefined;
+  if (message !== undefined) reader.warn('value', `"value" ${literally}, ${message}`);
 }
 
 /** A text, or a list of them. */
@@ -47,11 +74,11 @@ function textsOf(reader: FieldReader, field: string): readonly Located<string>[]
   const value = reader.field(field)?.value;
   if (value?.kind === 'scalar') {
     if (value.text !== '') return [{ value: value.text, at: value.at, path: reader.pathOf(field) }];
-    reader.error(field, `"${field}" is empty; write what values match, or remove it`);
+    reader.error(field, `"${field}" is empty; write what the value must match, or remove it`);
     return [];
   }
   if (value?.kind === 'list' && value.items.length === 0) {
-    reader.error(field, `the list "${field}" is empty; write what values match, or remove it`);
+    reader.error(field, `the list "${field}" is empty; write what the value must match, or remove it`);
   }
   if (value?.kind === 'map') {
     reader.error(field, `"${field}" must be a text or a list of texts, not a mapping`);

@@ -9,7 +9,7 @@ export function readPhase(reader: FieldReader): PhaseSchedule | undefined {
   if (field.value.kind === 'list') {
     reader.error(
       'phase',
-      `"phase" must be one of ${PHASES.join(', ')}, or a mapping of grace_period and active to times`,
+      `"phase" is a list; write one of ${PHASES.join(', ')}, or a mapping of grace_period and active to times`,
     );
     return undefined;
   }
@@ -22,11 +22,14 @@ export function readPhase(reader: FieldReader): PhaseSchedule | undefined {
   const gracePeriod = readTime(schedule, 'grace_period');
   const active = readTime(schedule, 'active');
   if (schedule.field('grace_period') === undefined && schedule.field('active') === undefined) {
-    reader.error('phase', 'the schedule is empty; give the time of grace_period, of active, or of both');
+    reader.error('phase', 'the schedule is empty; write the time of grace_period, of active, or of both');
     return undefined;
   }
   if (gracePeriod !== undefined && active !== undefined && active < gracePeriod) {
-    schedule.error('active', '"active" lies before "grace_period"; the grace period comes first');
+    schedule.error(
+      'active',
+      '"active" is earlier than "grace_period"; write a later time, as the grace period comes first',
+    );
     return undefined;
   }
   return { gracePeriodAtMicros: gracePeriod ?? Infinity, activeAtMicros: active ?? Infinity };

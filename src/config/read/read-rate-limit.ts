@@ -84,7 +84,10 @@ function readReplaces(reader: FieldReader, name: string): readonly Located<strin
     item.expectKeys(['name'], MISPLACED_KEYS);
     const replaced = item.name('name') ?? '';
     if (replaced === '') {
-      item.error('name', 'an item of "replaces" has no name; name the rule to replace or remove the item');
+      item.error(
+        'name',
+        'an item of "replaces" has no "name"; write the name of the rule to replace, or remove the item',
+      );
     } else if (replaced === name) {
       item.error('name', `"replaces" holds the rule's own name "${name}"; remove it`);
     } else {
@@ -110,7 +113,7 @@ function readUnlimited(reader: FieldReader): undefined {
   if (reader.field('requests_per_unit') !== undefined) {
     const number = reader.integer('requests_per_unit', 0, MAX_UINT32);
     if (number !== undefined) {
-      reader.warn('requests_per_unit', 'the number is ignored, as the rule is unlimited');
+      reader.warn('requests_per_unit', '"requests_per_unit" is ignored, as the rule is unlimited; remove it');
     }
   }
   for (const key of ['response_headers', 'denied_response']) {

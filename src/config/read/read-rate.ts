@@ -6,6 +6,7 @@ import { ALGORITHMS, type Algorithm } from '../../policy/policy.js';
 import type { RateSpec } from '../../policy/rate-spec.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 import { checkedBucket, readTokenBucket } from './read-token-bucket.js';
+import { asUnit } from './spelled-length.js';
 
 /** What holds for a rate that does not say otherwise. */
 export interface RateDefaults {
@@ -39,7 +40,10 @@ function readBucket(reader: FieldReader): RateSpec | undefined {
     reader.error(key, `"${key}" cannot stand beside "token_bucket"; keep one of the two`);
   }
   if (reader.field('algorithm') !== undefined) {
-    reader.error('algorithm', '"algorithm" cannot stand beside "token_bucket", which says it; remove it');
+    reader.error(
+      'algorithm',
+      '"algorithm" cannot stand beside "token_bucket", which is one already; remove "algorithm"',
+    );
   }
   if (reader.field('burst') !== undefined) {
     reader.error('burst', '"burst" cannot stand beside "token_bucket"; write the number as its "max_tokens"');
@@ -186,7 +190,7 @@ function readWindowDebt(reader: FieldReader, requests: number): number | 'defaul
   const debt = readDebt(
     reader,
     Math.max(requests, 1),
-    `the next window pays the debt of one, so "max_debt" is at most "requests_per_unit", ${requests}; ` +
+    `the debt of a window must fit the next one, so "max_debt" is at most "requests_per_unit", ${requests}; ` +
       'lower it, or write algorithm: token_bucket',
   );
   if (debt !== 0 && requests === 0) {
@@ -201,8 +205,8 @@ function readWindowDebt(reader: FieldReader, requests: number): number | 'defaul
 
 function noLimit(path: string): string {
   return path.endsWith('rate_limit')
-    ? '"rate_limit" holds no limit; give token_bucket, unit with requests_per_unit, or unlimited: true'
-    : 'there is no limit here; give token_bucket, or unit with requests_per_unit';
+    ? '"rate_limit" holds no limit; write token_bucket, unit with requests_per_unit, or unlimited: true'
+    : 'there is no limit here; write token_bucket, or unit with requests_per_unit';
 }
 
 function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | undefined {
@@ -213,18 +217,20 @@ function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | u
       reader.has(key),
     );
     const message = partly
-      ? `"unit" is missing; it is one of ${WINDOW_UNITS.join(', ')}`
+      ? `"unit" is missing; write one of ${WINDOW_UNITS.join(', ')}`
       : noLimit(reader.path);
     reader.problems.error(reader.map.at, reader.has('unit') ? reader.pathOf('unit') : reader.path, message);
     return undefined;
   }
   const unit = unitOf(text);
   if (unit === undefined) {
-    const near = nearest(text, WINDOW_UNITS);
-    const hint = near === undefined ? '' : `; did you mean "${near}"?`;
+    const near = /\d/.test(text) ? undefined : nearest(text, WINDOW_UNITS);
+    const written = near === undefined ? asUnit(text) : undefined;
+    const units = `the units are ${WINDOW_UNITS.join(', ')}`;
+    const remedy = near !== undefined ? `${units}; did you mean "${near}"?` : units;
     reader.error(
       'unit',
-      `"${text.slice(0, 60)}" is no unit; the units are ${WINDOW_UNITS.join(', ')}${hint}`,
+      `"${text.slice(0, 60)}" is no unit; ${written === undefined ? remedy : `write ${written}`}`,
     );
   }
   return unit;

@@ -1,3 +1,4 @@
+import { nearest } from '../../nearest-name.js';
 import type { DeniedResponse, ResponseHeaders } from '../../policy/rule.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 
@@ -24,7 +25,10 @@ export function readResponseHeaders(reader: FieldReader): ResponseHeaders | unde
   const families = reader.texts('response_headers', 'header families');
   for (const { value, at, path } of families) {
     if (HEADER_FAMILIES.some((known) => known === value)) continue;
-    const message = `"${value.slice(0, 60)}" is no header family; choose from ${HEADER_FAMILIES.join(', ')}`;
+    const near = nearest(value, HEADER_FAMILIES);
+    const remedy =
+      near === undefined ? `write one of ${HEADER_FAMILIES.join(', ')}` : `did you mean "${near}"?`;
+    const message = `"${value.slice(0, 60)}" is no header family; ${remedy}`;
     reader.problems.error(at, path, message);
   }
   const asksFor = (family: HeaderFamily) => families.some(({ value }) => value === family);
@@ -44,7 +48,10 @@ export function readDeniedResponse(reader: FieldReader): DeniedResponse | undefi
     return { preset: PROBLEM_JSON, body: '', contentType: 'application/problem+json' };
   }
   if (value.kind !== 'map') {
-    reader.error('denied_response', `"denied_response" must be ${PROBLEM_JSON}, or a mapping with a body`);
+    reader.error(
+      'denied_response',
+      `"denied_response" is neither ${PROBLEM_JSON} nor a mapping; write one of them, as in { body: "slow down" }`,
+    );
     return undefined;
   }
   const mapping = reader.mapping('denied_response');
@@ -66,7 +73,7 @@ function readBody(reader: FieldReader): DeniedResponse | undefined {
   const isGood = contentType === '' || MEDIA_TYPE.test(contentType);
   if (!isGood || contentType.length > MAX_CONTENT_TYPE_LENGTH) {
     const shown = JSON.stringify(contentType.slice(0, 60));
-    reader.error('content_type', `${shown} is no media type; write one as in text/html; charset=utf-8`);
+    reader.error('content_type', `${shown} is no media type; write one, as in text/html; charset=utf-8`);
     return undefined;
   }
   return body === undefined ? undefined : { preset: 'none', body, contentType };

@@ -150,8 +150,8 @@ function readList(
   if (base.quotaMode) {
     reader.error(
       'quota_mode',
-      'a list of limits denies if one of them is over, so it is no quota; remove "quota_mode", or ' +
-        'write a single "rate_limit"',
+      '"quota_mode" cannot stand beside "rate_limits", as a list denies when any of its limits is over; ' +
+        'remove it, or write a single "rate_limit"',
     );
   }
   const items = reader.mappings('rate_limits', 'limits');
@@ -175,8 +175,8 @@ function readList(
   for (const { value, at, path } of located) {
     if (!rules.some(({ name }) => name === value)) continue;
     const message =
-      `"${value.slice(0, 60)}" stands in the same list, so it would never apply; remove it, or the item ` +
-      'that replaces it';
+      `"${value.slice(0, 60)}" is a limit of the same list, which would never apply; remove it, or this ` +
+      'item of "replaces"';
     reader.problems.error(at, path, message);
   }
   replaced.push(...located);
@@ -189,12 +189,12 @@ function checkName(item: FieldReader, name: string, before: readonly RuleSpec[])
   if (/^[0-9]+$/.test(name)) {
     item.error(
       'name',
-      `the name "${name.slice(0, 60)}" would be taken for the place of a limit; add a letter`,
+      `the name "${name.slice(0, 60)}" would be taken for a position in the list; add a letter`,
     );
   }
   if (before.some((other) => other.name === name)) {
     const shown = name.slice(0, 60);
-    item.error('name', `the name "${shown}" stands twice in this list; give each limit a name of its own`);
+    item.error('name', `two limits of this list have the name "${shown}"; give each a name of its own`);
   }
 }
 
@@ -214,7 +214,7 @@ function readNodeCandidate(
   if (!isOther && isSameRate(only.rate, fields.rate)) {
     reader.warn(
       'candidate',
-      'the candidate is the limit in force, so it tells nothing; change it or remove it',
+      'the candidate equals the limit in force, so it shows nothing new; change it, or remove it',
     );
   }
   return {

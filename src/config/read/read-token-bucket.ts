@@ -2,6 +2,7 @@ import { MAX_FILL_MICROS, MAX_UINT32 } from '../../limiter/rate.js';
 import type { TokenBucketSpec } from '../../policy/rate-spec.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 import { parseGoDuration } from '../yaml/go-duration.js';
+import { asGoDuration } from './spelled-length.js';
 
 /** Smallest `fill_interval`, in microseconds. */
 const MIN_FILL_INTERVAL_MICROS = 1000;
@@ -70,14 +71,15 @@ function readMaxTokens(bucket: FieldReader): number | undefined {
     bucket.problems.error(
       bucket.map.at,
       bucket.path,
-      '"max_tokens" is missing; it is the capacity of the bucket',
+      '"max_tokens" is missing; write the capacity of the bucket, as in 100',
     );
     return undefined;
   }
   if (field.value.kind === 'scalar' && field.value.plain && field.value.text === '0') {
     bucket.error(
       'max_tokens',
-      'a bucket of 0 tokens is none; to deny every request write unit and requests_per_unit: 0 instead of token_bucket',
+      'a bucket holds at least 1 token; to deny every request, write unit and requests_per_unit: 0 ' +
+        'instead of token_bucket',
     );
     return undefined;
   }
@@ -89,7 +91,7 @@ function readFillInterval(bucket: FieldReader): number | undefined {
     bucket.problems.error(
       bucket.map.at,
       bucket.path,
-      '"fill_interval" is missing; it is the time in which tokens_per_fill tokens are added, as in 1s',
+      '"fill_interval" is missing; write the time in which tokens_per_fill tokens are added, as in 1s',
     );
     return undefined;
   }
@@ -98,14 +100,17 @@ function readFillInterval(bucket: FieldReader): number | undefined {
   const nanos = parseGoDuration(text);
   if (nanos === undefined) {
     const shown = text.slice(0, 60);
-    bucket.error(
-      'fill_interval',
-      `"${shown}" is no duration; write a number and a unit, as in 150ms, 1s or 1h30m`,
-    );
+    const meant = asGoDuration(text);
+    const remedy =
+      meant === undefined ? 'write a number and a unit, as in 150ms, 1s or 1h30m' : `write ${meant}`;
+    bucket.error('fill_interval', `"${shown}" is no duration; ${remedy}`);
     return undefined;
   }
   if (nanos < BigInt(MIN_FILL_INTERVAL_MICROS) * 1000n) {
-    bucket.error('fill_interval', 'the interval is shorter than 1ms; raise it and tokens_per_fill alike');
+    bucket.error(
+      'fill_interval',
+      'the interval is shorter than 1ms; multiply it and tokens_per_fill by the same number',
+    );
     return undefined;
   }
   if (nanos % 1000n !== 0n) {

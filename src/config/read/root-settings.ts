@@ -72,7 +72,10 @@ function agreed<T>(
       first = { value, file, at: root.at(key) };
     } else if (canonical(value) !== canonical(first.value)) {
       const other = placeName(first.file, first.at);
-      root.error(key, `"${key}" of this domain is another in ${other}; let them agree, or write it once`);
+      root.error(
+        key,
+        `"${key}" differs from that in ${other}, a file of the same domain; write the same in both, or only in one`,
+      );
     }
   }
   return first?.value;
@@ -93,7 +96,10 @@ function readOneDerive(sources: readonly PolicySource[], readFile: ReadFile): De
       first = source;
     } else {
       const other = placeName(first.file, first.root.at('derive'));
-      source.root.error('derive', `"derive" of this domain stands in ${other}; move its items there`);
+      source.root.error(
+        'derive',
+        `"derive" is in ${other} already, a file of the same domain; move these items there`,
+      );
     }
     const derived = readDerive(source.root, readFile);
     steps.push(...derived.steps);

@@ -1,5 +1,6 @@
 import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
 import { type Position, type ProblemList, WHOLE_FILE } from './config-problem.js';
+import { syntaxSentence } from './syntax-sentences.js';
 import { MAX_ALIAS_VALUES, MAX_MARKS, MAX_YAML_DEPTH, TOO_DEEP } from './yaml-bounds.js';
 import {
   isNull,
@@ -12,14 +13,6 @@ import {
 
 /** Most syntax errors reported for one file: one missing quote can cause hundreds. */
 const MAX_SYNTAX_ERRORS = 20;
-
-/** Syntax errors whose sentences quote the file, and what is said instead. */
-const QUOTING_CODES: ReadonlyMap<string, string> = new Map([
-  ['TAG_RESOLVE_FAILED', 'a tag (!name) cannot be resolved; remove it, or quote the text'],
-  ['BAD_COLLECTION_TYPE', 'a tag (!name) does not fit the value; remove it'],
-  ['BAD_DIRECTIVE', 'a directive (a line that begins with %) is wrong; remove it'],
-  ['BAD_DQ_ESCAPE', 'Invalid escape sequence; write "\\\\" for a backslash'],
-]);
 
 /** What parseYaml (yaml-document.ts) gives, for every kind of YAML, by the parser of the package `yaml`. */
 export function readAnyYaml(
@@ -44,8 +37,14 @@ export function readAnyYaml(
     lineCounter: lines,
   });
   const errors = document.errors.filter((error) => error.code !== 'MULTIPLE_DOCS');
+  // What follows on the same line is most often owed to the first.
+  let reportedLine = 0;
   for (const error of errors.slice(0, MAX_SYNTAX_ERRORS)) {
-    problems.error(positionOf(lines, error.pos[0]), '', syntaxSentence(error, options.secret === true));
+    const at = positionOf(lines, error.pos[0]);
+    if (at.line === reportedLine) continue;
+    reportedLine = at.line;
+    const before = text.slice(error.pos[0] - at.column + 1, error.pos[0]);
+    problems.error(at, '', syntaxSentence(error, options.secret === true ? '' : before));
   }
   if (errors.length > 0) return undefined;
   const rest = document.errors.find((error) => error.code === 'MULTIPLE_DOCS');
@@ -82,13 +81,6 @@ function countMarks(text: string): number {
 }
 
 const MARKS: ReadonlySet<number> = new Set([...'[]{},:-?\n\r'].map((mark) => mark.charCodeAt(0)));
-
-function syntaxSentence(error: { readonly code: string; readonly message: string }, secret: boolean): string {
-  if (secret) return `this is not valid YAML: ${error.code}`;
-  // Some of the parser's sentences quote the text they stumble over, and that may be an API key.
-  const line = (error.message.split('\n', 1)[0] as string).replace(/(?<=\w): .*$/, '');
-  return `this is not valid YAML: ${QUOTING_CODES.get(error.code) ?? line.slice(0, 200)}`;
-}
 
 function positionOf(lines: LineCounter, offset: number): Position {
   const { line, col } = lines.linePos(offset);
@@ -161,14 +153,14 @@ class Converter {
     const at = this.positionOf(node);
     const target = this.anchors.get(node.source);
     if (target === undefined) {
-      const anchor = hidden ? 'anchor of this name' : `anchor "&${node.source}"`;
-      this.report(at, path, `there is no ${anchor} before this alias; define it first`);
+      const alias = hidden ? 'this alias' : `"*${node.source}" without quotes is an alias, which`;
+      this.report(at, path, `${alias} has no anchor before it; quote the text, or define the anchor first`);
       this.problems.closePlace(at);
       return nothing(at);
     }
     if (this.open.has(target)) {
       const alias = hidden ? 'this alias' : `the alias "*${node.source}"`;
-      this.report(at, path, `${alias} stands inside its own anchor; remove it`);
+      this.report(at, path, `${alias} stands inside its own anchor, so it would never end; remove it`);
       this.problems.closePlace(at);
       return nothing(at);
     }
@@ -192,7 +184,7 @@ class Converter {
       // Of a key that is an alias or a mapping itself nothing is known yet.
       const key = this.convert(pair.key, path, depth + 1, !showKey(''));
       if (key.kind !== 'scalar') {
-        this.report(key.at, path, 'a key of a mapping must be a text; put the mapping or list elsewhere');
+        this.report(key.at, path, 'a key of a mapping must be a text, not a mapping or a list; write a text');
         return;
       }
       const shown = showKey(key.text);
@@ -202,11 +194,11 @@ class Converter {
       if (key.plain && key.text === '<<') {
         merges.push(value);
       } else if (fields.has(key.text) && !shown) {
-        this.report(key.at, childPath, 'this key stands twice in one mapping; remove one of the two');
+        this.report(key.at, childPath, 'this key is written twice in one mapping; remove one of the two');
       } else {
         if (fields.has(key.text)) {
-          const said = `the key "${key.text}" stands twice in one mapping, and the last counts; remove the other`;
-          this.problems.warn(key.at, childPath, said);
+          const twice = `the key "${key.text}" is written twice in one mapping, and the last one counts`;
+          this.problems.warn(key.at, childPath, `${twice}; remove the other`);
         }
         fields.set(key.text, { key: key.text, keyAt: key.at, keyPlain: key.plain, index, shown, value });
       }
@@ -222,7 +214,11 @@ class Converter {
     const sources = source.kind === 'list' ? source.items : [source];
     for (const item of sources) {
       if (item.kind !== 'map') {
-        this.report(item.at, joinPath(path, '<<'), 'a merge key takes a mapping or a list of mappings');
+        this.report(
+          item.at,
+          joinPath(path, '<<'),
+          'a merge key (<<) takes a mapping or a list of mappings; write an alias to one, or remove the key',
+        );
         continue;
       }
       for (const field of item.fields.values()) if (!fields.has(field.key)) fields.set(field.key, field);

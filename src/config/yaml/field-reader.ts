@@ -1,5 +1,5 @@
 import { nearest } from '../../nearest-name.js';
-import type { Position, ProblemList } from './config-problem.js';
+import { MAX_PROBLEMS, type Position, type ProblemList } from './config-problem.js';
 import {
   isNull,
   joinPath,
@@ -73,7 +73,7 @@ export class FieldReader {
         if (this.vocabulary.neverEmpty.has(field.key) && isNull(field.value)) {
           this.warn(
             field.key,
-            `"${field.key}" is empty, which is as if it were not there; write a value, or remove it`,
+            `"${field.key}" is empty and therefore ignored; write a value after it, or remove the key`,
           );
         }
         continue;
@@ -90,17 +90,25 @@ export class FieldReader {
         this.vocabulary.checkIdle(field, path, this.problems);
         continue;
       }
-      const near = nearest(field.key, known);
-      const home = this.vocabulary.homes.get(field.key);
-      const remedy =
-        home !== undefined
-          ? `it belongs ${home}`
-          : near !== undefined
-            ? `did you mean "${near}"?`
-            : `the keys known here are ${known.join(', ')}`;
-      const name = field.shown ? ` "${field.key.slice(0, 60)}"` : '';
+      const name = field.shown ? ` "${field.key.slice(0, 60)}"` : ' (not shown, as it may be a secret)';
+      // Beyond so many nobody reads it, and comparing names is most of the work.
+      const isKept = this.problems.errorCount < MAX_PROBLEMS;
+      const remedy = isKept ? this.remedyFor(field.key, known, elsewhere) : '';
       this.problems.error(field.keyAt, path, `unknown key${name}; ${remedy}`);
     }
+  }
+
+  /** What to do about a key that is not known here: keys of this mapping go before those of others. */
+  private remedyFor(key: string, known: readonly string[], elsewhere: ReadonlyMap<string, string>): string {
+    const { homes } = this.vocabulary;
+    const home = homes.get(key);
+    if (home !== undefined) return `it belongs ${home}`;
+    const near = nearest(key, known);
+    if (near !== undefined) return `did you mean "${near}"?`;
+    const far = nearest(key, [...homes.keys(), ...elsewhere.keys()]);
+    const place = far === undefined ? undefined : (homes.get(far) ?? elsewhere.get(far));
+    if (place !== undefined) return `did you mean "${far}"? It belongs ${place}`;
+    return `the keys allowed here are ${known.join(', ')}`;
   }
 
   /** Whether the field is written, null included. */
@@ -148,7 +156,7 @@ export class FieldReader {
     const value = this.field(key)?.value;
     if (value?.kind === 'scalar' && value.plain && isOddNumber(value.text)) {
       // The text is not repeated: it may be the value of a credential.
-      this.error(key, `"${key}" is a number to YAML, as it has no quotes; write it in quotes`);
+      this.error(key, `"${key}" has no quotes, so YAML reads it as a number; write it in quotes`);
     }
     return this.text(key);
   }
@@ -162,7 +170,7 @@ export class FieldReader {
       const plain = readPlain(value.text);
       if (plain.kind === 'boolean') return plain.value;
     }
-    this.error(key, `"${key}" must be true or false`);
+    this.error(key, `"${key}" is ${found(value)}; write true or false${unquoted(value)}`);
     return undefined;
   }
 
@@ -174,7 +182,8 @@ export class FieldReader {
     const plain = value.kind === 'scalar' && value.plain ? readPlain(value.text) : undefined;
     const number = plain?.kind === 'integer' ? plain.value : undefined;
     if (number === undefined || number < BigInt(min) || number > BigInt(max)) {
-      this.error(key, `"${key}" must be a whole number from ${min} to ${max}, without quotes`);
+      const remedy = `write a whole number from ${min} to ${max}${unquoted(value)}`;
+      this.error(key, `"${key}" is ${found(value)}; ${remedy}`);
       return undefined;
     }
     this.warnOfOctal(key, number);
@@ -189,7 +198,8 @@ export class FieldReader {
     const plain = value.kind === 'scalar' && value.plain ? readPlain(value.text) : undefined;
     const number = plain?.kind === 'integer' || plain?.kind === 'float' ? Number(plain.value) : Number.NaN;
     if (!(number >= min && number <= max)) {
-      this.error(key, `"${key}" must be a number from ${min} to ${max}, without quotes`);
+      const remedy = `write a number from ${min} to ${max}${unquoted(value)}`;
+      this.error(key, `"${key}" is ${found(value)}; ${remedy}`);
       return undefined;
     }
     if (plain?.kind === 'integer') this.warnOfOctal(key, plain.value);
@@ -268,6 +278,19 @@ export class FieldReader {
 /** `mapping`, `list` or `single value`, as messages say. */
 export function kindName(value: YamlValue): string {
   return value.kind === 'map' ? 'mapping' : value.kind === 'list' ? 'list' : 'single value';
+}
+
+/** What stands where a number or a switch is asked for: `-10`, `"many"`, `the text "5"`, `a list`. */
+function found(value: YamlValue): string {
+  if (value.kind !== 'scalar') return `a ${kindName(value)}`;
+  const text = value.text.slice(0, 60);
+  if (!value.plain) return `the text "${text}"`;
+  return readPlain(value.text).kind === 'text' ? `"${text}"` : text;
+}
+
+/** What a remedy adds where the quotes are the mistake, or a part of it. */
+function unquoted(value: YamlValue): string {
+  return value.kind === 'scalar' && !value.plain ? ', without quotes' : '';
 }
 
 /** Whether YAML takes a text without quotes for a number with a fraction, or of more than 63 bits. */

@@ -30,17 +30,18 @@ const FOLDED_BOUNDS_PER_INSTRUCTION = 4;
 /** How large a pattern in RE2 syntax is for {@link RegexList.add}, by what it compiles to, or what is wrong with it. */
 export function patternSize(pattern: string): number | string {
   if (pattern.length > MAX_REGEX_LENGTH) {
-    return `a regular expression has at most ${MAX_REGEX_LENGTH} characters, this one ${pattern.length}; shorten it`;
+    return `a regular expression has at most ${MAX_REGEX_LENGTH} characters, not ${pattern.length}; shorten it`;
   }
   let compiledPattern: RE2JS;
   try {
     compiledPattern = RE2JS.compile(pattern);
   } catch (error) {
-    return `this is no regular expression of RE2: ${(error as Error).message}`;
+    const reason = (error as Error).message.replace(/^error parsing regexp: /, '');
+    return `RE2 does not take this regular expression (${reason}); correct it, without lookaround and backreferences`;
   }
   const size = compiledPattern.programSize();
   if (size <= MAX_INSTRUCTIONS) return size + sizeOfRanges(pattern, compiledPattern.re2());
-  return `the regular expression compiles to ${size} instructions, the most is ${MAX_INSTRUCTIONS}; repeat less`;
+  return `the pattern compiles to ${size} instructions, the most is ${MAX_INSTRUCTIONS}; lower its repetitions`;
 }
 
 /** What classes like `\pL` add to the time that a pattern takes to compile, in instructions. */

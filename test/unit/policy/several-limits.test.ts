@@ -141,8 +141,8 @@ describe('what is wrong with several limits', () => {
     ],
     [
       `quota_mode: true, rate_limits: [{ ${MINUTE} }]`,
-      '2:37: descriptors[0].quota_mode: a list of limits denies if one of them is over, so it is no ' +
-        'quota; remove "quota_mode", or write a single "rate_limit"',
+      '2:37: descriptors[0].quota_mode: "quota_mode" cannot stand beside "rate_limits", as a list ' +
+        'denies when any of its limits is over; remove it, or write a single "rate_limit"',
     ],
     [
       `rate_limits: [{ ${MINUTE}, quota_mode: true }]`,
@@ -156,26 +156,28 @@ describe('what is wrong with several limits', () => {
     ],
     [
       `rate_limits: [{ name: a, ${MINUTE} }, { name: a, ${MINUTE} }]`,
-      '2:96: descriptors[0].rate_limits[1].name: the name "a" stands twice in this list; give each ' +
-        'limit a name of its own',
+      '2:96: descriptors[0].rate_limits[1].name: two limits of this list have the name "a"; give each ' +
+        'a name of its own',
     ],
     [
       `rate_limits: [{ name: "2", ${MINUTE} }]`,
-      '2:47: descriptors[0].rate_limits[0].name: the name "2" would be taken for the place of a limit; add a letter',
+      '2:47: descriptors[0].rate_limits[0].name: the name "2" would be taken for a position in the ' +
+        'list; add a letter',
     ],
     [
       `rate_limits: [{ name: a, ${MINUTE} }, { ${MINUTE}, replaces: [{ name: a }] }]`,
-      '2:145: descriptors[0].rate_limits[1].replaces[0].name: "a" stands in the same list, so it would ' +
-        'never apply; remove it, or the item that replaces it',
+      '2:145: descriptors[0].rate_limits[1].replaces[0].name: "a" is a limit of the same list, which ' +
+        'would never apply; remove it, or this item of "replaces"',
     ],
     [
       'rate_limits: [{ name: a }]',
-      '2:39: descriptors[0].rate_limits[0]: there is no limit here; give token_bucket, or unit with requests_per_unit',
+      '2:39: descriptors[0].rate_limits[0]: there is no limit here; write token_bucket, or unit with ' +
+        'requests_per_unit',
     ],
     [
       `rate_limits: [{ ${MINUTE}, enforce_percent: 101 }]`,
-      '2:94: descriptors[0].rate_limits[0].enforce_percent: "enforce_percent" must be a number from 0 ' +
-        'to 100, without quotes',
+      '2:94: descriptors[0].rate_limits[0].enforce_percent: "enforce_percent" is 101; write a number ' +
+        'from 0 to 100',
     ],
   ])('%s', (fields, error) => {
     expect(node(fields)).toContain(error);
@@ -197,10 +199,22 @@ describe('what is wrong with enforce_percent and candidate', () => {
       `rate_limit: { ${MINUTE}, rate_limits: [] }`,
       'unknown key "rate_limits"; it belongs on a descriptor, in the place of "rate_limit"',
     ],
-    [`rate_limit: { ${MINUTE} }, enforce_percent: "5"`, 'must be a number from 0 to 100, without quotes'],
-    [`rate_limit: { ${MINUTE} }, enforce_percent: -0.1`, 'must be a number from 0 to 100, without quotes'],
-    [`rate_limit: { ${MINUTE} }, enforce_percent: .nan`, 'must be a number from 0 to 100, without quotes'],
-    [`rate_limit: { ${MINUTE} }, enforce_percent: [5]`, 'must be a number from 0 to 100, without quotes'],
+    [
+      `rate_limit: { ${MINUTE} }, enforce_percent: "5"`,
+      '"enforce_percent" is the text "5"; write a number from 0 to 100, without quotes',
+    ],
+    [
+      `rate_limit: { ${MINUTE} }, enforce_percent: -0.1`,
+      '"enforce_percent" is -0.1; write a number from 0 to 100',
+    ],
+    [
+      `rate_limit: { ${MINUTE} }, enforce_percent: .nan`,
+      '"enforce_percent" is .nan; write a number from 0 to 100',
+    ],
+    [
+      `rate_limit: { ${MINUTE} }, enforce_percent: [5]`,
+      '"enforce_percent" is a list; write a number from 0 to 100',
+    ],
     [
       `rate_limit: { ${MINUTE} }, enforce_percent: 010`,
       '"010" is read as octal, 8; write the number without the leading 0',
@@ -226,10 +240,10 @@ describe('what is wrong with enforce_percent and candidate', () => {
       `candidate: { ${MINUTE}, shadow_mode: true }`,
       'a candidate changes no answer, so "shadow_mode" has no meaning in it; remove the key',
     ],
-    ['candidate: {}', 'there is no limit here; give token_bucket, or unit with requests_per_unit'],
+    ['candidate: {}', 'there is no limit here; write token_bucket, or unit with requests_per_unit'],
     [
       `rate_limit: { ${MINUTE} }, candidate: { ${MINUTE} }`,
-      'the candidate is the limit in force, so it tells nothing; change it or remove it',
+      'the candidate equals the limit in force, so it shows nothing new; change it, or remove it',
     ],
     [
       `shadow_mode: true, candidate: { ${MINUTE} }`,
@@ -237,7 +251,8 @@ describe('what is wrong with enforce_percent and candidate', () => {
     ],
     [
       `rate_limit: { ${MINUTE}, replaces: [{ name: c }] }, candidate: { name: c, unit: day, requests_per_unit: 3 }`,
-      'no rule of this domain has the name "c"; it replaces nothing',
+      'no rule of this domain has the name "c", so this replaces nothing; correct the name, or remove ' +
+        'it',
     ],
   ])('%s', (fields, message) => {
     expect(node(fields).filter((line) => line.includes(message))).toHaveLength(1);
@@ -291,7 +306,8 @@ descriptors:
     dir.write('b.yaml', 'domain: d\nenforce_percent: 20\n');
     const { errors } = loadPolicies([dir.path], { mergeDomains: true });
     expect(errors.map(({ message }) => message)).toEqual([
-      `"enforce_percent" of this domain is another in ${dir.path}/a.yaml:2:18; let them agree, or write it once`,
+      `"enforce_percent" differs from that in ${dir.path}/a.yaml:2:18, a file of the same domain; ` +
+        'write the same in both, or only in one',
     ]);
     dir.write('b.yaml', `domain: d\ndescriptors: [{ key: k, rate_limit: { ${MINUTE} } }]\n`);
     const { policySet } = loadPolicies([dir.path], { mergeDomains: true });

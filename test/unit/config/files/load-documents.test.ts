@@ -68,8 +68,8 @@ describe('documents from elsewhere', () => {
     ];
     expect(statesOf(loadDocuments(documents, { mergeDomains: true }))).toEqual(['d: ok 5']);
     expect(loadDocuments(documents).errors.map(formatProblem)).toEqual([
-      'a: domain: the domain "d" is already defined in b, so neither counts; give a domain one file, ' +
-        'or set MERGE_DOMAIN_CONFIG=true',
+      'a: domain: the domain "d" is already defined in b, so neither file is used; write one file for ' +
+        'a domain, or set MERGE_DOMAIN_CONFIG=true',
     ]);
   });
 

@@ -58,7 +58,7 @@ test('two files with one domain', () => {
   dir.write('b.yaml', '# second\ndomain: d\n');
   expect(errorsOf(dir.path)).toEqual([
     `${dir.join('b.yaml')}:2:9: domain: the domain "d" is already defined in ` +
-      `${dir.join('a.yaml')}:1:9, so neither counts; give a domain one file, or set ` +
+      `${dir.join('a.yaml')}:1:9, so neither file is used; write one file for a domain, or set ` +
       'MERGE_DOMAIN_CONFIG=true',
   ]);
 });
@@ -114,7 +114,8 @@ test('a key table whose policy is broken, or does not name it, is only warned ab
   // Named as a policy it is an error, which shows none of its keys.
   dir.write('keys.yaml', 'my-secret-key: acme\n');
   expect(errorsOf(dir.join('keys.yaml'))).toEqual([
-    `${dir.join('keys.yaml')}:1:1: the file holds no policy; begin it with "domain: <name>", or move it elsewhere`,
+    `${dir.join('keys.yaml')}:1:1: the file holds no policy, as none of its keys is known; begin it ` +
+      'with "domain: <name>", or move it elsewhere',
   ]);
 });
 

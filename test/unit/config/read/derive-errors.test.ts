@@ -13,10 +13,10 @@ function errorsOf(derive: string, files: Readonly<Record<string, string>> = {}):
 
 describe('errors of derive', () => {
   test.each([
-    ['{ from: [a], sha256: {} }', '3:3: derive[0].entry: "entry" is missing; it is the key of the new entry'],
+    ['{ from: [a], sha256: {} }', '3:3: derive[0].entry: "entry" is missing; write the key of the new entry'],
     [
       '{ entry: e, sha256: {} }',
-      '3:3: derive[0].from: "from" is missing; it lists the keys of the entries to derive from',
+      '3:3: derive[0].from: "from" is missing; list the keys of the entries to derive from',
     ],
     [
       '{ entry: e, from: [], sha256: {} }',
@@ -24,44 +24,48 @@ describe('errors of derive', () => {
     ],
     [
       '{ entry: e, from: [a, a], rules: [{ value: x }] }',
-      '3:25: derive[0].from[1]: "a" stands twice in "from"; remove one',
+      '3:25: derive[0].from[1]: "a" is written twice in "from"; remove one',
     ],
     [
       '{ entry: e, from: [a, b], sha256: {} }',
-      '3:21: derive[0].from: a SHA-256 table has exactly one source; leave one key in "from"',
+      '3:21: derive[0].from: a SHA-256 table is made from exactly one entry; leave one key in "from"',
     ],
     [
       '{ entry: e, from: [a] }',
-      '3:3: derive[0]: an item of "derive" holds either "rules", or "sha256" or "sha256_file"; give one of them',
+      '3:3: derive[0]: an item of "derive" has either "rules", or "sha256" and "sha256_file"; write ' +
+        'one of the two kinds',
     ],
     [
       '{ entry: e, from: [a], sha256: {}, rules: [] }',
-      '3:3: derive[0]: an item of "derive" holds either "rules", or "sha256" or "sha256_file"; give one of them',
+      '3:3: derive[0]: an item of "derive" has either "rules", or "sha256" and "sha256_file"; write ' +
+        'one of the two kinds',
     ],
     [
       '{ entry: e, from: [a], rules: [] }',
-      '3:33: derive[0].rules: "rules" is empty; give at least one rule, or remove the item',
+      '3:33: derive[0].rules: "rules" is empty; write at least one rule, or remove the item',
     ],
     [
       '{ entry: e, from: [a], rules: }',
-      '3:33: derive[0].rules: "rules" is empty; give at least one rule, or remove the item',
+      '3:33: derive[0].rules: "rules" is empty; write at least one rule, or remove the item',
     ],
     [
       '{ entry: e, from: [a], rules: [{ a: x }] }',
-      '3:34: derive[0].rules[0].value: "value" is missing; it is the value of the new entry',
+      '3:34: derive[0].rules[0].value: "value" is missing; write the value of the new entry',
     ],
     [
       '{ entry: e, from: [a], rules: [{ b: x, value: v }] }',
-      '3:36: derive[0].rules[0][0]: unknown key; the keys known here are a, value',
+      '3:36: derive[0].rules[0][0]: unknown key (not shown, as it may be a secret); the keys allowed ' +
+        'here are a, value',
     ],
     [
       '{ entry: e, from: [method], rules: [{ path: /x, value: v }] }',
-      '3:41: derive[0].rules[0][0]: unknown key; the keys known here are method, value',
+      '3:41: derive[0].rules[0][0]: unknown key (not shown, as it may be a secret); the keys allowed ' +
+        'here are method, value',
     ],
     [
       '{ entry: e, from: [value], rules: [{ value: v }] }',
-      '3:47: derive[0].rules[0].value: an entry with key "value" cannot be a source of rules; send it ' +
-        'under another key',
+      '3:47: derive[0].rules[0].value: an entry with the key "value" cannot be a source of rules; send ' +
+        'it under another key',
     ],
     [
       '{ entry: e, from: [a], rules: [{ a: "/{x", value: v }] }',
@@ -70,8 +74,9 @@ describe('errors of derive', () => {
     ],
     [
       '{ entry: e, from: [a], sha_256: {} }',
-      '3:3: derive[0]: an item of "derive" holds either "rules", or "sha256" or "sha256_file"; give ' +
-        'one of them|3:26: derive[0][2]: unknown key; did you mean "sha256"?',
+      '3:3: derive[0]: an item of "derive" has either "rules", or "sha256" and "sha256_file"; write ' +
+        'one of the two kinds|3:26: derive[0][2]: unknown key (not shown, as it may be a secret); did ' +
+        'you mean "sha256"?',
     ],
     [
       '{ entry: e, from: [a], sha256: { my-secret-key: acme } }',
@@ -80,7 +85,7 @@ describe('errors of derive', () => {
     ],
     [
       `{ entry: e, from: [a], sha256: { ${A}: } }`,
-      '3:102: derive[0].sha256[0]: the tenant of this key is missing; write its name as a text',
+      '3:102: derive[0].sha256[0]: the tenant of this digest is missing; write its name as a text',
     ],
     [
       `{ entry: e, from: [a], sha256: { ${A}: "sha256:x" } }`,
@@ -97,7 +102,8 @@ describe('errors of derive', () => {
     ],
     [
       '{ entry: e, from: [a], sha256: {} }\n- { entry: f, from: [a], sha256: {} }',
-      '4:21: derive[1].from: "a" is replaced by an item before this one and never gets here; remove it',
+      '4:21: derive[1].from: an item before this one replaces the entry "a", which never gets here; ' +
+        'remove it from "from"',
     ],
   ])('%s', (derive, errors) => {
     expect(errorsOf(derive)).toEqual(errors.split('|').map((error) => `policy.yaml:${error}`));
@@ -108,7 +114,10 @@ describe('errors of a key table file', () => {
   const derive = `{ entry: e, from: [a], sha256: { ${A}: acme }, sha256_file: keys.yaml }`;
   test.each([
     ['', 'keys.yaml: the file is empty; write {} for a table without keys'],
-    ['- x\n', 'keys.yaml:1:1: the table must be a mapping of SHA-256 digests to tenants'],
+    [
+      '- x\n',
+      'keys.yaml:1:1: the table must be a mapping; write <SHA-256 of an API key>: <tenant> on each line',
+    ],
     [
       `${A}: other\n`,
       'keys.yaml:1:1: [0]: the key with digest aaaaaaaa… has two tenants, "acme" and "other"; remove one',
@@ -121,10 +130,14 @@ describe('errors of a key table file', () => {
     [
       'my-secret: a\nmy-secret: b\n',
       'keys.yaml:1:1: [0]: this is no SHA-256 digest (64 hex digits); write the digest of the API key, ' +
-        'never the key itself|keys.yaml:2:1: [1]: this key stands twice in one mapping; remove one of ' +
-        'the two',
+        'never the key itself|keys.yaml:2:1: [1]: this key is written twice in one mapping; remove one ' +
+        'of the two',
     ],
-    ['my-secret: "\n', 'keys.yaml:2:1: this is not valid YAML: MISSING_CHAR'],
+    [
+      'my-secret: "\n',
+      'keys.yaml:2:1: this is not valid YAML: a quoted text is not closed; add the missing quote, here ' +
+        'or on a line above',
+    ],
   ])('%j', (content, error) => {
     const errors = errorsOf(derive, { 'keys.yaml': content });
     expect(errors).toEqual(error.split('|'));

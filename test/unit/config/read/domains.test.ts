@@ -176,8 +176,8 @@ describe('a domain in two files, not merged', () => {
     expect(statesOf(loaded)).toEqual(['c: ok 3', 'd: absent']);
     expect(loaded.domains[1]?.files).toEqual([policies.join('a.yaml'), policies.join('b.yaml')]);
     expect(policies.errorsOf(loaded)).toEqual([
-      'b.yaml:1:9: domain: the domain "d" is already defined in a.yaml:1:9, so neither counts; give a ' +
-        'domain one file, or set MERGE_DOMAIN_CONFIG=true',
+      'b.yaml:1:9: domain: the domain "d" is already defined in a.yaml:1:9, so neither file is used; ' +
+        'write one file for a domain, or set MERGE_DOMAIN_CONFIG=true',
     ]);
     expect(statesOf(policies.load({ 'a.yaml': undefined }))).toEqual(['c: ok 3', 'd: ok 2']);
   });

@@ -41,7 +41,7 @@ describe('an API key in the wrong place never gets into a message', () => {
       'keys.yaml': `*${RAW} : acme\n`,
     });
     expect(tableFiles.flatMap((file) => file.errors.map(formatProblem))).toEqual([
-      'keys.yaml:1:1: there is no anchor of this name before this alias; define it first',
+      'keys.yaml:1:1: this alias has no anchor before it; quote the text, or define the anchor first',
     ]);
   });
 });

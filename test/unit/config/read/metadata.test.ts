@@ -71,8 +71,8 @@ describe('errors', () => {
     ],
     [
       '{ a: { ? [x] : y } }',
-      'policy.yaml:5:22: descriptors[0].metadata.a: a key of a mapping must be a text; put the mapping ' +
-        'or list elsewhere',
+      'policy.yaml:5:22: descriptors[0].metadata.a: a key of a mapping must be a text, not a mapping ' +
+        'or a list; write a text',
     ],
   ])('%s', (yaml, error) => {
     expect(errorsOf(yaml)).toEqual([error]);

@@ -33,8 +33,14 @@ describe('the file', () => {
       ['', 'policy.yaml: the file is empty; write the policy into it or remove it'],
       ['# nothing\n', 'policy.yaml: the file is empty; write the policy into it or remove it'],
       ['---\n', 'policy.yaml: the file is empty; write the policy into it or remove it'],
-      ['just text', 'policy.yaml:1:1: a policy file is a mapping; begin it with "domain: <name>"'],
-      ['- a\n- b\n', 'policy.yaml:1:1: a policy file is a mapping; begin it with "domain: <name>"'],
+      [
+        'just text',
+        'policy.yaml:1:1: a policy file is a mapping, not a single value; begin it with "domain: <name>"',
+      ],
+      [
+        '- a\n- b\n',
+        'policy.yaml:1:1: a policy file is a mapping, not a list; begin it with "domain: <name>"',
+      ],
       ['domain: d\0', 'policy.yaml: the file is binary; a policy is a YAML text'],
       [
         `#${' '.repeat(MAX_FILE_BYTES)}`,
@@ -47,17 +53,30 @@ describe('the file', () => {
           'split it into several files',
       ],
       ['['.repeat(100_000), 'policy.yaml: the file nests more than 200 levels; flatten it'],
-      ["domain: '\n", "policy.yaml:2:1: this is not valid YAML: Missing closing 'quote"],
+      [
+        "domain: '\n",
+        'policy.yaml:2:1: this is not valid YAML: a quoted text is not closed; add the missing quote, ' +
+          'here or on a line above',
+      ],
       [
         'domain: d\n? [a]\n: b\n',
-        'policy.yaml:2:3: a key of a mapping must be a text; put the mapping or list elsewhere',
+        'policy.yaml:2:3: a key of a mapping must be a text, not a mapping or a list; write a text',
       ],
-      ['domain: *x\n', 'policy.yaml:1:9: domain: there is no anchor "&x" before this alias; define it first'],
+      [
+        'domain: *x\n',
+        'policy.yaml:1:9: domain: "*x" without quotes is an alias, which has no anchor before it; quote ' +
+          'the text, or define the anchor first',
+      ],
       [
         'domain: d\ndescriptors: &a\n- *a\n',
-        'policy.yaml:3:3: descriptors[0]: the alias "*a" stands inside its own anchor; remove it',
+        'policy.yaml:3:3: descriptors[0]: the alias "*a" stands inside its own anchor, so it would never ' +
+          'end; remove it',
       ],
-      ['domain: d\n<<: x\n', 'policy.yaml:2:5: <<: a merge key takes a mapping or a list of mappings'],
+      [
+        'domain: d\n<<: x\n',
+        'policy.yaml:2:5: <<: a merge key (<<) takes a mapping or a list of mappings; write an alias to ' +
+          'one, or remove the key',
+      ],
     ]),
   )('%s', (_name, text, error) => {
     expect(errorsOf(text)).toEqual([error]);
@@ -78,12 +97,13 @@ descriptors:
 - { key: f, descriptors: [*r] }
 `;
     expect(errorsOf(text).map((error) => error.slice('policy.yaml:'.length).split(';')[0])).toEqual([
-      '1:9: domain: there is no anchor "&gone" before this alias',
+      '1:9: domain: "*gone" without quotes is an alias, which has no anchor before it',
       '2:19: on_store_failure: "never" is not one of error, allow, deny, local',
       expect.stringMatching(/^6:23: descriptors\[0\]\.rate_limit\.unit: "eon"/),
-      '7:3: descriptors[1]: there is no anchor "&gone" before this alias',
-      '9:7: descriptors[2].<<: a merge key takes a mapping or a list of mappings',
-      '10:21: descriptors[2].rate_limit.<<: there is no anchor "&gone" before this alias',
+      '7:3: descriptors[1]: "*gone" without quotes is an alias, which has no anchor before it',
+      '9:7: descriptors[2].<<: a merge key (<<) takes a mapping or a list of mappings',
+      '10:21: descriptors[2].rate_limit.<<: "*gone" without quotes is an alias, which has no anchor ' +
+        'before it',
       expect.stringMatching(/^10:59: descriptors\[2\]\.rate_limit\.requests_per_unit: /),
       '11:24: descriptors[3].rate_limt: unknown key "rate_limt"',
       '11:24: descriptors[4].descriptors[0].rate_limt: unknown key "rate_limt"',
@@ -141,13 +161,15 @@ descriptors:
 `;
     // In the order of the file, so that an editor can walk through them.
     expect(errorsOf(text)).toEqual([
-      'policy.yaml:1:1: domain: "domain" is missing or empty; write the domain that Envoy sends',
+      'policy.yaml:1:1: domain: "domain" is missing or empty; write the domain that Envoy sends, as in ' +
+        'domain: shop',
       'policy.yaml:1:8: phase: "later" is not one of monitoring, grace_period, active',
-      'policy.yaml:3:5: descriptors[0].key: the descriptor has no key; write the key of the entry it matches',
+      'policy.yaml:3:5: descriptors[0].key: the descriptor has no "key"; write the key of the entry ' +
+        'that it matches',
       'policy.yaml:4:25: descriptors[0].rate_limit.unit: "fortnight" is no unit; the units are second, ' +
         'minute, hour, day, week, month, year',
-      'policy.yaml:4:55: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a ' +
-        'whole number from 0 to 4294967295, without quotes',
+      'policy.yaml:4:55: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write ' +
+        'a whole number from 0 to 4294967295',
       'policy.yaml:6:5: descriptors[1].rate_limt: unknown key "rate_limt"; did you mean "rate_limit"?',
     ]);
   });
@@ -156,25 +178,34 @@ descriptors:
 describe('domain and settings of the file', () => {
   test.each(
     named([
-      ['domain:\n', '1:8: domain: "domain" is missing or empty; write the domain that Envoy sends'],
-      ['domain: ""\n', '1:9: domain: "domain" is missing or empty; write the domain that Envoy sends'],
+      [
+        'domain:\n',
+        '1:8: domain: "domain" is missing or empty; write the domain that Envoy sends, as in domain: shop',
+      ],
+      [
+        'domain: ""\n',
+        '1:9: domain: "domain" is missing or empty; write the domain that Envoy sends, as in domain: shop',
+      ],
       ['domain: [d]\n', '1:9: domain: "domain" must be a text, not a list'],
       [
         'domain: d\ndescriptor: []\n',
         '2:1: descriptor: unknown key "descriptor"; did you mean "descriptors"?',
       ],
-      ['domain: d\nfoo: 1\n', `2:1: foo: unknown key "foo"; the keys known here are ${ROOT_KEYS.join(', ')}`],
+      [
+        'domain: d\nfoo: 1\n',
+        `2:1: foo: unknown key "foo"; the keys allowed here are ${ROOT_KEYS.join(', ')}`,
+      ],
       [
         'domain: d\nphase: Active\n',
         '2:8: phase: "Active" is not one of monitoring, grace_period, active; did you mean "active"?',
       ],
       [
         'domain: d\nphase: {}\n',
-        '2:8: phase: the schedule is empty; give the time of grace_period, of active, or of both',
+        '2:8: phase: the schedule is empty; write the time of grace_period, of active, or of both',
       ],
       [
         'domain: d\nphase: [active]\n',
-        '2:8: phase: "phase" must be one of monitoring, grace_period, active, or a mapping of ' +
+        '2:8: phase: "phase" is a list; write one of monitoring, grace_period, active, or a mapping of ' +
           'grace_period and active to times',
       ],
       [
@@ -183,11 +214,12 @@ describe('domain and settings of the file', () => {
       ],
       [
         'domain: d\nphase:\n  grace_period: 2024-05-15T00:00:00Z\n  active: 2024-05-14T23:59:59Z\n',
-        '4:11: phase.active: "active" lies before "grace_period"; the grace period comes first',
+        '4:11: phase.active: "active" is earlier than "grace_period"; write a later time, as the grace ' +
+          'period comes first',
       ],
       [
         'domain: d\nphase: { monitoring: 2024-05-15T00:00:00Z, active: 2024-05-15T00:00:00Z }\n',
-        '2:10: phase.monitoring: unknown key "monitoring"; the keys known here are grace_period, active',
+        '2:10: phase.monitoring: unknown key "monitoring"; the keys allowed here are grace_period, active',
       ],
       [
         'domain: d\nresponse_headers: x-ratelimit\n',
@@ -195,8 +227,8 @@ describe('domain and settings of the file', () => {
       ],
       [
         'domain: d\nresponse_headers: [x-rate]\n',
-        '2:20: response_headers[0]: "x-rate" is no header family; choose from x-ratelimit, ' +
-          'retry-after, ratelimit-draft-03, ratelimit',
+        '2:20: response_headers[0]: "x-rate" is no header family; write one of x-ratelimit, retry-after, ' +
+          'ratelimit-draft-03, ratelimit',
       ],
       [
         'domain: d\non_store_failure: ignore\n',
@@ -219,25 +251,38 @@ describe('domain and settings of the file', () => {
 describe('descriptors', () => {
   const node = (fields: string): string => `domain: d\ndescriptors:\n- { ${fields} }\n`;
   test.each([
-    ['key: ""', '3:10: descriptors[0].key: the descriptor has no key; write the key of the entry it matches'],
+    [
+      'key: ""',
+      '3:10: descriptors[0].key: the descriptor has no "key"; write the key of the entry that it ' +
+        'matches',
+    ],
     ['key: [a]', '3:10: descriptors[0].key: "key" must be a text, not a list'],
     [
       'key: a, share_threshold: true',
-      '3:30: descriptors[0].share_threshold: "share_threshold" needs a value with a "*" in it; add one or remove it',
+      '3:30: descriptors[0].share_threshold: "share_threshold" needs a "value" with a "*" in it, ' +
+        '"value_cidr" or "value_regex"; add one of them, or remove "share_threshold"',
     ],
     [
       'key: a, value: b, share_threshold: yes',
-      '3:40: descriptors[0].share_threshold: "share_threshold" needs a value with a "*" in it; add one or remove it',
+      '3:40: descriptors[0].share_threshold: "share_threshold" needs a "value" with a "*" in it, ' +
+        '"value_cidr" or "value_regex"; add one of them, or remove "share_threshold"',
     ],
-    ['key: a, shadow_mode: maybe', '3:26: descriptors[0].shadow_mode: "shadow_mode" must be true or false'],
-    ['key: a, quota_mode: "true"', '3:25: descriptors[0].quota_mode: "quota_mode" must be true or false'],
+    [
+      'key: a, shadow_mode: maybe',
+      '3:26: descriptors[0].shadow_mode: "shadow_mode" is "maybe"; write true or false',
+    ],
+    [
+      'key: a, quota_mode: "true"',
+      '3:25: descriptors[0].quota_mode: "quota_mode" is the text "true"; write true or false, without ' +
+        'quotes',
+    ],
     [
       'key: a, detailed_metric: 1',
-      '3:30: descriptors[0].detailed_metric: "detailed_metric" must be true or false',
+      '3:30: descriptors[0].detailed_metric: "detailed_metric" is 1; write true or false',
     ],
     [
       'key: a, value_to_metric: []',
-      '3:30: descriptors[0].value_to_metric: "value_to_metric" must be true or false',
+      '3:30: descriptors[0].value_to_metric: "value_to_metric" is a list; write true or false',
     ],
     [
       'key: a, metadata: text',
@@ -253,7 +298,7 @@ describe('descriptors', () => {
     ],
     [
       'key: a, limit: {}',
-      `3:13: descriptors[0].limit: unknown key "limit"; the keys known here are ${NODE_KEYS.join(', ')}`,
+      `3:13: descriptors[0].limit: unknown key "limit"; the keys allowed here are ${NODE_KEYS.join(', ')}`,
     ],
     [
       'key: a, decision_metadata: true',
@@ -298,9 +343,12 @@ descriptors:
     value: "007"
 `;
     expect(errorsOf(text)).toEqual([
-      'policy.yaml:8:16: descriptors[0].descriptors[1]: "b=x*" stands twice on this level; merge the two or remove one',
-      'policy.yaml:10:14: descriptors[0].descriptors[3]: "b" stands twice on this level; merge the two or remove one',
-      'policy.yaml:14:12: descriptors[2]: "a=007" stands twice on this level; merge the two or remove one',
+      'policy.yaml:8:16: descriptors[0].descriptors[1]: "b=x*" is written twice on this level, first ' +
+        'in policy.yaml:6:16; merge the two, or remove one',
+      'policy.yaml:10:14: descriptors[0].descriptors[3]: "b" is written twice on this level, first in ' +
+        'policy.yaml:9:16; merge the two, or remove one',
+      'policy.yaml:14:12: descriptors[2]: "a=007" is written twice on this level, first in ' +
+        'policy.yaml:12:12; merge the two, or remove one',
     ]);
   });
 
@@ -332,12 +380,13 @@ describe('rate_limit', () => {
   test.each([
     [
       '{}',
-      '4:15: descriptors[0].rate_limit: "rate_limit" holds no limit; give token_bucket, unit with ' +
+      '4:15: descriptors[0].rate_limit: "rate_limit" holds no limit; write token_bucket, unit with ' +
         'requests_per_unit, or unlimited: true',
     ],
     [
       '{ requests_per_unit: 5 }',
-      '4:15: descriptors[0].rate_limit: "unit" is missing; it is one of second, minute, hour, day, week, month, year',
+      '4:15: descriptors[0].rate_limit: "unit" is missing; write one of second, minute, hour, day, ' +
+        'week, month, year',
     ],
     [
       '{ unit: "", requests_per_unit: 5 }',
@@ -354,18 +403,18 @@ describe('rate_limit', () => {
     ],
     [
       '{ unit: second, requests_per_unit: 1.5 }',
-      '4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
-        'from 0 to 4294967295, without quotes',
+      '4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is 1.5; write a whole ' +
+        'number from 0 to 4294967295',
     ],
     [
       '{ unit: second, requests_per_unit: "5" }',
-      '4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
-        'from 0 to 4294967295, without quotes',
+      '4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is the text "5"; write a whole ' +
+        'number from 0 to 4294967295, without quotes',
     ],
     [
       '{ unit: second, requests_per_unit: 4294967296 }',
-      '4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
-        'from 0 to 4294967295, without quotes',
+      '4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is 4294967296; write a whole ' +
+        'number from 0 to 4294967295',
     ],
     [
       '{ unit: day, unlimited: true }',
@@ -376,7 +425,7 @@ describe('rate_limit', () => {
       '4:48: descriptors[0].rate_limit.token_bucket: an unlimited rule has no bucket; remove ' +
         '"token_bucket" or "unlimited"',
     ],
-    ['{ unlimited: 1 }', '4:28: descriptors[0].rate_limit.unlimited: "unlimited" must be true or false'],
+    ['{ unlimited: 1 }', '4:28: descriptors[0].rate_limit.unlimited: "unlimited" is 1; write true or false'],
     [
       '{ unlimited: true, on_store_failure: open }',
       '4:52: descriptors[0].rate_limit.on_store_failure: "open" is not one of error, allow, deny, local',
@@ -387,13 +436,13 @@ describe('rate_limit', () => {
     ],
     [
       '{ unlimited: true, replaces: [{ name: }] }',
-      '4:53: descriptors[0].rate_limit.replaces[0].name: an item of "replaces" has no name; name the ' +
-        'rule to replace or remove the item',
+      '4:53: descriptors[0].rate_limit.replaces[0].name: an item of "replaces" has no "name"; write ' +
+        'the name of the rule to replace, or remove the item',
     ],
     [
       '{ unlimited: true, replaces: [{}] }',
-      '4:45: descriptors[0].rate_limit.replaces[0].name: an item of "replaces" has no name; name the ' +
-        'rule to replace or remove the item',
+      '4:45: descriptors[0].rate_limit.replaces[0].name: an item of "replaces" has no "name"; write ' +
+        'the name of the rule to replace, or remove the item',
     ],
     [
       '{ unlimited: true, name: a, replaces: [{ name: a }] }',
@@ -422,37 +471,37 @@ describe('token_bucket', () => {
   test.each([
     [
       '',
-      `4:31: ${path}: "max_tokens" is missing; it is the capacity of the bucket|4:31: ${path}: ` +
-        '"fill_interval" is missing; it is the time in which tokens_per_fill tokens are added, as in 1s',
+      `4:31: ${path}: "max_tokens" is missing; write the capacity of the bucket, as in 100|4:31: ` +
+        `${path}: "fill_interval" is missing; write the time in which tokens_per_fill tokens are added, ` +
+        'as in 1s',
     ],
     [
       'max_tokens: 0, fill_interval: 1s',
-      `4:45: ${path}.max_tokens: a bucket of 0 tokens is none; to deny every request write unit and ` +
-        'requests_per_unit: 0 instead of token_bucket',
+      `4:45: ${path}.max_tokens: a bucket holds at least 1 token; to deny every request, write unit ` +
+        'and requests_per_unit: 0 instead of token_bucket',
     ],
     [
       'max_tokens: -1, fill_interval: 1s',
-      `4:45: ${path}.max_tokens: "max_tokens" must be a whole number from 1 to 4294967295, without quotes`,
+      `4:45: ${path}.max_tokens: "max_tokens" is -1; write a whole number from 1 to 4294967295`,
     ],
     [
       'max_tokens: 4294967296, fill_interval: 1s',
-      `4:45: ${path}.max_tokens: "max_tokens" must be a whole number from 1 to 4294967295, without quotes`,
+      `4:45: ${path}.max_tokens: "max_tokens" is 4294967296; write a whole number from 1 to 4294967295`,
     ],
     [
       'max_tokens: 1, tokens_per_fill: 0, fill_interval: 1s',
-      `4:65: ${path}.tokens_per_fill: "tokens_per_fill" must be a whole number from 1 to 4294967295, without quotes`,
+      `4:65: ${path}.tokens_per_fill: "tokens_per_fill" is 0; write a whole number from 1 to 4294967295`,
     ],
-    [
-      'max_tokens: 1, fill_interval: 1',
-      `4:63: ${path}.fill_interval: "1" is no duration; write a number and a unit, as in 150ms, 1s or 1h30m`,
-    ],
+    ['max_tokens: 1, fill_interval: 1', `4:63: ${path}.fill_interval: "1" is no duration; write 1s`],
     [
       'max_tokens: 1, fill_interval: 999us',
-      `4:63: ${path}.fill_interval: the interval is shorter than 1ms; raise it and tokens_per_fill alike`,
+      `4:63: ${path}.fill_interval: the interval is shorter than 1ms; multiply it and tokens_per_fill ` +
+        'by the same number',
     ],
     [
       'max_tokens: 1, fill_interval: -1s',
-      `4:63: ${path}.fill_interval: the interval is shorter than 1ms; raise it and tokens_per_fill alike`,
+      `4:63: ${path}.fill_interval: the interval is shorter than 1ms; multiply it and tokens_per_fill ` +
+        'by the same number',
     ],
     [
       'max_tokens: 1, fill_interval: 1000001ns',
@@ -469,7 +518,8 @@ describe('token_bucket', () => {
     ],
     [
       'max_tokens: 1, fill_interval: 1s, refill: 1',
-      `4:67: ${path}.refill: unknown key "refill"; the keys known here are max_tokens, tokens_per_fill, fill_interval`,
+      `4:67: ${path}.refill: unknown key "refill"; the keys allowed here are max_tokens, ` +
+        'tokens_per_fill, fill_interval',
     ],
   ])('%s', (fields, errors) => {
     expect(errorsOf(bucket(fields))).toEqual(errors.split('|').map((error) => `policy.yaml:${error}`));
@@ -497,7 +547,7 @@ describe('warnings', () => {
     expect(places).toEqual(
       [...NEVER_EMPTY].map((key) => [
         key,
-        [expect.stringContaining(`"${key}" is empty, which is as if it were not there; write a value`)],
+        [expect.stringContaining(`"${key}" is empty and therefore ignored; write a value after it`)],
         [],
       ]),
     );
@@ -507,9 +557,10 @@ describe('warnings', () => {
     const text = 'domain: d\ndescriptors:\n- key: a\n  key: b\ndomain: e\n';
     expect(errorsOf(text)).toEqual([]);
     expect(warningsOf(text)).toEqual([
-      'policy.yaml:4:3: descriptors[0].key: the key "key" stands twice in one mapping, and the last ' +
+      'policy.yaml:4:3: descriptors[0].key: the key "key" is written twice in one mapping, and the ' +
+        'last one counts; remove the other',
+      'policy.yaml:5:1: domain: the key "domain" is written twice in one mapping, and the last one ' +
         'counts; remove the other',
-      'policy.yaml:5:1: domain: the key "domain" stands twice in one mapping, and the last counts; remove the other',
     ]);
     const { policy } = parse(text);
     expect([policy?.domain, [...(policy?.root.children() ?? [])].map(({ label }) => label)]).toEqual([
@@ -527,7 +578,8 @@ describe('warnings', () => {
       ],
       [
         limit('{ unlimited: true, requests_per_unit: 5 }'),
-        '4:53: descriptors[0].rate_limit.requests_per_unit: the number is ignored, as the rule is unlimited',
+        '4:53: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is ignored, as the rule ' +
+          'is unlimited; remove it',
       ],
       [
         limit('{ unit: second, requests_per_unit: 010 }'),
@@ -536,8 +588,8 @@ describe('warnings', () => {
       ],
       [
         limit('{ unlimited: true, replaces: [{ name: nobody }] }'),
-        '4:53: descriptors[0].rate_limit.replaces[0].name: no rule of this domain has the name ' +
-          '"nobody"; it replaces nothing',
+        '4:53: descriptors[0].rate_limit.replaces[0].name: no rule of this domain has the name "nobody", ' +
+          'so this replaces nothing; correct the name, or remove it',
       ],
       [
         limit('{ unlimited: true, shadow_mode: true }'),
@@ -562,7 +614,8 @@ describe('warnings', () => {
       ],
       [
         'domain: d\ndescriptors: [{ key: a* }]\n',
-        '2:22: descriptors[0].key: a "*" in a key stands for itself; patterns are for values',
+        '2:22: descriptors[0].key: a "*" in a key is an ordinary character; write the pattern as ' +
+          '"value", or remove the "*"',
       ],
     ]),
   )('%s', (_name, text, warning) => {

@@ -113,7 +113,7 @@ describe('a limit that makes no sense', () => {
     ],
     [
       `${TEN}, algorithm: token_bucket, burst: 0`,
-      'burst: "burst" must be a whole number from 1 to 4294967295, without quotes',
+      'burst: "burst" is 0; write a whole number from 1 to 4294967295',
     ],
     [
       `${BUCKET}, burst: 5`,
@@ -121,7 +121,8 @@ describe('a limit that makes no sense', () => {
     ],
     [
       `${BUCKET}, algorithm: token_bucket`,
-      'algorithm: "algorithm" cannot stand beside "token_bucket", which says it; remove it',
+      'algorithm: "algorithm" cannot stand beside "token_bucket", which is one already; remove ' +
+        '"algorithm"',
     ],
     [
       `${BUCKET}, unit_multiplier: 2`,
@@ -139,11 +140,11 @@ describe('a limit that makes no sense', () => {
     [`${TEN}, algorithm: leaky_bucket`, 'algorithm: "leaky_bucket" is not one of fixed_window, token_bucket'],
     [
       `${TEN}, unit_multiplier: 0`,
-      'unit_multiplier: "unit_multiplier" must be a whole number from 1 to 4294967295, without quotes',
+      'unit_multiplier: "unit_multiplier" is 0; write a whole number from 1 to 4294967295',
     ],
     [
       `${TEN}, unit_multiplier: 1.5`,
-      'unit_multiplier: "unit_multiplier" must be a whole number from 1 to 4294967295, without quotes',
+      'unit_multiplier: "unit_multiplier" is 1.5; write a whole number from 1 to 4294967295',
     ],
     [
       `${TEN}, unit_multiplier: 52560001`,
@@ -159,13 +160,13 @@ describe('a limit that makes no sense', () => {
     ],
     [
       `${BUCKET}, allow_debt: true, max_debt: 0`,
-      'max_debt: "max_debt" must be a whole number from 1 to 4294967295, without quotes',
+      'max_debt: "max_debt" is 0; write a whole number from 1 to 4294967295',
     ],
-    [`${BUCKET}, allow_debt: 1, max_debt: 3`, 'allow_debt: "allow_debt" must be true or false'],
+    [`${BUCKET}, allow_debt: 1, max_debt: 3`, 'allow_debt: "allow_debt" is 1; write true or false'],
     [
       `${TEN}, allow_debt: true, max_debt: 11`,
-      'max_debt: the next window pays the debt of one, so "max_debt" is at most "requests_per_unit", ' +
-        '10; lower it, or write algorithm: token_bucket',
+      'max_debt: the debt of a window must fit the next one, so "max_debt" is at most ' +
+        '"requests_per_unit", 10; lower it, or write algorithm: token_bucket',
     ],
     [
       'unit: day, requests_per_unit: 0, allow_debt: true',
@@ -188,9 +189,9 @@ describe('a limit that makes no sense', () => {
     ],
     [
       'requests_per_unit: 5, unit_multiplier: 2',
-      ': "unit" is missing; it is one of second, minute, hour, day, week, month, year',
+      ': "unit" is missing; write one of second, minute, hour, day, week, month, year',
     ],
-    ['unit_multiplier: 2', ': "unit" is missing; it is one of second, minute, hour, day, week, month, year'],
+    ['unit_multiplier: 2', ': "unit" is missing; write one of second, minute, hour, day, week, month, year'],
     ...['unit_multiplier: 2', 'calendar: UTC', 'algorithm: token_bucket', 'burst: 2', 'allow_debt: true'].map(
       (field): [string, string] => {
         const key = field.slice(0, field.indexOf(':'));

@@ -31,7 +31,7 @@ describe('response_headers', () => {
     expect(ruleOf('name: n')?.responseHeaders).toBeUndefined();
     expect(errorsOf(limit('response_headers: [ratelimit, RateLimit]'))).toEqual([
       'policy.yaml:4:80: descriptors[0].rate_limit.response_headers[1]: "RateLimit" is no header ' +
-        'family; choose from x-ratelimit, retry-after, ratelimit-draft-03, ratelimit',
+        'family; did you mean "ratelimit"?',
     ]);
   });
 });
@@ -58,13 +58,21 @@ describe('denied_response', () => {
   });
 
   test.each([
-    ['problem', '2:18: denied_response: "denied_response" must be problem+json, or a mapping with a body'],
-    ['[a]', '2:18: denied_response: "denied_response" must be problem+json, or a mapping with a body'],
+    [
+      'problem',
+      '2:18: denied_response: "denied_response" is neither problem+json nor a mapping; write one of ' +
+        'them, as in { body: "slow down" }',
+    ],
+    [
+      '[a]',
+      '2:18: denied_response: "denied_response" is neither problem+json nor a mapping; write one of ' +
+        'them, as in { body: "slow down" }',
+    ],
     ['{}', '2:18: denied_response: "body" is missing; write the text that denied callers get, "" for none'],
     [
       '{ text: x }',
       '2:18: denied_response: "body" is missing; write the text that denied callers get, "" for none',
-      '2:20: denied_response.text: unknown key "text"; the keys known here are body, content_type',
+      '2:20: denied_response.text: unknown key "text"; the keys allowed here are body, content_type',
     ],
     ['{ body: [a] }', '2:26: denied_response.body: "body" must be a text, not a list'],
   ])('%s', (value, ...errors) => {
@@ -91,7 +99,7 @@ describe('denied_response', () => {
       expect.stringMatching(
         new RegExp(
           '^policy\\.yaml:2:43: denied_response\\.content_type: ".*" is no media type; ' +
-            'write one as in text/html; charset=utf-8$',
+            'write one, as in text/html; charset=utf-8$',
         ),
       ),
     ]);
@@ -111,7 +119,7 @@ test('decision_metadata is true or false', () => {
   expect(policyOf('domain: d\ndecision_metadata: false\n').decisionMetadata).toBe(false);
   expect(policyOf('domain: d\n').decisionMetadata).toBeUndefined();
   expect(errorsOf('domain: d\ndecision_metadata: maybe\n')).toEqual([
-    'policy.yaml:2:20: decision_metadata: "decision_metadata" must be true or false',
+    'policy.yaml:2:20: decision_metadata: "decision_metadata" is "maybe"; write true or false',
   ]);
 });
 

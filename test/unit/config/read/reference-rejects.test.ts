@@ -39,61 +39,75 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'no unit',
     limit('requests_per_unit: 5'),
-    '4:15: descriptors[0].rate_limit: "unit" is missing; it is one of second, minute, hour, day, week, month, year',
+    '4:15: descriptors[0].rate_limit: "unit" is missing; write one of second, minute, hour, day, ' +
+      'week, month, year',
   ],
   [
     'nothing in a rate_limit',
     limit(''),
-    '4:15: descriptors[0].rate_limit: "rate_limit" holds no limit; give token_bucket, unit with ' +
+    '4:15: descriptors[0].rate_limit: "rate_limit" holds no limit; write token_bucket, unit with ' +
       'requests_per_unit, or unlimited: true',
   ],
-  ['an open quote', "domain: 'shop\n", "2:1: this is not valid YAML: Missing closing 'quote"],
+  [
+    'an open quote',
+    "domain: 'shop\n",
+    '2:1: this is not valid YAML: a quoted text is not closed; add the missing quote, here or on a ' +
+      'line above',
+  ],
   [
     'tabs for indentation',
     'domain: shop\ndescriptors:\n\t- key: a\n',
-    '3:1: this is not valid YAML: Tabs are not allowed as indentation',
+    '3:1: this is not valid YAML: there is a tab in the indentation; write spaces in its place',
   ],
   [
     'an alias to nothing',
     'domain: shop\ndescriptors: *all\n',
-    '2:14: descriptors: there is no anchor "&all" before this alias; define it first',
+    '2:14: descriptors: "*all" without quotes is an alias, which has no anchor before it; quote the ' +
+      'text, or define the anchor first',
   ],
   [
     'an alias to itself',
     'domain: shop\ndescriptors: &all\n- key: a\n  descriptors: *all\n',
-    '4:16: descriptors[0].descriptors: the alias "*all" stands inside its own anchor; remove it',
+    '4:16: descriptors[0].descriptors: the alias "*all" stands inside its own anchor, so it would ' +
+      'never end; remove it',
   ],
   [
     'no domain',
     'descriptors: []\n',
-    '1:1: domain: "domain" is missing or empty; write the domain that Envoy sends',
+    '1:1: domain: "domain" is missing or empty; write the domain that Envoy sends, as in domain: shop',
   ],
   [
     'an empty domain',
     'domain: ""\n',
-    '1:9: domain: "domain" is missing or empty; write the domain that Envoy sends',
+    '1:9: domain: "domain" is missing or empty; write the domain that Envoy sends, as in domain: shop',
   ],
   ['an empty file', '\n', ' the file is empty; write the policy into it or remove it'],
-  ['a list', '- domain: shop\n', '1:1: a policy file is a mapping; begin it with "domain: <name>"'],
+  [
+    'a list',
+    '- domain: shop\n',
+    '1:1: a policy file is a mapping, not a list; begin it with "domain: <name>"',
+  ],
   [
     'no key',
     node('value: x'),
-    '3:3: descriptors[0].key: the descriptor has no key; write the key of the entry it matches',
+    '3:3: descriptors[0].key: the descriptor has no "key"; write the key of the entry that it matches',
   ],
   [
     'an empty key',
     node('key: ""'),
-    '3:10: descriptors[0].key: the descriptor has no key; write the key of the entry it matches',
+    '3:10: descriptors[0].key: the descriptor has no "key"; write the key of the entry that it ' + 'matches',
   ],
   [
     'a node twice',
     'domain: shop\ndescriptors:\n- { key: a, value: x }\n- { key: b }\n- { key: a, value: x }\n',
-    '5:20: descriptors[2]: "a=x" stands twice on this level; merge the two or remove one',
+    '5:20: descriptors[2]: "a=x" is written twice on this level, first in <file>:3:20; merge the ' +
+      'two, or remove one',
   ],
   [
     'a node twice, deeper',
     node('key: a, descriptors: [{ key: b }, { key: b, value: "" }]'),
-    '3:46: descriptors[0].descriptors[1]: "b" stands twice on this level; merge the two or remove one',
+    '3:46: descriptors[0].descriptors[1]: "b" is written twice on this level, first in <file>:3:34; ' +
+      'merge the two, or remove one',
   ],
   [
     'a misspelled rate_limit',
@@ -113,17 +127,18 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'an unknown key at the top',
     'domain: shop\nlimits: []\n',
-    `2:1: limits: unknown key "limits"; the keys known here are ${ROOT_KEYS.join(', ')}`,
+    `2:1: limits: unknown key "limits"; the keys allowed here are ${ROOT_KEYS.join(', ')}`,
   ],
   [
     'a key that is a number',
     'domain: shop\n0.5: x\n',
-    `2:1: [1]: unknown key; the keys known here are ${ROOT_KEYS.join(', ')}`,
+    '2:1: [1]: unknown key (not shown, as it may be a secret); the keys allowed here are ' +
+      `${ROOT_KEYS.join(', ')}`,
   ],
   [
     'a key that is a boolean',
     node('key: a, yes: x'),
-    `3:13: descriptors[0].yes: unknown key "yes"; the keys known here are ${NODE_KEYS.join(', ')}`,
+    `3:13: descriptors[0].yes: unknown key "yes"; the keys allowed here are ${NODE_KEYS.join(', ')}`,
   ],
   [
     'a list of texts',
@@ -153,8 +168,8 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'an empty replaces',
     limit('unlimited: true, replaces: [{ name: }]'),
-    '4:53: descriptors[0].rate_limit.replaces[0].name: an item of "replaces" has no name; name the ' +
-      'rule to replace or remove the item',
+    '4:53: descriptors[0].rate_limit.replaces[0].name: an item of "replaces" has no "name"; write ' +
+      'the name of the rule to replace, or remove the item',
   ],
   [
     'a replaces of itself',
@@ -174,68 +189,72 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'share_threshold without a pattern',
     node('key: a, value: x, share_threshold: true'),
-    '3:40: descriptors[0].share_threshold: "share_threshold" needs a value with a "*" in it; add one or remove it',
+    '3:40: descriptors[0].share_threshold: "share_threshold" needs a "value" with a "*" in it, ' +
+      '"value_cidr" or "value_regex"; add one of them, or remove "share_threshold"',
   ],
   [
     'share_threshold without a value',
     node('key: a, share_threshold: true'),
-    '3:30: descriptors[0].share_threshold: "share_threshold" needs a value with a "*" in it; add one or remove it',
+    '3:30: descriptors[0].share_threshold: "share_threshold" needs a "value" with a "*" in it, ' +
+      '"value_cidr" or "value_regex"; add one of them, or remove "share_threshold"',
   ],
   [
     'a number that is none',
     limit('unit: day, requests_per_unit: many'),
-    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
-      'from 0 to 4294967295, without quotes',
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is "many"; write a whole ' +
+      'number from 0 to 4294967295',
   ],
   [
     'a negative number',
     limit('unit: day, requests_per_unit: -1'),
-    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
-      'from 0 to 4294967295, without quotes',
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write a whole ' +
+      'number from 0 to 4294967295',
   ],
   [
     'a number over 32 bits',
     limit('unit: day, requests_per_unit: 4294967296'),
-    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
-      'from 0 to 4294967295, without quotes',
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is 4294967296; write a whole ' +
+      'number from 0 to 4294967295',
   ],
   [
     'a fraction',
     limit('unit: day, requests_per_unit: 1.5'),
-    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
-      'from 0 to 4294967295, without quotes',
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is 1.5; write a whole ' +
+      'number from 0 to 4294967295',
   ],
   [
     'a quoted number',
     limit('unit: day, requests_per_unit: "5"'),
-    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
-      'from 0 to 4294967295, without quotes',
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is the text "5"; write a whole ' +
+      'number from 0 to 4294967295, without quotes',
   ],
   [
     'an ignored number that is none',
     limit('unlimited: true, requests_per_unit: x'),
-    '4:53: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" must be a whole number ' +
-      'from 0 to 4294967295, without quotes',
+    '4:53: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is "x"; write a whole ' +
+      'number from 0 to 4294967295',
   ],
   [
     'a value that is a fraction',
     node('key: version, value: 1.10'),
-    '3:26: descriptors[0].value: "value" is a number to YAML, as it has no quotes; write it in quotes',
+    '3:26: descriptors[0].value: "value" has no quotes, so YAML reads it as a number; write it in ' +
+      'quotes',
   ],
   [
     'a boolean that is none',
     node('key: a, shadow_mode: 1'),
-    '3:26: descriptors[0].shadow_mode: "shadow_mode" must be true or false',
+    '3:26: descriptors[0].shadow_mode: "shadow_mode" is 1; write true or false',
   ],
   [
     'a quoted boolean',
     node('key: a, detailed_metric: "true"'),
-    '3:30: descriptors[0].detailed_metric: "detailed_metric" must be true or false',
+    '3:30: descriptors[0].detailed_metric: "detailed_metric" is the text "true"; write true or ' +
+      'false, without quotes',
   ],
   [
     'a boolean in odd case',
     limit('unlimited: tRUE'),
-    '4:28: descriptors[0].rate_limit.unlimited: "unlimited" must be true or false',
+    '4:28: descriptors[0].rate_limit.unlimited: "unlimited" is "tRUE"; write true or false',
   ],
   ['a key that is a list', node('key: [a]'), '3:10: descriptors[0].key: "key" must be a text, not a list'],
   [
@@ -246,12 +265,14 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'metadata with a mapping for a key',
     node('key: a, metadata: { x: { ? { y: z } : 1 } }, rate_limit: { unlimited: true }'),
-    '3:32: descriptors[0].metadata.x: a key of a mapping must be a text; put the mapping or list elsewhere',
+    '3:32: descriptors[0].metadata.x: a key of a mapping must be a text, not a mapping or a list; ' +
+      'write a text',
   ],
   [
     'an unknown key below a misplaced one',
     node('key: a, unit: { size: 5 }'),
-    `3:21: descriptors[0].unit.size: unknown key "size"; the keys known here are ${ALL_KEYS.join(', ')}`,
+    '3:21: descriptors[0].unit.size: unknown key "size"; the keys allowed here are ' +
+      `${ALL_KEYS.join(', ')}`,
   ],
   [
     'a list of texts below a misplaced key',
@@ -261,14 +282,14 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a fraction below a misplaced key',
     node('key: a, name: 1.5'),
-    '3:19: descriptors[0].name: this is a number to YAML, as it has no quotes; write it in quotes',
+    '3:19: descriptors[0].name: this has no quotes, so YAML reads it as a number; write it in quotes',
   ],
 ];
 
 describe('a file that envoyproxy/ratelimit rejects', () => {
   test.each(REJECTED)('%s', (_, text, error) => {
     const file = dir.write('bad.yaml', text);
-    const expected = [`${file}:${error}`];
+    const expected = [`${file}:${error.replace('<file>', file)}`];
     // At start, alone: no good domain.
     const alone = loadPolicies([dir.path]);
     expect(alone.errors.map(formatProblem)).toEqual(expected);

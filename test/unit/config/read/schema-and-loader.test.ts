@@ -24,7 +24,6 @@ describe('both accept', () => {
   test.each([
     'domain: d\n',
     'domain: 7\n',
-    root('descriptors:'),
     root('descriptors: []'),
     root('response_headers: []'),
     root('response_headers: [x-ratelimit, retry-after]'),
@@ -250,6 +249,7 @@ describe('only the loader refuses what a schema cannot tell', () => {
 describe('the schema refuses what the loader only warns of', () => {
   test.each([
     root('unit: day'),
+    root('descriptors:'),
     root('metadata: [a, 1.5]'),
     limit('unlimited: true, shadow_mode: true'),
     limit('unit: second'),

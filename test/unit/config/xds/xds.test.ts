@@ -62,7 +62,7 @@ describe('a resource', () => {
     [{}, 'r: descriptors[0].rate_limit: "rate_limit" holds no limit'],
     [{ unlimited: true, unit: 'DAY' }, 'r: descriptors[0].rate_limit.unit: an unlimited rule has no unit'],
     [{ unit: 'DAY', replaces: [{}] }, 'r: descriptors[0].rate_limit.replaces[0].name: '],
-    [{ token_bucket: {} }, 'r: descriptors[0].rate_limit.token_bucket.max_tokens: a bucket of 0 tokens'],
+    [{ token_bucket: {} }, 'r: descriptors[0].rate_limit.token_bucket.max_tokens: a bucket holds at least 1'],
     [
       { token_bucket: { max_tokens: 1 } },
       'r: descriptors[0].rate_limit.token_bucket: "fill_interval" is missing',

@@ -127,7 +127,8 @@ derive:
         '[{ key: p }] }]\n',
     );
     expect(problems.warnings.map((warning) => warning.message)).toEqual([
-      'descriptors with key "p" never match, as "derive" replaces the key',
+      'descriptors with the key "p" never match, as "derive" replaces that entry; match the entry that ' +
+        'it makes, or remove them',
     ]);
   });
 });

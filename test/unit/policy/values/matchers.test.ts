@@ -225,19 +225,22 @@ describe('errors', () => {
     ],
     [
       'key: k, value_cidr: [10.0.0.0/8, "::ffff:10.0.0.0/104"]',
-      '3:38: descriptors[0].value_cidr[1]: "10.0.0.0/8" stands twice in the list; remove one',
+      '3:38: descriptors[0].value_cidr[1]: "10.0.0.0/8" is written twice in the list; remove one',
     ],
     [
       'key: k, value_cidr: []',
-      '3:25: descriptors[0].value_cidr: the list "value_cidr" is empty; write what values match, or remove it',
+      '3:25: descriptors[0].value_cidr: the list "value_cidr" is empty; write what the value must ' +
+        'match, or remove it',
     ],
     [
       'key: k, value_cidr: ""',
-      '3:25: descriptors[0].value_cidr: "value_cidr" is empty; write what values match, or remove it',
+      '3:25: descriptors[0].value_cidr: "value_cidr" is empty; write what the value must match, or ' +
+        'remove it',
     ],
     [
       'key: k, value_cidr: ',
-      '3:26: descriptors[0].value_cidr: "value_cidr" is empty; write what values match, or remove it',
+      '3:26: descriptors[0].value_cidr: "value_cidr" is empty; write what the value must match, or ' +
+        'remove it',
     ],
     [
       'key: k, value_cidr: { a: b }',
@@ -245,29 +248,33 @@ describe('errors', () => {
     ],
     [
       'key: k, value: x, value_cidr: 10.0.0.0/8',
-      '3:35: descriptors[0].value_cidr: "value_cidr" stands in place of "value"; remove one of the two',
+      '3:35: descriptors[0].value_cidr: "value_cidr" takes the place of "value"; remove one of the two',
     ],
     [
       'key: k, value_cidr: 10.0.0.0/8, value_regex: x',
-      '3:50: descriptors[0].value_regex: "value_regex" and "value_cidr" exclude each other; use two descriptors',
+      '3:50: descriptors[0].value_regex: "value_regex" and "value_cidr" cannot stand on one ' +
+        'descriptor; write two descriptors',
     ],
     [
       'key: k, value_regex: "a("',
-      '3:26: descriptors[0].value_regex: this is no regular expression of RE2: error parsing regexp: ' +
-        'missing closing ): `a(`',
+      '3:26: descriptors[0].value_regex: RE2 does not take this regular expression (missing closing ): ' +
+        '`a(`); correct it, without lookaround and backreferences',
     ],
     [
       'key: k, value_regex: ["a", "(?=a)"]',
-      '3:32: descriptors[0].value_regex[1]: this is no regular expression of RE2: error parsing ' +
-        'regexp: invalid or unsupported Perl syntax: `(?=`',
+      '3:32: descriptors[0].value_regex[1]: RE2 does not take this regular expression (invalid or ' +
+        'unsupported Perl syntax: `(?=`); correct it, without lookaround and backreferences',
     ],
     [
       'key: k, value_regex: "(a{1000}){1000}"',
-      '3:26: descriptors[0].value_regex: this is no regular expression of RE2: error parsing regexp: ' +
-        'invalid repeat count: `{1000}`',
+      '3:26: descriptors[0].value_regex: RE2 does not take this regular expression (invalid repeat ' +
+        'count: `{1000}`); correct it, without lookaround and backreferences',
     ],
-    ['key: k, value_regex: "(ab){1000}"', /compiles to [0-9]+ instructions, the most is 500; repeat less$/],
-    [`key: k, value_regex: "${'a'.repeat(1025)}"`, /has at most 1024 characters, this one 1025; shorten it$/],
+    [
+      'key: k, value_regex: "(ab){1000}"',
+      /compiles to [0-9]+ instructions, the most is 500; lower its repetitions$/,
+    ],
+    [`key: k, value_regex: "${'a'.repeat(1025)}"`, /has at most 1024 characters, not 1025; shorten it$/],
     ['key: k, value_regexp: a', /unknown key "value_regexp"; did you mean "value_regex"\?/],
   ])('%s', (node, error) => {
     const errors = errorsOf(nodes(`${node}`));
@@ -288,8 +295,10 @@ describe('errors', () => {
         ),
       ),
     ).toEqual([
-      'policy.yaml:4:25: descriptors[1]: "192.168.0.0/16" stands twice on this level; merge the two or remove one',
-      'policy.yaml:8:26: descriptors[5]: "b" stands twice on this level; merge the two or remove one',
+      'policy.yaml:4:25: descriptors[1]: "192.168.0.0/16" is written twice on this level, first in ' +
+        'policy.yaml:3:25; merge the two, or remove one',
+      'policy.yaml:8:26: descriptors[5]: "b" is written twice on this level, first in ' +
+        'policy.yaml:7:26; merge the two, or remove one',
     ]);
   });
 });

@@ -1,0 +1,24 @@
+import type { YamlMap } from '../yaml/yaml-document.js';
+
+/**
+ * What a document that is no policy is known to be, and what to do with it; undefined where nothing is known of it.
+ * Repeats no more of it than the name of a kind.
+ */
+export function foreignDocument({ fields }: YamlMap): string | undefined {
+  if (fields.has('domain')) return undefined;
+  const kind = fields.get('kind')?.value;
+  if (fields.has('apiVersion') && kind?.kind === 'scalar' && /^[A-Z][A-Za-z]{1,60}$/.test(kind.text)) {
+    const remedy =
+      kind.text === 'ConfigMap'
+        ? 'mount it as a directory and name that, or save each text under its "data" as a policy file of its own'
+        : 'a policy file begins with "domain: <name>"; move this one elsewhere';
+    return `this is a Kubernetes ${kind.text}, not a policy; ${remedy}`;
+  }
+  const other = fields.has('static_resources')
+    ? "Envoy's configuration"
+    : fields.get('services')?.value.kind === 'map'
+      ? 'a Docker Compose file'
+      : undefined;
+  if (other === undefined) return undefined;
+  return `this is ${other}, not a policy; a policy file begins with "domain: <name>"; move this one elsewhere`;
+}

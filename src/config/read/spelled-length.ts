@@ -1,0 +1,68 @@
+import { UNIT_MICROS, type WindowUnit } from '../../limiter/window-unit.js';
+import { parseGoDuration } from '../yaml/go-duration.js';
+
+/** A number of units: of 5 minutes, `minute` and 5. */
+interface UnitCount {
+  readonly unit: WindowUnit;
+  readonly count: number;
+}
+
+/** How people write units. `m` are minutes, as in Go. */
+const SPELLINGS: ReadonlyMap<string, WindowUnit> = new Map(
+  (
+    [
+      ['second', 's sec secs second seconds'],
+      ['minute', 'm min mins minute minutes'],
+      ['hour', 'h hr hrs hour hours'],
+      ['day', 'd day days'],
+      ['week', 'w wk wks week weeks'],
+      ['month', 'mo month months'],
+      ['year', 'y yr yrs year years'],
+    ] as const
+  ).flatMap(([unit, words]) => words.split(' ').map((word) => [word, unit] as const)),
+);
+
+/** Units that a number of the one before may make whole, and how many of those each takes. */
+const LARGER: ReadonlyMap<WindowUnit, readonly [larger: WindowUnit, of: number]> = new Map([
+  ['second', ['minute', 60]],
+  ['minute', ['hour', 60]],
+  ['hour', ['day', 24]],
+]);
+
+/**
+ * Reads a length of time as people write one, `5m`, `300s`, `1h30m`, `2 days` or `min`, in the largest units that it is
+ * a number of, up to days. Undefined for what is none, or no whole number of seconds.
+ */
+function readLength(text: string): UnitCount | undefined {
+  const [, digits = '', word = ''] = /^(\d{0,9}) *([a-z]{1,7})$/i.exec(text.trim()) ?? [];
+  const spelled = SPELLINGS.get(word.toLowerCase());
+  if (spelled !== undefined) return inLargest({ unit: spelled, count: digits === '' ? 1 : Number(digits) });
+  const nanos = parseGoDuration(text) ?? 0n;
+  if (nanos % 1_000_000_000n !== 0n) return undefined;
+  return inLargest({ unit: 'second', count: Number(nanos / 1_000_000_000n) });
+}
+
+function inLargest({ unit, count }: UnitCount): UnitCount | undefined {
+  if (count < 1) return undefined;
+  const [larger, of] = LARGER.get(unit) ?? [];
+  return larger === undefined || of === undefined || count % of !== 0
+    ? { unit, count }
+    : inLargest({ unit: larger, count: count / of });
+}
+
+/** What to write for a `unit` that is a length of time: `unit: minute, unit_multiplier: 5` for `5m`. */
+export function asUnit(text: string): string | undefined {
+  const length = readLength(text);
+  if (length === undefined) return undefined;
+  const { unit, count } = length;
+  return count === 1 ? `unit: ${unit}` : `unit: ${unit}, unit_multiplier: ${count}`;
+}
+
+/** What to write for a length of time that is none in Go's syntax: `24h` for `1d`, `5m` for `5 minutes`. */
+export function asGoDuration(text: string): string | undefined {
+  const length = readLength(/^\d+$/.test(text) ? `${text}s` : text);
+  if (length === undefined) return undefined;
+  const seconds = (UNIT_MICROS[length.unit] / 1_000_000) * length.count;
+  if (seconds % 3600 === 0) return `${seconds / 3600}h`;
+  return seconds % 60 === 0 ? `${seconds / 60}m` : `${seconds}s`;
+}

@@ -1,0 +1,285 @@
+/* Mistakes that people make who have never written a policy: what they are told, and what they are to write. */
+import { describe, expect, test } from '@jest/globals';
+import { asGoDuration, asUnit } from '../../../../src/config/read/spelled-length.js';
+import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { parse } from '../../../support/policy/policies.js';
+
+/** Errors and warnings, without the name of the file. */
+function problemsOf(text: string): readonly string[] {
+  const { errors, warnings } = parse(text).problems;
+  return [...errors, ...warnings].map((problem) => formatProblem(problem).slice('policy.yaml:'.length));
+}
+
+const node = (fields: string): string => `domain: d\ndescriptors:\n- { key: k, ${fields} }\n`;
+const limit = (fields: string): string => `domain: d\ndescriptors:\n- key: k\n  rate_limit: { ${fields} }\n`;
+const bucket = (interval: string): string =>
+  limit(`token_bucket: { max_tokens: 1, fill_interval: ${interval} }`);
+const RATE_LIMIT = 'descriptors[0].rate_limit';
+
+describe('a file that is something else', () => {
+  test.each([
+    [
+      'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: p }\ndata: { p.yaml: "domain: d" }\n',
+      '1:1: this is a Kubernetes ConfigMap, not a policy; mount it as a directory and name that, or save ' +
+        'each text under its "data" as a policy file of its own',
+    ],
+    [
+      'kind: Deployment\napiVersion: apps/v1\nspec: {}\n',
+      '1:1: this is a Kubernetes Deployment, not a policy; a policy file begins with "domain: <name>"; move ' +
+        'this one elsewhere',
+    ],
+    [
+      'static_resources: { listeners: [] }\n',
+      '1:1: this is Envoy\'s configuration, not a policy; a policy file begins with "domain: <name>"; move ' +
+        'this one elsewhere',
+    ],
+    [
+      'services: { weir: { image: weir } }\n',
+      '1:1: this is a Docker Compose file, not a policy; a policy file begins with "domain: <name>"; move ' +
+        'this one elsewhere',
+    ],
+    // What may be a secret is not repeated.
+    [
+      'apiVersion: v1\nkind: SECRET-key-1\n',
+      '1:1: the file holds no policy, as none of its keys is known; begin it with "domain: <name>", or ' +
+        'move it elsewhere',
+    ],
+  ])('%j', (text, error) => {
+    expect(problemsOf(text)).toEqual([error]);
+  });
+});
+
+describe('a key that is misspelt', () => {
+  test.each([
+    [
+      'Domain: d\n',
+      '1:1: domain: "domain" is missing or empty; write the domain that Envoy sends, as in domain: shop|' +
+        '1:1: Domain: unknown key "Domain"; did you mean "domain"?',
+    ],
+    [
+      'domain: d\nonStoreFailure: deny\n',
+      '2:1: onStoreFailure: unknown key "onStoreFailure"; did you mean "on_store_failure"?',
+    ],
+    [
+      'domain: d\ndiscriptors: []\n',
+      '2:1: discriptors: unknown key "discriptors"; did you mean "descriptors"?',
+    ],
+    [
+      'domain: d\ndescriptors: [{ kye: a }]\n',
+      '2:15: descriptors[0].key: the descriptor has no "key"; write the key of the entry that it matches|' +
+        '2:17: descriptors[0].kye: unknown key "kye"; did you mean "key"?',
+    ],
+    [node('vlaue: a'), '3:13: descriptors[0].vlaue: unknown key "vlaue"; did you mean "value"?'],
+    [
+      limit('unit: day, requests_per_unit: 1, brust: 5'),
+      `4:50: ${RATE_LIMIT}.brust: unknown key "brust"; did you mean "burst"?`,
+    ],
+    [
+      node('rate_limits: [{ unit: day, requests_per_unit: 1, unit_multipler: 2 }]'),
+      '3:62: descriptors[0].rate_limits[0].unit_multipler: unknown key "unit_multipler"; did you mean ' +
+        '"unit_multiplier"?',
+    ],
+    [
+      limit('token_bucket: { max_token: 1, fill_interval: 1s }'),
+      `4:31: ${RATE_LIMIT}.token_bucket: "max_tokens" is missing; write the capacity of the bucket, as in 100|` +
+        `4:33: ${RATE_LIMIT}.token_bucket.max_token: unknown key "max_token"; did you mean "max_tokens"?`,
+    ],
+    [
+      limit('unit: day, requests_per_unit: 1, replaces: [{ nmae: a }]'),
+      `4:61: ${RATE_LIMIT}.replaces[0].name: an item of "replaces" has no "name"; write the name of the rule to ` +
+        `replace, or remove the item|4:63: ${RATE_LIMIT}.replaces[0].nmae: unknown key "nmae"; did you mean "name"?`,
+    ],
+    [
+      'domain: d\nphase: { actve: 2030-01-01T00:00:00Z }\n',
+      '2:8: phase: the schedule is empty; write the time of grace_period, of active, or of both|' +
+        '2:10: phase.actve: unknown key "actve"; did you mean "active"?',
+    ],
+    [
+      'domain: d\ndenied_response: { body: b, content-type: text/html }\n',
+      '2:29: denied_response.content-type: unknown key "content-type"; did you mean "content_type"?',
+    ],
+    // What is near to no key of this mapping may be near to one of another.
+    [
+      node('tokn_bucket: {}'),
+      '3:13: descriptors[0].tokn_bucket: unknown key "tokn_bucket"; did you mean "token_bucket"? It belongs in ' +
+        '"rate_limit"',
+    ],
+  ])('%j', (text, errors) => {
+    expect(problemsOf(text)).toEqual(errors.split('|'));
+  });
+});
+
+describe('a word that is misspelt', () => {
+  test.each([
+    [limit('unit: mintue, requests_per_unit: 1'), 'did you mean "minute"?'],
+    ['domain: d\nphase: montoring\n', 'did you mean "monitoring"?'],
+    ['domain: d\non_store_failure: dney\n', 'did you mean "deny"?'],
+    ['domain: d\nalgorithm: token-bucket\n', 'did you mean "token_bucket"?'],
+    [
+      'domain: d\nresponse_headers: [retry_after]\n',
+      '"retry_after" is no header family; did you mean "retry-after"?',
+    ],
+    [
+      limit('name: daily, unlimited: true') +
+        '- { key: b, rate_limit: { unlimited: true, replaces: [{ name: dialy }] } }\n',
+      'no rule of this domain has the name "dialy", so this replaces nothing; did you mean "daily"?',
+    ],
+  ])('%j', (text, said) => {
+    expect(problemsOf(text)).toEqual([expect.stringContaining(said)]);
+  });
+});
+
+describe('a length of time', () => {
+  test.each([
+    ['5m', 'unit: minute, unit_multiplier: 5'],
+    ['300s', 'unit: minute, unit_multiplier: 5'],
+    ['5 minutes', 'unit: minute, unit_multiplier: 5'],
+    ['1h30m', 'unit: minute, unit_multiplier: 90'],
+    ['90s', 'unit: second, unit_multiplier: 90'],
+    ['24h', 'unit: day'],
+    ['7d', 'unit: day, unit_multiplier: 7'],
+    ['2w', 'unit: week, unit_multiplier: 2'],
+    ['1M', 'unit: minute'],
+    ['min', 'unit: minute'],
+    ['0s', undefined],
+    ['500ms', undefined],
+    ['60', undefined],
+    ['fortnight', undefined],
+  ])('unit: %s', (text, written) => {
+    expect(asUnit(text)).toBe(written);
+    const remedy = written ?? 'the units are second, minute, hour, day, week, month, year';
+    expect(problemsOf(limit(`unit: ${text}, requests_per_unit: 1`))).toEqual([
+      expect.stringMatching(
+        new RegExp(`^4:23: ${RATE_LIMIT.replace(/[[\]]/g, '.')}.unit: "${text}" is no unit; .*${remedy}`),
+      ),
+    ]);
+  });
+
+  test.each([
+    ['1d', '24h'],
+    ['2 days', '48h'],
+    ['1w', '168h'],
+    ['5min', '5m'],
+    ['90 sec', '90s'],
+    ['60', '1m'],
+    ['1', '1s'],
+    ['soon', undefined],
+  ])('fill_interval: %s', (text, written) => {
+    expect(asGoDuration(text)).toBe(written);
+    const remedy = written ?? 'a number and a unit, as in 150ms, 1s or 1h30m';
+    expect(problemsOf(bucket(text))).toEqual([
+      `4:63: ${RATE_LIMIT}.token_bucket.fill_interval: "${text}" is no duration; write ${remedy}`,
+    ]);
+  });
+});
+
+describe('a value that is not taken for what it looks like', () => {
+  const regex = 'and this looks like a regular expression; write "value_regex" in its place if it is one';
+  test.each([
+    [
+      '"10.0.0.0/8"',
+      'is compared as a text, character by character, so it takes none of the addresses of this block; ' +
+        'write "value_cidr" in its place to match them',
+    ],
+    ['"^/v1/.*$"', `is a pattern in which only "*" is special, ${regex}`],
+    ['"/v[0-9]+"', `is compared as a text, character by character, ${regex}`],
+    ['"(GET|HEAD)"', `is compared as a text, character by character, ${regex}`],
+  ])('%s', (value, said) => {
+    expect(problemsOf(node(`value: ${value}`))).toEqual([`3:20: descriptors[0].value: "value" ${said}`]);
+  });
+
+  test.each([
+    '/v1/*',
+    'www.*',
+    '*.example.com',
+    '10.0.0.1',
+    '10.0.0.0/33',
+    'a/8',
+    'US$',
+    '(none)',
+    'a|b',
+    '[x]',
+  ])('%s is taken as it is', (value) => {
+    expect(problemsOf(node(`value: "${value}"`))).toEqual([]);
+  });
+
+  test('a block is what Envoy sends under the key masked_remote_address', () => {
+    expect(
+      problemsOf('domain: d\ndescriptors: [{ key: masked_remote_address, value: 10.0.0.0/8 }]\n'),
+    ).toEqual([]);
+  });
+});
+
+describe('what YAML makes of a text', () => {
+  test.each([
+    [
+      'domain: d\ndescriptors:\n- key: k\n  value: *\n',
+      '4:10: this is not valid YAML: a "*" without quotes begins an alias; quote it, as in value: "*"',
+    ],
+    [
+      'domain: d\ndescriptors: [*]\n',
+      '2:15: this is not valid YAML: a "*" without quotes begins an alias; quote it, as in "*"',
+    ],
+    [
+      'domain: d\ndescriptors:\n- key: k\n  value: *.example.com\n',
+      '4:10: descriptors[0].value: "*.example.com" without quotes is an alias, which has no anchor before ' +
+        'it; quote the text, or define the anchor first',
+    ],
+    [
+      'domain: @d\n',
+      '1:9: this is not valid YAML: a text that begins with this character needs quotes; write the text in quotes',
+    ],
+    [
+      'domain: a: b\n',
+      '1:9: this is not valid YAML: there is a second ": " in one value; write the text in quotes, or ' +
+        'correct the indentation of the next line',
+    ],
+    [
+      'domain: d\ndescriptors:\n  - key: k\n   value: v\n',
+      '4:1: this is not valid YAML: this cannot stand here; check the indentation, the brackets and the quotes ' +
+        'on this line and above',
+    ],
+    [
+      'domain: d\nphase: active\n derive: []\n',
+      '2:8: this is not valid YAML: there is a second ": " in one value; write the text in quotes, or ' +
+        'correct the indentation of the next line',
+    ],
+    [
+      'domain: d\ndescriptors:\n    - key: k\n  - key: l\n',
+      '4:1: this is not valid YAML: this list item is indented unlike what is above it; correct the spaces ' +
+        'before the "-"',
+    ],
+    [
+      'domain: d\ndescriptors\n',
+      '2:1: this is not valid YAML: this line is no "key: value"; write a colon and a space behind the key, or ' +
+        'correct the indentation',
+    ],
+    [
+      'domain: d\ndescriptors: [{ key: k }\n',
+      '3:1: this is not valid YAML: a "[" is not closed; add the missing "]", or indent the lines between more ' +
+        'than the key',
+    ],
+    [
+      'domain: d\ndescriptors: }\n',
+      '2:14: this is not valid YAML: this cannot stand here; check the indentation, the brackets and the quotes ' +
+        'on this line and above',
+    ],
+  ])('%j', (text, error) => {
+    expect(problemsOf(text)).toEqual([error]);
+  });
+});
+
+describe('what is empty, or there twice', () => {
+  test('descriptors', () => {
+    expect(problemsOf('domain: d\ndescriptors:\n')).toEqual([
+      '2:13: descriptors: "descriptors" is empty and therefore ignored; write a value after it, or remove the key',
+    ]);
+    expect(problemsOf(node('descriptors: '))).toHaveLength(1);
+  });
+
+  test('a node, by an alias', () => {
+    expect(problemsOf('domain: d\ndescriptors: [&a { key: k, value: v }, *a]\n')).toEqual([
+      '2:35: descriptors[1]: "k=v" is written twice on this level; merge the two, or remove one',
+    ]);
+  });
+});
