@@ -1,15 +1,16 @@
 // Prints what the manual shows of the source into its pages: the bundled policy, the tables of settings and bounds
-// (compiled src/server/settings/settings-table.ts, src/server/bounds-table.ts). With --check it only compares, and
-// fails when a page is out of date.
+// (compiled src/server/settings/settings-table.ts, src/server/bounds-table.ts), and the settings into the schema of the
+// Helm chart. With --check it only compares, and fails when a file is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import * as chart from './chart.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const compiled = createRequire(import.meta.url);
 const { SETTINGS } = compiled(join(root, 'build/src/server/settings/settings-table.js'));
-const { inertByReason } = compiled(join(root, 'build/src/server/settings/inert-settings.js'));
+const { INERT_SETTINGS, inertByReason } = compiled(join(root, 'build/src/server/settings/inert-settings.js'));
 const { hasReferenceDefault } = compiled(join(root, 'build/src/server/settings/reference-defaults.js'));
 const { BOUNDS } = compiled(join(root, 'build/src/server/bounds-table.js'));
 
@@ -59,6 +60,9 @@ const bounds = [
   ]),
 ].join('\n');
 
+// The table shows the schema, which is written first.
+write(chart.SCHEMA, chart.schemaText(SETTINGS, INERT_SETTINGS));
+
 const policy = readFileSync(join(root, 'deploy/policies/open-api.yaml'), 'utf8');
 
 /** What is printed, as [page, name of the part, content]. */
@@ -67,6 +71,7 @@ const parts = [
   ['docs/reference/settings.md', 'settings', settings],
   ['docs/migrate.md', 'reference', reference],
   ['docs/reference/bounds.md', 'bounds', bounds],
+  [chart.PAGE, 'values', chart.valuesTable()],
 ];
 
 const texts = new Map();
@@ -74,12 +79,15 @@ for (const [page, name, content] of parts) {
   const text = texts.get(page) ?? readFileSync(join(root, page), 'utf8');
   texts.set(page, replace(page, text, name, content));
 }
-for (const [page, after] of texts) {
-  if (after === readFileSync(join(root, page), 'utf8')) continue;
+for (const [page, after] of texts) write(page, after);
+
+/** Writes a file that has changed; with --check says that it is out of date. */
+function write(path, after) {
+  if (after === readFileSync(join(root, path), 'utf8')) return;
   if (process.argv.includes('--check')) {
-    console.error(`${page} is out of date; run npm run docs and commit it`);
+    console.error(`${path} is out of date; run npm run docs and commit it`);
     process.exitCode = 1;
-  } else writeFileSync(join(root, page), after);
+  } else writeFileSync(join(root, path), after);
 }
 
 /** The text of a page with the part between the two comments of `name` replaced. */

@@ -109,8 +109,9 @@ async function goBuild(folder, source, program) {
 
 /**
  * name → what it is, `pin`: the version asked for, `fetch(folder)`: resolves with the program's path, `without`: how to
- * get it by hand, `source`: the folder that it is built from, and again when a file of it changes. `optional`: the
- * tests that need it are named as skipped when it cannot be had.
+ * get it by hand, `version`: arguments that show that it runs, `--version` unless given, `source`: the folder that it
+ * is built from, and again when a file of it changes. `optional`: the tests that need it are named as skipped when it
+ * cannot be had.
  */
 const CATALOGUE = {
   'redis-server': {
@@ -167,10 +168,23 @@ const CATALOGUE = {
     pin: 'v1.9.4',
     optional: 'the tests that call weir with grpcurl',
     without: 'install Go 1.24 or later, or put grpcurl on PATH',
+    version: ['-version'],
     async fetch(folder) {
       const installed = onPath('grpcurl');
       if (installed !== undefined) return installed;
       return goInstall(folder, `github.com/fullstorydev/grpcurl/cmd/grpcurl@${this.pin}`);
+    },
+  },
+  helm: {
+    what: 'Helm',
+    pin: 'v4.3.1',
+    optional: 'what Helm makes of the chart deploy/helm/weir',
+    without: 'install Go 1.26 or later, or put helm on PATH',
+    version: ['version', '--short'],
+    async fetch(folder) {
+      const installed = onPath('helm');
+      if (installed !== undefined) return installed;
+      return goInstall(folder, `helm.sh/helm/v4/cmd/helm@${this.pin}`);
     },
   },
   h2spec: {
@@ -319,6 +333,7 @@ export const TEST_TOOLS = [
   'envoy',
   'kubernetes-validate',
   'grpcurl',
+  'helm',
   'h2spec',
   'ghz',
   'connectconformance',
@@ -364,7 +379,7 @@ async function provide(name) {
   const started = Date.now();
   mkdirSync(folder, { recursive: true });
   const path = await tool.fetch(folder);
-  const { code, output } = await run(path, [name === 'grpcurl' ? '-version' : '--version']);
+  const { code, output } = await run(path, tool.version ?? ['--version']);
   if (code !== 0) throw new Impossible(`${path} does not run: ${output.trim().split('\n')[0]}`);
   const link = join(BIN, name); // where tests find it when they are run by hand
   mkdirSync(BIN, { recursive: true });

@@ -1,13 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { repositoryRoot } from '../process/tools.js';
 
 /** Pages of the manual, as paths from the root of the repository, sorted. */
 export function manualPages(): string[] {
   const below = (folder: string) =>
-    readdirSync(join(repositoryRoot, folder), { recursive: true, encoding: 'utf8' })
-      .filter((path) => path.endsWith('.md') && !path.includes('node_modules'))
-      .map((path) => join(folder, path));
+    // With types, so that links to folders, whose pages are elsewhere, are not followed.
+    readdirSync(join(repositoryRoot, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name.endsWith('.md'))
+      .map((entry) => relative(repositoryRoot, join(entry.parentPath, entry.name)))
+      .filter((path) => !path.includes('node_modules'));
   const root = readdirSync(repositoryRoot).filter((path) => path.endsWith('.md'));
   return [...root, ...below('docs'), ...below('deploy')].sort();
 }

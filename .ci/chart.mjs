@@ -1,0 +1,104 @@
+// What the Helm chart takes from the source: the schema of its `settings`, and the table of its values for its README.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { root } from './shell.mjs';
+
+const CHART = join(root, 'deploy/helm/weir');
+export const SCHEMA = 'deploy/helm/weir/values.schema.json';
+export const PAGE = 'deploy/helm/weir/README.md';
+
+const WHOLE = '^\\+?(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|[0-9][0-9_]*)?$';
+const BOOLEANS = ['1', 't', 'T', 'true', 'TRUE', 'True', '0', 'f', 'F', 'false', 'FALSE', 'False'];
+const MAX_SAFE = Number.MAX_SAFE_INTEGER;
+
+const whole = (minimum, maximum) => ({
+  type: ['integer', 'string', 'null'],
+  pattern: WHOLE,
+  minimum,
+  maximum,
+});
+const duration = {
+  type: ['string', 'null'],
+  pattern: '^(\\+?(0|(([0-9]+\\.?[0-9]*|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+))?$',
+};
+
+/** Type of a setting → what a value of it looks like in YAML. What is not listed is text. Nothing, or '', is unset. */
+const FORMS = {
+  boolean: () => ({ enum: [true, false, 1, 0, null, '', ...BOOLEANS] }),
+  port: () => whole(0, 65_535),
+  count: (max = MAX_SAFE) => whole(1, max),
+  integer: (max = MAX_SAFE) => whole(0, max),
+  optional_integer: (max = MAX_SAFE) => whole(0, max),
+  number: (max = MAX_SAFE) => ({
+    type: ['number', 'string', 'null'],
+    pattern: '^(\\+?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?)?$',
+    minimum: 0,
+    maximum: max,
+  }),
+  duration: () => duration,
+  optional_duration: () => duration,
+};
+
+/** The schema of `settings`: every variable, and no other. */
+function settingsSchema(settings, inertSettings) {
+  const properties = {};
+  for (const { name, type, max, help, default: value } of settings) {
+    const description = value === '' ? help : `${help} Default: ${value}`;
+    properties[name] = { description, ...(FORMS[type]?.(max) ?? { type: ['string', 'null'] }) };
+  }
+  for (const [name, reason] of inertSettings) {
+    properties[name] = { description: `Changes nothing: ${reason}`, type: ['string', 'number', 'null'] };
+  }
+  return {
+    description: "weir's own variables, by name. An unknown name is an error.",
+    type: 'object',
+    additionalProperties: false,
+    patternProperties: {
+      '^DOG_STATSD_MOGRIFIER_[A-Z0-9_]+_(PATTERN|NAME|TAGS)$': { type: ['string', 'null'] },
+    },
+    properties,
+  };
+}
+
+/** JSON as the formatter leaves it: objects a member to a line, lists of plain values in one line where they fit. */
+function print(value, indent = '') {
+  const inner = `${indent}  `;
+  if (Array.isArray(value)) {
+    const line = `[${value.map((item) => JSON.stringify(item)).join(', ')}]`;
+    if (line.length < 80) return line;
+    return `[\n${value.map((item) => inner + print(item, inner)).join(',\n')}\n${indent}]`;
+  }
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(
+    ([name, one]) => `${inner}${JSON.stringify(name)}: ${print(one, inner)}`,
+  );
+  return members.length === 0 ? '{}' : `{\n${members.join(',\n')}\n${indent}}`;
+}
+
+/** The text of values.schema.json with the part of `settings` as the settings are. */
+export function schemaText(settings, inertSettings) {
+  const schema = JSON.parse(readFileSync(join(root, SCHEMA), 'utf8'));
+  schema.properties.settings = settingsSchema(settings, inertSettings);
+  return `${print(schema)}\n`;
+}
+
+/** Every value of the chart with its default and meaning, as a table; `settings` is one row. */
+export function valuesTable() {
+  const schema = JSON.parse(readFileSync(join(root, SCHEMA), 'utf8'));
+  const values = parse(readFileSync(join(CHART, 'values.yaml'), 'utf8'));
+  const rows = [];
+  const add = (path, { properties, description }, value) => {
+    if (properties !== undefined && path !== 'settings') {
+      for (const [name, one] of Object.entries(properties)) {
+        add(path === '' ? name : `${path}.${name}`, one, value?.[name]);
+      }
+    } else if (path !== 'global') {
+      rows.push(
+        `| \`${path}\` | \`${JSON.stringify(value ?? null)}\` | ${description.replaceAll('|', '\\|')} |`,
+      );
+    }
+  };
+  add('', schema, values);
+  return ['| value | default | meaning |', '|---|---|---|', ...rows].join('\n');
+}

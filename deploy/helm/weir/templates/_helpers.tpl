@@ -1,0 +1,149 @@
+{{- define "weir.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- /* Five characters are left for `-pods`. */ -}}
+{{- define "weir.fullname" -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 58 | trimSuffix "-" -}}
+{{- else if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 58 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 58 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "weir.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "weir.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "weir.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "weir.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{- define "weir.metadata" -}}
+name: {{ include "weir.fullname" . }}
+namespace: {{ .Release.Namespace }}
+labels:
+  {{- include "weir.labels" . | nindent 2 }}
+{{- end -}}
+
+{{- define "weir.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "weir.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "weir.image" -}}
+{{- with .Values.image -}}
+{{- if .digest -}}
+{{ .repository }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ default $.Chart.AppVersion .tag }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* A value as text. Helm reads numbers as floating point, which would print 134217728 as 1.34217728e+08. */ -}}
+{{- define "weir.text" -}}
+{{- if kindIs "float64" . -}}
+{{- if eq (floor .) . -}}{{- printf "%.0f" . -}}{{- else -}}{{- . -}}{{- end -}}
+{{- else if not (kindIs "invalid" .) -}}
+{{- . -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* One of the settings as text: (list . NAME), or (list . NAME default). */ -}}
+{{- define "weir.setting" -}}
+{{- $text := include "weir.text" (get (index . 0).Values.settings (index . 1)) -}}
+{{- if and (eq $text "") (gt (len .) 2) -}}{{- index . 2 -}}{{- else -}}{{- $text -}}{{- end -}}
+{{- end -}}
+
+{{- /* "true" where a setting that is true or false is true; (list . NAME). */ -}}
+{{- define "weir.isOn" -}}
+{{- if has (include "weir.setting" .) (list "1" "t" "T" "true" "TRUE" "True") -}}true{{- end -}}
+{{- end -}}
+
+{{- define "weir.grpcPort" -}}{{- include "weir.setting" (list . "GRPC_PORT" "8081") -}}{{- end -}}
+{{- define "weir.httpPort" -}}{{- include "weir.setting" (list . "PORT" "8080") -}}{{- end -}}
+
+{{- define "weir.hasRedis" -}}
+{{- $names := list -}}
+{{- range .Values.extraEnv -}}{{- $names = append $names .name -}}{{- end -}}
+{{- if or (include "weir.setting" (list . "REDIS_URL")) .Values.redis.url.existingSecret (has "REDIS_URL" $names) -}}
+true
+{{- end -}}
+{{- end -}}
+
+{{- define "weir.hasTls" -}}
+{{- if or .Values.tls.existingSecret (include "weir.isOn" (list . "GRPC_SERVER_USE_TLS")) -}}true{{- end -}}
+{{- end -}}
+
+{{- define "weir.policiesConfigMap" -}}
+{{- if .Values.policies.existingConfigMap -}}
+{{- .Values.policies.existingConfigMap -}}
+{{- else if .Values.policies.files -}}
+{{- include "weir.fullname" . }}-policies
+{{- end -}}
+{{- end -}}
+
+{{- /* Variables that the chart makes of other values, as JSON: {NAME: value}. */ -}}
+{{- define "weir.ownVariables" -}}
+{{- $own := dict -}}
+{{- if include "weir.policiesConfigMap" . -}}
+{{- $_ := set $own "CONFIG_PATH" "/etc/weir/policies" -}}
+{{- end -}}
+{{- with .Values.redis.auth -}}
+{{- if .existingSecret -}}{{- $_ := set $own "REDIS_AUTH_FILE" (printf "/etc/weir/redis-auth/%s" .key) -}}{{- end -}}
+{{- end -}}
+{{- with .Values.redis.tls -}}
+{{- if .existingSecret -}}
+{{- $_ := set $own "REDIS_TLS" "true" -}}
+{{- if .caKey -}}{{- $_ := set $own "REDIS_TLS_CACERT" (printf "/etc/weir/redis-tls/%s" .caKey) -}}{{- end -}}
+{{- if .certKey -}}{{- $_ := set $own "REDIS_TLS_CLIENT_CERT" (printf "/etc/weir/redis-tls/%s" .certKey) -}}{{- end -}}
+{{- if .keyKey -}}{{- $_ := set $own "REDIS_TLS_CLIENT_KEY" (printf "/etc/weir/redis-tls/%s" .keyKey) -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.tls -}}
+{{- if .existingSecret -}}
+{{- $_ := set $own "GRPC_SERVER_USE_TLS" "true" -}}
+{{- $_ := set $own "GRPC_SERVER_TLS_CERT" (printf "/etc/weir/tls/%s" .certKey) -}}
+{{- $_ := set $own "GRPC_SERVER_TLS_KEY" (printf "/etc/weir/tls/%s" .keyKey) -}}
+{{- if .clientCaKey -}}
+{{- $_ := set $own "GRPC_CLIENT_TLS_CACERT" (printf "/etc/weir/tls/%s" .clientCaKey) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $own -}}
+{{- end -}}
+
+{{- /* Seconds of a duration such as 1m30s. */ -}}
+{{- define "weir.seconds" -}}
+{{- $units := dict "h" 3600.0 "m" 60.0 "s" 1.0 "ms" 0.001 -}}
+{{- $sum := 0.0 -}}
+{{- range regexFindAll "[0-9.]+[a-zµμ]+" . -1 -}}
+{{- $factor := default 0.0 (get $units (regexFind "[a-zµμ]+$" .)) -}}
+{{- $sum = addf $sum (mulf (float64 (regexFind "[0-9.]+" .)) $factor) -}}
+{{- end -}}
+{{- $sum -}}
+{{- end -}}
+
+{{- /* Ports of the addresses that the settings name, as a JSON list; 6379 where they name none. */ -}}
+{{- define "weir.redisPorts" -}}
+{{- $ports := list -}}
+{{- range $name := list "REDIS_URL" "REDIS_PERSECOND_URL" -}}
+{{- $url := include "weir.setting" (list $ $name) -}}
+{{- if or $url (eq $name "REDIS_URL") -}}
+{{- $port := regexFind ":[0-9]+(/|\\?|$)" $url | trimPrefix ":" | trimSuffix "/" | trimSuffix "?" -}}
+{{- $ports = append $ports (int (default "6379" $port)) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson (uniq $ports) -}}
+{{- end -}}

@@ -1,0 +1,48 @@
+{{- /* The container's variables: settings, what other values mean, extraEnv. */ -}}
+{{- define "weir.env" -}}
+{{- range $name, $value := .Values.settings }}
+{{- if not (kindIs "invalid" $value) }}
+- { name: {{ $name }}, value: {{ include "weir.text" $value | quote }} }
+{{- end }}
+{{- end }}
+{{- range $name, $value := include "weir.ownVariables" . | fromJson }}
+- { name: {{ $name }}, value: {{ $value | quote }} }
+{{- end }}
+{{- with .Values.redis.url }}
+{{- if .existingSecret }}
+- name: REDIS_URL
+  valueFrom: { secretKeyRef: { name: {{ .existingSecret }}, key: {{ .key }} } }
+{{- end }}
+{{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- /* What is mounted at /etc/weir/<name>. */ -}}
+{{- define "weir.volumes" -}}
+{{- with include "weir.policiesConfigMap" . }}
+- name: policies
+  configMap: { name: {{ . }} }
+{{- end }}
+{{- with .Values.apiKeys }}
+{{- if .existingSecret }}
+- name: api-keys
+  secret: { secretName: {{ .existingSecret }}, items: [{ key: {{ .key }}, path: {{ .key }} }] }
+{{- end }}
+{{- end }}
+{{- with .Values.redis.auth }}
+{{- if .existingSecret }}
+- name: redis-auth
+  secret: { secretName: {{ .existingSecret }}, items: [{ key: {{ .key }}, path: {{ .key }} }] }
+{{- end }}
+{{- end }}
+{{- if .Values.redis.tls.existingSecret }}
+- name: redis-tls
+  secret: { secretName: {{ .Values.redis.tls.existingSecret }} }
+{{- end }}
+{{- if .Values.tls.existingSecret }}
+- name: tls
+  secret: { secretName: {{ .Values.tls.existingSecret }} }
+{{- end }}
+{{- end -}}

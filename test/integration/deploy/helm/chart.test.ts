@@ -1,0 +1,334 @@
+/* The Helm chart as the real helm renders it: golden files, schemas, what it refuses, and what it promises. */
+import { cpSync, readFileSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import Ajv from 'ajv';
+import { stringify } from 'yaml';
+import { readSettings } from '../../../../src/server/settings/read-settings.js';
+import {
+  CHART,
+  goldenFile,
+  helm,
+  type Manifest,
+  objectsOf,
+  type Rendered,
+  render,
+  template,
+  valueSets,
+  valuesFile,
+} from '../../../support/helm/chart.js';
+import { FLOWS } from '../../../support/kubernetes/flows.js';
+import { allows, flowText } from '../../../support/kubernetes/network-policy.js';
+import { runToEnd } from '../../../support/process/processes.js';
+import { TempDir } from '../../../support/process/temp-dir.js';
+import { optionalToolPath, repositoryRoot, toolPath } from '../../../support/process/tools.js';
+
+const read = (path: string) => readFileSync(join(repositoryRoot, path), 'utf8');
+const folder = new TempDir();
+afterAll(() => folder.remove());
+
+let files = 0;
+/** Renders the chart with values of a test. */
+function templateWith(values: object, chart = CHART): Promise<Rendered> {
+  files += 1;
+  return template(['--values', folder.write(`values-${files}.yaml`, stringify(values))], chart);
+}
+
+async function objectsWith(values: object, chart = CHART): Promise<Manifest[]> {
+  const { code, stdout, stderr } = await templateWith(values, chart);
+  if (code !== 0) throw new Error(stderr);
+  return objectsOf(stdout);
+}
+
+const ofKind = (objects: readonly Manifest[], kind: string): Manifest =>
+  objects.find((object) => object.kind === kind);
+const containerOf = (objects: readonly Manifest[]): Manifest =>
+  ofKind(objects, 'Deployment').spec.template.spec.containers[0];
+
+(optionalToolPath('helm') === undefined ? describe.skip : describe)('the Helm chart', () => {
+  describe.each(valueSets())('with values/%s.yaml', (name) => {
+    test('passes helm lint', async () => {
+      const { code, stdout } = await helm('lint', '--strict', CHART, '--values', valuesFile(name));
+      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.not.stringContaining('[WARNING]') });
+    });
+
+    test('is what golden/ holds; npm run docs:chart writes it', async () => {
+      expect(objectsOf(await render(name))).toEqual(objectsOf(readFileSync(goldenFile(name), 'utf8')));
+    });
+
+    test('sets variables that weir takes', () => {
+      const { env } = containerOf(objectsOf(readFileSync(goldenFile(name), 'utf8')));
+      const variables = (env as Manifest[]).map(({ name: variable, value = 'redis:6379' }) => [
+        variable,
+        value,
+      ]);
+      expect(new Set(variables.map(([variable]) => variable)).size).toBe(variables.length);
+      expect(readSettings(Object.fromEntries(variables))).toMatchObject({ ok: true, notes: [] });
+    });
+  });
+
+  test('golden/ follows the schemas of Kubernetes, and that of PodMonitor', async () => {
+    const objects = valueSets().flatMap((name) => objectsOf(readFileSync(goldenFile(name), 'utf8')));
+    const monitors = objects.filter(({ kind }) => kind === 'PodMonitor');
+    const others = objects.filter((object) => !monitors.includes(object));
+    const path = folder.write('objects.yaml', others.map((object) => stringify(object)).join('---\n'));
+    const { code, stdout, stderr } = await runToEnd(toolPath('kubernetes-validate'), ['--strict', path]);
+    expect({ code, output: stdout + stderr }).toMatchObject({ code: 0 });
+    expect((stdout + stderr).match(/ passed for resource /g)).toHaveLength(others.length);
+
+    const schema = JSON.parse(read('test/integration/deploy/helm/pod-monitor.schema.json'));
+    const validate = new Ajv({ allErrors: true }).compile(schema);
+    expect(monitors).toHaveLength(1);
+    validate(monitors[0]);
+    expect(validate.errors).toBeNull();
+    expect(validate({ ...monitors[0], spec: { ...monitors[0].spec, podMetricEndpoints: [] } })).toBe(false);
+  });
+
+  test('has the version of the package', () => {
+    const { version } = JSON.parse(read('package.json'));
+    expect(objectsOf(read('deploy/helm/weir/Chart.yaml'))[0]).toMatchObject({ version, appVersion: version });
+  });
+
+  test('makes what deploy/kubernetes holds', async () => {
+    const ours = await objectsWith({
+      settings: { REDIS_URL: 'redis://redis:6379' },
+      autoscaling: { enabled: true },
+      podDisruptionBudget: { enabled: true },
+      policies: { existingConfigMap: 'weir-policies' },
+    });
+    const theirs = objectsOf(read('deploy/kubernetes/weir.yaml'));
+    const [our, their] = [containerOf(ours), containerOf(theirs)];
+    for (const field of ['image', 'ports', 'readinessProbe', 'livenessProbe', 'resources', 'securityContext'])
+      expect([field, our[field]]).toEqual([field, their[field]]);
+    expect(our.volumeMounts).toEqual(their.volumeMounts);
+    const byName = ({ env }: Manifest) =>
+      Object.fromEntries(env.map(({ name, value }: Manifest) => [name, value]));
+    expect(byName(our)).toEqual(byName(their));
+    const pod = (objects: readonly Manifest[]) => ofKind(objects, 'Deployment').spec.template.spec;
+    expect(pod(ours).securityContext).toEqual({ ...pod(theirs).securityContext, fsGroup: 1000 });
+    for (const field of ['volumes', 'terminationGracePeriodSeconds', 'automountServiceAccountToken'])
+      expect([field, pod(ours)[field]]).toEqual([field, pod(theirs)[field]]);
+    expect(ofKind(ours, 'Deployment').spec.strategy).toEqual(ofKind(theirs, 'Deployment').spec.strategy);
+    const scaler = 'HorizontalPodAutoscaler';
+    expect(ofKind(ours, scaler).spec).toEqual(ofKind(theirs, scaler).spec);
+    expect(ofKind(ours, 'PodDisruptionBudget').spec.maxUnavailable).toBe(1);
+  });
+
+  describe('refuses', () => {
+    const redis = { settings: { REDIS_URL: 'redis:6379' } };
+    test.each<[what: string, values: object, said: string]>([
+      [
+        'a misspelt variable',
+        { settings: { REDIS_ULR: 'redis:6379' } },
+        "at '/settings': additional properties 'REDIS_ULR' not allowed",
+      ],
+      ['a misspelt value', { replicas: 2 }, "at '': additional properties 'replicas' not allowed"],
+      [
+        'a misspelt value further down',
+        { policies: { file: {} } },
+        "at '/policies': additional properties 'file' not allowed",
+      ],
+      ['a value that weir would refuse', { settings: { WORKERS: 0 } }, "at '/settings/WORKERS': minimum:"],
+      [
+        'a policy that is no YAML file',
+        { policies: { files: { shop: 'x' } } },
+        "invalid propertyName 'shop'",
+      ],
+      [
+        'replicas without Redis',
+        { replicaCount: 2 },
+        'replicaCount: without Redis each replica would hand out full buckets of its own; set ' +
+          'settings.REDIS_URL or redis.url.existingSecret, or run one replica',
+      ],
+      ['autoscaling without Redis', { autoscaling: { enabled: true } }, 'autoscaling.enabled: without Redis'],
+      [
+        'a least number of replicas above the most',
+        { ...redis, autoscaling: { minReplicas: 11 } },
+        'autoscaling.minReplicas: it is more than autoscaling.maxReplicas',
+      ],
+      [
+        'two sources of policies',
+        { policies: { files: { 'a.yaml': 'x' }, existingConfigMap: 'b' } },
+        'policies.files, policies.existingConfigMap: each of them says where the policies are; set one of them',
+      ],
+      [
+        'CONFIG_PATH beside policies',
+        { policies: { existingConfigMap: 'b' }, settings: { CONFIG_PATH: '/policies' } },
+        'policies.existingConfigMap, settings.CONFIG_PATH: each of them',
+      ],
+      [
+        'files where policies come over xDS',
+        { policies: { files: { 'a.yaml': 'x' } }, settings: { CONFIG_TYPE: 'GRPC_XDS_SOTW' } },
+        'policies.files: settings.CONFIG_TYPE is GRPC_XDS_SOTW',
+      ],
+      [
+        'a password in settings',
+        { settings: { ...redis.settings, REDIS_AUTH: 'swordfish' } },
+        'settings.REDIS_AUTH: everyone who may read the Deployment could read it; put the password into a ' +
+          'Secret and name that in redis.auth.existingSecret',
+      ],
+      [
+        'a password in an address',
+        { settings: { REDIS_URL: 'redis://:swordfish@redis:6379' } },
+        'settings.REDIS_URL: it holds a password',
+      ],
+      [
+        'two addresses of Redis',
+        { ...redis, redis: { url: { existingSecret: 'address' } } },
+        'settings.REDIS_URL: redis.url.existingSecret holds the address, too; set one of them',
+      ],
+      [
+        'a setting that a Secret sets',
+        { settings: { GRPC_SERVER_TLS_CERT: '/cert' }, tls: { existingSecret: 'tls' } },
+        'settings.GRPC_SERVER_TLS_CERT: the chart sets it because of tls.existingSecret; remove one of them',
+      ],
+      [
+        'a variable twice',
+        { extraEnv: [{ name: 'LOG_FORMAT', value: 'text' }] },
+        'extraEnv: the chart sets LOG_FORMAT already, from settings or another value; remove one of them',
+      ],
+      [
+        'a socket',
+        { settings: { GRPC_UDS: '/run/weir' } },
+        "settings.GRPC_UDS: the chart's Services need a port",
+      ],
+      [
+        'no port',
+        { settings: { GRPC_PORT: 0 } },
+        'settings.GRPC_PORT: 0 is no port that a Service can point to; write a number from 1 to 65535',
+      ],
+      [
+        'a pod that is killed while it drains',
+        {
+          settings: { SHUTDOWN_DRAIN_DELAY: '1m', SHUTDOWN_GRACE: '1500ms' },
+          terminationGracePeriodSeconds: 61,
+        },
+        'terminationGracePeriodSeconds: SHUTDOWN_DRAIN_DELAY (1m) and SHUTDOWN_GRACE (1500ms) may take as long',
+      ],
+      [
+        'a disruption budget with both bounds',
+        { podDisruptionBudget: { enabled: true, minAvailable: 1 } },
+        'podDisruptionBudget: Kubernetes takes minAvailable or maxUnavailable; set the other one to null',
+      ],
+      [
+        'a disruption budget with neither',
+        { podDisruptionBudget: { enabled: true, maxUnavailable: null } },
+        'podDisruptionBudget: neither minAvailable nor maxUnavailable is set; set one of them',
+      ],
+    ])('%s', async (_what, values, said) => {
+      const { code, stdout, stderr } = await templateWith(values);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toContain(said);
+      expect(stderr).not.toContain('swordfish');
+    });
+
+    test('several mistakes at once, a line for each', async () => {
+      const { stderr } = await templateWith({ replicaCount: 2, settings: { GRPC_UDS: '/run/weir' } });
+      expect(stderr).toMatch(/\n {2}replicaCount: .*\n {2}settings\.GRPC_UDS: /);
+    });
+  });
+
+  test('takes the time to drain that fits', async () => {
+    const settings = { SHUTDOWN_DRAIN_DELAY: '1m', SHUTDOWN_GRACE: '1500ms' };
+    expect(await templateWith({ settings, terminationGracePeriodSeconds: 62 })).toMatchObject({ code: 0 });
+  });
+
+  describe('the network policy', () => {
+    let spec: Manifest;
+    test('is made when it is asked for', async () => {
+      expect(ofKind(await objectsWith({}), 'NetworkPolicy')).toBeUndefined();
+      const objects = await objectsWith({
+        settings: {
+          REDIS_URL: 'redis',
+          CONFIG_TYPE: 'GRPC_XDS_SOTW',
+          USE_STATSD: true,
+          USE_DOG_STATSD: 'True',
+        },
+        networkPolicy: {
+          enabled: true,
+          redis: { to: [{ podSelector: { matchLabels: { 'app.kubernetes.io/name': 'redis' } } }] },
+          istio: { enabled: true },
+        },
+      });
+      ({ spec } = ofKind(objects, 'NetworkPolicy'));
+    });
+
+    test.each(
+      FLOWS.map(([isAllowed, flow]) => [isAllowed ? 'allows' : 'denies', flowText(flow), flow] as const),
+    )('%s %s', (verdict, _text, flow) => {
+      expect(allows(spec, flow)).toBe(verdict === 'allows');
+    });
+  });
+
+  test.each(['deploy/README.md', 'deploy/helm/weir/README.md'])(
+    'the commands and values of %s',
+    async (page) => {
+      const text = read(page);
+      const [command = ''] = /^helm install (?:.*\\\n)*.*/m.exec(text) ?? [];
+      expect(command).toContain('deploy/helm/weir');
+      const here = command.replace(' install ', ' template ').replace('deploy/helm/weir', CHART);
+      const script = here.replace(/^helm/, toolPath('helm'));
+      folder.write('shop.yaml', 'domain: shop\n');
+      const { code, stdout, stderr } = await runToEnd('sh', ['-c', script], { cwd: folder.path });
+      expect({ code, stderr }).toMatchObject({ code: 0 });
+      expect(ofKind(objectsOf(stdout), 'Deployment').spec.replicas).toBe(2);
+      for (const [, values = ''] of text.matchAll(/^```yaml\n(settings:\n.*?)^```/gms))
+        expect(await templateWith(objectsOf(values)[0])).toMatchObject({ code: 0 });
+    },
+  );
+
+  test('gives policies to weir as they are written', async () => {
+    const texts = {
+      'a.yaml': '\n  # indented, and with {{ braces }}\n  domain: a\n',
+      'b.yml': read('deploy/policies/open-api.yaml'),
+    };
+    expect(ofKind(await objectsWith({ policies: { files: texts } }), 'ConfigMap').data).toEqual(texts);
+  });
+
+  test('makes a ConfigMap of each dashboard, and none of none', async () => {
+    const values = { dashboards: { enabled: true, annotations: { grafana_folder: 'edge' } } };
+    const chart = folder.join('chart');
+    cpSync(CHART, chart, { recursive: true, filter: (path) => path !== join(CHART, 'dashboards') });
+    expect(ofKind(await objectsWith(values, chart), 'ConfigMap')).toBeUndefined();
+    const dashboard = '{\n  "title": "weir",\n  "legend": "{{ rule }} {{.Values}}"\n}\n';
+    for (const name of ['Weir_Overview.json', 'redis.json'])
+      folder.write(join('chart/dashboards', name), dashboard);
+    const maps = (await objectsWith(values, chart)).filter(({ kind }) => kind === 'ConfigMap');
+    expect(maps).toMatchObject([
+      {
+        metadata: {
+          name: 'weir-dashboard-weir-overview',
+          labels: { grafana_dashboard: '1' },
+          annotations: { grafana_folder: 'edge' },
+        },
+        data: { 'Weir_Overview.json': dashboard },
+      },
+      { metadata: { name: 'weir-dashboard-redis' }, data: { 'redis.json': dashboard } },
+    ]);
+  });
+
+  test('has the dashboards of deploy/dashboards', () => {
+    expect(realpathSync(join(CHART, 'dashboards'))).toBe(join(repositoryRoot, 'deploy/dashboards'));
+  });
+
+  test.each([
+    ['defaults', ['weir-pods.limits.svc:8081', 'in the memory of the one replica', 'bundled with it']],
+    ['redis', ['Only pods that networkPolicy.clients selects', 'in Redis', 'ConfigMap weir-policies']],
+    ['xds', ['weir-decisions-pods.limits.svc:8081', 'management server policies.control-plane.svc:18001.']],
+  ])('notes after an installation with values/%s.yaml', async (name, said) => {
+    const { stdout } = await helm(
+      ...[
+        'install',
+        'weir',
+        CHART,
+        '--namespace',
+        'limits',
+        '--dry-run=client',
+        '--values',
+        valuesFile(name),
+      ],
+    );
+    const notes = stdout.slice(stdout.indexOf('NOTES:'));
+    for (const text of said) expect(notes).toContain(text);
+  });
+});

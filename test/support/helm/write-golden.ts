@@ -1,0 +1,12 @@
+/* `npm run docs:chart`: keeps what Helm makes of each value set. Read the difference before you commit it. */
+import { writeFileSync } from 'node:fs';
+import { goldenFile, render, valueSets } from './chart.js';
+
+async function main(): Promise<void> {
+  for (const name of valueSets()) writeFileSync(goldenFile(name), await render(name));
+}
+
+main().catch((error: Error) => {
+  console.error(error.message);
+  process.exitCode = 1;
+});
