@@ -91,7 +91,8 @@ export class WindowRate implements RateAlgorithm {
     // Hits 0 is a look; refunds of a denied request change nothing.
     const counts = !refund && this.countsDenied(countDeniedHits);
     this.countHits(bucket, counts ? hits : 0, nowMicros, countDeniedHits);
-    finding.note(finding.limited, bucket);
+    // A limit of a list reports what it found, as a limited token bucket does.
+    if (!finding.limited || !this.allOrNothing) finding.note(finding.limited, bucket);
   }
 
   /**
@@ -114,12 +115,20 @@ export class WindowRate implements RateAlgorithm {
     if (limited && this.maxDebt > 0 && count >= 2 * this.requestsPerUnit) end = this.endOf(end);
     return {
       limited,
-      remaining: limited ? 0 : Math.max(0, this.requestsPerUnit - count),
+      remaining: this.remaining(limited, count),
       waitMicros: Math.max(0, end - nowMicros),
       used: count,
       forgiven,
       cached,
     };
+  }
+
+  /**
+   * Hits left once `count` were counted. Where one is limited, a limit of a list says how many smaller requests may
+   * still take; any other window says 0, as the reference does.
+   */
+  remaining(limited: boolean, count: number): number {
+    return limited && !this.allOrNothing ? 0 : Math.max(0, this.requestsPerUnit - count);
   }
 
   /** Not in lists of limits, nor with debt, which must not grow by what was denied. */

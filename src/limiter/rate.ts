@@ -21,3 +21,15 @@ export type Rate = TokenBucketRate | WindowRate;
 export function isCharge({ maxDebt }: Pick<Rate, 'maxDebt'>, hits: number, refund: boolean): boolean {
   return maxDebt > 0 && hits > 1 && !refund;
 }
+
+/**
+ * Whether hits can never pass, however long a caller waits: more than a full bucket or an empty window holds. A charge
+ * always passes. A peek asks whether one more would, which a limit of 0 never lets.
+ */
+export function isBeyondLimit(
+  rate: Pick<Rate, 'maxDebt' | 'reportedLimit'>,
+  hits: number,
+  refund: boolean,
+): boolean {
+  return !refund && Math.max(hits, 1) > rate.reportedLimit && !isCharge(rate, hits, refund);
+}

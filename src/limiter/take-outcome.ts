@@ -4,7 +4,8 @@ export interface TakeOutcome {
   readonly limited: boolean;
   /**
    * Whole tokens left, or hits left in the window, once this item was applied; of a bucket named twice, what each
-   * found. A limited item reports what it found; any other item of a denied request what is there with nothing taken.
+   * found. A limited item reports what it found, but 0 for a window outside a list of limits; any other item of a
+   * denied request what is there with nothing taken.
    */
   readonly remaining: number;
   /**

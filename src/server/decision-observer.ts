@@ -38,6 +38,9 @@ export function decisionObserver(
   const { reference } = metrics;
   // The level is a setting: it never changes.
   const seldom = onceInAWhile(nowMs);
+  const seldomOfRules = onceInAWhile(nowMs);
+  /** Rules, which a reload makes anew, that the log has named for requests that can never pass. */
+  const named = new WeakSet();
   const logsDecisions = log.isLevelEnabled('debug');
   return {
     unknownDomain: (domain, descriptors) => metrics.unknownDomain(domain, descriptors),
@@ -52,6 +55,17 @@ export function decisionObserver(
       metrics.matchExceeded(domain);
       const text = 'a value takes more work to match than a request may cause';
       seldom(() => log.warn({ domain, key: shown(key), denied }, text));
+    },
+    neverPasses(domain, rule, hits, limit, about) {
+      // A limit of 0 is there to deny everything.
+      if (limit === 0 || named.has(about)) return;
+      seldomOfRules(() => {
+        named.add(about);
+        const text =
+          'a request asks for more hits at once than this limit ever allows, so it is denied however long its caller ' +
+          'waits: send fewer hits in one request, or raise the limit';
+        log.warn({ domain, rule: shown(rule), hits, limit }, text);
+      });
     },
     givenUp(domain, why, denied) {
       metrics.requestGivenUp(domain, why);

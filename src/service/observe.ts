@@ -1,6 +1,7 @@
 import { CODE, type RateLimitRequest, type RateLimitResponse } from '../codec/messages.js';
 import type { Clock } from '../limiter/clock.js';
 import type { Entry } from '../limiter/entry.js';
+import { isBeyondLimit } from '../limiter/rate.js';
 import type { DomainPolicy } from '../policy/policy.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { redactEntries } from '../policy/redact.js';
@@ -58,10 +59,15 @@ export class Observation {
       const overLimit =
         response.overallCode === CODE.OVER_LIMIT && response.statuses[index]?.code === CODE.OVER_LIMIT;
       for (let at = 0; at < takes.length; at++) {
-        const { label, ruleEnforcement, outcome } = takes[at] as PlannedTake;
+        const take = takes[at] as PlannedTake;
+        const { label, ruleEnforcement, outcome } = take;
         const limited = outcome?.limited === true;
         const denied = overLimit && limited && ruleEnforcement !== 'observe';
         observer.decided(policy.domain, label, denied, limited && !denied);
+        if (limited && isBeyondLimit(take.rate, take.hits, take.refund)) {
+          const { reportedLimit } = take.rate;
+          observer.neverPasses(policy.domain, label, take.hits, reportedLimit, take.rule ?? policy);
+        }
         if (outcome !== undefined && outcome.forgiven > 0) {
           observer.forgiven(policy.domain, label, outcome.forgiven);
         }

@@ -55,9 +55,10 @@ export function deniedOutcome(denial: KnownDenial, item: TakeItem, nowMicros: nu
     found.part = denial.carry;
     return denial.rate.outcome(item.hits, found, nowMicros, true);
   }
+  const { rate } = item;
   return {
     limited: true,
-    remaining: 0,
+    remaining: rate.kind === 'window' ? rate.remaining(true, denial.used) : 0,
     waitMicros: denial.untilMicros - nowMicros,
     used: denial.used,
     forgiven: 0,

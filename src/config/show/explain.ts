@@ -290,7 +290,10 @@ function ruleLines(rule: Rule, wallMicros: number): readonly string[] {
   const text = describeRule(rule, wallMicros);
   if (rule.candidate) return [`candidate:  ${text.slice('candidate: '.length)}`];
   const place = rule.statSuffix === '' ? '' : `${rule.path}: `;
-  return [`rule:       ${place}${text}`, `phase:      ${describePhase(rule.phase, wallMicros)}`];
+  const lines = [`rule:       ${place}${text}`, `phase:      ${describePhase(rule.phase, wallMicros)}`];
+  if (rule.rate?.reportedLimit === 0)
+    lines.push('never:      no request fits a limit of 0, however long it waits');
+  return lines;
 }
 
 function answerLines(answer: ExplainedAnswer | undefined): readonly string[] {

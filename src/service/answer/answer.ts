@@ -14,11 +14,9 @@ import type { AnswerOptions } from './answer-options.js';
 import { decisionMetadata } from './decision-metadata.js';
 import { type Denial, tightestOf } from './denial.js';
 import { deniedBody } from './denied-response.js';
-import { describedOf } from './described-limit.js';
+import { describedOf, resetSeconds } from './described-limit.js';
 import { dynamicMetadata } from './dynamic-metadata.js';
 import { NO_HEADERS, responseHeaders } from './response-headers.js';
-
-const MICROS_PER_SECOND = 1_000_000;
 
 /** Of a descriptor that no limit concerns. */
 export const STATUS_WITHOUT_LIMIT: DescriptorStatus = {
@@ -55,7 +53,7 @@ function statusOf({ takes, unlimited }: Decision): DescriptorStatus {
     code: outcome.limited && ruleEnforcement !== 'observe' ? CODE.OVER_LIMIT : CODE.OK,
     currentLimit: currentLimit(shown),
     limitRemaining: Math.min(outcome.remaining, MAX_UINT32),
-    durationUntilResetSeconds: Math.ceil(outcome.waitMicros / MICROS_PER_SECOND),
+    durationUntilResetSeconds: resetSeconds(shown),
   };
 }
 

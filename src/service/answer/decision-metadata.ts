@@ -1,14 +1,17 @@
 import type { DomainPolicy } from '../../policy/policy.js';
 import { fixedPhase, phaseAt } from '../../policy/rule.js';
 import type { Decision } from '../plan.js';
-import { WOULD_DENY } from './denial.js';
+import { canNeverPass, WOULD_DENY } from './denial.js';
 import { type DescribedLimit, retryAfterSeconds } from './described-limit.js';
 
+/** The `reason` of a denial that lasts for ever. */
+const NEVER_PASSES = 'never_passes';
 const ACTIVE = fixedPhase('active');
 
 /**
  * The member `decision` of the dynamic metadata: the limit that headers would describe, in names and numbers of the
- * policy; no value of the request enters it. `retry_after` is 0 unless the request is denied.
+ * policy; no value of the request enters it. `retry_after` is 0 unless the request is denied; where it can never pass
+ * there is none, and a `reason`.
  */
 export function decisionMetadata(
   policy: DomainPolicy,
@@ -19,16 +22,19 @@ export function decisionMetadata(
 ): Readonly<Record<string, unknown>> {
   const { rule, label, name, shadow, outcome } = take;
   const phase = rule?.phase ?? decisions.find(({ takes }) => takes.includes(take))?.match.phase ?? ACTIVE;
-  return {
+  const metadata = {
     code: denied ? 'OVER_LIMIT' : 'OK',
     domain: policy.domain,
     rule: label,
     name,
     limit: take.rate.reportedLimit,
     remaining: outcome.remaining,
-    retry_after: denied ? retryAfterSeconds(outcome) : 0,
+    retry_after: denied ? retryAfterSeconds(take) : 0,
     phase: phaseAt(phase, wallMicros),
     shadow_mode: shadow,
     would_be_throttled: rank >= WOULD_DENY,
   };
+  if (!canNeverPass(take)) return metadata;
+  const { retry_after: _none, ...rest } = metadata;
+  return denied ? { ...rest, reason: NEVER_PASSES } : { ...metadata, reason: NEVER_PASSES };
 }

@@ -1,5 +1,8 @@
 import type { TakeOutcome } from '../../limiter/bucket-store.js';
+import { isBeyondLimit } from '../../limiter/rate.js';
 import { type Decision, isPassingQuota, type PlannedTake } from '../plan.js';
+
+const MICROS_PER_SECOND = 1_000_000;
 
 /** What denies this request. */
 export interface Denial {
@@ -86,11 +89,38 @@ function rankInStatus({ ruleEnforcement, outcome }: DecidedTake): number {
 }
 
 /**
+ * Microseconds until the reset that answers tell: of a denial until the hits pass, or, as they never do, until the
+ * bucket is full. A full one that denies says how long it takes to fill from empty, so that nobody asks again at once.
+ */
+export function resetMicros({ outcome, rate }: DecidedTake): number {
+  const { waitMicros, limited } = outcome;
+  return limited && waitMicros === 0 ? rate.periodSeconds(0) * MICROS_PER_SECOND : waitMicros;
+}
+
+/** Whether a denial lasts for ever: the take asks for more than its limit can hold, see {@link isBeyondLimit}. */
+export function canNeverPass({ rate, hits, refund, outcome }: DecidedTake): boolean {
+  return outcome.limited && isBeyondLimit(rate, hits, refund);
+}
+
+/** Microseconds, beyond any wait (MAX_FILL_MICROS); with one added still exact. */
+const NEVER_MICROS = 2 ** 52;
+
+/** Microseconds until a limited take passes; those that never do come last, in the order of their resets. */
+export function passesAfter(take: DecidedTake): number {
+  return canNeverPass(take) ? NEVER_MICROS + resetMicros(take) : take.outcome.waitMicros;
+}
+
+/** The same where quotas deny together, and one of them will pass: those that never do deny nothing then. */
+function passesBesideQuotas(take: DecidedTake): number {
+  return take.quota && canNeverPass(take) ? -1 : passesAfter(take);
+}
+
+/**
  * Whether `one` rather than `than` is to be described, both of one rank: the denying one that passes last, else the one
  * with the fewest tokens left; the first of equals.
  */
-function tellsMore(one: TakeOutcome, than: TakeOutcome, rank: number): boolean {
-  return rank >= WOULD_DENY ? one.waitMicros > than.waitMicros : one.remaining < than.remaining;
+function tellsMore(one: DecidedTake, than: DecidedTake, rank: number, wait: typeof passesAfter): boolean {
+  return rank >= WOULD_DENY ? wait(one) > wait(than) : one.outcome.remaining < than.outcome.remaining;
 }
 
 /** Whether a take has an outcome. */
@@ -106,18 +136,32 @@ export function tightestOf(
   takes: readonly PlannedTake[],
   denial: Denial | undefined,
 ): DecidedTake | undefined {
+  const [only] = takes;
+  // By far the most frequent.
+  if (only !== undefined && takes.length === 1) return isDecided(only) ? only : undefined;
+  const tightest = tightestBy(takes, denial, passesAfter);
+  if (denial === undefined || tightest?.quota !== true || !canNeverPass(tightest)) return tightest;
+  const rank = rankIn(denial, tightest);
+  const willPass = (take: PlannedTake): boolean =>
+    take.quota && isDecided(take) && rankIn(denial, take) === rank && !canNeverPass(take);
+  return takes.some(willPass) ? tightestBy(takes, denial, passesBesideQuotas) : tightest;
+}
+
+function tightestBy(
+  takes: readonly PlannedTake[],
+  denial: Denial | undefined,
+  wait: typeof passesAfter,
+): DecidedTake | undefined {
   let tightest: DecidedTake | undefined;
   let itsRank = -1;
   for (let i = 0; i < takes.length; i++) {
     const take = takes[i] as PlannedTake;
     if (!isDecided(take)) continue;
-    // By far the most frequent.
-    if (takes.length === 1) return take;
     const rank = denial === undefined ? rankInStatus(take) : rankIn(denial, take);
     if (
       tightest === undefined ||
       rank > itsRank ||
-      (rank === itsRank && tellsMore(take.outcome, tightest.outcome, rank))
+      (rank === itsRank && tellsMore(take, tightest, rank, wait))
     ) {
       tightest = take;
       itsRank = rank;

@@ -2,7 +2,7 @@ import type { HeaderValue } from '../../codec/messages.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { DeniedResponse } from '../../policy/rule.js';
 import type { PlannedTake } from '../plan.js';
-import { DENIES, isDecided, rankIn } from './denial.js';
+import { canNeverPass, DENIES, isDecided, rankIn } from './denial.js';
 import type { DescribedLimit } from './described-limit.js';
 import { MAX_LISTED, quotaName } from './quota-policy.js';
 
@@ -15,6 +15,7 @@ export interface DeniedBody {
 
 const PROBLEM_TYPE = 'https://iana.org/assignments/http-problem-types#quota-exceeded';
 const PROBLEM_TITLE = 'Request cannot be satisfied as assigned quota has been exceeded';
+const NEVER_PASSES = 'The request asks for more than the limit ever allows at once: it can never pass.';
 
 const encoder = new TextEncoder();
 const textBodies = new WeakMap<DeniedResponse, DeniedBody>();
@@ -33,13 +34,20 @@ function violatedPolicies({ take, takes, denial }: DescribedLimit): readonly str
   return [...names];
 }
 
-function problem(names: readonly string[]): Uint8Array {
-  const document = { type: PROBLEM_TYPE, title: PROBLEM_TITLE, status: 429, 'violated-policies': names };
+function problem(names: readonly string[], detail?: string): Uint8Array {
+  const document = {
+    type: PROBLEM_TYPE,
+    title: PROBLEM_TITLE,
+    status: 429,
+    detail,
+    'violated-policies': names,
+  };
   return encoder.encode(JSON.stringify(document));
 }
 
 function problemOf(described: DescribedLimit): Uint8Array {
   const names = violatedPolicies(described);
+  if (canNeverPass(described.take)) return problem(names, NEVER_PASSES);
   const [only] = names;
   if (only === undefined || names.length > 1) return problem(names);
   let body = problems.get(only);

@@ -1,9 +1,8 @@
-import type { TakeOutcome } from '../../limiter/bucket-store.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { ResponseHeaders } from '../../policy/rule.js';
 import type { Decision, PlannedTake } from '../plan.js';
 import type { AnswerOptions } from './answer-options.js';
-import { type DecidedTake, type Denial, rankIn, tightestOf } from './denial.js';
+import { type DecidedTake, type Denial, rankIn, resetMicros, tightestOf } from './denial.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 
@@ -71,12 +70,12 @@ export function describedOf(
   return { take, rank: rankIn(denial, take), denial, takes };
 }
 
-/** Whole seconds to wait after a denial, at least 1: what `retry-after` says. */
-export function retryAfterSeconds({ waitMicros }: TakeOutcome): number {
-  return Math.max(1, Math.ceil(waitMicros / MICROS_PER_SECOND));
+/** {@link resetMicros} in whole seconds, rounded up; 0 for a full bucket that does not deny. */
+export function resetSeconds(take: DecidedTake): number {
+  return Math.ceil(resetMicros(take) / MICROS_PER_SECOND);
 }
 
-/** Whole seconds until one more passes, rounded up; 0 for a full bucket. */
-export function waitSeconds({ waitMicros }: TakeOutcome): number {
-  return Math.ceil(waitMicros / MICROS_PER_SECOND);
+/** Whole seconds to wait after a denial, at least 1: what `retry-after` says, unless the request can never pass. */
+export function retryAfterSeconds(take: DecidedTake): number {
+  return Math.max(1, resetSeconds(take));
 }

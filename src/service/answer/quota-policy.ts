@@ -1,8 +1,8 @@
-import type { TakeOutcome } from '../../limiter/bucket-store.js';
 import type { Rate } from '../../limiter/rate.js';
 import type { ResponseHeaders, Rule } from '../../policy/rule.js';
 import type { PlannedTake } from '../plan.js';
-import { type DescribedLimit, waitSeconds } from './described-limit.js';
+import { type DecidedTake, isDecided, passesAfter } from './denial.js';
+import { type DescribedLimit, resetSeconds } from './described-limit.js';
 
 /** Most limits that one answer lists: a request may meet thousands, and Envoy refuses long headers. */
 export const MAX_LISTED = 16;
@@ -81,14 +81,14 @@ function policyOf(names: Named, rate: Rate, wallMicros: number): QuotaPolicy {
 /** One limit of a request as fields list it. */
 interface Listed {
   readonly names: Named;
-  take: PlannedTake;
-  outcome: TakeOutcome;
+  take: DecidedTake;
 }
 
 /** Whether `one` leaves less room than `than`. */
-function isTighter(one: TakeOutcome, than: TakeOutcome): boolean {
-  if (one.limited !== than.limited) return one.limited;
-  return one.limited ? one.waitMicros > than.waitMicros : one.remaining < than.remaining;
+function isTighter(one: DecidedTake, than: DecidedTake): boolean {
+  if (one.outcome.limited !== than.outcome.limited) return one.outcome.limited;
+  if (one.outcome.limited) return passesAfter(one) > passesAfter(than);
+  return one.outcome.remaining < than.outcome.remaining;
 }
 
 function listedOf(list: readonly Listed[], rule: Rule | undefined): Listed | undefined {
@@ -105,13 +105,11 @@ function listed(described: DescribedLimit, isShown: (take: PlannedTake) => boole
   const list: Listed[] = [];
   for (let i = 0; i < described.takes.length; i++) {
     const take = described.takes[i] as PlannedTake;
-    const { rule, outcome } = take;
-    if (outcome === undefined || !isShown(take)) continue;
+    const { rule } = take;
+    if (!isDecided(take) || !isShown(take)) continue;
     const known = listedOf(list, rule);
     if (known !== undefined) {
-      if (!isTighter(outcome, known.outcome)) continue;
-      known.take = take;
-      known.outcome = outcome;
+      if (isTighter(take, known.take)) known.take = take;
       continue;
     }
     // Of thousands that are not listed, nobody needs the names.
@@ -120,8 +118,8 @@ function listed(described: DescribedLimit, isShown: (take: PlannedTake) => boole
     if (rule !== undefined && list.some((other) => other.names.name === names.name)) {
       names = remembered(pathsOfRules, rule, rule.path);
     }
-    if (list.length < MAX_LISTED) list.push({ names, take, outcome });
-    else list[MAX_LISTED - 1] = { names, take, outcome };
+    if (list.length < MAX_LISTED) list.push({ names, take });
+    else list[MAX_LISTED - 1] = { names, take };
   }
   return list;
 }
@@ -161,13 +159,13 @@ export function quotaFields(
   if (!asked) return undefined;
   let policies = '';
   let quotas = '';
-  for (const { names, take, outcome } of listed(described, (one) => isListed(one, ofFile))) {
+  for (const { names, take } of listed(described, (one) => isListed(one, ofFile))) {
     const parting = policies === '' ? '' : ', ';
     policies += parting + policyOf(names, take.rate, wallMicros).item;
-    const seconds = waitSeconds(outcome);
+    const seconds = resetSeconds(take);
     // A full bucket gets no more.
     const until = seconds > 0 ? `;t=${seconds}` : '';
-    quotas += `${parting}${names.quoted};r=${outcome.remaining}${until}`;
+    quotas += `${parting}${names.quoted};r=${take.outcome.remaining}${until}`;
   }
   return { policies, quotas };
 }

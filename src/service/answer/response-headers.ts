@@ -1,10 +1,9 @@
 import type { DescriptorStatus, HeaderValue } from '../../codec/messages.js';
-import type { TakeOutcome } from '../../limiter/bucket-store.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { Decision, PlannedTake } from '../plan.js';
 import type { AnswerOptions } from './answer-options.js';
-import { WOULD_DENY } from './denial.js';
-import { type DescribedLimit, retryAfterSeconds, waitSeconds } from './described-limit.js';
+import { canNeverPass, type DecidedTake, resetMicros, WOULD_DENY } from './denial.js';
+import { type DescribedLimit, resetSeconds, retryAfterSeconds } from './described-limit.js';
 import { limitHeadersOf } from './limit-headers.js';
 import { draft03Limit, familiesOf, quotaFields } from './quota-policy.js';
 
@@ -12,8 +11,8 @@ const MICROS_PER_SECOND = 1_000_000;
 export const NO_HEADERS: readonly HeaderValue[] = [];
 
 /** The epoch second of a header. */
-function resetSecond(take: PlannedTake, outcome: TakeOutcome, wallMicros: number): number {
-  return take.rate.resetSecond((wallMicros + outcome.waitMicros) / MICROS_PER_SECOND);
+function resetSecond(take: DecidedTake, wallMicros: number): number {
+  return take.rate.resetSecond((wallMicros + resetMicros(take)) / MICROS_PER_SECOND);
 }
 
 /** Whether a denial of the rule would be answered as in the monitoring phase, at least at times. */
@@ -49,7 +48,7 @@ function xRateLimit(
     : [
         { key: 'x-ratelimit-limit', value: String(take.rate.reportedLimit) },
         { key: 'x-ratelimit-remaining', value: String(outcome.remaining) },
-        { key: 'x-ratelimit-reset', value: secondText(resetSecond(take, outcome, wallMicros)) },
+        { key: 'x-ratelimit-reset', value: secondText(resetSecond(take, wallMicros)) },
       ];
   if (denied || options.shadowMode || takes.some(isObserved)) {
     // The most telling one denies, or would, if any does.
@@ -78,13 +77,13 @@ export function responseHeaders(
     return limitHeadersOf(decisions, statuses, options.limitHeaders);
   }
   if (described === undefined) return NO_HEADERS;
-  const { outcome } = described.take;
+  const { take } = described;
   const headers = wanted?.xRateLimit === true ? xRateLimit(described, options, denied, wallMicros) : [];
   if (wanted?.rateLimitDraft03 === true) {
     headers.push(
       { key: 'ratelimit-limit', value: draft03Limit(described, ofFile, wallMicros) },
-      { key: 'ratelimit-remaining', value: String(outcome.remaining) },
-      { key: 'ratelimit-reset', value: String(denied ? retryAfterSeconds(outcome) : waitSeconds(outcome)) },
+      { key: 'ratelimit-remaining', value: String(take.outcome.remaining) },
+      { key: 'ratelimit-reset', value: String(denied ? retryAfterSeconds(take) : resetSeconds(take)) },
     );
   }
   const fields = quotaFields(described, ofFile, wallMicros);
@@ -94,8 +93,8 @@ export function responseHeaders(
       { key: 'ratelimit', value: fields.quotas },
     );
   }
-  if (wanted?.retryAfter === true && denied && !options.envoyAdds.retryAfter) {
-    headers.push({ key: 'retry-after', value: String(retryAfterSeconds(outcome)) });
+  if (wanted?.retryAfter === true && denied && !options.envoyAdds.retryAfter && !canNeverPass(take)) {
+    headers.push({ key: 'retry-after', value: String(retryAfterSeconds(take)) });
   }
   return headers;
 }

@@ -105,7 +105,9 @@ test.each([true, false])(
           remote.buckets.take(items).forEach((truth, i) => {
             const told = (found as readonly TakeOutcome[])[i]!;
             expectEqual([truth.limited, told.limited, told.cached], [true, true, true]);
-            expectSame(told.remaining, 0);
+            // Only windows of a list say how much is left; others may have taken since.
+            if (items[i]?.key.startsWith('w') !== true) expectSame(told.remaining, 0);
+            expectAtLeast(told.remaining, truth.remaining);
             expectAtMost(told.used, truth.used);
             expectAtMost(told.waitMicros, truth.waitMicros);
             expectAtLeast(told.waitMicros, truth.waitMicros - 2 * latency);

@@ -32,6 +32,9 @@ export class RecordingObserver implements DecisionObserver {
   readonly counts: Counted[] = [];
   debug = false;
 
+  neverPasses(domain: string, rule: string, hits: number, limit: number): void {
+    this.told.push(`${domain} ${rule} never ${hits} of ${limit}`);
+  }
   unknownDomain(domain: string): void {
     this.told.push(`unknown ${domain}`);
   }

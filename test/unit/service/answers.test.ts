@@ -87,7 +87,7 @@ describe('statuses', () => {
     const decider = new Decider(POLICY);
     expect(
       decider.answer([descriptor(['bucket=x'], { hitsAddend: Number.MAX_SAFE_INTEGER })]).statuses[0],
-    ).toMatchObject({ code: CODE.OVER_LIMIT, limitRemaining: 3, durationUntilResetSeconds: 0 });
+    ).toMatchObject({ code: CODE.OVER_LIMIT, limitRemaining: 3, durationUntilResetSeconds: 60 });
     expect(decider.answer([bucket], 3).overallCode).toBe(CODE.OK);
   });
 

@@ -88,7 +88,7 @@ describe('a token bucket', () => {
   });
 
   test('that may not be in debt refuses what it does not hold', () => {
-    expect(ask('plain', 101)).toEqual([OVER_LIMIT, 100, 0]);
+    expect(ask('plain', 101)).toEqual([OVER_LIMIT, 100, 10]);
   });
 });
 

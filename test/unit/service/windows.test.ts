@@ -170,7 +170,7 @@ describe('algorithm: token_bucket', () => {
     expect(ask(decider, 'k')).toEqual([OK, 0, 10]);
     decider.clock.advance(HOUR);
     expect(ask(decider, 'k', { hitsAddend: 0 })).toEqual([OK, 2, 0]);
-    expect(ask(decider, 'k', { hitsAddend: 3 })).toEqual([OVER_LIMIT, 2, 0]);
+    expect(ask(decider, 'k', { hitsAddend: 3 })).toEqual([OVER_LIMIT, 2, 20]);
   });
 
   test('counts unit_multiplier as time to refill', () => {

@@ -211,3 +211,15 @@ test('redaction covers the secret keys of a policy and well-known credentials, a
   expect(redactEntries(open, policy.secretKeys)).toBe(open);
   expect(policy).toBeInstanceOf(CompiledPolicy);
 });
+
+test('a limit of 0 lets no request pass, and says so', () => {
+  const told = (perUnit: number): string => {
+    const zero = policyOf(
+      `domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: ${perUnit} } }]\n`,
+    );
+    const set = { domains: new Map([['d', zero]]), version: '' };
+    return renderExplanation(explain(set, 'd', entries('k=x'), NOW), NOW);
+  };
+  expect(told(0)).toContain('\nnever:      no request fits a limit of 0, however long it waits\n');
+  expect(told(1)).not.toContain('never:');
+});

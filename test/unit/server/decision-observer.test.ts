@@ -1,0 +1,37 @@
+import { expect, test } from '@jest/globals';
+import { decisionObserver } from '../../../src/server/decision-observer.js';
+import { LogOutput } from '../../../src/telemetry/log-output.js';
+import { createLogger } from '../../../src/telemetry/logger.js';
+import { Metrics } from '../../../src/telemetry/metrics.js';
+
+test('a rule that requests can never pass is named once, at most one in ten seconds, and none that denies all', () => {
+  let nowMs = 0;
+  let text = '';
+  const write = (bytes: Uint8Array): number => {
+    text += Buffer.from(bytes).toString();
+    return bytes.length;
+  };
+  const log = createLogger({ level: 'info', format: 'json', colour: false }, new LogOutput({ write }));
+  const memoryStats = () => ({ size: 0, bytes: 0, evictions: 0 });
+  const metrics = new Metrics({ maxSeries: 10, version: 'test', memoryStats });
+  const { neverPasses } = decisionObserver(metrics, log, () => nowMs);
+  const [first, second, third] = [{}, {}, {}];
+  for (let i = 0; i < 3; i++) {
+    neverPasses('d', 'none', 1, 0, third);
+    neverPasses('d', 'tenant', 11, 10, first);
+    neverPasses('d', 'x'.repeat(1000), 6, 5, second);
+    nowMs += 10_000;
+  }
+  const lines = text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+  expect(lines).toMatchObject([
+    {
+      level: 'warning',
+      '@message': expect.stringContaining('asks for more hits at once than this limit ever allows'),
+      domain: 'd',
+      rule: 'tenant',
+      hits: 11,
+      limit: 10,
+    },
+    { rule: expect.stringMatching(/^x{256}…/), hits: 6, limit: 5 },
+  ]);
+});

@@ -1,0 +1,225 @@
+/* Requests that ask for more than a limit can ever hold: they are denied for ever, and told so. */
+import { describe, expect, test } from '@jest/globals';
+import { CODE, type Descriptor } from '../../../../src/codec/messages.js';
+import { StorageError } from '../../../../src/limiter/bucket-store.js';
+import { DenyCache } from '../../../../src/storage/deny-cache.js';
+import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
+import { FakeClock } from '../../../support/clock/fake-clock.js';
+import { MEMORY } from '../../../support/limiter/store-options.js';
+import { Decider, descriptor, headers } from '../../../support/policy/decider.js';
+
+const SECOND = 1_000_000;
+const FAMILIES = 'response_headers: [x-ratelimit, retry-after, ratelimit-draft-03, ratelimit]';
+
+const POLICY = `
+domain: d
+${FAMILIES}
+denied_response: problem+json
+decision_metadata: true
+descriptors:
+  - { key: bucket, rate_limit: { name: bucket, token_bucket: { max_tokens: 10, fill_interval: 1s } } }
+  - { key: window, rate_limit: { name: window, unit: minute, requests_per_unit: 5 } }
+  - { key: none, rate_limit: { name: none, unit: minute, requests_per_unit: 0 } }
+  - { key: debt, rate_limit: { name: debt, allow_debt: true, token_bucket: { max_tokens: 10, fill_interval: 1s } } }
+  - { key: hour, rate_limit: { name: hour, token_bucket: { max_tokens: 20, fill_interval: 1h } } }
+  - { key: watched, phase: monitoring, rate_limit: { name: watched, token_bucket: { max_tokens: 10, fill_interval: 1s } } }
+  - key: list
+    rate_limits:
+      - { name: slow, token_bucket: { max_tokens: 20, fill_interval: 1h } }
+      - { name: small, token_bucket: { max_tokens: 10, fill_interval: 1s } }
+      - { name: minute, unit: minute, requests_per_unit: 50 }
+  - { key: strict, quota_mode: true, rate_limit: { name: strict, token_bucket: { max_tokens: 2, fill_interval: 1s } } }
+  - { key: loose, quota_mode: true, rate_limit: { name: loose, token_bucket: { max_tokens: 20, fill_interval: 1m } } }
+`;
+
+/** The fake clock stands 20 s after a full minute. */
+const TO_END_OF_MINUTE = 40;
+
+const hits = (text: string, hitsAddend?: number, more: Partial<Descriptor> = {}): Descriptor =>
+  descriptor([text], { hitsAddend, ...more });
+
+/** All that an answer says about the limit it describes. */
+function asked(decider: Decider, ...descriptors: Descriptor[]) {
+  const response = decider.answer(descriptors);
+  const { rawBody, dynamicMetadata, overallCode, statuses } = response;
+  const all = headers(response);
+  const reset = Number(all['x-ratelimit-reset']) - decider.clock.wallMicros() / SECOND;
+  return {
+    code: overallCode,
+    status: statuses.map((status) => [status.currentLimit?.name, status.durationUntilResetSeconds]),
+    remaining: all['x-ratelimit-remaining'],
+    reset,
+    draftReset: all['ratelimit-reset'],
+    item: all['ratelimit'],
+    retryAfter: all['retry-after'],
+    throttled: all['x-ratelimit-will-be-throttled'],
+    decision: dynamicMetadata?.['decision'] as Record<string, unknown>,
+    body: rawBody === undefined ? undefined : JSON.parse(Buffer.from(rawBody).toString()),
+  };
+}
+
+describe('a request for more than a limit can hold', () => {
+  test.each<[string, { before?: number; hits: number }, { reset: number; remaining: string; name: string }]>([
+    // A full bucket has no time at which it is full next: it is that of a whole refill.
+    ['bucket=x', { hits: 11 }, { name: 'bucket', reset: 10, remaining: '10' }],
+    ['bucket=x', { before: 4, hits: 11 }, { name: 'bucket', reset: 4, remaining: '6' }],
+    ['bucket=x', { hits: Number.MAX_SAFE_INTEGER }, { name: 'bucket', reset: 10, remaining: '10' }],
+    ['window=x', { hits: 6 }, { name: 'window', reset: TO_END_OF_MINUTE, remaining: '0' }],
+    ['none=x', { hits: 1 }, { name: 'none', reset: TO_END_OF_MINUTE, remaining: '0' }],
+    ['list=x', { hits: 11 }, { name: 'small', reset: 10, remaining: '10' }],
+    // The first of the list is empty, and passes in an hour; the second never does.
+    ['list=x', { before: 10, hits: 11 }, { name: 'small', reset: 10, remaining: '0' }],
+    ['list=x', { hits: 51 }, { name: 'slow', reset: 20 * 3600, remaining: '20' }],
+  ])('%s %j', (text, { before = 0, hits: wanted }, { name, reset, remaining }) => {
+    const decider = new Decider(POLICY);
+    if (before > 0) decider.answer([hits(text, before)]);
+    const { item, decision, ...shown } = asked(decider, hits(text, wanted));
+    expect(shown).toEqual({
+      code: CODE.OVER_LIMIT,
+      status: [[name, reset]],
+      remaining,
+      reset,
+      draftReset: String(reset),
+      retryAfter: undefined,
+      throttled: 'true',
+      body: {
+        type: expect.stringContaining('quota-exceeded'),
+        title: expect.any(String),
+        status: 429,
+        detail: 'The request asks for more than the limit ever allows at once: it can never pass.',
+        'violated-policies': expect.arrayContaining([name]),
+      },
+    });
+    expect(shown.body['violated-policies'][0]).toBe(name);
+    expect(item).toContain(`"${name}";r=${remaining};t=${reset}`);
+    expect(decision).toMatchObject({ code: 'OVER_LIMIT', name, reason: 'never_passes' });
+    expect(decision).not.toHaveProperty('retry_after');
+  });
+
+  test('passes last of all that deny a request, in whichever descriptor', () => {
+    const decider = new Decider(POLICY);
+    decider.answer([hits('hour=x', 20)]);
+    for (const descriptors of [
+      [hits('hour=x', 1), hits('bucket=x', 11)],
+      [hits('bucket=x', 11), hits('hour=x', 1)],
+    ]) {
+      const { decision, retryAfter, status } = asked(decider, ...descriptors);
+      expect(decision).toMatchObject({ name: 'bucket', reason: 'never_passes' });
+      expect(retryAfter).toBeUndefined();
+      expect(status).toContainEqual(['hour', 3600]);
+    }
+  });
+
+  test('is told of in phases that let it pass', () => {
+    const { code, decision, throttled, reset } = asked(new Decider(POLICY), hits('watched=x', 11));
+    expect([code, throttled, reset]).toEqual([CODE.OK, 'true', 10]);
+    expect(decision).toMatchObject({ code: 'OK', retry_after: 0, reason: 'never_passes' });
+  });
+
+  test('of two buckets of one rule it is the one listed', () => {
+    const decider = new Decider(POLICY);
+    decider.answer([hits('bucket=x', 10)]);
+    const { item } = asked(decider, hits('bucket=x', 1), hits('bucket=y', 11));
+    expect(item).toBe('"bucket";r=10;t=10');
+  });
+
+  test('a limit that the caller brings is named, too', () => {
+    const limit = { requestsPerUnit: 5, unit: 2 };
+    const { decision, retryAfter } = asked(new Decider(POLICY), hits('bucket=x', 6, { limit }));
+    expect(decision).toMatchObject({ rule: 'override', reason: 'never_passes' });
+    expect(retryAfter).toBeUndefined();
+    const zero = { limit: { requestsPerUnit: 0, unit: 2 } };
+    expect(asked(new Decider(POLICY), hits('bucket=x', 1, zero)).retryAfter).toBeUndefined();
+  });
+
+  test('a quota that never passes does not matter beside one that will', () => {
+    const decider = new Decider(POLICY);
+    decider.answer([hits('loose=x', 19)]);
+    const both = [hits('strict=x', 3), hits('loose=x', 3)];
+    expect(asked(decider, ...both)).toMatchObject({ decision: { name: 'loose' }, retryAfter: '120' });
+    expect(asked(decider, ...both.reverse())).toMatchObject({
+      decision: { name: 'loose' },
+      retryAfter: '120',
+    });
+    expect(asked(decider, hits('strict=x', 3), hits('loose=x', 21))).toMatchObject({
+      decision: { reason: 'never_passes' },
+      retryAfter: undefined,
+    });
+  });
+});
+
+describe('a denial that will end', () => {
+  test.each<[string, Descriptor[], string | undefined]>([
+    ['as many hits as the bucket holds', [hits('bucket=x', 3), hits('bucket=x', 10)], '3'],
+    ['as many as the window allows', [hits('window=x', 1), hits('window=x', 5)], String(TO_END_OF_MINUTE)],
+    ['a peek', [hits('bucket=x', 10), hits('bucket=x', 0)], '1'],
+  ])('%s', (_name, [first, second], retryAfter) => {
+    const decider = new Decider(POLICY);
+    decider.answer([first as Descriptor]);
+    const { decision, ...answer } = asked(decider, second as Descriptor);
+    expect(answer.retryAfter).toBe(retryAfter);
+    expect(decision).not.toHaveProperty('reason');
+    expect(decider.observer.told.filter((line) => line.includes('never'))).toEqual([]);
+  });
+
+  test('is none where the store is away and a charge waits for it', () => {
+    const take = () => new StorageError('disconnected', 'away');
+    const policy = POLICY.replace('name: debt,', 'name: debt, on_store_failure: deny,');
+    const decider = new Decider(policy, { store: { take, close: async () => {} } });
+    expect(asked(decider, hits('debt=x', 50)).retryAfter).toBe('1');
+    expect(asked(decider, hits('debt=x', 50, { isNegativeHits: true })).retryAfter).toBe('1');
+  });
+
+  test('charges take what there is, however much they ask for', () => {
+    expect(asked(new Decider(POLICY), hits('debt=x', 11)).code).toBe(CODE.OK);
+  });
+});
+
+test('a denial answered by the deny cache says the same', () => {
+  const clock = new FakeClock();
+  const store = new DenyCache({
+    store: new MemoryStore({ ...MEMORY, clock }),
+    maxAgeMicros: 60 * SECOND,
+    windows: true,
+    maxEntries: 10,
+    monotonicMicros: () => clock.monotonicMicros(),
+  });
+  const decider = new Decider(POLICY, { store });
+  decider.answer([hits('bucket=x', 4)]);
+  const asks = [hits('bucket=x', 11), hits('window=x', 6), hits('list=x', 51)];
+  const first = asks.map((ask) => asked(decider, ask));
+  expect(store.answers).toBe(0);
+  expect(asks.map((ask) => asked(decider, ask))).toEqual(first);
+  expect(store.answers).toBe(2);
+});
+
+test('the observer is told of every limit that can never hold it', () => {
+  const decider = new Decider(POLICY);
+  decider.answer([hits('list=x', 30), hits('window=x', 5), hits('watched=x', 11)]);
+  expect(decider.observer.told.filter((line) => line.includes('never'))).toEqual([
+    'd list[slow] never 30 of 20',
+    'd list[small] never 30 of 10',
+    'd watched never 11 of 10',
+  ]);
+});
+
+test('the window of a list that a request does not fit says how much is left', () => {
+  const items = `
+      - { name: minute, unit: minute, requests_per_unit: 5 }
+      - { name: hour, unit: hour, requests_per_unit: 100 }`;
+  const policy = `domain: d\n${FAMILIES}\ndescriptors:\n  - key: k\n    rate_limits:${items}\n`;
+  const decider = new Decider(policy);
+  const left = (wanted: number, ...more: Descriptor[]) =>
+    decider
+      .answer([hits('k=x', wanted), ...more])
+      .statuses.map(({ code, limitRemaining }) => [code, limitRemaining]);
+  expect(left(3)).toEqual([[CODE.OK, 2]]);
+  expect(left(3)).toEqual([[CODE.OVER_LIMIT, 2]]);
+  // Of a window that is named twice, what each found.
+  expect(left(2, hits('k=x', 1))).toEqual([
+    [CODE.OK, 2],
+    [CODE.OVER_LIMIT, 0],
+  ]);
+  expect(left(2)).toEqual([[CODE.OK, 0]]);
+  expect(left(1)).toEqual([[CODE.OVER_LIMIT, 0]]);
+});
