@@ -309,14 +309,14 @@ export const BOUNDS: readonly BoundGroup[] = [
         beyond: 'the next call takes them',
       },
       {
-        what: 'takes that wait for Redis',
+        what: 'limits that wait for Redis, a request counting for each that it meets',
         bound: `${setting('REDIS_MAX_IN_FLIGHT')}; ${SCARCE}`,
         beyond:
           `OVER_LIMIT if a rule that the request meets may deny; \`on_store_failure\` answers if Redis ` +
           `was silent for ${time(LIVELY_MICROS / 1000)}`,
       },
       {
-        what: `takes of requests with more than ${NARROW_ITEMS}, which wait by themselves`,
+        what: `limits of requests that meet more than ${NARROW_ITEMS}, which wait by themselves`,
         bound:
           'as many again, one connection at most what is left free; as many once more in requests of at ' +
           `most ${QUANTUM_ITEMS} from connections with nothing waiting; ${WIDE_ITEMS_IN_FLIGHT}, or one ` +

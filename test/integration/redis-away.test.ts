@@ -307,10 +307,15 @@ describe('deadlines and bounds', () => {
   test('past the bound on what is under way takes are refused at once', async () => {
     const store = await reached({ maxInFlight: 10, timeoutMicros: 10_000_000 });
     redis.pause();
-    const waiting = Array.from({ length: 10 }, (_, i) => hit(store, `k${i}`, now() + 300_000));
+    // Limits are counted, of which these requests meet two each.
+    const two = (i: number) => [takeItem(`k${i}`, HUNDRED), takeItem(`l${i}`, HUNDRED)];
+    const waiting = Array.from({ length: 5 }, (_, i) => store.take(two(i), now() + 300_000));
     // Redis may be busy.
-    expect(reason(hit(store) as TakeResult)).toBe('full');
-    expect((await Promise.all(waiting)).map((result) => reason(result))).toEqual(Array(10).fill('timeout'));
+    expect(hit(store)).toMatchObject({
+      reason: 'full',
+      message: expect.stringContaining('the 10 limits that may wait for Redis (REDIS_MAX_IN_FLIGHT)'),
+    });
+    expect((await Promise.all(waiting)).map((result) => reason(result))).toEqual(Array(5).fill('timeout'));
     // What Redis has not answered still counts: a hung Redis must not gather work.
     expect(reason(hit(store) as TakeResult)).toBe('overloaded');
     redis.resume();

@@ -72,6 +72,7 @@ export function inertType(name: string): SettingType {
 export function refusedInert(name: string, value: unknown): readonly string[] {
   if (inertType(name) !== 'pool_on_empty' || value === 'WAIT') return [];
   return [
-    `${name}: ${String(value)} ends the reference, too; unset it. REDIS_MAX_IN_FLIGHT bounds what waits for Redis`,
+    `${name}: ${String(value)} ends the reference, too; unset it. REDIS_MAX_IN_FLIGHT bounds how many limits wait ` +
+      'for Redis',
   ];
 }

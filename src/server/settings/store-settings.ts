@@ -99,9 +99,10 @@ export const STORE_SETTINGS = {
     default: '20000',
     max: 1_000_000,
     help:
-      'Most limits waiting for Redis at once, a request counting for each that it meets; past it ' +
-      'OVER_LIMIT is the answer where a rule may deny, or, once Redis is silent, `on_store_failure`. ' +
-      'Requests of more than 16 limits wait apart, see Bounds.',
+      'Most limits that may wait for Redis at once in each process. A request counts once for each limit ' +
+      'that it meets, candidates included: one that meets three counts as three. Beyond it OVER_LIMIT is ' +
+      'the answer where a rule may deny, or, once Redis is silent, `on_store_failure`. Requests of more ' +
+      'than 16 limits wait apart, see Bounds.',
   },
   redisBatchKeys: {
     name: 'REDIS_BATCH_KEYS',

@@ -20,8 +20,8 @@ export interface RedisStoreOptions {
   /** Whether windows count the hits of denied requests. */
   readonly countDeniedHits: boolean;
   /**
-   * Items decided at a time, past which takes are refused (REDIS_MAX_IN_FLIGHT): as `full` while Redis answers, else as
-   * `overloaded`.
+   * Items, each a limit that a request meets, that may wait at a time (REDIS_MAX_IN_FLIGHT). Beyond it takes are
+   * refused: as `full` while Redis answers, else as `overloaded`.
    */
   readonly maxInFlight: number;
   /** Most keys of one call, unless a single request has more (REDIS_BATCH_KEYS). */

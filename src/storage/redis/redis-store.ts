@@ -179,7 +179,8 @@ export class RedisStore implements BucketStore {
       promise = queue.add(items, deadline, connection, now);
     } else {
       if (!this.narrow.has(items.length, connection)) {
-        return this.refuseToWait(now, `more than ${this.maxInFlight} items are waiting for Redis`);
+        const most = `the ${this.maxInFlight} limits that may wait for Redis (REDIS_MAX_IN_FLIGHT)`;
+        return this.refuseToWait(now, `there is no room among ${most}`);
       }
       const batch = this.batchFor(items, now);
       if (this.narrow.take(items.length, connection)) {
