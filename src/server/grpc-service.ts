@@ -93,13 +93,6 @@ function hasDomain(policies: PolicySet | undefined): boolean {
   return policies !== undefined && policies.domains.size > 0;
 }
 
-function noteRefusal(result: Uint8Array | Refusal, metrics: Metrics): Uint8Array | Refusal {
-  if (result instanceof Refusal) {
-    metrics.refused(result.kind === 'bad_request' ? 'INVALID_ARGUMENT' : 'UNAVAILABLE');
-  }
-  return result;
-}
-
 /** Names of the rules in statistics that no request has a part in. */
 function* ruleStatNames(policies: PolicySet | undefined): Generator<string> {
   for (const { rules } of policies?.domains.values() ?? []) {
@@ -118,9 +111,9 @@ function unaryHandler(service: ShouldRateLimit, metrics: Metrics, clock: Clock):
   };
   const finish = (result: Uint8Array | Refusal): Uint8Array => {
     if (!(result instanceof Refusal)) return result;
-    const code = result.kind === 'bad_request' ? STATUS.INVALID_ARGUMENT : STATUS.UNAVAILABLE;
-    noteRefusal(result, metrics);
-    throw new GrpcError(code, result.message);
+    const code = result.kind === 'bad_request' ? 'INVALID_ARGUMENT' : 'UNAVAILABLE';
+    metrics.refused(code);
+    throw new GrpcError(STATUS[code], result.message);
   };
   return (message, call) => {
     const startMicros = clock.monotonicMicros();
@@ -233,7 +226,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     onHealth: (listener) => healthListeners.push(listener),
     onGivenUp: (listener) => store.onGivenUp(listener),
     listen: () => listen(grpc, options, closers),
-    decide: decideBeside(service, metrics, clock),
+    decide: decideBeside(service, clock),
     drain: (why, beside) => drain(grpc, serving, options, why, beside),
   };
 }
@@ -345,15 +338,13 @@ async function listen(
   return name(port);
 }
 
-/** For callers that do not come by gRPC. */
-function decideBeside(service: ShouldRateLimit, metrics: Metrics, clock: Clock): Decide {
+/** For callers that do not come by gRPC, whose calls are counted where they come in. */
+function decideBeside(service: ShouldRateLimit, clock: Clock): Decide {
   return (message, patienceMicros, waiter = ANYBODY) => {
     const { connection } = waiter;
     const deadlineMicros = clock.monotonicMicros() + patienceMicros;
     const cancelled = (): boolean => waiter.cancelled();
-    const result = service.handle(message, { deadlineMicros, connection, cancelled });
-    if (result instanceof Promise) return result.then((late) => noteRefusal(late, metrics));
-    return noteRefusal(result, metrics);
+    return service.handle(message, { deadlineMicros, connection, cancelled });
   };
 }
 

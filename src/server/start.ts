@@ -94,6 +94,10 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
         ...core.detail(),
       }),
       decide: core.decide,
+      calls: {
+        ended: (micros) => core.metrics.requestSeconds.observe(micros / 1e6),
+        refused: (code) => core.metrics.refused(code),
+      },
       turns: core.turns,
       onError: (error) => log.error({ err: error }, 'unexpected error'),
     },

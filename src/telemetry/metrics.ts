@@ -179,11 +179,11 @@ export class Metrics {
     this.#storeUp.set(up ? 1 : 0);
   }
 
-  /** Counts a call that ended with a gRPC error status. */
   brokenInvariant(): void {
     this.#calls.brokenInvariants.inc();
   }
 
+  /** Counts a call that got no decision; `code` is the name of its gRPC status. */
   refused(code: string): void {
     this.#calls.refused.inc({ code });
   }

@@ -26,6 +26,22 @@ const post = (server: WeirServer, body: unknown, headers = {}): Promise<HttpAnsw
   });
 const header = (answer: HttpAnswer, name: string) => answer.headers.find(([other]) => other === name)?.[1];
 
+/** What metrics say of calls: how many there were, and how many had a bad request. */
+async function counted(server: WeirServer): Promise<{ readonly calls: number; readonly refused: number }> {
+  const { body } = await httpRequest(server.httpPort, '/metrics');
+  const value = (series: string): number =>
+    Number(
+      body
+        .split('\n')
+        .find((line) => line.startsWith(`${series} `))
+        ?.slice(series.length) ?? 0,
+    );
+  return {
+    calls: value('weir_request_duration_seconds_count'),
+    refused: value('weir_refused_total{code="INVALID_ARGUMENT"}'),
+  };
+}
+
 describe('with buckets in memory', () => {
   let server: WeirServer;
   beforeAll(async () => {
@@ -113,6 +129,15 @@ describe('with buckets in memory', () => {
   test('counts as any other decision', async () => {
     const { body } = await httpRequest(server.httpPort, '/metrics');
     expect(body).toMatch(/^weir_decisions_total\{domain="d",rule="two",code="OVER_LIMIT"\} [1-9]/m);
+  });
+
+  test('every call is timed, and each that is refused is counted, malformed bodies too', async () => {
+    const before = await counted(server);
+    await post(server, asking('many'));
+    for (const body of ['}', '{"domain":"d","domain":"d"}', '{"domain":"d"}']) await post(server, body);
+    await post(server, asking('many'), { 'grpc-timeout': 'soon' });
+    const after = await counted(server);
+    expect([after.calls - before.calls, after.refused - before.refused]).toEqual([5, 4]);
   });
 });
 
@@ -255,6 +280,8 @@ describe('with Redis', () => {
     expect(statuses).toEqual([200, 200, ...Array.from({ length: 18 }, () => 429)]);
     expect((await post(server, { domain: 'd' })).status).toBe(400);
     expect((await post(server, asking('many'), { 'grpc-timeout': '5S' })).status).toBe(200);
+    expect((await post(server, '}')).status).toBe(400);
+    expect(await counted(server)).toEqual({ calls: 23, refused: 2 });
     expect(await server.stop()).toEqual({ code: 0, signal: null });
   });
 });

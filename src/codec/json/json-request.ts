@@ -55,7 +55,7 @@ type Members = (JsonNode | undefined)[];
 const UINT32_MAX = 0xffff_ffff;
 const UINT64_MAX = (1n << 64n) - 1n;
 export const MAX_JSON_DEPTH = 16;
-/** Of one object; a message of ours has 4 fields, each of which may come again. */
+/** Of one object; a message of ours has 4 fields. What has more is not read to its end. */
 export const MAX_MEMBERS = 100;
 /** Where lists of descriptors and of entries stand: the outermost value is at depth 1. */
 const DESCRIPTORS_DEPTH = 2;
@@ -190,21 +190,21 @@ class RequestWriter {
     this.#stepLeft = STEP_BYTES;
   }
 
-  /** Of a member that comes twice the last counts, as for JSON.parse. */
+  /** A field that comes twice is refused, in whichever spellings: protobuf JSON takes it for an error. */
   #members(node: JsonNode, fields: Fields, field: string): Members {
     if (node.kind !== 'object') this.#refuse(field, 'expected object', node);
     const { names, values } = node;
     this.#stepLeft -= BYTES_OF_OBJECT;
     const members: Members = [];
-    const spellings: string[] = [];
+    let seen = 0;
     for (let index = 0; index < names.length; index++) {
       const nameNode = names[index] as JsonNode;
       const name = shortText(this.#json, nameNode, MAX_SHORT_TEXT) ?? '…';
       const place = fields.get(name);
       if (place === undefined) this.#refuse(field, `key "${shown(name, MAX_SHOWN_NAME)}" is unknown`);
-      const spelling = spellings[place];
-      if (spelling !== undefined && spelling !== name) this.#refuse(name, 'set multiple times');
-      spellings[place] = name;
+      const bit = 1 << place;
+      if ((seen & bit) !== 0) this.#refuse(name, 'set multiple times');
+      seen |= bit;
       const value = values[index] as JsonNode;
       members[place] = value.kind === 'null' ? undefined : value;
     }

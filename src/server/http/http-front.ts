@@ -19,7 +19,7 @@ import {
   publicEndpoints,
 } from './endpoints.js';
 import { type HttpListener, type HttpOptions, listenHttp } from './http.js';
-import { type Decide, jsonEndpoint } from './json-endpoint.js';
+import { type Decide, type JsonCalls, jsonEndpoint } from './json-endpoint.js';
 
 /** What the HTTP and debug ports show. */
 export interface HttpFrontOptions {
@@ -35,8 +35,9 @@ export interface HttpFrontOptions {
   /** What is asked often, and told at once. */
   health(): HealthVerdict;
   detail(): HealthDetail;
-  /** For `/json`. */
+  /** For `/json`: what decides, and what counts the calls. */
   readonly decide: Decide;
+  readonly calls: JsonCalls;
   /** Where what is long has its turns, one for the whole process. */
   readonly turns: TurnQueue;
   onError(error: unknown): void;
@@ -87,6 +88,7 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
     decide: options.decide,
     maxBodyBytes: settings.grpcMaxMessageBytes,
     turns: options.turns,
+    calls: options.calls,
     monotonicMicros: () => clock.monotonicMicros(),
   });
   const http = await open('HTTP', host, port, 'HOST, PORT', {

@@ -5,7 +5,7 @@ import { timeoutMicros } from '../../grpc/timeout-header.js';
 import { Refusal } from '../../service/refusal.js';
 import type { NotDone, TurnQueue, Waiter } from '../../service/turn-queue.js';
 import { atOnce } from '../../turns.js';
-import { failed, type HttpCall, type HttpEndpoint } from './http.js';
+import { failed, type HttpAnswer, type HttpCall, type HttpEndpoint } from './http.js';
 
 /**
  * Decides an encoded RateLimitRequest whose caller waits `patienceMicros` at most (Infinity: for ever); the answer is
@@ -18,12 +18,20 @@ export type Decide = (
   waiter?: Pick<Waiter, 'connection' | 'cancelled'>,
 ) => Uint8Array | Refusal | Promise<Uint8Array | Refusal>;
 
+/** Told of each call, to be counted: how long it took from its whole body to its answer, and how it was refused. */
+export interface JsonCalls {
+  ended(micros: number): void;
+  /** `code` is the status that gRPC would have answered. */
+  refused(code: 'INVALID_ARGUMENT' | 'UNAVAILABLE'): void;
+}
+
 export interface JsonEndpointOptions {
   readonly codec: JsonCodec;
   readonly decide: Decide;
   readonly maxBodyBytes: number;
   /** Where what is long has its turns, one for the whole process. */
   readonly turns: TurnQueue;
+  readonly calls: JsonCalls;
   monotonicMicros(): number;
 }
 
@@ -68,7 +76,7 @@ function patienceOf(header: string | readonly string[] | undefined): number {
  * decision could be had; the reason stands in a header. A `grpc-timeout` header says how long the caller waits.
  */
 export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
-  const { codec, decide, maxBodyBytes, turns } = options;
+  const { codec, decide, maxBodyBytes, turns, calls } = options;
   /** What `steps` come to; when they take long, in turns with all that takes long. */
   const run = <Result>(
     bytes: number,
@@ -91,36 +99,46 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
     // Nothing was begun.
     return typeof told === 'string' ? atOnce(steps) : told;
   };
+  const badRequest = (reason: string): HttpAnswer => {
+    calls.refused('INVALID_ARGUMENT');
+    return failed(400, reason);
+  };
+  const unavailable = (reason: string): HttpAnswer => {
+    calls.refused('UNAVAILABLE');
+    return failed(503, reason);
+  };
+  const answerAt = async (call: HttpCall, startMicros: number): Promise<HttpAnswer> => {
+    const patience = patienceOf(call.headers['grpc-timeout']);
+    if (Number.isNaN(patience)) {
+      return badRequest('grpc-timeout must be at most 8 digits and one of H M S m u n');
+    }
+    const deadlineMicros = startMicros + patience;
+    const bytes = lengthOf(call.body);
+    let message: Uint8Array | NotDone;
+    try {
+      message = await run(bytes, wireOf(call.body, bytes), call, deadlineMicros);
+    } catch (error) {
+      if (error instanceof DecodeError) return badRequest(error.message);
+      throw error;
+    }
+    if (typeof message === 'string') return unavailable(NOT_DONE[message]);
+    const waiter = { connection: call.connection, cancelled: call.gone };
+    const decided = await decide(message, deadlineMicros - options.monotonicMicros(), waiter);
+    if (decided instanceof Refusal) {
+      return decided.kind === 'bad_request' ? badRequest(decided.message) : unavailable(decided.message);
+    }
+    const { overLimit, text } = await tell(decided, call);
+    return { status: overLimit ? 429 : 200, contentType: 'application/json', body: text };
+  };
   return {
     path: '/json',
     help: 'decides a RateLimitRequest: POST, protobuf JSON both ways',
     maxBodyBytes,
     async answer(call) {
-      const patience = patienceOf(call.headers['grpc-timeout']);
-      if (Number.isNaN(patience))
-        return failed(400, 'grpc-timeout must be at most 8 digits and one of H M S m u n');
-      const deadlineMicros = options.monotonicMicros() + patience;
-      const bytes = lengthOf(call.body);
-      let message: Uint8Array | NotDone;
-      try {
-        message = await run(bytes, wireOf(call.body, bytes), call, deadlineMicros);
-      } catch (error) {
-        if (error instanceof DecodeError) return failed(400, error.message);
-        throw error;
-      }
-      if (typeof message === 'string') return failed(503, NOT_DONE[message]);
-      const waiter = { connection: call.connection, cancelled: call.gone };
-      const decided = await decide(message, deadlineMicros - options.monotonicMicros(), waiter);
-      if (decided instanceof Refusal) {
-        if (decided.kind === 'bad_request') return failed(400, decided.message);
-        return failed(503, decided.message);
-      }
-      const answer = await tell(decided, call);
-      return {
-        status: answer.overLimit ? 429 : 200,
-        contentType: 'application/json',
-        body: answer.text,
-      };
+      const startMicros = options.monotonicMicros();
+      const answer = await answerAt(call, startMicros);
+      calls.ended(options.monotonicMicros() - startMicros);
+      return answer;
     },
   };
 }

@@ -14,9 +14,24 @@ import { protoFiles } from '../../../src/codec/proto-files.js';
 /** Numbers that JSON.parse would round, where a field of 64 bits stands. */
 const LONG_HITS = /("(?:hitsAddend|hits_addend)"\s*:\s*)(\d{16,})(?![\d.eE])/g;
 
+const STRINGS = /"(?:[^"\\]|\\.)*"(\s*:)?/g;
+
+function membersOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const within = Object.values(value).reduce<number>((sum, member) => sum + membersOf(member), 0);
+  return within + (Array.isArray(value) ? 0 : Object.keys(value).length);
+}
+
+/** Whether an object of a JSON text holds a name twice: JSON.parse keeps the last alone. */
+function hasNameTwice(text: string, parsed: unknown): boolean {
+  let names = 0;
+  for (const [, colon] of text.matchAll(STRINGS)) if (colon !== undefined) names++;
+  return names > membersOf(parsed);
+}
+
 /**
  * Protobuf JSON of the two messages by @bufbuild/protobuf and JSON.parse, which know no bounds: what the codec of ours
- * is compared with.
+ * is compared with. Of a field that comes twice they take the last; it is refused here, as the format has it.
  */
 export interface ProtobufJson {
   /** The bytes of a RateLimitRequest; undefined when it is refused. */
@@ -38,7 +53,9 @@ export function protobufJson(): ProtobufJson {
     requestToWire(json) {
       try {
         const text = utf8.decode(json).replace(LONG_HITS, '$1"$2"');
-        return toBinary(request, fromJson(request, JSON.parse(text) as JsonValue, { registry }));
+        const parsed = JSON.parse(text) as JsonValue;
+        if (hasNameTwice(text, parsed)) return undefined;
+        return toBinary(request, fromJson(request, parsed, { registry }));
       } catch {
         return undefined;
       }

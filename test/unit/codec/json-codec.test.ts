@@ -95,7 +95,7 @@ describe('a request in protobuf JSON', () => {
     '{"domain":"d"',
     '{"other":1}',
     '{"domain":5}',
-    '{"domain":"d","domain":"\\ud800"}',
+    '{"domain":"\\ud800"}',
     '{"hitsAddend":-1}',
     '{"hitsAddend":4294967296}',
     '{"hitsAddend":1.5}',
@@ -110,6 +110,26 @@ describe('a request in protobuf JSON', () => {
     const refused = () => codec.requestToWire(Buffer.from(json));
     expect(refused).toThrow(DecodeError);
     expect(refused).toThrow(/\S{3}/);
+  });
+
+  test.each([
+    ['domain', '{"domain":"d","domain":"d"}'],
+    ['domain', '{"domain":null,"domain":"d"}'],
+    ['descriptors', '{"descriptors":[],"descriptors":[]}'],
+    ['hits_addend', '{"hitsAddend":1,"hits_addend":1}'],
+    ['descriptors\\[1\\].entries', '{"descriptors":[{},{"entries":[],"entries":[]}]}'],
+    [
+      'descriptors\\[0\\].isNegativeHits',
+      '{"descriptors":[{"is_negative_hits":false,"isNegativeHits":true}]}',
+    ],
+    [
+      'descriptors\\[0\\].entries\\[0\\].key',
+      '{"descriptors":[{"entries":[{"key":"a","value":"b","key":"a"}]}]}',
+    ],
+    ['unit', '{"descriptors":[{"limit":{"unit":"DAY","unit":"DAY"}}]}'],
+    ['requests_per_unit', '{"descriptors":[{"limit":{"requestsPerUnit":1,"requests_per_unit":1}}]}'],
+  ])('a field that comes twice is refused: %s', (field, json) => {
+    expect(() => read(json)).toThrow(new RegExp(`${field} from JSON: set multiple times`));
   });
 
   test('bytes that are not UTF-8 are refused, and long texts are not sent back', () => {

@@ -218,6 +218,10 @@ export const JSON_CASES: readonly ReferenceCase[] = [
   bad('json without a domain', '{"descriptors": [{"entries": [{"key": "a", "value": "b"}]}]}'),
   bad('json without descriptors', json([])),
   bad('json of an empty message', '{}'),
+  bad('json with a field twice', json(ANN).replace('{', '{"domain":"<domain>",')),
+  bad('json with a field twice, once null', json(ANN).replace('{', '{"domain":null,')),
+  bad('json with a field in both spellings', json(ANN, { hitsAddend: 1, hits_addend: 1 })),
+  bad('json with a field of an entry twice', json(ANN).replace('"key":', '"key":"user","key":')),
   {
     name: 'json by GET has no body',
     rules: RULES,

@@ -21,6 +21,7 @@ test('a decision is told even while no more may wait for turns, as it was counte
     decide: () => new Uint8Array(100_000),
     maxBodyBytes: 1000,
     turns: new TurnQueue({ monotonicMicros, maxPieces: 0 }),
+    calls: { ended: () => {}, refused: () => {} },
     monotonicMicros,
   });
   const call = { query: new URLSearchParams(), headers: {}, connection: {}, gone: () => false };
