@@ -1,6 +1,7 @@
-// Prints what the manual shows of the source into its pages: the bundled policy, the tables of settings and bounds
-// (compiled src/server/settings/settings-table.ts, src/server/bounds-table.ts), and the settings into the schema of the
-// Helm chart. With --check it only compares, and fails when a file is out of date.
+// Prints what the manual shows of the source into its pages: the bundled policy, the tables of settings, bounds and
+// metrics (compiled src/server/settings/settings-table.ts, src/server/bounds-table.ts,
+// src/server/metrics/describe-metrics.ts), and the settings into the schema of the Helm chart. With --check it only
+// compares, and fails when a file is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -12,6 +13,9 @@ const compiled = createRequire(import.meta.url);
 const { SETTINGS } = compiled(join(root, 'build/src/server/settings/settings-table.js'));
 const { INERT_SETTINGS, inertByReason } = compiled(join(root, 'build/src/server/settings/inert-settings.js'));
 const { hasReferenceDefault } = compiled(join(root, 'build/src/server/settings/reference-defaults.js'));
+const { describeMetrics, describeReference } = compiled(
+  join(root, 'build/src/server/metrics/describe-metrics.js'),
+);
 const { BOUNDS } = compiled(join(root, 'build/src/server/bounds-table.js'));
 
 const cell = (text) => text.replaceAll('|', '\\|');
@@ -60,6 +64,51 @@ const bounds = [
   ]),
 ].join('\n');
 
+/** Names of the labels of a metric. */
+const labelsOf = ({ labels }) => names(Object.keys(labels));
+
+/** The labels of metrics, those with one meaning together. */
+function labelTable(described) {
+  const rows = new Map();
+  for (const { name, labels } of described) {
+    for (const [label, { meaning, values = {} }] of Object.entries(labels)) {
+      const texts = Object.entries(values).map(([value, text]) => `\`${value}\`: ${text}`);
+      const row = `${cell(meaning)} | ${cell(texts.join('; '))} |`;
+      const key = `${label} ${row}`;
+      if (!rows.has(key)) rows.set(key, { label, row, metrics: new Set() });
+      rows.get(key).metrics.add(name);
+    }
+  }
+  return [
+    '| label | of | meaning | values |',
+    '|---|---|---|---|',
+    ...[...rows.values()].map(
+      ({ label, row, metrics }) => `| \`${label}\` | ${names([...metrics])} | ${row}`,
+    ),
+  ].join('\n');
+}
+
+const described = [...describeMetrics()].sort((one, other) => (one.name < other.name ? -1 : 1));
+const metrics = [
+  '| metric | type | labels | meaning |',
+  '|---|---|---|---|',
+  ...described.map((one) => `| \`${one.name}\` | ${one.type} | ${labelsOf(one)} | ${cell(one.help)} |`),
+  '',
+  labelTable(described),
+].join('\n');
+
+const stats = describeReference();
+const statistics = [
+  '| statistic | type | for Prometheus | labels there | meaning |',
+  '|---|---|---|---|---|',
+  ...stats.map(
+    ({ name, type, meaning, metric }) =>
+      `| \`${name}\` | ${type} | \`${metric.name}\`, ${metric.type} | ${labelsOf(metric)} | ${cell(meaning)} |`,
+  ),
+  '',
+  labelTable(stats.map(({ metric }) => metric)),
+].join('\n');
+
 // The table shows the schema, which is written first.
 write(chart.SCHEMA, chart.schemaText(SETTINGS, INERT_SETTINGS));
 
@@ -72,6 +121,8 @@ const parts = [
   ['docs/migrate.md', 'reference', reference],
   ['docs/reference/bounds.md', 'bounds', bounds],
   [chart.PAGE, 'values', chart.valuesTable()],
+  ['docs/reference/metrics.md', 'metrics', metrics],
+  ['docs/reference/metrics.md', 'statistics', statistics],
 ];
 
 const texts = new Map();

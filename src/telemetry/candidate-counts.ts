@@ -1,6 +1,7 @@
 import { BoundedCounters, type SeriesLimit } from './bounded-counters.js';
 import { countedFamily } from './counted-family.js';
 import type { FamilyRegistry } from './family-registry.js';
+import { CODES as CODE_MEANINGS, DOMAIN, RULE } from './label-meanings.js';
 
 const CODES = ['OK', 'OVER_LIMIT'] as const;
 
@@ -22,6 +23,15 @@ export class CandidateCounts {
           'Descriptors that a candidate saw, by domain, rule, the code they were answered and the one ' +
           'the candidate would have given.',
         labels: ['domain', 'rule'],
+        meanings: {
+          domain: DOMAIN,
+          rule: RULE,
+          live: { meaning: 'What the descriptor was answered.', values: CODE_MEANINGS },
+          candidate: {
+            meaning: 'What the candidate would have answered.',
+            values: { OK: 'it would have passed', OVER_LIMIT: 'it would have been denied' },
+          },
+        },
         counts,
         *numbers(values) {
           for (let slot = 0; slot < values.length; slot++) {

@@ -1,5 +1,6 @@
 import { type Metric, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client';
 import { type Family, familiesText, readFamily } from './family.js';
+import type { LabelMeanings, MetricDescription } from './label-meanings.js';
 
 /** Reading takes steps: between them others have their turn. A promise is to be waited for. */
 export type ReadSteps<Result> = Generator<'' | Promise<unknown>, Result>;
@@ -14,9 +15,26 @@ type AnyMetric = Metric<string>;
 export class FamilyRegistry extends Registry {
   readonly #inOrder: (AnyMetric | Family)[] = [];
   readonly #sources: (() => ReadSteps<readonly Family[]>)[] = [];
+  /** Of prom-client's metrics. */
+  readonly #labels = new Map<string, LabelMeanings>();
 
   addFamily(family: Family): void {
     this.#inOrder.push(family);
+  }
+
+  /** Says what the labels of a metric of prom-client's mean. Returns their names, for its constructor. */
+  labels<Label extends string>(metric: string, meanings: LabelMeanings<Label>): Label[] {
+    this.#labels.set(metric, meanings);
+    return Object.keys(meanings) as Label[];
+  }
+
+  /** What each metric is, but for those of sources. */
+  describe(): readonly MetricDescription[] {
+    return this.#inOrder.map((one) => {
+      const { name, type, help } = one as unknown as Omit<MetricDescription, 'labels'>;
+      const labels = 'samples' in one ? one.labels : this.#labels.get(name);
+      return { name, type, help, labels: labels ?? {} };
+    });
   }
 
   /** `families` is asked whenever metrics are, once at a time. One whose name is taken is left out. */

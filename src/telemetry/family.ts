@@ -1,4 +1,5 @@
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
+import type { LabelMeanings } from './label-meanings.js';
 
 /** What an answer of `/metrics` says of one series: its name with its labels as they are written, and its number. */
 export type Sample = readonly [series: string, value: number];
@@ -17,6 +18,8 @@ export interface FamilyHead {
 
 /** A metric that is read a sample at a time: nobody has to wait until all of it is put together. */
 export interface Family extends FamilyHead {
+  /** What its labels say; absent where it has none, or where others name them. */
+  readonly labels?: LabelMeanings;
   /**
    * Numbers are those of the moment when each sample is taken; of one histogram all are taken at once. '' is a pause,
    * where many series were looked at that show nothing.

@@ -7,6 +7,16 @@ import { type CountedFamilyOptions, countedFamily } from './counted-family.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { seriesText } from './family.js';
 import { FamilyRegistry } from './family-registry.js';
+import {
+  ASKED_DOMAIN,
+  CODES,
+  DOMAIN,
+  DOMAIN_STATE,
+  KEYS,
+  KNOWN_DOMAIN,
+  RULE,
+  SINK,
+} from './label-meanings.js';
 import type { DenyCacheStats, MemoryStats, MetricsOptions } from './metrics-options.js';
 import { ReferenceStats } from './reference/reference-stats.js';
 
@@ -51,7 +61,7 @@ export class Metrics {
   /** How long callers of ShouldRateLimit waited. */
   readonly requestSeconds = new DurationHistogram(
     'weir_request_duration_seconds',
-    'Time from a whole request to its answer, refusals included.',
+    'Time from a whole request, by gRPC or to `/json`, to its answer, refusals included.',
     REQUEST_SECONDS,
   );
   readonly #limits: readonly SeriesLimit[];
@@ -110,7 +120,10 @@ export class Metrics {
     this.#info = new Gauge({
       name: 'weir_info',
       help: 'Version of weir and of the policy in force.',
-      labelNames: ['version', 'policy'],
+      labelNames: this.registry.labels('weir_info', {
+        version: { meaning: 'The version of weir.' },
+        policy: { meaning: 'A short hash of the policies in force, or `none`.' },
+      }),
       aggregator: 'first',
       registers,
     });
@@ -184,7 +197,7 @@ export class Metrics {
   }
 
   /** Counts a call that got no decision; `code` is the name of its gRPC status. */
-  refused(code: string): void {
+  refused(code: 'INVALID_ARGUMENT' | 'UNAVAILABLE'): void {
     this.#calls.refused.inc({ code });
   }
 
@@ -204,6 +217,7 @@ export class Metrics {
         'is in force), absent (bad, not in force).',
       type: 'gauge',
       aggregator: 'sum',
+      labels: { domain: KNOWN_DOMAIN, state: DOMAIN_STATE },
       *samples() {
         for (const { domain, state } of states()) yield [seriesText(name, { domain, state }), 1];
       },
@@ -228,7 +242,7 @@ export class Metrics {
     new Counter({
       name: 'weir_stats_dropped_total',
       help: 'Metrics that could not be sent, by sink.',
-      labelNames: ['sink'],
+      labelNames: this.registry.labels('weir_stats_dropped_total', { sink: SINK }),
       registers: [this.registry],
       collect() {
         this.reset();
@@ -253,11 +267,13 @@ export class Metrics {
     const decisions = this.#decisions;
     const limits = this.#limits;
     const registers = [this.registry];
+    const byRule = { domain: DOMAIN, rule: RULE };
     const add = (options: CountedFamilyOptions): void => this.registry.addFamily(countedFamily(options));
     add({
       name: 'weir_decisions_total',
       help: 'Descriptors decided, by domain, rule and code.',
       labels: ['domain', 'rule'],
+      meanings: { ...byRule, code: { meaning: 'What it was answered.', values: CODES } },
       counts: decisions,
       numbers: (values) => [
         ['code="OK"', values[OK] ?? 0],
@@ -270,6 +286,7 @@ export class Metrics {
         'Descriptors that did not fit but passed: monitoring, grace period, shadow mode, quota mode, ' +
         'enforce_percent.',
       labels: ['domain', 'rule'],
+      meanings: byRule,
       counts: decisions,
       numbers: (values) => [['', values[WOULD_BE_THROTTLED] ?? 0]],
     });
@@ -277,6 +294,7 @@ export class Metrics {
       name: 'weir_debt_forgiven_total',
       help: 'Hits of charges that went past max_debt, so that nobody pays for them, by domain and rule.',
       labels: ['domain', 'rule'],
+      meanings: byRule,
       counts: decisions,
       numbers: (values) => ((values[FORGIVEN] ?? 0) > 0 ? [['', values[FORGIVEN] as number]] : []),
     });
@@ -284,6 +302,7 @@ export class Metrics {
       name: 'weir_unmatched_total',
       help: 'Descriptors that matched no rule, by domain and entry keys.',
       labels: ['domain', 'keys'],
+      meanings: { domain: DOMAIN, keys: KEYS },
       counts: this.#unmatched,
       numbers: (values) => [['', values[0] ?? 0]],
     });
@@ -291,6 +310,7 @@ export class Metrics {
       name: 'weir_unknown_domain_total',
       help: 'Requests whose domain no policy has, by domain.',
       labels: ['domain'],
+      meanings: { domain: ASKED_DOMAIN },
       counts: this.#unknownDomains,
       numbers: (values) => [['', values[0] ?? 0]],
     });
@@ -349,7 +369,7 @@ export class Metrics {
     });
     new Gauge({
       name: 'weir_deny_cache_entries',
-      help: 'Denials kept for that.',
+      help: 'Denials that the deny cache keeps: DENY_CACHE_MAX_ENTRIES is the most.',
       registers,
       collect() {
         this.set(stats().entries);

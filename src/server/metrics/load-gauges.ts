@@ -1,5 +1,6 @@
-import { Gauge, type Registry } from 'prom-client';
+import { Gauge } from 'prom-client';
 import type { GrpcLoad } from '../../grpc/grpc-server.js';
+import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 
 /**
  * What is held for callers and still to be done for them at this moment; all of it is 0 when nobody asks for anything.
@@ -13,11 +14,18 @@ export interface Load {
   readonly costly: { readonly requests: number; readonly bytes: number; readonly connections: number };
 }
 
-const WAITING = ['reads', 'answers', 'deadlines', 'inflating', 'lost'] as const;
+const WAITING = {
+  reads: 'connections whose bytes are to be read',
+  answers: 'calls that are to be answered',
+  deadlines: 'calls that have a deadline',
+  inflating: 'compressed messages that are to be inflated',
+  lost: 'connections that are gone, and some of whose calls have not ended',
+} as const;
+const WAITERS = Object.keys(WAITING) as (keyof typeof WAITING)[];
 
 /** Makes gauges of what `load` says whenever metrics are asked for. */
-export function exposeLoad(registry: Pick<Registry, 'registerMetric'>, load: () => Load): void {
-  const registers = [registry as Registry];
+export function exposeLoad(registry: FamilyRegistry, load: () => Load): void {
+  const registers = [registry];
   const gauge = (name: string, help: string, value: (load: Load) => number): void => {
     new Gauge({
       name,
@@ -35,12 +43,12 @@ export function exposeLoad(registry: Pick<Registry, 'registerMetric'>, load: () 
   );
   gauge(
     'weir_costly_requests_waiting_bytes',
-    'Memory of the messages that wait with them.',
+    'Memory of the requests that take long and wait for their turns.',
     ({ costly }) => costly.bytes,
   );
   gauge(
     'weir_costly_requests_waiting_connections',
-    'Connections that they came by.',
+    'Connections of the requests that take long and wait for their turns.',
     ({ costly }) => costly.connections,
   );
   gauge(
@@ -57,15 +65,12 @@ export function exposeLoad(registry: Pick<Registry, 'registerMetric'>, load: () 
   );
   new Gauge({
     name: 'weir_grpc_waiting',
-    help:
-      'What waits: connections to be read (reads), calls for their answers (answers), for their ' +
-      'deadlines (deadlines), messages to be inflated (inflating), lost connections for the end of their ' +
-      'calls (lost).',
-    labelNames: ['for'],
+    help: 'What waits on the gRPC port, by what it waits for.',
+    labelNames: registry.labels('weir_grpc_waiting', { for: { meaning: 'What waits.', values: WAITING } }),
     registers,
     collect() {
       const { grpc } = load();
-      for (const what of WAITING) this.set({ for: what }, grpc?.[what] ?? 0);
+      for (const what of WAITERS) this.set({ for: what }, grpc?.[what] ?? 0);
     },
   });
 }

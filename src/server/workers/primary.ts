@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Counter, Gauge } from 'prom-client';
 import { removeStaleSocket } from '../../h2/serving/listen.js';
 import { MAX_TIMER_MS, timerMs } from '../../limiter/clock.js';
 import { TurnQueue } from '../../service/turn-queue.js';
@@ -9,6 +8,7 @@ import type { HealthDetail, HealthVerdict } from '../http/endpoints.js';
 import { exposeReference } from '../metrics/prometheus.js';
 import { openStatsSinks } from '../metrics/stats-sinks.js';
 import { statFamilies, statsText } from '../metrics/stats-text.js';
+import { exposeWorkers } from '../metrics/worker-gauges.js';
 import type { ServerCore, ServerParts } from '../server-core.js';
 import type { StartError } from '../start-error.js';
 import { PolicyFeed } from './policy-feed.js';
@@ -34,7 +34,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
     giveUp = resolve;
   });
   const pool = openWorkers(parts, (error) => giveUp(error), metrics);
-  addPoolMetrics(metrics, pool);
+  exposeWorkers(metrics.registry, pool);
   // Only loads of the policy: each worker sends what it decides.
   exposeReference(settings, metrics, log);
   openStatsSinks({ settings, metrics, log, slices }, closers);
@@ -131,25 +131,4 @@ function detailOf({ workers }: WorkerPool): Pick<HealthDetail, 'store' | 'storeU
       storeUp: worker.health?.storeUp ?? false,
     })),
   };
-}
-
-function addPoolMetrics(metrics: Metrics, pool: WorkerPool): void {
-  const registers = [metrics.registry];
-  new Gauge({
-    name: 'weir_workers',
-    help: 'Worker processes that are alive.',
-    registers,
-    collect() {
-      this.set(pool.workers.length);
-    },
-  });
-  new Counter({
-    name: 'weir_worker_restarts_total',
-    help: 'Worker processes that ended unasked and were replaced.',
-    registers,
-    collect() {
-      this.reset();
-      this.inc(pool.restarts);
-    },
-  });
 }

@@ -1,7 +1,20 @@
 import { GoRegExp } from '../go-regexp.js';
+import type { LabelMeanings } from '../label-meanings.js';
 import { DEFAULT_BUCKETS, DEFAULT_SUMMARY, type Mapping, type MappingRule } from './mapping.js';
 
 const RULE_STATS = ['near_limit', 'over_limit', 'total_hits', 'within_limit', 'shadow_mode'];
+
+/** What the labels of {@link defaultMapping} say. */
+export const MAPPED_LABELS: LabelMeanings = {
+  domain: { meaning: 'The domain of the policy.' },
+  key1: { meaning: 'The first level of the rule: its key, or `key_value`.' },
+  key2: { meaning: 'The second level; levels below it are left out. Rules of one level do not have it.' },
+  err_type: {
+    meaning: 'What was at fault.',
+    values: { redis_error: 'Redis', service_error: 'the request, or there was no policy' },
+  },
+  grpc_method: { meaning: 'The method, such as `ShouldRateLimit` or `Check`.' },
+};
 
 const PLAIN = {
   drop: false,

@@ -2,16 +2,21 @@ import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
 import { counted } from './stat-series.js';
 
-/** What the reference counts for a rule, in the order of a series' values. */
-export const RULE_COUNTERS = [
-  'total_hits',
-  'over_limit',
-  'near_limit',
-  'within_limit',
-  'over_limit_with_local_cache',
-  'shadow_mode',
-  'total_negative_hits',
-] as const;
+/** What the reference counts for a rule, in the order of a series' values, and what each says. */
+export const RULE_COUNTER_MEANINGS = {
+  total_hits: 'Hits that were asked for.',
+  over_limit: 'Hits beyond the limit.',
+  near_limit: 'Hits within the limit, but past the share of it that NEAR_LIMIT_RATIO says.',
+  within_limit: 'Hits of descriptors that fitted.',
+  over_limit_with_local_cache: 'Hits that were denied without asking Redis; `over_limit` holds them, too.',
+  shadow_mode: 'Hits beyond the limit that passed: `shadow_mode`, or a phase that does not deny yet.',
+  total_negative_hits: 'Hits that were given back.',
+} as const;
+
+/** Their names. */
+export const RULE_COUNTERS = Object.keys(
+  RULE_COUNTER_MEANINGS,
+) as readonly (keyof typeof RULE_COUNTER_MEANINGS)[];
 
 const TOTAL = 0;
 const OVER = 1;

@@ -3,6 +3,19 @@ import { counted, StatSeries } from './stat-series.js';
 /** Most times of one interval that sinks of single values are sent; a fair sample of more. */
 export const MAX_SAMPLES = 1000;
 
+/** What is told of the calls of a gRPC method. */
+export function describeDurations(method: string) {
+  const prefix = prefixOf(method);
+  return [
+    { name: `${prefix}total_requests`, type: 'counter', meaning: 'Calls of a gRPC method.' },
+    { name: `${prefix}response_time`, type: 'timer', meaning: 'How long they took, in milliseconds.' },
+  ] as const;
+}
+
+function prefixOf(method: string): string {
+  return `ratelimit_server.${method}.`;
+}
+
 /** Told of each duration, in milliseconds. */
 export interface DurationListener {
   observe(millis: number): void;
@@ -33,7 +46,7 @@ export class DurationStats {
   #count = 0;
 
   constructor(method: string, random: () => number = Math.random) {
-    const prefix = `ratelimit_server.${method}.`;
+    const prefix = prefixOf(method);
     this.calls = new StatSeries(prefix, ['total_requests']);
     this.name = `${prefix}response_time`;
     this.#random = random;

@@ -1,7 +1,7 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import type { SeriesLimit } from '../bounded-counters.js';
-import { type CountingRules, countHits, RULE_COUNTERS } from './count-hits.js';
-import { DurationStats } from './duration-stats.js';
+import { type CountingRules, countHits, RULE_COUNTER_MEANINGS, RULE_COUNTERS } from './count-hits.js';
+import { DurationStats, describeDurations } from './duration-stats.js';
 import { sanitiseStatName } from './stat-name.js';
 import { counted, StatSeries } from './stat-series.js';
 
@@ -20,14 +20,55 @@ const MAX_CALLER_NAME = 512;
 const OTHER_RULE = 'other.other';
 const OTHER_DOMAIN = 'other';
 
-/** The counters of `ratelimit.service`, in the order of their values. */
-const SERVICE_COUNTERS = [
-  'config_load_success',
-  'config_load_error',
-  'global_shadow_mode',
-  'call.should_rate_limit.redis_error',
-  'call.should_rate_limit.service_error',
-] as const;
+/** The counters of `ratelimit.service`, in the order of their values, and what each says. */
+const SERVICE_COUNTERS = {
+  config_load_success: 'Loads of the policies that ended well.',
+  config_load_error: 'Loads of the policies that did not.',
+  global_shadow_mode: 'Requests that passed because of SHADOW_MODE alone.',
+  'call.should_rate_limit.redis_error': 'Requests that got no decision because Redis failed.',
+  'call.should_rate_limit.service_error':
+    'Requests that got no decision for their own fault, or for want of a policy.',
+} as const;
+/** Those of a domain that no policy has. */
+const DOMAIN_COUNTERS = {
+  domain_not_found: 'Descriptors of requests for a domain that no policy has.',
+} as const;
+/** Those of a pool. */
+const POOL_COUNTERS = {
+  cx_total: 'Connections to Redis that were opened.',
+  cx_local_close: 'Connections to Redis that were closed.',
+} as const;
+
+/** A statistic as the manual shows it; `<…>` stands for what differs. */
+export interface StatDescription {
+  readonly name: string;
+  readonly type: 'counter' | 'gauge' | 'timer';
+  readonly meaning: string;
+}
+
+/** Every statistic there is. */
+export function describeStats(): readonly StatDescription[] {
+  const counters = (prefix: string, meanings: Readonly<Record<string, string>>): StatDescription[] =>
+    Object.entries(meanings).map(([name, meaning]) => ({
+      name: `${prefix}${name}`,
+      type: 'counter',
+      meaning,
+    }));
+  return [
+    ...counters(`${RULES}<domain>.<key>.`, RULE_COUNTER_MEANINGS),
+    ...counters(`${RULES}<domain>.`, DOMAIN_COUNTERS),
+    ...counters('ratelimit.service.', SERVICE_COUNTERS),
+    ...describeDurations('<method>'),
+    ...counters('ratelimit.<pool>.', POOL_COUNTERS),
+    { name: 'ratelimit.<pool>.cx_active', type: 'gauge', meaning: 'Connections to Redis that are open.' },
+    {
+      name: 'ratelimit.localcache.<number>',
+      type: 'gauge',
+      meaning:
+        'What the deny cache counts (`hitCount`, `missCount`, `entryCount`, …), if LOCAL_CACHE_SIZE_IN_BYTES is set.',
+    },
+  ];
+}
 
 /** Connections of one Redis, since the start but for `active`. */
 export interface PoolStats {
@@ -65,7 +106,7 @@ export class ReferenceStats {
   /** Whether rules may be among them that are no more. */
   #mayHoldOldRules = false;
   readonly #domains = new Map<string, StatSeries>();
-  readonly #service = new StatSeries('ratelimit.service.', SERVICE_COUNTERS);
+  readonly #service = new StatSeries('ratelimit.service.', Object.keys(SERVICE_COUNTERS));
   readonly #durations = new Map<string, DurationStats>();
   readonly #pools = new Map<string, StatSeries>();
   /** Every series that counted since sinks were last told. */
@@ -193,7 +234,7 @@ export class ReferenceStats {
     for (const { name, opened, closed } of this.#sources?.pools() ?? []) {
       let series = this.#pools.get(name);
       if (series === undefined) {
-        series = new StatSeries(`ratelimit.${name}.`, ['cx_total', 'cx_local_close']);
+        series = new StatSeries(`ratelimit.${name}.`, Object.keys(POOL_COUNTERS));
         this.#pools.set(name, series);
       }
       series.values[0] = opened;
@@ -244,10 +285,10 @@ export class ReferenceStats {
 
   #addDomain(domain: string): StatSeries {
     if (domain.length > MAX_CALLER_NAME || !this.#options.byCaller.take()) {
-      this.#otherDomain ??= new StatSeries(`${RULES}${OTHER_DOMAIN}.`, ['domain_not_found']);
+      this.#otherDomain ??= new StatSeries(`${RULES}${OTHER_DOMAIN}.`, Object.keys(DOMAIN_COUNTERS));
       return this.#otherDomain;
     }
-    const series = new StatSeries(`${RULES}${sanitiseStatName(domain)}.`, ['domain_not_found']);
+    const series = new StatSeries(`${RULES}${sanitiseStatName(domain)}.`, Object.keys(DOMAIN_COUNTERS));
     this.#domains.set(domain, series);
     return series;
   }

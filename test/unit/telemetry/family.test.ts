@@ -78,6 +78,7 @@ describe('the text of metrics', () => {
           name: 'c',
           help: 'h',
           labels: ['one', 'other'],
+          meanings: {},
           counts,
           numbers: (values) => [['code="x"', values[0] ?? 0]],
         });
@@ -122,6 +123,7 @@ test('a series that comes while the text is made does not end it, nor stand in i
     name: 'c',
     help: 'h',
     labels: ['one', 'other'],
+    meanings: {},
     counts,
     numbers: (values) => [['', values[0] ?? 0]],
   });
@@ -144,6 +146,7 @@ test('many series that show nothing are looked at with pauses between', () => {
     name: 'c',
     help: 'h',
     labels: ['one', 'other'],
+    meanings: {},
     counts,
     numbers: () => {
       looked++;

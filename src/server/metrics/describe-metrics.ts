@@ -1,0 +1,59 @@
+import type { MetricDescription } from '../../telemetry/label-meanings.js';
+import { defaultMapping, MAPPED_LABELS } from '../../telemetry/mapping/default-mapping.js';
+import { Mapper } from '../../telemetry/mapping/mapper.js';
+import { Metrics } from '../../telemetry/metrics.js';
+import { describeStats, type StatDescription } from '../../telemetry/reference/reference-stats.js';
+import { exposeLoad } from './load-gauges.js';
+import { exposeWorkers } from './worker-gauges.js';
+
+const NONE = { size: 0, bytes: 0, evictions: 0, answers: 0, entries: 0 };
+const NO_LOAD = {
+  grpc: { connections: 0, bufferedBytes: 0, reads: 0, answers: 0, deadlines: 0, inflating: 0, lost: 0 },
+  storeWaitingBytes: 0,
+  costly: { requests: 0, bytes: 0, connections: 0 },
+};
+
+/** weir's own metrics, those of Node.js apart, whatever the settings. */
+export function describeMetrics(): readonly MetricDescription[] {
+  const metrics = new Metrics({
+    maxSeries: 0,
+    version: '',
+    memoryStats: () => NONE,
+    denyCacheStats: () => NONE,
+  });
+  metrics.domainStates(() => []);
+  metrics.logOutput({ dropped: 0 });
+  metrics.sinks(() => []);
+  exposeLoad(metrics.registry, () => NO_LOAD);
+  exposeWorkers(metrics.registry, { workers: [], restarts: 0 });
+  return metrics.registry.describe().filter(({ name }) => name.startsWith('weir_'));
+}
+
+/** A statistic of the reference, and what it is for Prometheus by the default mapping. */
+export interface MappedStatDescription extends StatDescription {
+  readonly metric: MetricDescription;
+}
+
+/** The statistics of the reference. */
+export function describeReference(): readonly MappedStatDescription[] {
+  const mapper = new Mapper(defaultMapping(false));
+  return describeStats().map((stat) => {
+    const { name, type, meaning } = stat;
+    const isTimer = type === 'timer';
+    // What differs is a word here, as names hold no brackets.
+    const word = name.replaceAll(/<(\w+)>/g, 'ANY$1');
+    const mapped = mapper.map(word, isTimer ? 'observer' : type);
+    // Rules of two levels and more have a further label.
+    const deeper = mapper.map(word.replace('ANYkey', 'ANYkey.ANYkey'), isTimer ? 'observer' : type);
+    const labels = Object.keys({ ...mapped?.labels, ...deeper?.labels });
+    return {
+      ...stat,
+      metric: {
+        name: (mapped?.name ?? '').replaceAll(/ANY([a-z]+)/g, '<$1>'),
+        type: isTimer ? 'histogram' : type,
+        help: meaning,
+        labels: Object.fromEntries(labels.map((label) => [label, MAPPED_LABELS[label] ?? { meaning: '' }])),
+      },
+    };
+  });
+}

@@ -1,0 +1,88 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { describeMetrics, describeReference } from '../../../../src/server/metrics/describe-metrics.js';
+import { exposeLoad } from '../../../../src/server/metrics/load-gauges.js';
+import { Metrics } from '../../../../src/telemetry/metrics.js';
+import { repositoryRoot } from '../../../support/process/tools.js';
+
+const described = new Map(describeMetrics().map((metric) => [metric.name, metric]));
+
+/** Labels by the name of their metric, of a text for Prometheus. */
+function labelsIn(text: string): Map<string, readonly string[]> {
+  const found = new Map<string, readonly string[]>();
+  for (const [, name = '', labels = ''] of text.matchAll(/^(weir_\w+)(?:\{(.*)\})? \S+$/gm)) {
+    const metric = name.replace(/_(?:bucket|sum|count)$/, '');
+    const names = [...labels.matchAll(/(\w+)="/g)].flatMap(([, label = '']) =>
+      label === 'le' ? [] : [label],
+    );
+    found.set(described.has(name) ? name : metric, names);
+  }
+  return found;
+}
+
+describe('the metrics that the manual lists', () => {
+  test('are all that the source names', () => {
+    const names = new Set<string>();
+    for (const path of readdirSync(join(repositoryRoot, 'src'), { recursive: true, encoding: 'utf8' })) {
+      if (!path.endsWith('.ts')) continue;
+      const text = readFileSync(join(repositoryRoot, 'src', path), 'utf8');
+      for (const [, name = ''] of text.matchAll(/'(weir_\w+)'/g)) names.add(name);
+    }
+    expect([...described.keys()].sort()).toEqual([...names].sort());
+  });
+
+  test('have the labels that series have, and each says what it means', async () => {
+    const stats = () => ({ size: 0, bytes: 0, evictions: 0, answers: 0, entries: 0 });
+    const metrics = new Metrics({ maxSeries: 10, version: '1', memoryStats: stats, denyCacheStats: stats });
+    metrics.decided('d', 'r', true, true);
+    metrics.candidate('d', 'r', true, true);
+    metrics.forgiven('d', 'r', 1);
+    metrics.unmatched('d', [{ key: 'k', value: '' }]);
+    metrics.unknownDomain('d', 1);
+    metrics.matchExceeded('d');
+    metrics.requestGivenUp('d', 'late');
+    metrics.storeFailed('allow');
+    metrics.storeError('timeout');
+    metrics.refused('UNAVAILABLE');
+    metrics.reloaded(true);
+    metrics.policyInForce('1');
+    metrics.domainStates(() => [{ domain: 'd', state: 'ok' }]);
+    metrics.sinks(() => [{ name: 'statsd', dropped: 1 }]);
+    const grpc = {
+      connections: 0,
+      bufferedBytes: 0,
+      reads: 0,
+      answers: 0,
+      deadlines: 0,
+      inflating: 0,
+      lost: 0,
+    };
+    const costly = { requests: 0, bytes: 0, connections: 0 };
+    exposeLoad(metrics.registry, () => ({ grpc, costly, storeWaitingBytes: 0 }));
+    const shown = labelsIn(await metrics.registry.metrics());
+    expect(shown.size).toBeGreaterThan(30);
+    for (const [name, labels] of shown) {
+      expect([name, Object.keys(described.get(name)?.labels ?? {})]).toEqual([name, labels]);
+    }
+    for (const { name, labels } of described.values()) {
+      for (const { meaning } of Object.values(labels))
+        expect([name, meaning]).toEqual([name, expect.stringMatching(/\.$/)]);
+    }
+  });
+
+  test('of the reference have their names for Prometheus, and labels that say what they mean', () => {
+    const metrics = describeReference().map(({ metric }) => metric);
+    expect(metrics.find(({ name }) => name === 'ratelimit_service_rate_limit_over_limit')).toMatchObject({
+      type: 'counter',
+      labels: { domain: {}, key1: {}, key2: {} },
+    });
+    expect(metrics.find(({ name }) => name === 'ratelimit_service_response_time_seconds')?.type).toBe(
+      'histogram',
+    );
+    for (const { name, help, labels } of metrics) {
+      expect([name, help]).toEqual([name, expect.stringMatching(/\S\.$/)]);
+      for (const { meaning } of Object.values(labels)) expect(meaning).toMatch(/\S\.$/);
+    }
+  });
+});
