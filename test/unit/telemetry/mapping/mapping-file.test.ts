@@ -72,7 +72,7 @@ mappings: # for statsd exporter >= v0.6.0
     [
       'a key of policies',
       rule('burst: 5'),
-      /^conf\.yaml:4:3: .*unknown key "burst"; the keys known here are match,/,
+      /^conf\.yaml:4:3: .*unknown key "burst"; the keys allowed here are match,/,
     ],
     ['no name', 'mappings:\n- match: a\n', /:2:3: mappings\[0\]\.name: a rule needs a "name"/],
     ['no match', 'mappings:\n- name: a\n', /:2:3: mappings\[0\]\.match: a rule needs a "match"/],
