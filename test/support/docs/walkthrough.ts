@@ -22,7 +22,7 @@ const PORTS = ['8081', '8080', '6070', '10000', '9901', '9090'] as const;
 /** Programs that are left running, by what their commands begin with (settings before them apart). */
 const PROGRAMS = {
   weir: /^(?:npm start|weir serve)/,
-  envoy: /^npm run envoy --/,
+  envoy: /^npm run -s envoy --/,
   upstream: /^node build\/deploy\/demo\/echo-upstream\.js/,
 } as const;
 type Program = keyof typeof PROGRAMS;
@@ -138,7 +138,7 @@ export class Walkthrough {
     await this.#stop(program);
     const text = this.#here(step.text)
       .replace('npm start', 'weir serve')
-      .replace('npm run envoy --', `${toolPath('envoy')} --concurrency 1 --disable-hot-restart`);
+      .replace('npm run -s envoy --', `${toolPath('envoy')} --concurrency 1 --disable-hot-restart`);
     const port = (shown: string) => this.#ports.get(shown) ?? '';
     const place = this.#place();
     const env = {
