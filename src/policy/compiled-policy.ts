@@ -5,7 +5,7 @@ import { EXCEEDED, unboundedWork } from './match-work.js';
 import { BucketNames } from './names/bucket-names.js';
 import { namingSteps } from './names/naming-steps.js';
 import { type Place, placeBelow, ruleNames, topPlace } from './names/rule-names.js';
-import type { Algorithm, DomainPolicy, Exceeded, Match } from './policy.js';
+import type { Algorithm, DomainPolicy, Exceeded, Match, UnmatchedMode } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { PossibleDenial } from './possible-denial.js';
 import { isSecretKey } from './redact.js';
@@ -33,15 +33,17 @@ class PolicyMatch implements Match {
   readonly entries: readonly Entry[];
   readonly statNames: readonly string[];
   readonly exceeded: Exceeded | undefined;
+  readonly onUnmatched: UnmatchedMode | undefined;
 
   constructor(
     rules: readonly Rule[],
     keys: readonly string[],
     tagLength: number,
-    at: { readonly phase: PhaseSchedule; readonly onStoreFailure: StoreFailurePolicy },
+    at: MatchPlace,
     entries: readonly Entry[],
     statNames: readonly string[],
     exceeded: Exceeded | undefined,
+    onUnmatched: UnmatchedMode | undefined,
   ) {
     this.rules = rules;
     this.keys = keys;
@@ -51,7 +53,16 @@ class PolicyMatch implements Match {
     this.entries = entries;
     this.statNames = statNames;
     this.exceeded = exceeded;
+    this.onUnmatched = onUnmatched;
   }
+}
+
+/** What holds where a descriptor ended. */
+type MatchPlace = Pick<Match, 'phase' | 'onStoreFailure'>;
+
+/** The answer where no rule matched: the way ended at `last`. */
+function unmatched(at: MatchPlace, entries: readonly Entry[], last: PolicyNode): PolicyMatch {
+  return new PolicyMatch(NO_RULES, NO_NAMES, 0, at, entries, NO_NAMES, undefined, last.onUnmatched);
 }
 
 /** What a TreeBuilder puts into a {@link CompiledPolicy}. */
@@ -183,23 +194,19 @@ export class CompiledPolicy implements DomainPolicy {
       entries = derived;
     }
     const count = entries.length;
-    if (count === 0) return new PolicyMatch(NO_RULES, NO_NAMES, 0, this, entries, NO_NAMES, undefined);
     let node = this.root;
+    if (count === 0) return unmatched(this, entries, node);
     for (let i = 0; i < count; i++) {
       const { key, value } = entries[i] as Entry;
       const next = node.find(key, value, work);
-      if (next === undefined) {
-        return new PolicyMatch(NO_RULES, NO_NAMES, 0, this, entries, NO_NAMES, undefined);
-      }
+      if (next === undefined) return unmatched(this, entries, node);
       if (next === EXCEEDED) {
         const level = node.levels.get(key) as Level<PolicyNode>;
         return this.exceeded(entries, node, key, level.denialBelow(count - 1 - i));
       }
       node = next;
     }
-    if (node.rules.length === 0) {
-      return new PolicyMatch(NO_RULES, NO_NAMES, 0, node, entries, NO_NAMES, undefined);
-    }
+    if (node.rules.length === 0) return unmatched(node, entries, node);
     const { entering } = node;
     let steps = 0;
     for (let i = 0; i < entering.length; i++) {
@@ -210,15 +217,10 @@ export class CompiledPolicy implements DomainPolicy {
       return this.exceeded(entries, node, key, new PossibleDenial(() => [node]));
     }
     const { keys, tagLength, statNames } = this.names.nameOf(node, entries);
-    return new PolicyMatch(node.rules, keys, tagLength, node, entries, statNames, undefined);
+    return new PolicyMatch(node.rules, keys, tagLength, node, entries, statNames, undefined, undefined);
   }
 
-  private exceeded(
-    entries: readonly Entry[],
-    at: Pick<DomainPolicy, 'phase' | 'onStoreFailure'>,
-    key: string,
-    denial: PossibleDenial,
-  ): Match {
-    return new PolicyMatch(NO_RULES, NO_NAMES, 0, at, entries, NO_NAMES, { key, denial });
+  private exceeded(entries: readonly Entry[], at: MatchPlace, key: string, denial: PossibleDenial): Match {
+    return new PolicyMatch(NO_RULES, NO_NAMES, 0, at, entries, NO_NAMES, { key, denial }, undefined);
   }
 }

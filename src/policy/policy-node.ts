@@ -10,6 +10,7 @@ import {
   sharedMatcherPart,
   textPart,
 } from './names/bucket-key.js';
+import type { UnmatchedMode } from './policy.js';
 import { isCredential, shownValue } from './redact.js';
 import type { PhaseSchedule, Rule } from './rule.js';
 import type { NodeFields } from './spec.js';
@@ -41,6 +42,7 @@ export class PolicyNode {
   readonly parent: PolicyNode | undefined;
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
+  readonly onUnmatched: UnmatchedMode;
   /** See Match.rules. Replaced only by {@link CompiledPolicy.takeSecrets}. */
   rules: readonly Rule[];
   /** Names of the rules in statistics; undefined where values of requests enter them. */
@@ -73,6 +75,7 @@ export class PolicyNode {
     this.parent = parent;
     this.phase = fields.phase;
     this.onStoreFailure = fields.onStoreFailure;
+    this.onUnmatched = fields.onUnmatched;
     this.rules = rules;
     this.statNames = fixedStatsOf(rules);
     const takesMany = this.wildcard !== undefined || matcher !== undefined;

@@ -9,6 +9,15 @@ export type Algorithm = (typeof ALGORITHMS)[number];
 /** Where nobody says. */
 export const DEFAULT_ALGORITHM: Algorithm = 'fixed_window';
 
+/**
+ * What is said of descriptors that no rule matches (`on_unmatched`): a warning in the log, or nothing, as they are meant
+ * to have no limit. Either way they pass.
+ */
+export const UNMATCHED_MODES = ['warn', 'ignore'] as const;
+export type UnmatchedMode = (typeof UNMATCHED_MODES)[number];
+/** Where nobody says. */
+export const DEFAULT_UNMATCHED_MODE: UnmatchedMode = 'warn';
+
 /** Matching a descriptor took more work than there was: nobody knows which rules apply to it. */
 export interface Exceeded {
   /** Of the entry whose value took too much, or that `derive` was about to make. */
@@ -36,6 +45,8 @@ export interface Match {
   readonly entries: readonly Entry[];
   /** Then there are no rules, though some may apply. */
   readonly exceeded: Exceeded | undefined;
+  /** What the node at which the way ended says of that, else the nearest above; undefined where there are rules. */
+  readonly onUnmatched: UnmatchedMode | undefined;
   /**
    * {@link Rule.statName} of each rule, with this request's values where they enter it, those of credentials redacted.
    */

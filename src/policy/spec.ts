@@ -1,5 +1,5 @@
 import type { StoreFailurePolicy } from '../limiter/entry.js';
-import type { DomainSettings } from './policy.js';
+import type { DomainSettings, UnmatchedMode } from './policy.js';
 import type { PhaseSchedule, RuleSpec } from './rule.js';
 import type { ValueMatcher } from './values/value-matcher.js';
 
@@ -51,6 +51,8 @@ export interface NodeFields {
   readonly phase: PhaseSchedule;
   /** What limit overrides get: what the node's limits agree on, else the file's. */
   readonly onStoreFailure: StoreFailurePolicy;
+  /** Of descriptors that end here without a rule, or that no node below takes: the node's own, else the nearest above. */
+  readonly onUnmatched: UnmatchedMode;
   /**
    * Whether the limits, but for a candidate, are items of `rate_limits`, which go by their names or places, however few
    * they are.

@@ -1,6 +1,7 @@
 import type { DecisionLine, DecisionObserver } from '../service/decision-observer.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import type { UnmatchedWarnings } from './unmatched-warnings.js';
 
 /** Between two lines about requests that were too much work, which callers can make as many as they like of. */
 const QUIET_MS = 10_000;
@@ -29,10 +30,11 @@ function shownLine(line: DecisionLine): DecisionLine {
   return { ...line, domain: shown(line.domain), rule: shown(line.rule), entries };
 }
 
-/** Counts decisions in `metrics` and, at level debug, writes each to the log. */
+/** Counts decisions in `metrics`, has `warnings` tell of what nothing limits and, at level debug, logs each one. */
 export function decisionObserver(
   metrics: Metrics,
   log: Logger,
+  warnings: Pick<UnmatchedWarnings, 'unmatched' | 'unknownDomain'>,
   nowMs: () => number = () => performance.now(),
 ): DecisionObserver {
   const { reference } = metrics;
@@ -43,8 +45,12 @@ export function decisionObserver(
   const named = new WeakSet();
   const logsDecisions = log.isLevelEnabled('debug');
   return {
-    unknownDomain: (domain, descriptors) => metrics.unknownDomain(domain, descriptors),
-    unmatched: (domain, entries) => metrics.unmatched(domain, entries),
+    unknownDomain: (domain, descriptors) =>
+      warnings.unknownDomain(domain, metrics.unknownDomain(domain, descriptors)),
+    unmatched(domain, entries, meant) {
+      const series = metrics.unmatched(domain, entries);
+      if (!meant) warnings.unmatched(domain, entries, series);
+    },
     decided: (domain, rule, overLimit, wouldBeThrottled) =>
       metrics.decided(domain, rule, overLimit, wouldBeThrottled),
     candidate: (domain, rule, live, candidate) => metrics.candidate(domain, rule, live, candidate),

@@ -41,6 +41,7 @@ import type { RedisWork, Store } from './store/store.js';
 import { StoreNeed } from './store/store-need.js';
 import { timedService } from './timed-service.js';
 import type { TlsSource } from './tls-files.js';
+import { openUnmatchedWarnings } from './unmatched-warnings.js';
 import type { ViewSlices } from './views/view-slices.js';
 
 /** What {@link openGrpcService} builds on. */
@@ -196,7 +197,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     store: store.buckets,
     local: store.local,
     policies: () => policies.current(),
-    observer: decisionObserver(metrics, log),
+    observer: decisionObserver(metrics, log, openUnmatchedWarnings(log, policies, closers)),
     storeTimeoutMicros: store.timeoutMicros,
     maxDescriptors: settings.maxDescriptors,
     turns,

@@ -31,8 +31,8 @@ export interface DecisionObserver {
   neverPasses(domain: string, rule: string, hits: number, limit: number, about: object): void;
   /** A request named a domain that no policy has, in so many descriptors. */
   unknownDomain(domain: string, descriptors: number): void;
-  /** A descriptor matched no rule. */
-  unmatched(domain: string, entries: readonly Entry[]): void;
+  /** A descriptor matched no rule; `meant`: the policy says that it need not. */
+  unmatched(domain: string, entries: readonly Entry[], meant: boolean): void;
   /**
    * A descriptor was decided by `rule` (`Rule.path`, or `override`). `wouldBeThrottled`: it did not fit, but its phase
    * or shadow mode let it pass.

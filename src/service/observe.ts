@@ -80,7 +80,8 @@ export class Observation {
       const unlimited = first === undefined || first.candidate ? '' : first.path;
       if (unlimited !== '') observer.decided(policy.domain, unlimited, false, false);
       else if (takes.length === 0 && match.exceeded === undefined) {
-        observer.unmatched(policy.domain, match.entries);
+        // Where a candidate stands alone somebody has thought of them.
+        observer.unmatched(policy.domain, match.entries, match.onUnmatched !== 'warn');
       }
       if (logs && index < MAX_LOGGED_DESCRIPTORS) {
         const shown = tightestOf(takes, undefined);

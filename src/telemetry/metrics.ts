@@ -45,6 +45,13 @@ function keysLabel(entries: readonly Entry[]): string {
   return label.length > MAX_LABEL_LENGTH ? 'other' : label;
 }
 
+/**
+ * The numbers of one series of what no rule or no policy takes: how many there were, then two for whoever tells of them,
+ * 0 at first. So the log keeps what it said where the counts are, and is bounded as they are (METRICS_MAX_SERIES).
+ */
+export type UnmatchedSeries = number[];
+const UNMATCHED_SLOTS = 3;
+
 const OK = 0;
 const OVER_LIMIT = 1;
 const WOULD_BE_THROTTLED = 2;
@@ -86,8 +93,8 @@ export class Metrics {
     this.#byCaller = new SeriesLimit(options.maxSeries);
     this.#decisions = new BoundedCounters(this.#byRule, 4);
     this.#candidates = new CandidateCounts(this.#byRule, this.registry);
-    this.#unmatched = new BoundedCounters(this.#byCaller, 1);
-    this.#unknownDomains = new BoundedCounters(this.#byCaller, 1, '');
+    this.#unmatched = new BoundedCounters(this.#byCaller, UNMATCHED_SLOTS);
+    this.#unknownDomains = new BoundedCounters(this.#byCaller, UNMATCHED_SLOTS, '');
     // And two of their own for the reference's names, which are more than one for a rule.
     const byRule = new SeriesLimit(options.maxSeries);
     const byCaller = new SeriesLimit(options.maxSeries);
@@ -150,15 +157,19 @@ export class Metrics {
     values[FORGIVEN] = (values[FORGIVEN] as number) + hits;
   }
 
-  unmatched(domain: string, entries: readonly Entry[]): void {
+  /** Counts a descriptor that matched no rule; see {@link UnmatchedSeries}. */
+  unmatched(domain: string, entries: readonly Entry[]): UnmatchedSeries {
     const values = this.#unmatched.series(domain, keysLabel(entries));
     values[0] = (values[0] as number) + 1;
+    return values;
   }
 
-  unknownDomain(domain: string, descriptors: number): void {
+  /** Counts a request for a domain that no policy has; see {@link UnmatchedSeries}. */
+  unknownDomain(domain: string, descriptors: number): UnmatchedSeries {
     this.reference.unknownDomain(domain, descriptors);
     const values = this.#unknownDomains.series(domain.length > MAX_LABEL_LENGTH ? 'other' : domain, '');
     values[0] = (values[0] as number) + 1;
+    return values;
   }
 
   /** Counts a request whose matching took more work than a request may cause; `domain` is one that has a policy. */

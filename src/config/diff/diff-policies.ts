@@ -5,7 +5,7 @@ import type { PolicySet } from '../../policy/policy-set.js';
 import { effectOf, type LocalChange, type PolicyChange } from './change.js';
 import { deriveChanges } from './derive-changes.js';
 import { isEnforced } from './enforcement.js';
-import { contextOf, plain, shift } from './rule-changes.js';
+import { contextOf, plain, shift, unmatchedChange } from './rule-changes.js';
 import { treeChanges } from './tree-changes.js';
 
 /**
@@ -55,6 +55,7 @@ function domainChanges(
     headersChange(before, after),
     plain('denied_response', before.deniedResponse, after.deniedResponse),
     metadataChange(before, after),
+    unmatchedChange(before.root, after.root),
   ].filter((change) => change !== undefined);
   const secretKeys = new Set([...before.secretKeys, ...after.secretKeys]);
   return [

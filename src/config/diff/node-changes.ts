@@ -4,7 +4,15 @@ import type { Rule } from '../../policy/rule.js';
 import { effectOf, type LocalChange } from './change.js';
 import { shortRate } from './compare-rates.js';
 import { couldDeny, isEnforced } from './enforcement.js';
-import { type DiffContext, noLongerHeldBack, onOff, ruleChanges, shift, turned } from './rule-changes.js';
+import {
+  type DiffContext,
+  noLongerHeldBack,
+  onOff,
+  ruleChanges,
+  shift,
+  turned,
+  unmatchedChange,
+} from './rule-changes.js';
 
 /** A change, and which of a list of limits it is about: `[daily]`, `` for the node or its only limit. */
 export interface NodeChange extends LocalChange {
@@ -36,6 +44,7 @@ export function nodeChanges(
   add('', [
     flag('detailed_metric', before.fields.detailedMetric, after.fields.detailedMetric),
     flag('value_to_metric', before.valueToMetric, after.valueToMetric),
+    isInheritedUnmatched(before, after) ? undefined : unmatchedChange(before, after),
   ]);
   return changes;
 }
@@ -50,6 +59,11 @@ function candidateChange(before: PolicyNode, after: PolicyNode): LocalChange | u
 
 function flag(setting: string, before: boolean, after: boolean): LocalChange | undefined {
   return before === after ? undefined : shift(setting, 'changes', onOff(before), onOff(after));
+}
+
+/** Whether the nodes above differ in the same way: then it is said there. */
+function isInheritedUnmatched(before: PolicyNode, after: PolicyNode): boolean {
+  return before.parent?.onUnmatched === before.onUnmatched && after.parent?.onUnmatched === after.onUnmatched;
 }
 
 function appearing(rule: Rule, nowMicros: number): LocalChange {

@@ -1,5 +1,6 @@
 import type { StoreFailurePolicy } from '../../limiter/entry.js';
 import { describeHeaders, describePhase } from '../../policy/describe.js';
+import type { UnmatchedMode } from '../../policy/policy.js';
 import type { Rule } from '../../policy/rule.js';
 import { type Effect, effectOf, type LocalChange } from './change.js';
 import { narrower, reasonsOf, shortRate } from './compare-rates.js';
@@ -224,6 +225,15 @@ function headersChange(before: Rule, after: Rule): LocalChange | undefined {
     responseHeaders === undefined ? "the domain's" : describeHeaders(responseHeaders);
   const [was, is] = [text(before), text(after)];
   return was === is ? undefined : shift('response_headers', 'changes', was, is);
+}
+
+/** Either way they pass: only the log differs. */
+export function unmatchedChange(
+  before: { readonly onUnmatched: UnmatchedMode },
+  after: { readonly onUnmatched: UnmatchedMode },
+): LocalChange | undefined {
+  const [was, is] = [before.onUnmatched, after.onUnmatched];
+  return was === is ? undefined : shift('on_unmatched', 'changes', was, is, 'only the log differs');
 }
 
 /** A change of what is not shown: it may be long, or a secret. */

@@ -7,6 +7,7 @@ export const ROOT_KEYS: readonly string[] = [
   'denied_response',
   'decision_metadata',
   'on_store_failure',
+  'on_unmatched',
   'enforce_percent',
   'derive',
   'descriptors',
@@ -29,6 +30,7 @@ export const NODE_KEYS: readonly string[] = [
   'rate_limits',
   'candidate',
   'enforce_percent',
+  'on_unmatched',
   'descriptors',
 ];
 
@@ -133,6 +135,7 @@ export const OWN_KEYS: ReadonlyMap<string, string> = new Map([
   ['response_headers', IN_FILE_OR_RATE_LIMIT],
   ['denied_response', IN_FILE_OR_RATE_LIMIT],
   ['on_store_failure', IN_FILE_OR_RATE_LIMIT],
+  ['on_unmatched', `at the top of the file or ${ON_A_DESCRIPTOR}`],
   ['value_cidr', `${ON_A_DESCRIPTOR}, in the place of "value"`],
   ['value_regex', `${ON_A_DESCRIPTOR}, in the place of "value"`],
   ['token_bucket', IN_RATE_LIMIT],
@@ -154,6 +157,7 @@ export const OWN_KEYS: ReadonlyMap<string, string> = new Map([
 export const NEVER_EMPTY: ReadonlySet<string> = new Set([
   'descriptors',
   'algorithm',
+  'on_unmatched',
   'enforce_percent',
   'denied_response',
   'decision_metadata',

@@ -17,7 +17,7 @@ import type { ReadFile } from './read-derive.js';
 import { readMatcher, warnOfLiteral } from './read-matcher.js';
 import { readPhase } from './read-phase.js';
 import { readEnforcePercent, readRules } from './read-rules.js';
-import { type RootSettings, readRootSettings } from './root-settings.js';
+import { type RootSettings, readOnUnmatched, readRootSettings } from './root-settings.js';
 
 /** What the files of one domain gave. */
 export interface ReadDomain {
@@ -63,6 +63,7 @@ export function readDomain(
 /** What holds on a node, and below it, where it does not say otherwise. */
 interface Inherited {
   readonly phase: NodeFields['phase'];
+  readonly onUnmatched: NodeFields['onUnmatched'];
   readonly enforcePercent: number;
 }
 
@@ -116,7 +117,7 @@ class TreeReader {
   }
 
   read(sources: readonly PolicySource[]): NodeSpec {
-    const { phase, onStoreFailure } = this.settings;
+    const { phase, onStoreFailure, onUnmatched } = this.settings;
     const fields: NodeFields = {
       key: '',
       value: '',
@@ -126,6 +127,7 @@ class TreeReader {
       valueToMetric: false,
       phase,
       onStoreFailure,
+      onUnmatched,
       isList: false,
     };
     const siblings = new SiblingNodes();
@@ -152,6 +154,7 @@ class TreeReader {
     const matched = readMatched(reader);
     const phase = readPhase(reader) ?? above.phase;
     const enforcePercent = readEnforcePercent(reader) ?? above.enforcePercent;
+    const onUnmatched = readOnUnmatched(reader) ?? above.onUnmatched;
     const shadowMode = reader.boolean('shadow_mode') === true;
     const quotaMode = reader.boolean('quota_mode') === true;
     const detailedMetric = reader.boolean('detailed_metric') === true;
@@ -163,9 +166,9 @@ class TreeReader {
     for (const { name, candidate } of rules) if (!candidate) this.names.add(name);
     const { problems } = reader;
     this.replaced.push(...replaced.map((located) => ({ ...located, problems })));
-    const fields = { ...matched, detailedMetric, valueToMetric, phase, onStoreFailure, isList };
+    const fields = { ...matched, detailedMetric, valueToMetric, phase, onStoreFailure, onUnmatched, isList };
     const isGood = fields.key !== '' && this.isNew(fields, reader, siblings);
-    const children = this.readDescriptors(reader, { phase, enforcePercent });
+    const children = this.readDescriptors(reader, { phase, onUnmatched, enforcePercent });
     return isGood ? { fields, rules, children } : undefined;
   }
 

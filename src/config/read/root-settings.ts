@@ -1,5 +1,11 @@
 import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../../limiter/entry.js';
-import { ALGORITHMS, type Algorithm } from '../../policy/policy.js';
+import {
+  ALGORITHMS,
+  type Algorithm,
+  DEFAULT_UNMATCHED_MODE,
+  UNMATCHED_MODES,
+  type UnmatchedMode,
+} from '../../policy/policy.js';
 import {
   type DeniedResponse,
   fixedPhase,
@@ -25,6 +31,7 @@ export interface RootSettings {
   /** Absent: the environment decides. */
   readonly decisionMetadata: boolean | undefined;
   readonly onStoreFailure: StoreFailurePolicy;
+  readonly onUnmatched: UnmatchedMode;
   /** See Rule.enforcePercent. */
   readonly enforcePercent: number;
   readonly derived: DeriveFields;
@@ -54,9 +61,15 @@ export function readRootSettings(
     deniedResponse: agreed(sources, 'denied_response', readDeniedResponse),
     decisionMetadata: agreed(sources, 'decision_metadata', (root) => root.boolean('decision_metadata')),
     onStoreFailure: onStoreFailure ?? 'error',
+    onUnmatched: agreed(sources, 'on_unmatched', readOnUnmatched) ?? DEFAULT_UNMATCHED_MODE,
     enforcePercent: enforcePercent ?? 100,
     derived: readOneDerive(sources, readFile),
   };
+}
+
+/** `on_unmatched` of a file or a node. */
+export function readOnUnmatched(reader: FieldReader): UnmatchedMode | undefined {
+  return reader.choice('on_unmatched', UNMATCHED_MODES);
 }
 
 function agreed<T>(

@@ -38,6 +38,8 @@ interface DumpedRule {
   readonly full_key: string;
   /** The place in the tree: `tenant/resource_group=user-chats`. */
   readonly path: string;
+  /** The keys of the entries that lead to the rule, from the first level on. */
+  readonly keys: readonly string[];
   /** From the first level to the rule's, what nodes match by blocks or regular expressions; absent where none does. */
   readonly matchers?: readonly DumpedMatcher[];
   readonly name: string;
@@ -104,6 +106,7 @@ function dumpPolicy(policy: CompiledPolicy, wallMicros: number): LazyObject {
     denied_response: deniedOf(policy.deniedResponse),
     decision_metadata: policy.decisionMetadata ?? null,
     on_store_failure: policy.onStoreFailure,
+    on_unmatched: policy.root.onUnmatched,
     derive: new LazyList(dumpSteps(policy)),
     rules: new LazyList(dumpRules(policy, wallMicros)),
   });
@@ -125,7 +128,7 @@ function* dumpRules(policy: CompiledPolicy, wallMicros: number): Generator<objec
   for (const _slice of ruleNodes(policy, nodes)) yield undefined;
   for (const rule of policy.rules) {
     const node = nodes.get(rule);
-    yield { ...dumpRule(rule, fullKey(policy, rule, node), wallMicros), ...matchersOf(node) };
+    yield { ...dumpRule(rule, fullKey(policy, rule, node), node, wallMicros), ...matchersOf(node) };
   }
 }
 
@@ -136,10 +139,11 @@ function matchersOf(node: PolicyNode | undefined): Pick<DumpedRule, 'matchers'> 
   return matchers.length === 0 ? {} : { matchers };
 }
 
-function dumpRule(rule: Rule, key: string, wallMicros: number): DumpedRule {
+function dumpRule(rule: Rule, key: string, node: PolicyNode | undefined, wallMicros: number): DumpedRule {
   return {
     full_key: key,
     path: rule.path,
+    keys: node?.way().map(({ key: entry }) => entry) ?? [],
     name: rule.name,
     limit: dumpRate(rule.rate),
     phase: dumpPhase(rule.phase, wallMicros),

@@ -30,6 +30,7 @@ domain ${policy.domain} (${policy.file})
   algorithm: ${policy.overrideAlgorithm}
   response headers: ${describeHeaders(policy.responseHeaders)}
   on store failure: ${policy.onStoreFailure}
+  on unmatched: ${policy.root.onUnmatched}
   denied: ${describeDenied(policy.deniedResponse)}
   decision metadata: ${describeSwitch(policy.decisionMetadata)}
 `;
@@ -47,7 +48,8 @@ function* dumpNodes(parent: PolicyNode, indent: string, wallMicros: number): Gen
     const shared = node.shareThreshold ? ' (one bucket for all)' : '';
     const [only, ...others] = node.rules;
     const rule = only === undefined || others.length > 0 ? '' : `: ${describeRule(only, wallMicros)}`;
-    yield `${indent}${node.label}${shared}${rule}\n`;
+    const unmatched = node.onUnmatched === parent.onUnmatched ? '' : ` (on unmatched: ${node.onUnmatched})`;
+    yield `${indent}${node.label}${shared}${unmatched}${rule}\n`;
     if (node.matcher !== undefined && node.matcher.items.length > 1) {
       yield `${indent}  matches ${describeMatcher(node.matcher)}\n`;
     }

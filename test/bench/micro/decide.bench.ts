@@ -10,6 +10,7 @@ import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { decisionObserver } from '../../../src/server/decision-observer.js';
+import { UnmatchedWarnings } from '../../../src/server/unmatched-warnings.js';
 import { ANYBODY } from '../../../src/service/costly-requests.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
@@ -58,7 +59,7 @@ function serviceOn(policy: string, codec: ServiceCodec): ShouldRateLimit {
     store,
     local: store,
     policies: () => policySet,
-    observer: decisionObserver(metrics, log),
+    observer: decisionObserver(metrics, log, new UnmatchedWarnings(log, () => policySet)),
     storeTimeoutMicros: 2_000_000,
     maxDescriptors: 1000,
     maxLimits: 4000,

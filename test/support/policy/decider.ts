@@ -38,8 +38,9 @@ export class RecordingObserver implements DecisionObserver {
   unknownDomain(domain: string): void {
     this.told.push(`unknown ${domain}`);
   }
-  unmatched(domain: string, all: readonly { readonly key: string }[]): void {
-    this.told.push(`unmatched ${domain} ${all.map(({ key }) => key).join(',')}`);
+  unmatched(domain: string, all: readonly { readonly key: string }[], meant: boolean): void {
+    const keys = all.map(({ key }) => key).join(',');
+    this.told.push(`unmatched ${domain} ${keys}${meant ? ' as meant' : ''}`);
   }
   decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void {
     this.told.push(`${domain} ${rule} ${overLimit ? 'OVER_LIMIT' : 'OK'}${wouldBeThrottled ? ' would' : ''}`);

@@ -159,6 +159,7 @@ describe('a limit', () => {
       'changes: candidate: none becomes 5 per hour; it changes no answer',
     ],
     ['', 'detailed_metric: true,', 'changes: detailed_metric: off becomes on'],
+    ['', 'on_unmatched: ignore,', 'changes: on_unmatched: warn becomes ignore; only the log differs'],
   ])('beside it: %s -> %s', (before, after, line) => {
     expect(linesOf(limited(MINUTE, before), limited(MINUTE, after))).toEqual([`k: ${line}`]);
   });
@@ -169,6 +170,15 @@ describe('a limit', () => {
       'k: changes: 10 per minute becomes 1 per minute; the rule denies nothing',
     ]);
   });
+});
+
+test('what is said of unmatched requests is told where it is written, not at every node below', () => {
+  const rules = '{ key: k, descriptors: [{ key: l }] }, { key: own, on_unmatched: warn }';
+  const changed = 'changes: on_unmatched: warn becomes ignore; only the log differs';
+  expect(linesOf(file(rules), file(rules, 'on_unmatched: ignore'))).toEqual([`: ${changed}`]);
+  expect(linesOf(file(rules), file(rules.replace('key: k,', 'key: k, on_unmatched: ignore,')))).toEqual([
+    `k: ${changed}`,
+  ]);
 });
 
 describe('several limits', () => {

@@ -231,6 +231,10 @@ describe('domain and settings of the file', () => {
           'ratelimit-draft-03, ratelimit',
       ],
       [
+        'domain: d\non_unmatched: ignored\n',
+        '2:15: on_unmatched: "ignored" is not one of warn, ignore; did you mean "ignore"?',
+      ],
+      [
         'domain: d\non_store_failure: ignore\n',
         '2:19: on_store_failure: "ignore" is not one of error, allow, deny, local',
       ],

@@ -113,11 +113,13 @@ descriptors:
             denied_response: { body: 'no', content_type: 'text/html' },
             decision_metadata: true,
             on_store_failure: 'error',
+            on_unmatched: 'warn',
             derive: [{ step: 'g from path: 1 rules', rules: ['path=/a/** -> a'] }],
             rules: [
               {
                 full_key: 'shop.a',
                 path: 'a',
+                keys: ['a'],
                 name: 'n',
                 limit: { unit: 'day', requests_per_unit: 5 },
                 phase: { now: 'active' },
@@ -135,6 +137,7 @@ descriptors:
               {
                 full_key: 'shop.b',
                 path: 'b',
+                keys: ['b'],
                 name: '',
                 limit: { token_bucket: { max_tokens: 3, tokens_per_fill: 1, fill_interval: '1500ms' } },
                 phase: { now: 'monitoring', grace_period: '2026-01-01T00:00:00.000Z' },

@@ -182,6 +182,7 @@ domain open-api (policy.yaml)
   algorithm: fixed_window
   response headers: x-ratelimit
   on store failure: local
+  on unmatched: warn
   denied: without a body
   decision metadata: as the environment says
   derive[0]: tenant from api_key: table of 1 API keys

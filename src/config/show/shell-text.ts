@@ -1,0 +1,25 @@
+/** Longer texts are cut: a line is for people to read. */
+const MAX_CHARACTERS = 100;
+const PLAIN = /^[\w@%+:,./-]+$/;
+// Format characters would turn the direction of a line round, or hide in it.
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Cs}]/u;
+
+/**
+ * A text that callers choose, as a shell reads it: quoted where need be, without any character that could steer a
+ * terminal or begin a line, and cut when it is long.
+ */
+export function shellText(text: string): string {
+  const shown = text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
+  if (PLAIN.test(shown)) return shown;
+  if (!UNPRINTABLE.test(shown)) return `'${shown.replaceAll("'", `'\\''`)}'`;
+  const escaped = Array.from(shown, (character) => {
+    if (character === "'" || character === '\\') return `\\${character}`;
+    return UNPRINTABLE.test(character) ? codePointEscape(character) : character;
+  });
+  return `$'${escaped.join('')}'`;
+}
+
+/** `\\U0000000a`, as bash and zsh read it between `$'` and `'`. */
+function codePointEscape(character: string): string {
+  return `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`;
+}

@@ -1,0 +1,170 @@
+import { nearest } from '../../nearest-name.js';
+import type { PolicyNode } from '../../policy/policy-node.js';
+import { shellText } from './shell-text.js';
+
+/** The keys of the entries that lead to a rule, from the first level on. */
+export type KeyPath = readonly string[];
+
+/** So many nodes are looked at, and so many of one path: whoever decides meanwhile waits for it. */
+const MAX_NODES = 2000;
+const MAX_NODES_OF_A_PATH = 200;
+const MAX_PATHS = 200;
+/** What is compared as it may be mistyped: so many entries, with so many paths, and names of such a length. */
+const MAX_COMPARED_KEYS = 8;
+const MAX_COMPARED_PATHS = 64;
+const MAX_COMPARED_CHARACTERS = 40;
+const MAX_COMPARED_NAMES = 500;
+/** So many entries of a descriptor are shown. */
+const MAX_KEYS = 32;
+const NAMED = 5;
+/**
+ * How far keys are apart, where an entry too many or too few is 1: one that may be mistyped, and one that is another, which
+ * is less likely than an entry too few.
+ */
+const MISTYPED = 0.4;
+const OTHER = 1.5;
+
+/**
+ * Where rules stand below `root`, by the keys that lead there, those of fewer keys first. Bounded: of large policies some
+ * may be missing.
+ */
+export function rulePaths(root: PolicyNode): readonly KeyPath[] {
+  const found: KeyPath[] = [];
+  let level: readonly { readonly path: KeyPath; readonly nodes: readonly PolicyNode[] }[] = [
+    { path: [], nodes: [root] },
+  ];
+  let looked = 0;
+  while (level.length > 0) {
+    const next: { readonly path: KeyPath; readonly nodes: PolicyNode[] }[] = [];
+    for (const { path, nodes } of level) {
+      const below = new Map<string, PolicyNode[]>();
+      for (const node of nodes) {
+        if (++looked > MAX_NODES) return found;
+        for (const [key, { nodes: children }] of node.levels) {
+          const known = below.get(key) ?? [];
+          below.set(key, known);
+          for (const child of children.slice(0, MAX_NODES_OF_A_PATH - known.length)) known.push(child);
+        }
+      }
+      for (const [key, children] of below) next.push({ path: [...path, key], nodes: children });
+    }
+    for (const { path, nodes } of next) {
+      if (!nodes.some(({ rules }) => rules.length > 0)) continue;
+      if (found.push(path) === MAX_PATHS) return found;
+    }
+    level = next;
+  }
+  return found;
+}
+
+/**
+ * Says in one sentence, without a full stop, why a descriptor with these keys matches no rule, and what would have to be
+ * different. Values are neither known nor shown.
+ *
+ * @param keys of the descriptor's entries, after `derive`
+ * @param paths where the rules of the domain stand
+ */
+export function whyUnmatched(keys: KeyPath, paths: readonly KeyPath[]): string {
+  if (keys.length === 0) return 'the descriptor has no entries; a rule needs at least one';
+  if (paths.length === 0) return 'the domain has no rules; add one, or remove the domain';
+  if (keys.length > MAX_KEYS) return `it has ${keys.length} entries, and ${listed(paths)}`;
+  if (paths.some((path) => isSame(path, keys))) {
+    return `rules stand at ${pathText(keys)}, but none of them takes these values; compare the values with the policy's`;
+  }
+  const { path: near, distance } = nearestPath(keys, paths);
+  if (near.length === keys.length && distance < 1) return `did you mean ${pathText(near)}?`;
+  const below = paths.find((path) => startsWith(path, keys));
+  if (below !== undefined) {
+    return (
+      `the descriptor ends at ${pathText(keys)}, which has no limit; a rule stands below it, at ` +
+      `${pathText(below)}: add the ${entryText(below.slice(keys.length))}, or give ${pathText(keys)} a limit`
+    );
+  }
+  const above = paths.findLast((path) => startsWith(keys, path));
+  if (above !== undefined) {
+    return (
+      `a rule stands at ${pathText(above)}, for descriptors that end there: leave out the ` +
+      `${entryText(keys.slice(above.length))}, or add a rule at ${pathText(keys)}`
+    );
+  }
+  const sorted = keys.toSorted();
+  const turned = paths.find((path) => isSame(path.toSorted(), sorted));
+  if (turned !== undefined) {
+    return `a rule stands at ${pathText(turned)}: send the same entries in this order`;
+  }
+  if (distance <= Math.max(keys.length, near.length) / 2) return `did you mean ${pathText(near)}?`;
+  return listed(paths);
+}
+
+/** The nearest of some names, as a question; '' where none is near. */
+export function didYouMean(name: string, known: readonly string[]): string {
+  const near = nearest(name, known.slice(0, MAX_COMPARED_NAMES));
+  return near === undefined ? '' : `did you mean ${shellText(near)}?`;
+}
+
+/** `tenant/resource_group`. */
+export function pathText(keys: KeyPath): string {
+  return keys.map(shellText).join('/');
+}
+
+function entryText(keys: KeyPath): string {
+  return `${keys.length === 1 ? 'entry' : 'entries'} ${keys.map(shellText).join(' ')}`;
+}
+
+function listed(paths: readonly KeyPath[]): string {
+  const named = paths.slice(0, NAMED).map(pathText).join(', ');
+  const more = paths.length > NAMED ? `, and ${paths.length - NAMED} more places` : '';
+  return `rules stand at ${named}${more}`;
+}
+
+function isSame(one: KeyPath, other: KeyPath): boolean {
+  return one.length === other.length && startsWith(one, other);
+}
+
+function startsWith(path: KeyPath, start: KeyPath): boolean {
+  return path.length >= start.length && start.every((key, at) => path[at] === key);
+}
+
+/** The path that the fewest entries would have to be added to, left out of, or named otherwise for. */
+function nearestPath(
+  keys: KeyPath,
+  paths: readonly KeyPath[],
+): { readonly path: KeyPath; readonly distance: number } {
+  let nearest = { path: paths[0] as KeyPath, distance: Number.POSITIVE_INFINITY };
+  if (keys.length > MAX_COMPARED_KEYS) return nearest;
+  const known = new Map<string, number>();
+  for (const path of paths.slice(0, MAX_COMPARED_PATHS)) {
+    if (Math.abs(path.length - keys.length) > 1) continue;
+    const distance = pathDistance(keys, path, known);
+    if (distance < nearest.distance) nearest = { path, distance };
+  }
+  return nearest;
+}
+
+/** Levenshtein distance of key paths; mistyped keys count as {@link MISTYPED} each. */
+function pathDistance(one: KeyPath, other: KeyPath, known: Map<string, number>): number {
+  let row = Array.from({ length: other.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= one.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= other.length; j++) {
+      const replaced =
+        (row[j - 1] as number) + keyDistance(one[i - 1] as string, other[j - 1] as string, known);
+      next.push(Math.min(replaced, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return row[other.length] as number;
+}
+
+/** `known` holds the distances that were asked for before. */
+function keyDistance(one: string, other: string, known: Map<string, number>): number {
+  if (one === other) return 0;
+  if (Math.max(one.length, other.length) > MAX_COMPARED_CHARACTERS) return OTHER;
+  const pair = JSON.stringify([one, other]);
+  let distance = known.get(pair);
+  if (distance === undefined) {
+    distance = nearest(one, [other]) === undefined ? OTHER : MISTYPED;
+    known.set(pair, distance);
+  }
+  return distance;
+}

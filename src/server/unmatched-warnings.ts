@@ -1,0 +1,185 @@
+import type { PolicyProvider } from '../config/policy-provider.js';
+import { shellText } from '../config/show/shell-text.js';
+import { didYouMean, type KeyPath, rulePaths, whyUnmatched } from '../config/show/why-unmatched.js';
+import type { Entry } from '../limiter/entry.js';
+import type { PolicySet } from '../policy/policy-set.js';
+import type { Logger } from '../telemetry/logger.js';
+import type { UnmatchedSeries } from '../telemetry/metrics.js';
+import type { Closers } from './closers.js';
+
+/** Lines about requests of one kind: in an hour with one policy, and in an hour however often the policy changes. */
+export const MAX_LINES = 20;
+export const MAX_LINES_AN_HOUR = 100;
+/** So many keys of a descriptor, and so many domains, are shown. */
+const MAX_SHOWN = 16;
+const NAMED_DOMAINS = 5;
+
+const TELL_COUNTS_MS = 3_600_000;
+
+/** Places in an {@link UnmatchedSeries}. */
+const TOLD_OF = 1;
+const COUNTED = 2;
+
+/** What was warned about, and is counted since. */
+interface Told {
+  readonly series: UnmatchedSeries;
+  /** Of the series when it was told last. */
+  count: number;
+  /** Says how many more there were. */
+  tellMore(more: number): void;
+}
+
+/** Warnings of one kind. */
+class Kind {
+  /** Those of the policy in force that had a line of their own. */
+  told: Told[] = [];
+  linesOfHour = 0;
+  /** Further ones, which had none. */
+  untold = 0;
+
+  hasRoom(): boolean {
+    return this.told.length < MAX_LINES && this.linesOfHour < MAX_LINES_AN_HOUR;
+  }
+}
+
+/**
+ * Warns of requests that pass because nothing limits them: for a domain that no policy has, or with a descriptor that no
+ * rule matches. Once for each policy version and each domain or sequence of keys, then, by {@link tellCounts}, with the
+ * count. Keys are shown, values never. However many there are, lines and memory are bounded, and a request that was
+ * told of costs a look at its series.
+ */
+export class UnmatchedWarnings {
+  readonly #log: Logger;
+  readonly #policies: () => PolicySet | undefined;
+  /** Stands in every series that was told of since the policy changed. */
+  #generation = 1;
+  #descriptors = new Kind();
+  #domains = new Kind();
+  /** Where rules stand, for domains that were asked about. */
+  #paths = new Map<string, readonly KeyPath[]>();
+
+  /** `policies` gives those in force. */
+  constructor(log: Logger, policies: () => PolicySet | undefined) {
+    this.#log = log;
+    this.#policies = policies;
+  }
+
+  /** Another policy is in force: what it does not match is told of anew. */
+  policyChanged(): void {
+    this.#generation++;
+    this.#paths.clear();
+    for (const kind of [this.#descriptors, this.#domains]) {
+      kind.told = [];
+      kind.untold = 0;
+    }
+  }
+
+  /** A descriptor of `domain` matched no rule, and the policy does not say that this is meant. */
+  unmatched(domain: string, entries: readonly Entry[], series: UnmatchedSeries): void {
+    series[COUNTED] = (series[COUNTED] as number) + 1;
+    if (series[TOLD_OF] === this.#generation) return;
+    this.#begin(this.#descriptors, series, () => this.#tellDescriptor(domain, entries));
+  }
+
+  /** A request named a domain that no policy has. */
+  unknownDomain(domain: string, series: UnmatchedSeries): void {
+    series[COUNTED] = (series[COUNTED] as number) + 1;
+    if (series[TOLD_OF] === this.#generation) return;
+    this.#begin(this.#domains, series, () => this.#tellDomain(domain));
+  }
+
+  /** Tells how many there were since it was told last, and makes room for others; to be called every hour. */
+  tellCounts(): void {
+    for (const kind of [this.#descriptors, this.#domains]) {
+      kind.linesOfHour = 0;
+      kind.told = kind.told.filter((told) => {
+        const more = (told.series[COUNTED] as number) - told.count;
+        told.count += more;
+        if (more > 0) told.tellMore(more);
+        return more > 0;
+      });
+    }
+    const { untold: keys } = this.#descriptors;
+    const { untold: domains } = this.#domains;
+    this.#descriptors.untold = 0;
+    this.#domains.untold = 0;
+    if (keys > 0) {
+      const text =
+        'more sequences of keys matched no rule; weir_unmatched_total on /metrics counts them by domain and keys';
+      this.#log.warn({ sequences: keys }, text);
+    }
+    if (domains > 0) {
+      const text = 'more domains are known to no policy; weir_unknown_domain_total on /metrics counts them';
+      this.#log.warn({ domains }, text);
+    }
+  }
+
+  /** `tell` gives what says later how many more there were. */
+  #begin(kind: Kind, series: UnmatchedSeries, tell: () => Told['tellMore']): void {
+    series[TOLD_OF] = this.#generation;
+    if (!kind.hasRoom()) {
+      kind.untold++;
+      return;
+    }
+    kind.linesOfHour++;
+    kind.told.push({ series, count: series[COUNTED] as number, tellMore: tell() });
+  }
+
+  #tellDescriptor(domain: string, entries: readonly Entry[]): Told['tellMore'] {
+    const log = this.#log;
+    const all = entries.map(({ key }) => key);
+    const shown = all.slice(0, MAX_SHOWN).map(shellText);
+    const keys = shown.join(' ') + (all.length > MAX_SHOWN ? ` … (${all.length - MAX_SHOWN} more)` : '');
+    const policy = this.#policies()?.domains.get(domain);
+    let why = '';
+    if (policy !== undefined) {
+      const paths = this.#paths.get(domain) ?? rulePaths(policy.root);
+      this.#paths.set(domain, paths);
+      const derived = policy.steps.length === 0 ? '' : ' (the keys are those after derive)';
+      why = `: ${whyUnmatched(all, paths)}${derived}`;
+    }
+    log.warn(
+      { domain, keys },
+      `no rule matches this descriptor, so it passes without a limit${why}; weir explain shows the way of one; ` +
+        'on_unmatched: ignore in the policy says that it is meant',
+    );
+    return (count) =>
+      log.warn({ domain, keys, count }, 'more of these descriptors matched no rule and passed');
+  }
+
+  #tellDomain(named: string): Told['tellMore'] {
+    const log = this.#log;
+    const domain = shellText(named);
+    const known = [...(this.#policies()?.domains.keys() ?? [])];
+    const near = didYouMean(named, known);
+    const names = known.slice(0, NAMED_DOMAINS).map(shellText).join(', ');
+    const more = known.length > NAMED_DOMAINS ? ` and ${known.length - NAMED_DOMAINS} more` : '';
+    const hint =
+      known.length === 0 ? 'no domain is in force' : near || `the domains in force are ${names}${more}`;
+    log.warn(
+      { domain },
+      `no policy has this domain, so its requests pass without a limit: ${hint}; if that is meant, write a policy ` +
+        'file with this domain and on_unmatched: ignore',
+    );
+    return (count) =>
+      log.warn({ domain, count }, 'more requests for this domain, which no policy has, passed');
+  }
+}
+
+/** Warnings that follow the policy in force, and tell the counts every hour until they are closed. */
+export function openUnmatchedWarnings(
+  log: Logger,
+  policies: PolicyProvider,
+  closers: Pick<Closers, 'add'>,
+): UnmatchedWarnings {
+  const warnings = new UnmatchedWarnings(log, () => policies.current());
+  let version = policies.current()?.version;
+  policies.onReload(() => {
+    if (policies.current()?.version === version) return;
+    version = policies.current()?.version;
+    warnings.policyChanged();
+  });
+  const timer = setInterval(() => warnings.tellCounts(), TELL_COUNTS_MS).unref();
+  closers.add(async () => clearInterval(timer));
+  return warnings;
+}

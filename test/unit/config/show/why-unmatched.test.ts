@@ -1,0 +1,126 @@
+import { describe, expect, test } from '@jest/globals';
+import { shellText } from '../../../../src/config/show/shell-text.js';
+import { didYouMean, rulePaths, whyUnmatched } from '../../../../src/config/show/why-unmatched.js';
+import { policyOf } from '../../../support/policy/policies.js';
+
+const RULE = 'rate_limit: { unit: day, requests_per_unit: 1 }';
+const POLICY = policyOf(`domain: d
+descriptors:
+- key: tenant
+  descriptors:
+  - { key: resource_group, ${RULE} }
+  - key: resource_group
+    value: free
+    rate_limit: { unlimited: true }
+    descriptors: [{ key: method, ${RULE} }]
+- { key: remote_address, ${RULE} }
+- { key: login, ${RULE}, descriptors: [{ key: user }] }
+- key: only_a_candidate
+  candidate: { unit: day, requests_per_unit: 1 }
+`);
+
+test('the places of rules are told by their keys, the shortest first', () => {
+  expect(rulePaths(POLICY.root)).toEqual([
+    ['remote_address'],
+    ['login'],
+    ['only_a_candidate'],
+    ['tenant', 'resource_group'],
+    ['tenant', 'resource_group', 'method'],
+  ]);
+});
+
+describe('why a descriptor matches nothing', () => {
+  test.each([
+    [
+      ['tenant'],
+      'the descriptor ends at tenant, which has no limit; a rule stands below it, at tenant/resource_group: add the ' +
+        'entry resource_group, or give tenant a limit',
+    ],
+    [['tenant', 'resource_grop'], 'did you mean tenant/resource_group?'],
+    [['Tenant', 'resource-group'], 'did you mean tenant/resource_group?'],
+    [['tenant', 'resource_group', 'mehtod'], 'did you mean tenant/resource_group/method?'],
+    [
+      ['login', 'user'],
+      'a rule stands at login, for descriptors that end there: leave out the entry user, or add a rule at login/user',
+    ],
+    [['remote_adress'], 'did you mean remote_address?'],
+    [
+      ['remote_address', 'path', 'x y'],
+      'a rule stands at remote_address, for descriptors that end there: leave out the entries path ' +
+        "'x y', or add a rule at remote_address/path/'x y'",
+    ],
+    [
+      ['resource_group', 'tenant'],
+      'a rule stands at tenant/resource_group: send the same entries in this order',
+    ],
+    [['resource_group'], 'did you mean tenant/resource_group?'],
+    [
+      ['tenant', 'resource_group'],
+      'rules stand at tenant/resource_group, but none of them takes these values; compare the values with the ' +
+        "policy's",
+    ],
+    [
+      ['colour'],
+      'rules stand at remote_address, login, only_a_candidate, tenant/resource_group, ' +
+        'tenant/resource_group/method',
+    ],
+    [[], 'the descriptor has no entries; a rule needs at least one'],
+    [
+      Array.from({ length: 1000 }, (_, i) => `k${i}`),
+      'it has 1000 entries, and rules stand at remote_address, login, only_a_candidate, tenant/resource_group, ' +
+        'tenant/resource_group/method',
+    ],
+  ])('%j', (keys, why) => {
+    expect(whyUnmatched(keys, rulePaths(POLICY.root))).toBe(why);
+  });
+
+  test('a domain without rules says so', () => {
+    expect(whyUnmatched(['k'], [])).toBe('the domain has no rules; add one, or remove the domain');
+  });
+});
+
+describe('however large the policy is', () => {
+  const large = policyOf(
+    `domain: d\ndescriptors:\n${Array.from(
+      { length: 5000 },
+      (_, i) =>
+        `- { key: key-of-a-rule-${i}, value: v${i}, descriptors: [{ key: below-${i}, ${RULE} }], ${RULE} }\n`,
+    ).join('')}`,
+  );
+
+  test('a look at it is bounded', () => {
+    const paths = rulePaths(large.root);
+    expect(paths.length).toBe(200);
+    const keys = Array.from({ length: 8 }, (_, i) => `${'key-of-a-rule'.repeat(3)}${i}`);
+    const before = process.cpuUsage();
+    for (let i = 0; i < 10; i++) whyUnmatched(keys, paths);
+    const { user } = process.cpuUsage(before);
+    expect(user / 10).toBeLessThan(100_000);
+  });
+
+  test('the message is', () => {
+    expect(whyUnmatched(['other'], rulePaths(large.root))).toMatch(/, and 195 more places$/);
+    expect(whyUnmatched(['x'.repeat(100_000)], rulePaths(large.root)).length).toBeLessThan(300);
+  });
+});
+
+test('the nearest name is asked for', () => {
+  expect(didYouMean('open_api', ['shop', 'open-api'])).toBe('did you mean open-api?');
+  expect(didYouMean('x'.repeat(100_000), ['x'.repeat(100_000)])).toBe('');
+  expect(didYouMean('colour', ['shop', 'open-api'])).toBe('');
+});
+
+describe('what callers choose is quoted for a shell', () => {
+  test.each([
+    ['tenant', 'tenant'],
+    ['a=b', "'a=b'"],
+    ['', "''"],
+    ['two words', "'two words'"],
+    ["it's $HOME `id`", "'it'\\''s $HOME `id`'"],
+    ['größe', "'größe'"],
+    ["line\nbreak's \u001b[31m", "$'line\\U0000000abreak\\'s \\U0000001b[31m'"],
+    ['right\u202eleft', "$'right\\U0000202eleft'"],
+    ['\ud800', "$'\\U0000d800'"],
+    ['y'.repeat(1000), `'${'y'.repeat(100)}…'`],
+  ])('%j', (text, shown) => expect(shellText(text)).toBe(shown));
+});

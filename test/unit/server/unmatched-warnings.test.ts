@@ -1,0 +1,190 @@
+import { describe, expect, test } from '@jest/globals';
+import type { PolicySet } from '../../../src/policy/policy-set.js';
+import { decisionObserver } from '../../../src/server/decision-observer.js';
+import {
+  MAX_LINES,
+  MAX_LINES_AN_HOUR,
+  openUnmatchedWarnings,
+  UnmatchedWarnings,
+} from '../../../src/server/unmatched-warnings.js';
+import type { Logger } from '../../../src/telemetry/logger.js';
+import { Metrics } from '../../../src/telemetry/metrics.js';
+import { entries, policyOf } from '../../support/policy/policies.js';
+
+const RULE = 'rate_limit: { unit: day, requests_per_unit: 1 }';
+
+function setOf(...texts: readonly string[]): PolicySet {
+  const policies = texts.map((text) => policyOf(text));
+  return { domains: new Map(policies.map((policy) => [policy.domain, policy])), version: 'v' };
+}
+
+const SHOP = setOf(`domain: shop\ndescriptors: [{ key: tenant, ${RULE} }]\n`, 'domain: bank\n');
+
+/** A log that keeps its warnings. */
+function keepingLog(): { readonly log: Logger; readonly lines: [Record<string, unknown>, string][] } {
+  const lines: [Record<string, unknown>, string][] = [];
+  const log = {
+    isLevelEnabled: () => false,
+    warn: (fields: Record<string, unknown>, text: string) => lines.push([fields, text]),
+  };
+  return { log: log as unknown as Logger, lines };
+}
+
+function open(policies: PolicySet = SHOP, maxSeries = 10_000) {
+  const { log, lines } = keepingLog();
+  const memoryStats = () => ({ size: 0, bytes: 0, evictions: 0 });
+  const metrics = new Metrics({ maxSeries, version: 'test', memoryStats });
+  const warnings = new UnmatchedWarnings(log, () => policies);
+  return { lines, warnings, observer: decisionObserver(metrics, log, warnings) };
+}
+
+describe('a descriptor that no rule matches', () => {
+  test('is told of once, with its keys and the nearest ones, never with a value', () => {
+    const { lines, observer } = open();
+    for (let i = 0; i < 1000; i++) observer.unmatched('shop', entries(`tenat=secret${i}`), false);
+    expect(lines).toEqual([
+      [
+        { domain: 'shop', keys: 'tenat' },
+        'no rule matches this descriptor, so it passes without a limit: did you mean tenant?; weir explain shows ' +
+          'the way of one; on_unmatched: ignore in the policy says that it is meant',
+      ],
+    ]);
+  });
+
+  test('is told of with its count every hour, while there are more', () => {
+    const { lines, observer, warnings } = open();
+    for (let i = 0; i < 1000; i++) observer.unmatched('shop', entries('a=b', 'c d=e'), false);
+    lines.length = 0;
+    warnings.tellCounts();
+    expect(lines).toEqual([
+      [
+        { domain: 'shop', keys: "a 'c d'", count: 999 },
+        'more of these descriptors matched no rule and passed',
+      ],
+    ]);
+    warnings.tellCounts();
+    expect(lines.length).toBe(1);
+  });
+
+  test('is not told of where the policy says that it is meant', () => {
+    const { lines, observer, warnings } = open();
+    for (let i = 0; i < 10; i++) observer.unmatched('shop', entries('free=x'), true);
+    warnings.tellCounts();
+    expect(lines).toEqual([]);
+    observer.unmatched('shop', entries('free=x'), false);
+    observer.unmatched('shop', entries('free=x'), true);
+    observer.unmatched('shop', entries('free=x'), false);
+    warnings.tellCounts();
+    expect(lines.map(([{ count }]) => count)).toEqual([undefined, 1]);
+  });
+
+  test('is told of anew once the policy is another', () => {
+    const { lines, observer, warnings } = open();
+    for (let i = 0; i < 3; i++) {
+      for (let n = 0; n < 3; n++) observer.unmatched('shop', entries('a=b'), false);
+      warnings.policyChanged();
+    }
+    expect(lines.length).toBe(3);
+  });
+
+  test('shows no more keys than anybody reads', () => {
+    const { lines, observer } = open();
+    const many = Array.from({ length: 500 }, (_, i) => `${'k'.repeat(500)}${i}=v`);
+    observer.unmatched('shop', entries(...many), false);
+    const [[fields, text] = [{}, '']] = lines;
+    expect(fields['keys']).toMatch(/^('k{100}…' ){16}… \(484 more\)$/);
+    expect(text.length).toBeLessThan(400);
+  });
+});
+
+describe('a domain that no policy has', () => {
+  test.each([
+    ['shopp', SHOP, 'did you mean shop?'],
+    ['nowhere', SHOP, 'the domains in force are shop, bank'],
+    ['shop', setOf(), 'no domain is in force'],
+  ])('%s', (domain, policies, hint) => {
+    const { lines, observer, warnings } = open(policies);
+    for (let i = 0; i < 5; i++) observer.unknownDomain(domain, 1);
+    warnings.tellCounts();
+    expect(lines).toEqual([
+      [
+        { domain },
+        `no policy has this domain, so its requests pass without a limit: ${hint}; if that is meant, write a ` +
+          'policy file with this domain and on_unmatched: ignore',
+      ],
+      [{ domain, count: 4 }, 'more requests for this domain, which no policy has, passed'],
+    ]);
+  });
+
+  test('is shown as a shell reads it, whatever it holds', () => {
+    const { lines, observer } = open();
+    observer.unknownDomain('a\n{"level":"error"}', 1);
+    expect(lines[0]?.[0]).toEqual({ domain: '$\'a\\U0000000a{"level":"error"}\'' });
+  });
+});
+
+describe('whatever callers make up, lines are bounded', () => {
+  test('with one policy', () => {
+    const { lines, observer, warnings } = open();
+    for (let i = 0; i < 3000; i++) {
+      observer.unmatched('shop', entries(`made-up-${i}=x`), false);
+      observer.unknownDomain(`made-up-${i}`, 1);
+    }
+    expect(lines.length).toBe(2 * MAX_LINES);
+    lines.length = 0;
+    warnings.tellCounts();
+    expect(lines.map(([fields]) => Object.keys(fields))).toEqual([['sequences'], ['domains']]);
+    lines.length = 0;
+    // There is room for what comes now.
+    observer.unmatched('shop', entries('tenat=x'), false);
+    observer.unknownDomain('shopp', 1);
+    expect(lines.map(([, text]) => /did you mean \w+/.exec(text)?.[0])).toEqual([
+      'did you mean tenant',
+      'did you mean shop',
+    ]);
+  });
+
+  test('where no series are left', () => {
+    const { lines, observer, warnings } = open(SHOP, 10);
+    for (let i = 0; i < 1000; i++) observer.unmatched('shop', entries(`made-up-${i}=x`), false);
+    expect(lines.length).toBe(11);
+    warnings.tellCounts();
+    expect(lines.length).toBe(12);
+  });
+
+  test('in an hour with many policies', () => {
+    const { lines, observer, warnings } = open();
+    for (let i = 0; i < 1000; i++) {
+      observer.unmatched('shop', entries('tenat=x'), false);
+      warnings.policyChanged();
+    }
+    expect(lines.length).toBe(MAX_LINES_AN_HOUR);
+    warnings.tellCounts();
+    observer.unmatched('shop', entries('tenat=x'), false);
+    expect(lines.length).toBe(MAX_LINES_AN_HOUR + 1);
+  });
+});
+
+test('a reload that changes nothing tells nothing anew', async () => {
+  const { log, lines } = keepingLog();
+  let current = SHOP;
+  const listeners: ((success: boolean) => void)[] = [];
+  const ends: (() => Promise<void>)[] = [];
+  const provider = {
+    current: () => current,
+    onReload: (listener: (success: boolean) => void) => listeners.push(listener),
+  };
+  const warnings = openUnmatchedWarnings(log, provider, { add: (end) => ends.push(end) });
+  const series = [0, 0, 0];
+  const reload = (): void => {
+    for (const listener of listeners) listener(true);
+    warnings.unmatched('shop', entries('tenat=x'), series);
+  };
+  reload();
+  reload();
+  expect(lines.length).toBe(1);
+  current = { ...SHOP, version: 'w' };
+  reload();
+  expect(lines.length).toBe(2);
+  for (const end of ends) await end();
+});
