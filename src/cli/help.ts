@@ -114,7 +114,8 @@ Exit code 0 when all are good (warnings allowed), 1 when any is bad.
 export const EXPLAIN_HELP = `Usage: weir explain <path> --domain <domain> key=value…
 
 Says what a descriptor meets in a policy: what \`derive\` made of it, which node matched and why, which rule holds, its phase, its
-name in the statistics, its headers and what denied callers get, and the bucket's key. Values of API keys are never shown.
+name in the statistics, its headers and what denied callers get, and the bucket's key. Where no rule matches it says what would have to be different.
+Values of API keys are never shown.
 
   --domain <domain>
                    required when the policy holds more than one

@@ -326,8 +326,15 @@ describe('endpoints', () => {
     const warnings = () => server.log().filter(({ level }) => level === 'warning');
     await waitFor('the warnings', async () => warnings().length === 2 || undefined);
     expect(warnings()).toMatchObject([
-      { domain: 'd', keys: 'other more', msg: expect.stringMatching(/^no rule matches this descriptor, so it passes/) },
-      { domain: 'nowhere', msg: expect.stringMatching(/^no policy has this domain, .* the domains in force are d;/) },
+      {
+        domain: 'd',
+        keys: 'other more',
+        msg: expect.stringMatching(/^no rule matches this descriptor, so it passes/),
+      },
+      {
+        domain: 'nowhere',
+        msg: expect.stringMatching(/^no policy has this domain, .* the domains in force are d;/),
+      },
     ]);
     expect(JSON.stringify(server.log())).not.toContain('secret');
     client.close();

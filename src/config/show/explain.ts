@@ -23,6 +23,8 @@ import {
 } from '../../policy/rule.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
 import { type TriedNode, triedNodes } from './explain-level.js';
+import { remedies } from './explain-unmatched.js';
+import { didYouMean } from './why-unmatched.js';
 
 /** One step of `derive` on the way. */
 export interface ExplainedStep {
@@ -97,6 +99,8 @@ export interface Explanation {
   readonly rules: readonly ExplainedRule[];
   /** One sentence: what applies, or why nothing does. */
   readonly result: string;
+  /** What would have to be different for a rule to apply, a sentence each; none where one does. */
+  readonly toMatch: readonly string[];
 }
 
 /** Explains what a descriptor meets. `wallMicros` says which phases are in force. */
@@ -116,6 +120,7 @@ export function explain(
     entries: shown,
     levels: [],
     rules: [],
+    toMatch: [],
   };
   const policy = policySet.domains.get(domain);
   if (policy === undefined) {
@@ -125,11 +130,13 @@ export function explain(
       file: undefined,
       settings: undefined,
       result: `The domain is unknown: no limit. Known domains: ${known}.`,
+      toMatch: sentences(didYouMean(domain, [...policySet.domains.keys()])),
     };
   }
   const { steps, entries } = explainSteps(policy, given);
   const { levels, node } = explainWalk(policy.root, entries, secretKeys);
   const match = policy.match(given);
+  const live = match.rules.filter(({ candidate }) => !candidate);
   return {
     ...nothing,
     file: policy.file,
@@ -148,13 +155,15 @@ export function explain(
       statName: match.statNames[i] as string,
       answer: rule.candidate || rule.rate === undefined ? undefined : explainAnswer(rule, policy),
     })),
-    result: resultOf(
-      match.rules.filter(({ candidate }) => !candidate),
-      node,
-      levels.length,
-      entries.length,
-    ),
+    result: resultOf(live, node, levels.length, entries.length),
+    toMatch: live.length > 0 ? [] : remedies(policy, entries).flatMap(sentences),
   };
+}
+
+/** With a capital and a full stop, or a question mark; none of ''. */
+function sentences(text: string): readonly string[] {
+  if (text === '') return [];
+  return [`${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('?') ? '' : '.'}`];
 }
 
 function explainAnswer(rule: Rule, policy: DomainPolicy): ExplainedAnswer {
@@ -274,6 +283,7 @@ export function renderExplanation(
       lines.push(`          ${matched ? '>' : ' '} ${node}: ${why}`);
   });
   lines.push(`result:     ${explanation.result}`);
+  for (const sentence of explanation.toMatch) lines.push(`to match:   ${sentence}`);
   for (const explained of explanation.rules) {
     const { rule, key, statName } = explained;
     lines.push(...ruleLines(rule, wallMicros), ...answerLines(explained.answer));

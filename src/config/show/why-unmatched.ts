@@ -25,7 +25,7 @@ const MISTYPED = 0.4;
 const OTHER = 1.5;
 
 /**
- * Where rules stand below `root`, by the keys that lead there, those of fewer keys first. Bounded: of large policies some
+ * Where limits in force, or exemptions from them, stand below `root`, by the keys that lead there, those of fewer keys first. Bounded: of large policies some
  * may be missing.
  */
 export function rulePaths(root: PolicyNode): readonly KeyPath[] {
@@ -49,7 +49,7 @@ export function rulePaths(root: PolicyNode): readonly KeyPath[] {
       for (const [key, children] of below) next.push({ path: [...path, key], nodes: children });
     }
     for (const { path, nodes } of next) {
-      if (!nodes.some(({ rules }) => rules.length > 0)) continue;
+      if (!nodes.some(({ rules }) => rules.some(({ candidate }) => !candidate))) continue;
       if (found.push(path) === MAX_PATHS) return found;
     }
     level = next;
@@ -92,7 +92,8 @@ export function whyUnmatched(keys: KeyPath, paths: readonly KeyPath[]): string {
   if (turned !== undefined) {
     return `a rule stands at ${pathText(turned)}: send the same entries in this order`;
   }
-  if (distance <= Math.max(keys.length, near.length) / 2) return `did you mean ${pathText(near)}?`;
+  // Then some key is right, or nearly.
+  if (distance < Math.max(keys.length, near.length)) return `did you mean ${pathText(near)}?`;
   return listed(paths);
 }
 

@@ -154,10 +154,63 @@ describe('why nothing applies', () => {
     expect(renderExplanation(explanation, NOW)).toContain(`result:     ${result}\n`);
   });
 
+  test.each([
+    [[], ['The descriptor has no entries; a rule needs at least one.']],
+    [['foo=1'], ['Rules stand at tenant/group.']],
+    [['tennant=1', 'grp=x'], ['Did you mean tenant/group?']],
+    [
+      ['tenant=a'],
+      [
+        'The descriptor ends at tenant, which has no limit; a rule stands below it, at tenant/group: add the entry ' +
+          'group, or give tenant a limit.',
+      ],
+    ],
+    [
+      ['tenant=a', 'group=x', 'more=1'],
+      [
+        'A rule stands at tenant/group, for descriptors that end there: leave out the entry more, or add a rule at ' +
+          'tenant/group/more.',
+      ],
+    ],
+    [['exempt=me'], ['Rules stand at tenant/group.', 'Or give exempt a rate_limit.']],
+  ])('%j: what would have to be different', (texts, toMatch) => {
+    const explanation = asked(...texts);
+    expect(explanation.toMatch).toEqual(toMatch);
+    for (const sentence of toMatch)
+      expect(renderExplanation(explanation, NOW)).toContain(`to match:   ${sentence}\n`);
+  });
+
+  test('values and candidates, too, but no secrets', () => {
+    const rule = 'rate_limit: { unit: day, requests_per_unit: 1 }';
+    const domain = policyOf(`domain: d
+descriptors:
+- { key: plan, value: gold, ${rule} }
+- { key: plan, value: free, descriptors: [{ key: user, ${rule} }] }
+- { key: authorization, value: hunter22, ${rule} }
+- { key: tried, candidate: { unit: day, requests_per_unit: 1 } }
+- { key: meant, on_unmatched: ignore, descriptors: [{ key: user, ${rule} }] }
+`);
+    const set = { domains: new Map([['d', domain]]), version: '' };
+    const toMatch = (...texts: string[]) => explain(set, 'd', entries(...texts), NOW).toMatch.slice(1);
+    expect(toMatch('plan=golden')).toEqual([
+      'The rules with these keys are plan=gold.',
+      'The nearest value is plan=gold: did you mean that?',
+    ]);
+    expect(toMatch('plan=gold', 'user=u')).toEqual(['The rules with these keys are plan=free/user.']);
+    expect(toMatch('authorization=hunter2').join()).not.toMatch('hunter');
+    expect(toMatch('tried=x')).toEqual([
+      'Or give tried a rate_limit beside its candidate, which limits nothing.',
+    ]);
+    expect(toMatch('meant=x')).toEqual([
+      'Nothing, if it is meant to have no limit: the policy says so with on_unmatched: ignore.',
+    ]);
+  });
+
   test('an unknown domain, which shows no API key either', () => {
     const explanation = explain(policySet, 'open-apu', entries(`api_key=${SECRET}`), NOW);
     expect(explanation.result).toBe('The domain is unknown: no limit. Known domains: "open-api".');
     expect(renderExplanation(explanation, NOW)).not.toContain(SECRET);
+    expect(explanation.toMatch).toEqual(['Did you mean open-api?']);
     expect(explain({ domains: new Map(), version: '' }, 'd', [], NOW).result).toContain(
       'Known domains: none.',
     );

@@ -23,7 +23,6 @@ test('the places of rules are told by their keys, the shortest first', () => {
   expect(rulePaths(POLICY.root)).toEqual([
     ['remote_address'],
     ['login'],
-    ['only_a_candidate'],
     ['tenant', 'resource_group'],
     ['tenant', 'resource_group', 'method'],
   ]);
@@ -59,15 +58,11 @@ describe('why a descriptor matches nothing', () => {
       'rules stand at tenant/resource_group, but none of them takes these values; compare the values with the ' +
         "policy's",
     ],
-    [
-      ['colour'],
-      'rules stand at remote_address, login, only_a_candidate, tenant/resource_group, ' +
-        'tenant/resource_group/method',
-    ],
+    [['colour'], 'rules stand at remote_address, login, tenant/resource_group, tenant/resource_group/method'],
     [[], 'the descriptor has no entries; a rule needs at least one'],
     [
       Array.from({ length: 1000 }, (_, i) => `k${i}`),
-      'it has 1000 entries, and rules stand at remote_address, login, only_a_candidate, tenant/resource_group, ' +
+      'it has 1000 entries, and rules stand at remote_address, login, tenant/resource_group, ' +
         'tenant/resource_group/method',
     ],
   ])('%j', (keys, why) => {

@@ -1,0 +1,73 @@
+import type { Entry } from '../../limiter/entry.js';
+import { nearest } from '../../nearest-name.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import { foundAtLast, unboundedWork } from '../../policy/match-work.js';
+import type { PolicyNode } from '../../policy/policy-node.js';
+import { type KeyPath, pathText, rulePaths, whyUnmatched } from './why-unmatched.js';
+
+const NAMED = 3;
+/** So many nodes are looked at for rules that other values lead to. */
+const MAX_NODES = 10_000;
+
+/**
+ * What would have to be different for a rule to apply to entries, after `derive`, that none applies to; texts without a
+ * full stop. Values of secrets are not shown.
+ */
+export function remedies(policy: CompiledPolicy, entries: readonly Entry[]): readonly string[] {
+  const keys = entries.map(({ key }) => key);
+  const paths = rulePaths(policy.root);
+  const found = [whyUnmatched(keys, paths)];
+  const end = endOf(policy.root, entries);
+  const others = rulesAt(policy.root, keys);
+  if (others.length > 0) {
+    const named = others.slice(0, NAMED).join(', ');
+    found.push(`the rules with these keys are ${named}${others.length > NAMED ? ' and more' : ''}`);
+  }
+  const near = end.missed === undefined ? undefined : nearValue(end.node, end.missed);
+  if (near !== undefined) found.push(`the nearest value is ${near}: did you mean that?`);
+  const isLeaf = !paths.some((path) => keys.every((key, at) => path[at] === key));
+  if (end.missed === undefined && keys.length > 0 && isLeaf) {
+    const candidate = end.node.rules.length > 0 ? ' beside its candidate, which limits nothing' : '';
+    found.push(`or give ${pathText(keys)} a rate_limit${candidate}`);
+  }
+  if (end.node.onUnmatched === 'ignore') {
+    found.push('nothing, if it is meant to have no limit: the policy says so with on_unmatched: ignore');
+  }
+  return found;
+}
+
+/** The last node of the way, and the entry that led to none below it. */
+function endOf(
+  root: PolicyNode,
+  entries: readonly Entry[],
+): { readonly node: PolicyNode; readonly missed: Entry | undefined } {
+  let node = root;
+  for (const entry of entries) {
+    const next = foundAtLast(node.find(entry.key, entry.value, unboundedWork()));
+    if (next === undefined) return { node, missed: entry };
+    node = next;
+  }
+  return { node, missed: undefined };
+}
+
+/** The exact value on a level that the value of an entry may have been meant to be, as nodes are named. */
+function nearValue(parent: PolicyNode, { key, value }: Entry): string | undefined {
+  const exact = (parent.levels.get(key)?.nodes ?? []).filter(
+    (node) =>
+      !node.isSecret && node.value !== '' && node.matcher === undefined && node.wildcard === undefined,
+  );
+  const near = nearest(
+    value,
+    exact.map((node) => node.value),
+  );
+  return exact.find((node) => node.value === near)?.label;
+}
+
+/** The rules that stand where these keys lead with other values, by their paths. */
+function rulesAt(root: PolicyNode, keys: KeyPath): readonly string[] {
+  let nodes: readonly PolicyNode[] = [root];
+  for (const key of keys) {
+    nodes = nodes.flatMap((node) => node.levels.get(key)?.nodes ?? []).slice(0, MAX_NODES);
+  }
+  return nodes.flatMap(({ rules }) => rules.filter(({ candidate }) => !candidate).map(({ path }) => path));
+}
