@@ -19,6 +19,10 @@ export interface CheckOptions {
   readonly hits: number;
   readonly timeoutMs: number;
   readonly json: boolean;
+  /** Policy file or directory that tells why no rule matched. */
+  readonly policy: string | undefined;
+  /** `host:port` of the server's debug port, which does. */
+  readonly debug: string | undefined;
 }
 
 export type CheckArguments =
@@ -46,6 +50,9 @@ Asks a running server and prints how it decided. The entries make one descriptor
   --tls                  speak TLS, and trust the issuers Node.js ships
   --ca <file>            speak TLS, and trust these issuers (PEM)
   --cert, --key <file>   speak TLS, and show this client certificate (PEM)
+  --policy <path>        policy file or directory that tells why no rule matched
+  --debug <host:port>    debug port of the server, which tells it, too (default: port ${defaultOf('debugPort')} beside port
+                         ${defaultOf('grpcPort')} of this machine)
   --json                 print one JSON object instead of the table
   --help                 print this text
 
@@ -82,6 +89,8 @@ function parse(args: readonly string[]): CheckArguments {
       hits: { type: 'string', default: '0' },
       timeout: { type: 'string', default: '1s' },
       ...TLS_OPTIONS,
+      policy: { type: 'string' },
+      debug: { type: 'string' },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
@@ -102,6 +111,8 @@ function parse(args: readonly string[]): CheckArguments {
       hits: wholeNumber('--hits', values.hits, 0, MAX_HITS),
       timeoutMs: duration('--timeout', values.timeout),
       json: values.json,
+      policy: values.policy,
+      debug: debugAddress(values.debug),
     },
   };
 }
@@ -134,6 +145,13 @@ function address(text: string): string {
   if (isAddress(text)) return text;
   throw new UsageError(
     `--address "${text}" is neither host:port, with IPv6 addresses in brackets as in [::1]:8081, nor unix:<path>`,
+  );
+}
+
+function debugAddress(text: string | undefined): string | undefined {
+  if (text === undefined || (isAddress(text) && !text.startsWith('unix:'))) return text;
+  throw new UsageError(
+    `--debug "${text}" is not host:port, with IPv6 addresses in brackets as in [::1]:6070`,
   );
 }
 

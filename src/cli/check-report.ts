@@ -1,4 +1,5 @@
 import { CODE, type DescriptorStatus, LIMIT_UNIT, type RateLimitResponse } from '../codec/messages.js';
+import { isUnlimited, isUnmatched, type PassedDescriptor } from './check-unmatched.js';
 
 /** What came back over all calls. */
 export interface CheckResult {
@@ -10,6 +11,8 @@ export interface CheckResult {
   readonly errors: ReadonlyMap<string, number>;
   /** The last answer that arrived. */
   readonly last: RateLimitResponse | undefined;
+  /** The descriptors of the last answer that no rule matched, and why. */
+  readonly unmatched: readonly PassedDescriptor[];
   /** Milliseconds of every answered call, ascending. */
   readonly latencies: Float64Array;
 }
@@ -29,6 +32,7 @@ export function checkTable(result: CheckResult, colour: boolean): string {
   for (const [code, count] of result.errors) rows.push([code, count, false]);
   const lines = rows.map(([name, count, good]) => `${paint(name.padEnd(20), good)}${count}`);
   if (result.last !== undefined) lines.push('', ...answerLines(result.last, paint));
+  lines.push(...unmatchedLines(result.unmatched));
   if (result.latencies.length > 0) {
     lines.push('', `latency  p50 ${milliseconds(result, 0.5)} ms, p99 ${milliseconds(result, 0.99)} ms`);
   }
@@ -59,6 +63,7 @@ export function checkJson(result: CheckResult): string {
       body: bodyText(last),
       dynamicMetadata: last.dynamicMetadata,
     },
+    unmatched: result.unmatched.length > 0 ? result.unmatched : undefined,
     latencyMs:
       result.latencies.length > 0
         ? { p50: percentile(result.latencies, 0.5), p99: percentile(result.latencies, 0.99) }
@@ -76,6 +81,13 @@ function answerLines(answer: RateLimitResponse, paint: (text: string, good: bool
   ];
 }
 
+function unmatchedLines(unmatched: readonly PassedDescriptor[]): readonly string[] {
+  const lines = unmatched.flatMap(({ descriptor, why }) =>
+    why.map((text) => `  descriptor ${descriptor}: ${printable(text)}`),
+  );
+  return lines.length === 0 ? [] : ['', 'why no rule matched', ...lines];
+}
+
 function bodyText({ rawBody }: RateLimitResponse): string | undefined {
   return rawBody?.length ? Buffer.from(rawBody).toString() : undefined;
 }
@@ -83,7 +95,7 @@ function bodyText({ rawBody }: RateLimitResponse): string | undefined {
 function statusText(status: DescriptorStatus): string {
   const parts = [codeName(status.code)];
   const limit = status.currentLimit;
-  if (limit === undefined) parts.push('no limit');
+  if (limit === undefined) parts.push(withoutLimit(status));
   else {
     const unit = limit.unit === LIMIT_UNIT.unknown ? '' : ` per ${unitName(limit.unit)}`;
     const name = limit.name === '' ? '' : ` (${printable(limit.name)})`;
@@ -93,6 +105,11 @@ function statusText(status: DescriptorStatus): string {
     parts.push(`reset in ${status.durationUntilResetSeconds} s`);
   }
   return parts.join(', ');
+}
+
+function withoutLimit(status: DescriptorStatus): string {
+  if (isUnmatched(status)) return 'no rule matched';
+  return isUnlimited(status) ? 'unlimited' : 'no limit';
 }
 
 function milliseconds(result: CheckResult, share: number): string {

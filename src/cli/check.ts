@@ -5,6 +5,7 @@ import { SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
 import { channelCredentials } from './channel.js';
 import { CHECK_HELP, type CheckOptions, parseCheckArguments } from './check-options.js';
 import { type CheckResult, checkJson, checkTable } from './check-report.js';
+import { whyUnmatchedIn } from './check-unmatched.js';
 import { EXIT, type Io } from './io.js';
 
 /** Where the command writes. */
@@ -55,13 +56,19 @@ export async function runCheck(options: CheckOptions, io: CheckIo): Promise<numb
     clearInterval(progress);
     client.close();
   }
-  const result = tally.result();
+  const result = await explained(tally.result(), options);
   io.out(options.json ? checkJson(result) : checkTable(result, io.colour));
   if (tally.failure === undefined) return EXIT.OK;
   io.err(
     `weir check: ${tally.failures} of ${options.count} calls failed: ${advice(tally.failure, options)}\n`,
   );
   return EXIT.FAILED;
+}
+
+/** The result, with why no rule matched what the last answer let pass. */
+async function explained(result: CheckResult, options: CheckOptions): Promise<CheckResult> {
+  const { last } = result;
+  return last === undefined ? result : { ...result, unmatched: await whyUnmatchedIn(last, options) };
 }
 
 /** Counts what comes back. */
@@ -104,6 +111,7 @@ class Tally {
       otherAnswers: this.#answers - this.#ok - this.#overLimit,
       errors: this.#errors,
       last: this.#last,
+      unmatched: [],
       latencies: this.#latencies.subarray(0, this.#answers).sort(),
     };
   }

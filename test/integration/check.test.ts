@@ -3,9 +3,13 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { checkCommand } from '../../src/cli/check.js';
 import { CODE, type RateLimitResponse } from '../../src/codec/messages.js';
+import { dumpJson } from '../../src/config/show/dump-json.js';
 import { GrpcError, STATUS } from '../../src/grpc/grpc-server.js';
+import type { PolicySet } from '../../src/policy/policy-set.js';
 import { type Decide, type RlsServer, startRlsServer } from '../support/grpc/rls-server.js';
+import { policyOf } from '../support/policy/policies.js';
 import { freePorts } from '../support/process/free-port.js';
+import { TempDir } from '../support/process/temp-dir.js';
 
 const ok: RateLimitResponse = {
   overallCode: CODE.OK,
@@ -85,6 +89,96 @@ describe('weir check', () => {
       /descriptor 1: OK, limit 100, remaining 99, reset in 1 s\n {2}x-ratelimit-limit: 100\n/,
     );
     expect(out).toMatch(/latency {2}p50 \d+\.\d\d ms, p99 \d+\.\d\d ms\n$/);
+  });
+
+  describe('what nothing limited', () => {
+    const passed: RateLimitResponse = {
+      ...ok,
+      statuses: [
+        { code: CODE.OK, currentLimit: undefined, limitRemaining: 0, durationUntilResetSeconds: undefined },
+        {
+          code: CODE.OK,
+          currentLimit: undefined,
+          limitRemaining: 0xffff_ffff,
+          durationUntilResetSeconds: undefined,
+        },
+      ],
+    };
+    const policy = `domain: d
+descriptors:
+- { key: tenant, descriptors: [{ key: group, value: chats, rate_limit: { unit: day, requests_per_unit: 1 } }] }
+- { key: free, rate_limit: { unlimited: true } }
+`;
+    const set: PolicySet = { domains: new Map([['d', policyOf(policy)]]), version: 'v' };
+    const status = [{ domain: 'd', state: 'ok', files: ['d.yaml'] }] as const;
+
+    /** Opens a debug port; returns its address. */
+    const debugPort = async (body: string): Promise<string> => {
+      const debug = createServer((_request, response) => response.end(body));
+      http = debug;
+      await new Promise<void>((resolve) => debug.listen(0, '127.0.0.1', resolve));
+      return `127.0.0.1:${(debug.address() as AddressInfo).port}`;
+    };
+
+    test.each([
+      ['d', 'tenant=a', ['the descriptor ends at tenant,']],
+      ['d', 'tenat=a group=chats', ['did you mean tenant/group?']],
+      ['d', 'tenant=a group=chat', ['rules stand at tenant/group, but none']],
+      ['dd', 'tenant=a', ['has no domain dd: did you mean d?']],
+    ])('%s %s, by the debug port', async (domain, words, why) => {
+      const address = await start(() => passed);
+      const debug = await debugPort([...dumpJson(set, status, [], 0)].join(''));
+      const args = `--address ${address} --domain ${domain} --debug ${debug} ${words} + free=x`.split(' ');
+      const { code, out } = await check(...args);
+      expect(code).toBe(0);
+      expect(out).toContain('descriptor 1: OK, no rule matched\n  descriptor 2: OK, unlimited\n');
+      for (const text of why)
+        expect(out).toMatch(
+          new RegExp(`why no rule matched\\n {2}descriptor 1: .*${text.replace('?', '\\?')}`),
+        );
+      const json = JSON.parse((await check(...args, '--json')).out);
+      expect(json.unmatched).toEqual([{ descriptor: 1, why: [expect.stringContaining(why[0] ?? '')] }]);
+    });
+
+    test('by the policy at hand', async () => {
+      const address = await start(() => passed);
+      const dir = new TempDir();
+      dir.write('d.yaml', policy);
+      const ask = async (...words: string[]) => {
+        const { out } = await check(
+          '--address',
+          address,
+          '--domain',
+          'd',
+          '--policy',
+          dir.path,
+          ...words,
+          '--json',
+        );
+        return JSON.parse(out).unmatched[0].why;
+      };
+      expect(await ask('tenant=a', 'group=chat')).toContain(
+        'The nearest value is group=chats: did you mean that?',
+      );
+      expect(await ask('tenant=a', 'group=chats')).toEqual([
+        expect.stringMatching(
+          /^The rule at tenant\/group=chats applies in .*: the server has another policy, .*\.$/,
+        ),
+      ]);
+      dir.remove();
+    });
+
+    test('says what to name where nobody tells', async () => {
+      const address = await start(() => passed);
+      const { out } = await check('--address', address, 'a=b');
+      expect(out).toContain('descriptor 1: name the policy with --policy <path>, or the debug port');
+      const [port] = await freePorts(1);
+      const away = await check('--address', address, '--debug', `127.0.0.1:${port}`, 'a=b');
+      expect(away.out).toContain(`the debug port at 127.0.0.1:${port} shows no policy (connect ECONNREFUSED`);
+      const other = await check('--address', address, '--debug', await debugPort('<html>'), 'a=b');
+      expect(other.out).toContain('shows no policy (it is no weir)');
+      expect(await check('--debug', 'unix:/x', 'a=b')).toMatchObject({ code: 2 });
+    });
   });
 
   test('makes as many calls as asked, never more at once than asked', async () => {

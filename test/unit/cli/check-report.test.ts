@@ -29,6 +29,7 @@ const result: CheckResult = {
     rawBody: undefined,
     dynamicMetadata: { a: 1 },
   },
+  unmatched: [{ descriptor: 3, why: ['did you mean a?', 'b\u001b[2J'] }],
   latencies: Float64Array.from({ length: 200 }, (_unused, i) => i + 1),
 };
 const nothing: CheckResult = {
@@ -37,6 +38,7 @@ const nothing: CheckResult = {
   otherAnswers: 0,
   errors: new Map([['UNAVAILABLE', 1]]),
   last: undefined,
+  unmatched: [],
   latencies: new Float64Array(0),
 };
 
@@ -49,8 +51,12 @@ UNAVAILABLE         1
 last answer         OVER_LIMIT
   descriptor 1: OVER_LIMIT, limit 100 per minute (user-chats), remaining 0, reset in 1 s
   descriptor 2: OK, limit 5, remaining 4
-  descriptor 3: OK, no limit
+  descriptor 3: OK, no rule matched
   x-ratelimit-limit: 100\ufffd[2J
+
+why no rule matched
+  descriptor 3: did you mean a?
+  descriptor 3: b\ufffd[2J
 
 latency  p50 100.00 ms, p99 198.00 ms
 `);
@@ -88,6 +94,7 @@ describe('checkJson', () => {
     expect(JSON.parse(text)).toEqual({
       ok: 100,
       overLimit: 99,
+      unmatched: [{ descriptor: 3, why: ['did you mean a?', 'b\u001b[2J'] }],
       otherAnswers: 0,
       errors: { UNAVAILABLE: 1 },
       last: {

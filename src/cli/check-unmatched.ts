@@ -1,0 +1,173 @@
+import { get } from 'node:http';
+import { CODE, type DescriptorStatus, type RateLimitResponse } from '../codec/messages.js';
+import { loadPolicies } from '../config/files/load-policies.js';
+import { explain } from '../config/show/explain.js';
+import { didYouMean, type KeyPath, whyUnmatched } from '../config/show/why-unmatched.js';
+import { defaultOf } from '../server/settings/settings-table.js';
+import type { CheckOptions } from './check-options.js';
+
+/** Why a descriptor was let through without a limit. */
+export interface PassedDescriptor {
+  /** 1 for the first of the request. */
+  readonly descriptor: number;
+  /** Sentences, without a capital or a full stop. */
+  readonly why: readonly string[];
+}
+
+const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+/** What is left where nothing is counted: as much as the field can say. */
+const UNLIMITED = 0xffff_ffff;
+const DEBUG_TIMEOUT_MS = 2000;
+/** A longer `/rlconfig` is not read to its end: some hundred thousand rules. */
+const MAX_BYTES = 256 * 1024 * 1024;
+
+/** Whether an answer says that no limit concerned a descriptor, and no rule exempted it. */
+export function isUnmatched({ code, currentLimit, limitRemaining }: DescriptorStatus): boolean {
+  return code === CODE.OK && currentLimit === undefined && limitRemaining === 0;
+}
+
+/** Whether an answer says that a rule with `unlimited: true` let a descriptor pass. */
+export function isUnlimited({ code, currentLimit, limitRemaining }: DescriptorStatus): boolean {
+  return code === CODE.OK && currentLimit === undefined && limitRemaining === UNLIMITED;
+}
+
+/**
+ * Says for every descriptor of the answer that no rule matched why that is: by the policy at hand (`--policy`), else by
+ * what the server's debug port shows (`--debug`, or the usual one where the server has the usual gRPC port of this
+ * machine).
+ */
+export async function whyUnmatchedIn(
+  answer: RateLimitResponse,
+  options: CheckOptions,
+): Promise<readonly PassedDescriptor[]> {
+  const numbers = answer.statuses.flatMap((status, at) => (isUnmatched(status) ? [at] : []));
+  if (numbers.length === 0) return [];
+  const tell = await teller(options);
+  return numbers.map((at) => ({ descriptor: at + 1, why: tell(at) }));
+}
+
+/** What tells why the descriptor at a place met no rule. */
+type Tell = (at: number) => readonly string[];
+
+async function teller(options: CheckOptions): Promise<Tell> {
+  if (options.policy !== undefined) return tellByPolicy(options, options.policy);
+  const address = options.debug ?? usualDebugAddress(options.address);
+  if (address === undefined) return () => [HINT];
+  const config = await readConfig(address);
+  if (typeof config !== 'string') return tellByConfig(options, config, address);
+  return () => (options.debug === undefined ? [HINT] : [config, HINT]);
+}
+
+const HINT =
+  'name the policy with --policy <path>, or the debug port of the server with --debug <host:port>, to learn why';
+
+const OTHERWISE =
+  'the server has another policy, another rule replaces this one, or its store is away and on_store_failure lets ' +
+  'requests pass';
+
+function tellByPolicy({ domain, descriptors }: CheckOptions, path: string): Tell {
+  const { policySet, errors } = loadPolicies([path]);
+  if (errors.length > 0) {
+    return () => [`the policy at ${path} is bad, so it tells nothing; see weir check-config`];
+  }
+  return (at) => {
+    const { rules, result, toMatch } = explain(
+      policySet,
+      domain,
+      descriptors[at]?.entries ?? [],
+      Date.now() * 1000,
+    );
+    if (!rules.some(({ rule }) => !rule.candidate)) return [result, ...toMatch];
+    return [`${result.replace(/\.$/, '')} in ${path}: ${OTHERWISE}.`];
+  };
+}
+
+/** The part of `/rlconfig?format=json` that is looked at. */
+interface ShownConfig {
+  readonly domains: readonly {
+    readonly domain: string;
+    readonly policy?: {
+      readonly derive: readonly unknown[];
+      readonly rules: readonly { readonly keys?: KeyPath; readonly candidate: boolean }[];
+    };
+  }[];
+}
+
+function tellByConfig(
+  { domain, descriptors }: CheckOptions,
+  { domains }: ShownConfig,
+  address: string,
+): Tell {
+  const inForce = domains.filter(({ policy }) => policy !== undefined);
+  const policy = inForce.find((one) => one.domain === domain)?.policy;
+  if (policy === undefined) {
+    const names = inForce.map((one) => one.domain);
+    const known = didYouMean(domain, names) || `it has ${names.slice(0, 5).join(', ') || 'no domain'}`;
+    return () => [`the server whose debug port is ${address} has no domain ${domain}: ${known}`];
+  }
+  if (policy.derive.length > 0) {
+    return () => ['the domain derives entries before they are matched: name the policy with --policy <path>'];
+  }
+  const paths = policy.rules.flatMap(({ keys, candidate }) =>
+    keys === undefined || candidate ? [] : [keys],
+  );
+  const shortestFirst = [...paths].sort((one, other) => one.length - other.length);
+  return (at) => {
+    const keys = descriptors[at]?.entries.map(({ key }) => key) ?? [];
+    const isThere = paths.some((path) => pathName(path) === pathName(keys));
+    const why = whyUnmatched(keys, distinct(shortestFirst));
+    return isThere ? [`${why}; else ${OTHERWISE}`] : [why];
+  };
+}
+
+/** A text for each path that no other one has. */
+function pathName(path: KeyPath): string {
+  return JSON.stringify(path);
+}
+
+function distinct(paths: readonly KeyPath[]): readonly KeyPath[] {
+  return [...new Map(paths.map((path) => [pathName(path), path])).values()];
+}
+
+/** The debug port of a server on this machine whose settings nobody made. */
+function usualDebugAddress(address: string): string | undefined {
+  const [host, port] = [
+    address.slice(0, address.lastIndexOf(':')),
+    address.slice(address.lastIndexOf(':') + 1),
+  ];
+  const isUsual = LOOPBACK.test(host) && port === defaultOf('grpcPort');
+  return isUsual ? `${host}:${defaultOf('debugPort')}` : undefined;
+}
+
+/** What the debug port shows; a sentence where it shows nothing. */
+function readConfig(address: string): Promise<ShownConfig | string> {
+  const failed = (why: string): string => `the debug port at ${address} shows no policy (${why})`;
+  return new Promise((resolve) => {
+    const request = get(
+      `http://${address}/rlconfig?format=json`,
+      { timeout: DEBUG_TIMEOUT_MS, agent: false },
+      (response) => {
+        const chunks: Buffer[] = [];
+        let bytes = 0;
+        response.on('data', (chunk: Buffer) => {
+          bytes += chunk.length;
+          if (bytes > MAX_BYTES) request.destroy(new Error('it is too long'));
+          else chunks.push(chunk);
+        });
+        response.on('error', (error) => resolve(failed(error.message)));
+        response.on('end', () => resolve(parseConfig(Buffer.concat(chunks)) ?? failed('it is no weir')));
+      },
+    );
+    request.on('timeout', () => request.destroy(new Error(`no answer within ${DEBUG_TIMEOUT_MS} ms`)));
+    request.on('error', (error) => resolve(failed(error.message)));
+  });
+}
+
+function parseConfig(bytes: Buffer): ShownConfig | undefined {
+  try {
+    const shown = JSON.parse(bytes.toString()) as ShownConfig;
+    return Array.isArray(shown.domains) ? shown : undefined;
+  } catch {
+    return undefined;
+  }
+}
