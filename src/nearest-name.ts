@@ -5,13 +5,19 @@ const MAX_LENGTH = 60;
  * The candidate that a typing mistake may have meant, for "did you mean": undefined where none is near enough. A third
  * of the characters may be wrong, missing, too many, or exchanged with their neighbours, and one at least; upper and
  * lower case, `-`, `_` and spaces make no difference. Of candidates that are equally near the first is given.
+ *
+ * @param mostMistakes a smaller bound for the characters that may be wrong
  */
-export function nearest(name: string, candidates: Iterable<string>): string | undefined {
+export function nearest(
+  name: string,
+  candidates: Iterable<string>,
+  mostMistakes = Number.POSITIVE_INFINITY,
+): string | undefined {
   if (name.length > MAX_LENGTH) return undefined;
   const plain = plainForm(name);
   let best: string | undefined;
   // Something of the name must be right, or `a` would be a misspelt `b`.
-  let bestDistance = Math.min(Math.max(1, Math.floor(name.length / 3)), plain.length - 1) + 1;
+  let bestDistance = Math.min(Math.max(1, Math.floor(name.length / 3)), plain.length - 1, mostMistakes) + 1;
   for (const candidate of candidates) {
     if (candidate.length > 2 * MAX_LENGTH) continue;
     const other = plainForm(candidate);

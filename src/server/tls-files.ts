@@ -49,14 +49,7 @@ export function openTlsFiles(settings: Settings, log: Logger): TlsFiles | undefi
   const clientSan = settings.grpcClientTlsSan;
   const contradictions = findContradictions(settings.grpcServerUseTls, paths, clientSan);
   if (contradictions.length > 0) throw new StartError(contradictions);
-  if (!settings.grpcServerUseTls) {
-    if (paths.cert !== '' || paths.key !== '') {
-      log.warn(
-        'GRPC_SERVER_USE_TLS is off: gRPC is served in clear text, and GRPC_SERVER_TLS_CERT is not used',
-      );
-    }
-    return undefined;
-  }
+  if (!settings.grpcServerUseTls) return undefined;
   const read = readMaterial(paths);
   if (!read.ok) throw new StartError([read.error]);
   const options = { material: read.material, clientSan: clientSan === '' ? undefined : clientSan };

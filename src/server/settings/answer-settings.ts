@@ -40,6 +40,7 @@ export const ANSWER_SETTINGS = {
   },
   limitHeader: {
     name: 'LIMIT_LIMIT_HEADER',
+    effectiveWhen: ['limitHeaders'],
     type: 'string',
     default: 'RateLimit-Limit',
     help: 'Header for the limit.',
@@ -47,6 +48,7 @@ export const ANSWER_SETTINGS = {
   },
   remainingHeader: {
     name: 'LIMIT_REMAINING_HEADER',
+    effectiveWhen: ['limitHeaders'],
     type: 'string',
     default: 'RateLimit-Remaining',
     help: 'Header for what is left.',
@@ -54,6 +56,7 @@ export const ANSWER_SETTINGS = {
   },
   resetHeader: {
     name: 'LIMIT_RESET_HEADER',
+    effectiveWhen: ['limitHeaders'],
     type: 'string',
     default: 'RateLimit-Reset',
     help: 'Header for the seconds until the window ends, or one more token is there.',

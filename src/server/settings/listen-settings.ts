@@ -9,6 +9,7 @@ const MAX_INT32 = 0x7fff_ffff;
 export const LISTEN_SETTINGS = {
   grpcHost: {
     name: 'GRPC_HOST',
+    effectiveWhen: ['noUds'],
     type: 'string',
     default: '127.0.0.1',
     help: 'Address for gRPC. `0.0.0.0`, `::` or nothing (`GRPC_HOST=`) for all.',
@@ -16,6 +17,7 @@ export const LISTEN_SETTINGS = {
   },
   grpcPort: {
     name: 'GRPC_PORT',
+    effectiveWhen: ['noUds'],
     type: 'port',
     default: '8081',
     help: 'Port for gRPC; 0 takes a free one.',
@@ -68,6 +70,7 @@ export const LISTEN_SETTINGS = {
   },
   grpcMaxInflatedBytes: {
     name: 'GRPC_MAX_INFLATED_BYTES',
+    effectiveWhen: ['h2'],
     type: 'count',
     default: '262144',
     max: MAX_INT32,
@@ -85,6 +88,7 @@ export const LISTEN_SETTINGS = {
   },
   grpcMaxBufferedBytes: {
     name: 'GRPC_MAX_BUFFERED_BYTES',
+    effectiveWhen: ['h2'],
     type: 'count',
     // What a process of 256 MiB has to spare: Node.js gives memory of buffers back late, and may hold twice as much for
     // a while.
@@ -117,6 +121,7 @@ export const LISTEN_SETTINGS = {
   },
   grpcMaxConnectionAgeGrace: {
     name: 'GRPC_MAX_CONNECTION_AGE_GRACE',
+    effectiveWhen: ['connectionAge'],
     type: 'duration',
     default: '1h',
     help: 'How long calls on such a connection may still run; 0 for as long as they like.',
@@ -130,6 +135,7 @@ export const LISTEN_SETTINGS = {
   },
   grpcKeepAliveTimeout: {
     name: 'GRPC_KEEP_ALIVE_TIMEOUT',
+    effectiveWhen: ['keepAlive'],
     type: 'duration',
     default: '20s',
     help: 'A connection that does not answer that PING for this long is cut; 0 for never.',
@@ -143,6 +149,7 @@ export const LISTEN_SETTINGS = {
   },
   grpcServerTlsCert: {
     name: 'GRPC_SERVER_TLS_CERT',
+    effectiveWhen: ['grpcTls'],
     type: 'string',
     default: '',
     help:
@@ -152,6 +159,7 @@ export const LISTEN_SETTINGS = {
   },
   grpcServerTlsKey: {
     name: 'GRPC_SERVER_TLS_KEY',
+    effectiveWhen: ['grpcTls'],
     type: 'string',
     default: '',
     help: 'File with the key of GRPC_SERVER_TLS_CERT (PEM).',
@@ -159,6 +167,7 @@ export const LISTEN_SETTINGS = {
   },
   grpcClientTlsCaCert: {
     name: 'GRPC_CLIENT_TLS_CACERT',
+    effectiveWhen: ['grpcTls'],
     type: 'string',
     default: '',
     help: 'File with the issuers of client certificates (PEM). Set: every client must show one (mTLS).',
@@ -166,6 +175,7 @@ export const LISTEN_SETTINGS = {
   },
   grpcClientTlsSan: {
     name: 'GRPC_CLIENT_TLS_SAN',
+    effectiveWhen: ['grpcTls'],
     type: 'string',
     default: '',
     help:
@@ -196,6 +206,7 @@ export const LISTEN_SETTINGS = {
   },
   workerScheduling: {
     name: 'WORKER_SCHEDULING',
+    effectiveWhen: ['workers'],
     type: 'worker_scheduling',
     default: 'round-robin',
     help:

@@ -5,6 +5,7 @@ import type { SettingSpec } from './spec.js';
 export const PER_SECOND_SETTINGS = {
   perSecond: {
     name: 'REDIS_PERSECOND',
+    effectiveWhen: ['redis'],
     type: 'boolean',
     default: 'false',
     help:

@@ -5,6 +5,7 @@ import type { SettingSpec } from './spec.js';
 export const POLICY_SETTINGS = {
   configPath: {
     name: 'CONFIG_PATH',
+    effectiveWhen: ['files'],
     type: 'string',
     default: '',
     help: 'Policy file, or directory of `.yaml` and `.yml` files. Unset: the bundled Open API policy.',
@@ -18,6 +19,7 @@ export const POLICY_SETTINGS = {
   },
   runtimeRoot: {
     name: 'RUNTIME_ROOT',
+    effectiveWhen: ['files'],
     type: 'string',
     default: '',
     help:
@@ -31,6 +33,7 @@ export const POLICY_SETTINGS = {
   },
   runtimeSubdirectory: {
     name: 'RUNTIME_SUBDIRECTORY',
+    effectiveWhen: ['files'],
     type: 'string',
     default: '',
     help: 'Directory below RUNTIME_ROOT.',
@@ -38,6 +41,7 @@ export const POLICY_SETTINGS = {
   },
   runtimeAppDirectory: {
     name: 'RUNTIME_APPDIRECTORY',
+    effectiveWhen: ['files'],
     type: 'string',
     default: '',
     help: 'Directory below that which holds the policy files; `config` when unset.',
@@ -45,6 +49,7 @@ export const POLICY_SETTINGS = {
   },
   runtimeWatchRoot: {
     name: 'RUNTIME_WATCH_ROOT',
+    effectiveWhen: ['files', 'runtimeRoot'],
     type: 'boolean',
     default: 'true',
     help: 'true: RUNTIME_ROOT is a link that is swapped. false: the directory of the files changes itself.',
@@ -52,6 +57,7 @@ export const POLICY_SETTINGS = {
   },
   runtimeIgnoreDotFiles: {
     name: 'RUNTIME_IGNOREDOTFILES',
+    effectiveWhen: ['files', 'runtimeRoot'],
     type: 'boolean',
     default: 'false',
     help: 'Leave out files and directories whose names begin with a dot.',
@@ -91,6 +97,7 @@ export const POLICY_SETTINGS = {
   },
   xdsNodeId: {
     name: 'CONFIG_GRPC_XDS_NODE_ID',
+    effectiveWhen: ['xds'],
     type: 'string',
     default: 'default',
     help: 'Node id told to the management server.',
@@ -98,6 +105,7 @@ export const POLICY_SETTINGS = {
   },
   xdsNodeMetadata: {
     name: 'CONFIG_GRPC_XDS_NODE_METADATA',
+    effectiveWhen: ['xds'],
     type: 'metadata_map',
     default: '',
     help: 'Node metadata: `key=value,key=value`.',
@@ -105,6 +113,7 @@ export const POLICY_SETTINGS = {
   },
   xdsServerUrl: {
     name: 'CONFIG_GRPC_XDS_SERVER_URL',
+    effectiveWhen: ['xds'],
     type: 'string',
     default: 'localhost:18000',
     help: 'Management server, `host:port`.',
@@ -112,6 +121,7 @@ export const POLICY_SETTINGS = {
   },
   xdsRetryInterval: {
     name: 'CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL',
+    effectiveWhen: ['xds'],
     type: 'duration',
     default: '3s',
     help: 'Longest wait for a connection to the management server.',
@@ -119,6 +129,7 @@ export const POLICY_SETTINGS = {
   },
   xdsHeaders: {
     name: 'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS',
+    effectiveWhen: ['xds'],
     type: 'string_map',
     default: '',
     help: 'Headers sent along: `name:value,name:value`.',
@@ -127,6 +138,7 @@ export const POLICY_SETTINGS = {
   },
   xdsUseTls: {
     name: 'CONFIG_GRPC_XDS_SERVER_USE_TLS',
+    effectiveWhen: ['xds'],
     type: 'boolean',
     default: 'false',
     help: 'Speak TLS with the management server.',
@@ -134,6 +146,7 @@ export const POLICY_SETTINGS = {
   },
   xdsTlsCert: {
     name: 'CONFIG_GRPC_XDS_CLIENT_TLS_CERT',
+    effectiveWhen: ['xds', 'xdsTls'],
     type: 'string',
     default: '',
     help: 'File with the client certificate for it (PEM).',
@@ -141,6 +154,7 @@ export const POLICY_SETTINGS = {
   },
   xdsTlsKey: {
     name: 'CONFIG_GRPC_XDS_CLIENT_TLS_KEY',
+    effectiveWhen: ['xds', 'xdsTls'],
     type: 'string',
     default: '',
     help: 'File with the key of that certificate (PEM).',
@@ -148,6 +162,7 @@ export const POLICY_SETTINGS = {
   },
   xdsTlsCaCert: {
     name: 'CONFIG_GRPC_XDS_SERVER_TLS_CACERT',
+    effectiveWhen: ['xds', 'xdsTls'],
     type: 'string',
     default: '',
     help: 'File with issuers of its certificate (PEM), beside those that Node ships.',
@@ -155,6 +170,7 @@ export const POLICY_SETTINGS = {
   },
   xdsTlsSan: {
     name: 'CONFIG_GRPC_XDS_SERVER_TLS_SAN',
+    effectiveWhen: ['xds', 'xdsTls'],
     type: 'string',
     default: '',
     help: 'Alternative name that its certificate must hold, in the place of its host name.',
@@ -162,6 +178,7 @@ export const POLICY_SETTINGS = {
   },
   xdsBackoffInitial: {
     name: 'XDS_CLIENT_BACKOFF_INITIAL_INTERVAL',
+    effectiveWhen: ['xds'],
     type: 'duration',
     default: '10s',
     help: 'First pause after a lost stream.',
@@ -169,6 +186,7 @@ export const POLICY_SETTINGS = {
   },
   xdsBackoffMax: {
     name: 'XDS_CLIENT_BACKOFF_MAX_INTERVAL',
+    effectiveWhen: ['xds'],
     type: 'duration',
     default: '60s',
     help: 'Longest such pause; each is twice the one before.',
@@ -176,6 +194,7 @@ export const POLICY_SETTINGS = {
   },
   xdsBackoffRandomFactor: {
     name: 'XDS_CLIENT_BACKOFF_RANDOM_FACTOR',
+    effectiveWhen: ['xds', 'xdsJitter'],
     type: 'number',
     default: '0.5',
     help: 'How much of a pause chance may add or take, with XDS_CLIENT_BACKOFF_JITTER.',
@@ -184,6 +203,7 @@ export const POLICY_SETTINGS = {
   },
   xdsBackoffJitter: {
     name: 'XDS_CLIENT_BACKOFF_JITTER',
+    effectiveWhen: ['xds'],
     type: 'boolean',
     default: 'true',
     help: 'Spread the pauses of several servers.',
@@ -191,6 +211,7 @@ export const POLICY_SETTINGS = {
   },
   xdsMaxMessageBytes: {
     name: 'XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES',
+    effectiveWhen: ['xds'],
     type: 'optional_integer',
     default: '',
     help:

@@ -1,6 +1,8 @@
 import { inertType, refusedInert } from './inert-settings.js';
 import { readMogrifiers } from './mogrifier-settings.js';
-import { type GivenSettings, notesOn, refusedSettings } from './settings-check.js';
+import { notesOn } from './notes/effective-settings.js';
+import { nearVariables } from './notes/near-variables.js';
+import { type GivenSettings, refusedSettings } from './settings-check.js';
 import { INERT_VARIABLES, SETTINGS, type Setting, type Settings, type Variable } from './settings-table.js';
 import { parseValue } from './settings-values.js';
 
@@ -12,7 +14,7 @@ export type SettingsResult =
       readonly ok: true;
       readonly settings: Settings;
       readonly given: GivenSettings;
-      /** Lines for the log about variables that are set and change nothing. */
+      /** Lines for the log about variables that are set and change nothing, and about those that may be mistyped. */
       readonly notes: readonly string[];
     }
   | { readonly ok: false; readonly errors: readonly string[] };
@@ -22,7 +24,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /**
  * Reads every setting from flags, environment and defaults. A variable that is set to nothing counts as unset: compose
  * files and Helm charts pass empty strings for what nobody filled in; so does a port that holds Kubernetes' link to a
- * Service. Unknown variables are ignored; every bad value is reported. Good values that cannot be served together are
+ * Service. Unknown variables are ignored, but named in a note where they are nearly ours; every bad value is reported. Good values that cannot be served together are
  * errors, too (settings-check.ts).
  */
 export function readSettings(environment: Environment, flags: Flags = {}): SettingsResult {
@@ -59,7 +61,8 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
   const settings: Settings = { ...(values as Settings), dogStatsdMogrifierTable: mogrifiers.mogrifiers };
   const refused = [...refusedSettings(settings, given), ...refusedInerts];
   if (refused.length > 0) return { ok: false, errors: refused };
-  return { ok: true, settings, given, notes: [...links, ...notesOn(settings, given)] };
+  const notes = [...links, ...notesOn(settings, given), ...nearVariables(environment, given)];
+  return { ok: true, settings, given, notes };
 }
 
 /**

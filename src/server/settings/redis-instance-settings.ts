@@ -23,10 +23,13 @@ export function redisInstanceSettings<Key extends string, const Timeout extends 
   prefix: RedisPrefix,
   particulars: Particulars<Timeout>,
 ) {
+  // REDIS_URL itself is what turns Redis on.
+  const inUse = prefix === 'REDIS' ? (['redis'] as const) : (['redis', 'perSecond'] as const);
   const specs = {
-    url: { name: `${prefix}_URL`, type: 'string', secret: true, ...particulars.url },
+    url: { name: `${prefix}_URL`, effectiveWhen: inUse, type: 'string', secret: true, ...particulars.url },
     auth: {
       name: `${prefix}_AUTH`,
+      effectiveWhen: inUse,
       type: 'string',
       default: '',
       help: particulars.authHelp,
@@ -35,13 +38,15 @@ export function redisInstanceSettings<Key extends string, const Timeout extends 
     },
     authFile: {
       name: `${prefix}_AUTH_FILE`,
+      effectiveWhen: inUse,
       type: 'string',
       default: '',
       help: particulars.authFileHelp,
     },
-    timeout: { name: `${prefix}_TIMEOUT`, ...particulars.timeout },
+    timeout: { name: `${prefix}_TIMEOUT`, effectiveWhen: inUse, ...particulars.timeout },
     socketType: {
       name: `${prefix}_SOCKET_TYPE`,
+      effectiveWhen: inUse,
       type: 'redis_socket_type',
       default: '',
       help: particulars.socketTypeHelp,
@@ -49,6 +54,7 @@ export function redisInstanceSettings<Key extends string, const Timeout extends 
     },
     type: {
       name: `${prefix}_TYPE`,
+      effectiveWhen: inUse,
       type: 'redis_type',
       default: 'SINGLE',
       help: '`SINGLE`. `CLUSTER` and `SENTINEL` are refused for now.',
@@ -56,6 +62,7 @@ export function redisInstanceSettings<Key extends string, const Timeout extends 
     },
     tls: {
       name: `${prefix}_TLS`,
+      effectiveWhen: inUse,
       type: 'boolean',
       default: 'false',
       help: 'Speak TLS with that Redis, as a `rediss://` URL does.',

@@ -1,6 +1,5 @@
-import { INERT_SETTINGS } from './inert-settings.js';
 import { readRedisAddress, redisInstance } from './redis-address-settings.js';
-import { type Settings, VARIABLES } from './settings-table.js';
+import type { Settings } from './settings-table.js';
 
 /** The names of variables that are set, on the command line or in the environment. */
 export type GivenSettings = ReadonlySet<string>;
@@ -150,41 +149,4 @@ function refuseRedis(
       `${prefix}_AUTH_FILE: ${prefix}_AUTH is set, too; unset one of them`,
     );
   }
-}
-
-/** What a variable is about that is off here unless it is set, and on in the reference. */
-const DEPENDENTS: readonly {
-  readonly names: RegExp;
-  readonly unused: (settings: Settings, given: GivenSettings) => boolean;
-  readonly because: string;
-}[] = [
-  {
-    names: /^RUNTIME_(?:WATCH_ROOT|IGNOREDOTFILES)$/,
-    unused: (settings, given) =>
-      settings.configType === 'FILE' &&
-      !['RUNTIME_ROOT', 'RUNTIME_SUBDIRECTORY', 'RUNTIME_APPDIRECTORY'].some((name) => given.has(name)),
-    because: 'RUNTIME_ROOT is not set; set it to read policies where the reference does.',
-  },
-  {
-    names: /^(?:REDIS_|CACHE_KEY_PREFIX$|LOCAL_CACHE_SIZE_IN_BYTES$|DENY_CACHE_)/,
-    unused: ({ redisUrl }) => redisUrl === '',
-    because: 'it is about Redis, and buckets live in memory; set REDIS_URL.',
-  },
-  {
-    names: /^STATSD_(?:HOST|PORT)$/,
-    unused: ({ useDogStatsd, disableStats }, given) =>
-      !given.has('USE_STATSD') && !useDogStatsd && !disableStats,
-    because: 'statsd is off unless it is asked for; set USE_STATSD=true.',
-  },
-];
-
-/** Lines for the log about variables that are set and change nothing. */
-export function notesOn(settings: Settings, given: GivenSettings): readonly string[] {
-  return VARIABLES.flatMap(({ name }) => {
-    if (!given.has(name)) return [];
-    const reason =
-      INERT_SETTINGS.get(name) ??
-      DEPENDENTS.find(({ names, unused }) => names.test(name) && unused(settings, given))?.because;
-    return reason === undefined ? [] : [`${name} changes nothing: ${reason}`];
-  });
 }

@@ -45,6 +45,35 @@ export interface ReferenceSetting {
   readonly differs?: string;
 }
 
+/**
+ * What must hold for a setting to change anything, by name; effective-settings.ts says of each how it is told, and what to
+ * do where it does not hold.
+ */
+export type Condition =
+  | 'files'
+  | 'runtimeRoot'
+  | 'xds'
+  | 'xdsTls'
+  | 'xdsJitter'
+  | 'noUds'
+  | 'h2'
+  | 'grpcTls'
+  | 'connectionAge'
+  | 'keepAlive'
+  | 'workers'
+  | 'redis'
+  | 'redisTls'
+  | 'denials'
+  | 'repeatedDenials'
+  | 'perSecond'
+  | 'limitHeaders'
+  | 'stats'
+  | 'statsd'
+  | 'dogStatsd'
+  | 'anySink'
+  | 'prometheus'
+  | 'noMapper';
+
 export interface SettingSpec {
   /** Name of the environment variable. */
   readonly name: string;
@@ -56,6 +85,8 @@ export interface SettingSpec {
   readonly max?: number;
   /** Keep the value out of logs and messages. */
   readonly secret?: true;
+  /** The setting changes something only where all of these hold; absent: always. */
+  readonly effectiveWhen?: readonly Condition[];
   /** Absent: the variable is weir's own. */
   readonly reference?: ReferenceSetting;
 }

@@ -36,6 +36,7 @@ export const STORE_SETTINGS = {
   ...REDIS,
   redisTlsCaCert: {
     name: 'REDIS_TLS_CACERT',
+    effectiveWhen: ['redis', 'redisTls'],
     type: 'string',
     default: '',
     help: 'File with CA certificates for TLS to Redis, beside those that Node ships.',
@@ -43,6 +44,7 @@ export const STORE_SETTINGS = {
   },
   redisTlsClientCert: {
     name: 'REDIS_TLS_CLIENT_CERT',
+    effectiveWhen: ['redis', 'redisTls'],
     type: 'string',
     default: '',
     help: 'File with the client certificate for TLS to Redis.',
@@ -50,6 +52,7 @@ export const STORE_SETTINGS = {
   },
   redisTlsClientKey: {
     name: 'REDIS_TLS_CLIENT_KEY',
+    effectiveWhen: ['redis', 'redisTls'],
     type: 'string',
     default: '',
     help: 'File with the key of REDIS_TLS_CLIENT_CERT.',
@@ -57,6 +60,7 @@ export const STORE_SETTINGS = {
   },
   redisTlsSkipHostname: {
     name: 'REDIS_TLS_SKIP_HOSTNAME_VERIFICATION',
+    effectiveWhen: ['redis', 'redisTls'],
     type: 'boolean',
     default: 'false',
     help: "Accept a Redis certificate that names another host. The certificate's issuer is still checked.",
@@ -65,6 +69,7 @@ export const STORE_SETTINGS = {
   redisTimeout,
   redisHealthFollows: {
     name: 'REDIS_HEALTH_CHECK_ACTIVE_CONNECTION',
+    effectiveWhen: ['redis'],
     type: 'boolean',
     default: 'false',
     help: 'Health follows Redis. Off: once Redis was reached, weir stays SERVING and `on_store_failure` answers.',
@@ -72,6 +77,7 @@ export const STORE_SETTINGS = {
   },
   redisStartupInitial: {
     name: 'REDIS_STARTUP_INITIAL_INTERVAL',
+    effectiveWhen: ['redis'],
     type: 'optional_duration',
     default: '',
     help:
@@ -81,6 +87,7 @@ export const STORE_SETTINGS = {
   },
   redisStartupMax: {
     name: 'REDIS_STARTUP_MAX_INTERVAL',
+    effectiveWhen: ['redis'],
     type: 'optional_duration',
     default: '',
     help: `Longest such pause; ${DEFAULT_RETRY.longestMs}ms when unset, and always later.`,
@@ -88,6 +95,7 @@ export const STORE_SETTINGS = {
   },
   redisStartupMaxElapsed: {
     name: 'REDIS_STARTUP_MAX_ELAPSED_TIME',
+    effectiveWhen: ['redis'],
     type: 'duration',
     default: '0s',
     help: 'weir ends, with exit code 1, when Redis was not reached within this time after the start; 0 for never.',
@@ -95,6 +103,7 @@ export const STORE_SETTINGS = {
   },
   redisMaxInFlight: {
     name: 'REDIS_MAX_IN_FLIGHT',
+    effectiveWhen: ['redis'],
     type: 'count',
     default: '20000',
     max: 1_000_000,
@@ -106,6 +115,7 @@ export const STORE_SETTINGS = {
   },
   redisBatchKeys: {
     name: 'REDIS_BATCH_KEYS',
+    effectiveWhen: ['redis'],
     type: 'count',
     default: '256',
     max: 1000,
@@ -115,6 +125,7 @@ export const STORE_SETTINGS = {
   },
   cacheKeyPrefix: {
     name: 'CACHE_KEY_PREFIX',
+    effectiveWhen: ['redis'],
     type: 'string',
     default: '',
     help: 'Stands before every key in Redis; may not hold `{`.',
@@ -122,6 +133,7 @@ export const STORE_SETTINGS = {
   },
   localCacheBytes: {
     name: 'LOCAL_CACHE_SIZE_IN_BYTES',
+    effectiveWhen: ['redis'],
     type: 'optional_integer',
     default: '',
     help:
@@ -132,6 +144,7 @@ export const STORE_SETTINGS = {
   },
   denyCacheMaxAge: {
     name: 'DENY_CACHE_MAX_AGE',
+    effectiveWhen: ['redis', 'denials'],
     type: 'duration',
     default: '1s',
     help:
@@ -140,6 +153,7 @@ export const STORE_SETTINGS = {
   },
   denyCacheMaxEntries: {
     name: 'DENY_CACHE_MAX_ENTRIES',
+    effectiveWhen: ['redis', 'denials', 'repeatedDenials'],
     type: 'count',
     default: '100000',
     max: 10_000_000,

@@ -28,6 +28,7 @@ export const TELEMETRY_SETTINGS = {
   },
   useStatsd: {
     name: 'USE_STATSD',
+    effectiveWhen: ['stats'],
     type: 'boolean',
     default: 'false',
     help: 'Send metrics to statsd over TCP, at STATSD_HOST and STATSD_PORT.',
@@ -35,6 +36,7 @@ export const TELEMETRY_SETTINGS = {
   },
   useDogStatsd: {
     name: 'USE_DOG_STATSD',
+    effectiveWhen: ['stats'],
     type: 'boolean',
     default: 'false',
     help: 'Send metrics to dogstatsd over UDP, at STATSD_HOST and STATSD_PORT.',
@@ -42,6 +44,7 @@ export const TELEMETRY_SETTINGS = {
   },
   dogStatsdMogrifiers: {
     name: 'USE_DOG_STATSD_MOGRIFIERS',
+    effectiveWhen: ['stats', 'dogStatsd'],
     type: 'string_list',
     default: '',
     help: 'Names of mogrifiers: each is DOG_STATSD_MOGRIFIER_<name>_PATTERN, _NAME and _TAGS.',
@@ -49,6 +52,7 @@ export const TELEMETRY_SETTINGS = {
   },
   statsdHost: {
     name: 'STATSD_HOST',
+    effectiveWhen: ['stats', 'statsd'],
     type: 'string',
     default: 'localhost',
     help: 'Host of statsd and dogstatsd.',
@@ -56,6 +60,7 @@ export const TELEMETRY_SETTINGS = {
   },
   statsdPort: {
     name: 'STATSD_PORT',
+    effectiveWhen: ['stats', 'statsd'],
     type: 'port',
     default: '8125',
     help: 'Port of statsd and dogstatsd.',
@@ -63,6 +68,7 @@ export const TELEMETRY_SETTINGS = {
   },
   extraTags: {
     name: 'EXTRA_TAGS',
+    effectiveWhen: ['stats', 'anySink'],
     type: 'string_map',
     default: '',
     help: 'Tags of every statsd metric: `name:value,name:value`.',
@@ -70,6 +76,7 @@ export const TELEMETRY_SETTINGS = {
   },
   statsFlushInterval: {
     name: 'STATS_FLUSH_INTERVAL',
+    effectiveWhen: ['stats', 'statsd'],
     type: 'duration',
     default: '10s',
     help: 'How often statsd and dogstatsd are sent to.',
@@ -84,6 +91,7 @@ export const TELEMETRY_SETTINGS = {
   },
   usePrometheus: {
     name: 'USE_PROMETHEUS',
+    effectiveWhen: ['stats'],
     type: 'boolean',
     default: 'false',
     help: "Serve the reference's metrics for Prometheus, and weir's, at PROMETHEUS_ADDR and PORT.",
@@ -91,6 +99,7 @@ export const TELEMETRY_SETTINGS = {
   },
   prometheusAddr: {
     name: 'PROMETHEUS_ADDR',
+    effectiveWhen: ['stats', 'prometheus'],
     type: 'string',
     default: ':9090',
     help: 'Address of that, `host:port` or `:port`.',
@@ -98,6 +107,7 @@ export const TELEMETRY_SETTINGS = {
   },
   prometheusPath: {
     name: 'PROMETHEUS_PATH',
+    effectiveWhen: ['stats', 'prometheus'],
     type: 'string',
     default: '/metrics',
     help: 'Path of that.',
@@ -105,6 +115,7 @@ export const TELEMETRY_SETTINGS = {
   },
   prometheusMapper: {
     name: 'PROMETHEUS_MAPPER_YAML',
+    effectiveWhen: ['stats', 'prometheus'],
     type: 'string',
     default: '',
     help: 'File with the mapping of statsd_exporter from statistics to metrics. Unset: that of the reference.',
@@ -112,6 +123,7 @@ export const TELEMETRY_SETTINGS = {
   },
   prometheusMillis: {
     name: 'PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS',
+    effectiveWhen: ['stats', 'prometheus', 'noMapper'],
     type: 'boolean',
     default: 'false',
     help:

@@ -171,11 +171,8 @@ describe('a variable about what is on in the reference, and off here unless it i
 
   test.each<[Record<string, string>]>([
     [{ RUNTIME_ROOT: '/a', RUNTIME_WATCH_ROOT: 'false' }],
-    [{ CONFIG_TYPE: 'GRPC_XDS_SOTW', RUNTIME_WATCH_ROOT: 'false' }],
     [{ ...REDIS, REDIS_TIMEOUT: '1s', CACHE_KEY_PREFIX: 'a', REDIS_SOCKET_TYPE: 'tcp' }],
-    [{ STATSD_HOST: 'statsd', USE_STATSD: 'false' }],
     [{ STATSD_HOST: 'statsd', USE_DOG_STATSD: 'true' }],
-    [{ STATSD_HOST: 'statsd', DISABLE_STATS: 'true' }],
   ])('%j: nothing to tell', (environment) => expect(notesOf(environment)).toEqual([]));
 });
 

@@ -1,0 +1,57 @@
+import { shellText } from '../../../config/show/shell-text.js';
+import { nearest } from '../../../nearest-name.js';
+import type { GivenSettings } from '../settings-check.js';
+import { VARIABLES } from '../settings-table.js';
+
+/** So many are named. */
+const MAX_NAMED = 20;
+const PREFIX = 'WEIR_';
+
+/** What other programs, and people, call a setting of ours. */
+const ALIASES: ReadonlyMap<string, string> = new Map([
+  ['CONFIG_FILE', 'CONFIG_PATH'],
+  ['CONFIG_DIR', 'CONFIG_PATH'],
+  ['POLICY_FILE', 'CONFIG_PATH'],
+  ['POLICY_PATH', 'CONFIG_PATH'],
+  ['POLICY_DIR', 'CONFIG_PATH'],
+  ['REDIS_HOST', 'REDIS_URL'],
+  ['REDIS_ADDR', 'REDIS_URL'],
+  ['REDIS_ADDRESS', 'REDIS_URL'],
+  ['REDIS_PASSWORD', 'REDIS_AUTH'],
+  ['REDIS_KEY_PREFIX', 'CACHE_KEY_PREFIX'],
+]);
+
+const NAMES = VARIABLES.map(({ name }) => name);
+
+/**
+ * Lines for the log about variables of the environment that are none of ours and nearly are: mistyped, or with another
+ * program's name for it. Where the one that was likely meant is `given`, too, nothing is said. Values are not shown.
+ */
+export function nearVariables(
+  environment: Readonly<Record<string, string | undefined>>,
+  given: GivenSettings,
+): readonly string[] {
+  const own = new Set(NAMES);
+  const lines: string[] = [];
+  for (const [name, value] of Object.entries(environment)) {
+    // What is set to nothing counts as unset.
+    if (value === undefined || value === '' || own.has(name)) continue;
+    const near = nearOf(name);
+    if (near === undefined || given.has(near)) continue;
+    if (lines.length === MAX_NAMED) return lines;
+    lines.push(`${shellText(name)} is no setting of weir, so it changes nothing: did you mean ${near}?`);
+  }
+  return lines;
+}
+
+function nearOf(name: string): string | undefined {
+  const upper = name.toUpperCase();
+  const plain = upper.startsWith(PREFIX) ? upper.slice(PREFIX.length) : upper;
+  return ALIASES.get(plain) ?? nearest(plain, NAMES, mistakesIn(plain));
+}
+
+/** How many characters may be wrong: of short names none, as `PATH` and `HOME` are no mistyped `PORT` and `HOST`. */
+function mistakesIn(name: string): number {
+  if (name.length < 6) return 0;
+  return name.length < 10 ? 1 : 2;
+}

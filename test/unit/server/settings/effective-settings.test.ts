@@ -1,0 +1,340 @@
+import { describe, expect, test } from '@jest/globals';
+import { readSettings } from '../../../../src/server/settings/read-settings.js';
+import { SETTINGS } from '../../../../src/server/settings/settings-table.js';
+
+type Environment = Readonly<Record<string, string>>;
+
+const REDIS = { REDIS_URL: 'redis:6379' };
+const REDIS_TLS = { REDIS_URL: 'rediss://redis:6379' };
+const PER_SECOND = { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'other:6379' };
+const XDS = { CONFIG_TYPE: 'GRPC_XDS_SOTW' };
+const XDS_TLS = { ...XDS, CONFIG_GRPC_XDS_SERVER_USE_TLS: 'true' };
+const STATSD = { USE_STATSD: 'true' };
+const PROMETHEUS = { USE_PROMETHEUS: 'true' };
+const TLS = { GRPC_SERVER_USE_TLS: 'true' };
+
+/**
+ * For every setting: a value, with it what makes the setting change something, and surroundings in which it does not and
+ * is told of, each with the remedy. A setting without surroundings always changes something.
+ */
+const CASES: Readonly<
+  Record<
+    string,
+    readonly [
+      value: string,
+      effective?: Environment,
+      ...idle: readonly (readonly [surroundings: Environment, remedy: string])[],
+    ]
+  >
+> = {
+  CONFIG_PATH: ['/p', {}, [XDS, 'CONFIG_TYPE']],
+  CONFIG_TYPE: ['FILE'],
+  RUNTIME_ROOT: ['/r', {}, [XDS, 'CONFIG_TYPE']],
+  RUNTIME_SUBDIRECTORY: ['s', {}, [XDS, 'CONFIG_TYPE']],
+  RUNTIME_APPDIRECTORY: ['a', {}, [XDS, 'CONFIG_TYPE']],
+  RUNTIME_WATCH_ROOT: [
+    'false',
+    { RUNTIME_ROOT: '/r' },
+    [{}, 'set it to read policies'],
+    [XDS, 'CONFIG_TYPE'],
+  ],
+  RUNTIME_IGNOREDOTFILES: ['true', { RUNTIME_APPDIRECTORY: 'a' }, [{}, 'RUNTIME_ROOT'], [XDS, 'CONFIG_TYPE']],
+  MERGE_DOMAIN_CONFIG: ['true'],
+  DEFAULT_ALGORITHM: ['token_bucket'],
+  FORCE_START_WITHOUT_INITIAL_CONFIG: ['true'],
+  HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: ['true'],
+  CONFIG_GRPC_XDS_NODE_ID: ['n', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
+  CONFIG_GRPC_XDS_NODE_METADATA: ['a=b', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
+  CONFIG_GRPC_XDS_SERVER_URL: ['h:1', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
+  CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: ['1s', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
+  CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: ['a:b', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
+  CONFIG_GRPC_XDS_SERVER_USE_TLS: ['true', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
+  CONFIG_GRPC_XDS_CLIENT_TLS_CERT: [
+    'c',
+    XDS_TLS,
+    [XDS, 'CONFIG_GRPC_XDS_SERVER_USE_TLS=true'],
+    [{}, 'CONFIG_TYPE'],
+  ],
+  CONFIG_GRPC_XDS_CLIENT_TLS_KEY: [
+    'k',
+    XDS_TLS,
+    [XDS, 'CONFIG_GRPC_XDS_SERVER_USE_TLS=true'],
+    [{}, 'CONFIG_TYPE'],
+  ],
+  CONFIG_GRPC_XDS_SERVER_TLS_CACERT: [
+    'c',
+    XDS_TLS,
+    [XDS, 'CONFIG_GRPC_XDS_SERVER_USE_TLS=true'],
+    [{}, 'CONFIG_TYPE'],
+  ],
+  CONFIG_GRPC_XDS_SERVER_TLS_SAN: [
+    's',
+    XDS_TLS,
+    [XDS, 'CONFIG_GRPC_XDS_SERVER_USE_TLS=true'],
+    [{}, 'CONFIG_TYPE'],
+  ],
+  XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: ['1s', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
+  XDS_CLIENT_BACKOFF_MAX_INTERVAL: ['9s', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
+  XDS_CLIENT_BACKOFF_RANDOM_FACTOR: [
+    '0.1',
+    XDS,
+    [{ ...XDS, XDS_CLIENT_BACKOFF_JITTER: 'false' }, 'XDS_CLIENT_BACKOFF_JITTER'],
+    [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW'],
+  ],
+  XDS_CLIENT_BACKOFF_JITTER: ['false', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
+  XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: ['1000', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
+  GRPC_HOST: ['::1', {}, [{ GRPC_UDS: '/s' }, 'GRPC_UDS']],
+  GRPC_PORT: ['9081', {}, [{ GRPC_UDS: '/s' }, 'GRPC_UDS']],
+  GRPC_UDS: ['/s'],
+  HOST: ['::1'],
+  PORT: ['9080'],
+  DEBUG_HOST: ['::1'],
+  DEBUG_PORT: ['9070'],
+  GRPC_MAX_MESSAGE_BYTES: ['1000000'],
+  GRPC_MAX_INFLATED_BYTES: ['1000', {}, [{ GRPC_TRANSPORT: 'grpc-js' }, 'GRPC_TRANSPORT=h2']],
+  GRPC_MAX_BUFFERED_BYTES: ['99999999', {}, [{ GRPC_TRANSPORT: 'grpc-js' }, 'GRPC_TRANSPORT=h2']],
+  GRPC_MAX_CONNECTIONS: ['10'],
+  GRPC_MAX_CONCURRENT_STREAMS: ['10'],
+  GRPC_MAX_HEADER_BYTES: ['9000'],
+  GRPC_MAX_CONNECTION_AGE: ['1h'],
+  GRPC_MAX_CONNECTION_AGE_GRACE: ['1m', {}, [{ GRPC_MAX_CONNECTION_AGE: '0s' }, 'GRPC_MAX_CONNECTION_AGE']],
+  GRPC_KEEP_ALIVE_INTERVAL: ['1h'],
+  GRPC_KEEP_ALIVE_TIMEOUT: ['1m', {}, [{ GRPC_KEEP_ALIVE_INTERVAL: '0s' }, 'GRPC_KEEP_ALIVE_INTERVAL']],
+  GRPC_SERVER_USE_TLS: ['true'],
+  GRPC_SERVER_TLS_CERT: ['c', TLS, [{}, 'GRPC_SERVER_USE_TLS=true']],
+  GRPC_SERVER_TLS_KEY: ['k', TLS, [{}, 'GRPC_SERVER_USE_TLS=true']],
+  GRPC_CLIENT_TLS_CACERT: ['c', TLS, [{}, 'GRPC_SERVER_USE_TLS=true']],
+  GRPC_CLIENT_TLS_SAN: ['s', TLS, [{}, 'GRPC_SERVER_USE_TLS=true']],
+  GRPC_TRANSPORT: ['grpc-js'],
+  RLS_CODEC: ['reference'],
+  WORKERS: ['2'],
+  WORKER_SCHEDULING: ['kernel', { ...REDIS, WORKERS: '2' }, [{}, 'set WORKERS to 2 or more']],
+  SHUTDOWN_DRAIN_DELAY: ['1s'],
+  SHUTDOWN_GRACE: ['1s'],
+  BACKEND_TYPE: ['redis', REDIS],
+  REDIS_URL: ['redis:6379'],
+  // Refused without REDIS_URL; as is REDIS_PERSECOND.
+  REDIS_AUTH: ['a', REDIS],
+  REDIS_AUTH_FILE: ['f', REDIS],
+  REDIS_SOCKET_TYPE: ['tcp', REDIS],
+  REDIS_TLS: ['true', REDIS],
+  REDIS_PERSECOND: ['true', PER_SECOND],
+  REDIS_TYPE: ['SINGLE', REDIS, [{}, 'set REDIS_URL']],
+  REDIS_TIMEOUT: ['1s', REDIS, [{}, 'set REDIS_URL']],
+  REDIS_TLS_CACERT: ['c', REDIS_TLS, [REDIS, 'REDIS_TLS=true'], [{}, 'set REDIS_URL']],
+  REDIS_TLS_CLIENT_CERT: [
+    'c',
+    { ...REDIS, REDIS_TLS: '1' },
+    [REDIS, 'REDIS_TLS=true'],
+    [{}, 'set REDIS_URL'],
+  ],
+  REDIS_TLS_CLIENT_KEY: [
+    'k',
+    { ...PER_SECOND, REDIS_PERSECOND_TLS: 'true' },
+    [PER_SECOND, 'REDIS_TLS=true'],
+    [{}, 'set REDIS_URL'],
+  ],
+  REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: ['true', REDIS_TLS, [REDIS, 'REDIS_TLS=true'], [{}, 'set REDIS_URL']],
+  REDIS_HEALTH_CHECK_ACTIVE_CONNECTION: ['true', REDIS, [{}, 'set REDIS_URL']],
+  REDIS_STARTUP_INITIAL_INTERVAL: ['1s', REDIS, [{}, 'set REDIS_URL']],
+  REDIS_STARTUP_MAX_INTERVAL: ['1s', REDIS, [{}, 'set REDIS_URL']],
+  REDIS_STARTUP_MAX_ELAPSED_TIME: ['1s', REDIS, [{}, 'set REDIS_URL']],
+  REDIS_MAX_IN_FLIGHT: ['10', REDIS, [{}, 'set REDIS_URL']],
+  REDIS_BATCH_KEYS: ['10', REDIS, [{}, 'set REDIS_URL']],
+  CACHE_KEY_PREFIX: ['a', REDIS, [{}, 'set REDIS_URL']],
+  LOCAL_CACHE_SIZE_IN_BYTES: ['1000', REDIS, [{}, 'set REDIS_URL']],
+  DENY_CACHE_MAX_AGE: [
+    '2s',
+    REDIS,
+    [{ ...REDIS, LOCAL_CACHE_SIZE_IN_BYTES: '0' }, 'LOCAL_CACHE_SIZE_IN_BYTES'],
+    [{}, 'set REDIS_URL'],
+  ],
+  DENY_CACHE_MAX_ENTRIES: [
+    '10',
+    { ...REDIS, LOCAL_CACHE_SIZE_IN_BYTES: '1000', DENY_CACHE_MAX_AGE: '0s' },
+    [{ ...REDIS, LOCAL_CACHE_SIZE_IN_BYTES: '0' }, 'LOCAL_CACHE_SIZE_IN_BYTES'],
+    [{ ...REDIS, DENY_CACHE_MAX_AGE: '0s' }, 'DENY_CACHE_MAX_AGE'],
+    [{}, 'set REDIS_URL'],
+  ],
+  STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: ['true'],
+  MEMORY_MAX_BUCKETS: ['10'],
+  MEMORY_MAX_BYTES: ['1000'],
+  REDIS_PERSECOND_URL: ['other:1', PER_SECOND, [REDIS, 'REDIS_PERSECOND=true'], [{}, 'set REDIS_URL']],
+  REDIS_PERSECOND_AUTH: ['a', PER_SECOND, [REDIS, 'REDIS_PERSECOND=true'], [{}, 'set REDIS_URL']],
+  REDIS_PERSECOND_AUTH_FILE: ['f', PER_SECOND, [REDIS, 'REDIS_PERSECOND=true'], [{}, 'set REDIS_URL']],
+  REDIS_PERSECOND_TIMEOUT: ['1s', PER_SECOND, [REDIS, 'REDIS_PERSECOND=true'], [{}, 'set REDIS_URL']],
+  REDIS_PERSECOND_SOCKET_TYPE: ['tcp', PER_SECOND, [REDIS, 'REDIS_PERSECOND=true'], [{}, 'set REDIS_URL']],
+  REDIS_PERSECOND_TYPE: ['SINGLE', PER_SECOND, [REDIS, 'REDIS_PERSECOND=true'], [{}, 'set REDIS_URL']],
+  REDIS_PERSECOND_TLS: ['true', PER_SECOND, [REDIS, 'REDIS_PERSECOND=true'], [{}, 'set REDIS_URL']],
+  SHADOW_MODE: ['true'],
+  QUOTA_MODE: ['true'],
+  RESPONSE_DYNAMIC_METADATA: ['true'],
+  DECISION_METADATA: ['true'],
+  LIMIT_RESPONSE_HEADERS_ENABLED: ['true'],
+  LIMIT_LIMIT_HEADER: [
+    'l',
+    { LIMIT_RESPONSE_HEADERS_ENABLED: '1' },
+    [{}, 'LIMIT_RESPONSE_HEADERS_ENABLED=true'],
+  ],
+  LIMIT_REMAINING_HEADER: [
+    'm',
+    { LIMIT_RESPONSE_HEADERS_ENABLED: '1' },
+    [{}, 'LIMIT_RESPONSE_HEADERS_ENABLED=true'],
+  ],
+  LIMIT_RESET_HEADER: [
+    'r',
+    { LIMIT_RESPONSE_HEADERS_ENABLED: '1' },
+    [{}, 'LIMIT_RESPONSE_HEADERS_ENABLED=true'],
+  ],
+  ENVOY_ADDS_HEADERS: ['retry-after'],
+  NEAR_LIMIT_RATIO: ['0.5'],
+  MAX_DESCRIPTORS: ['10'],
+  MAX_LIMITS: ['10'],
+  LOG_LEVEL: ['warn'],
+  LOG_FORMAT: ['json'],
+  METRICS_MAX_SERIES: ['10'],
+  USE_STATSD: ['true', {}, [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS']],
+  USE_DOG_STATSD: ['true', {}, [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS']],
+  USE_PROMETHEUS: ['true', {}, [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS']],
+  USE_DOG_STATSD_MOGRIFIERS: [
+    'm',
+    { USE_DOG_STATSD: '1', DOG_STATSD_MOGRIFIER_M_PATTERN: 'a', DOG_STATSD_MOGRIFIER_M_NAME: 'b' },
+    [STATSD, 'USE_DOG_STATSD=true'],
+    [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS'],
+  ],
+  STATSD_HOST: [
+    'h',
+    STATSD,
+    [{}, 'USE_STATSD=true'],
+    [{ USE_STATSD: 'false' }, 'USE_STATSD=true'],
+    [PROMETHEUS, 'statsd is off'],
+  ],
+  STATSD_PORT: [
+    '1',
+    { USE_DOG_STATSD: 'true' },
+    [{}, 'USE_STATSD=true'],
+    [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS'],
+  ],
+  EXTRA_TAGS: [
+    'a:b',
+    PROMETHEUS,
+    [{}, 'USE_PROMETHEUS to true'],
+    [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS'],
+  ],
+  STATS_FLUSH_INTERVAL: ['1s', STATSD, [{}, 'USE_STATSD=true'], [PROMETHEUS, 'statsd is off']],
+  DISABLE_STATS: ['true'],
+  PROMETHEUS_ADDR: [
+    ':9090',
+    PROMETHEUS,
+    [{}, 'USE_PROMETHEUS=true'],
+    [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS'],
+  ],
+  PROMETHEUS_PATH: ['/m', PROMETHEUS, [{}, 'USE_PROMETHEUS=true']],
+  PROMETHEUS_MAPPER_YAML: ['f', PROMETHEUS, [{}, 'USE_PROMETHEUS=true']],
+  PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS: [
+    'true',
+    PROMETHEUS,
+    [{ ...PROMETHEUS, PROMETHEUS_MAPPER_YAML: 'f' }, 'PROMETHEUS_MAPPER_YAML'],
+    [{}, 'USE_PROMETHEUS=true'],
+  ],
+  // Refused when it is true.
+  TRACING_ENABLED: ['false'],
+};
+
+/** What is said at start of one variable. */
+function notesAbout(name: string, environment: Environment): readonly string[] {
+  const read = readSettings(environment);
+  if (!read.ok) throw new Error(read.errors.join('\n'));
+  return read.notes.filter((note) => note.startsWith(`${name} `));
+}
+
+test('every setting has its case', () => {
+  expect(Object.keys(CASES).sort()).toEqual(SETTINGS.map(({ name }) => name).sort());
+});
+
+describe.each(Object.entries(CASES))('%s', (name, [value, effective = {}, ...idle]) => {
+  test('is not told of where it changes something', () => {
+    expect(notesAbout(name, { ...effective, [name]: value })).toEqual([]);
+  });
+
+  for (const [surroundings, remedy] of idle) {
+    test(`is told of beside ${JSON.stringify(surroundings)}`, () => {
+      const [line, ...more] = notesAbout(name, { ...surroundings, [name]: value });
+      expect(more).toEqual([]);
+      expect(line).toMatch(new RegExp(`^${name} changes nothing: .*[.]$`));
+      expect(line).toContain(remedy);
+      expect(notesAbout(name, surroundings)).toEqual([]);
+    });
+  }
+});
+
+test('a switch that is off anyway asks for nothing, so it is not told of', () => {
+  const off = {
+    REDIS_TLS: 'false',
+    REDIS_PERSECOND_TLS: '0',
+    USE_STATSD: 'false',
+    RUNTIME_WATCH_ROOT: 'true',
+    DISABLE_STATS: 'true',
+  };
+  expect(readSettings(off)).toMatchObject({ ok: true, notes: [] });
+});
+
+describe('a variable that is not ours but nearly is', () => {
+  test.each([
+    ['CONFIG_PTH', 'CONFIG_PATH'],
+    ['CONFIGPATH', 'CONFIG_PATH'],
+    ['config_path', 'CONFIG_PATH'],
+    ['WEIR_CONFIG_PATH', 'CONFIG_PATH'],
+    ['CONFIG_FILE', 'CONFIG_PATH'],
+    ['WEIR_POLICY_DIR', 'CONFIG_PATH'],
+    ['REDIS_URI', 'REDIS_URL'],
+    ['REDIS_PASSWORD', 'REDIS_AUTH'],
+    ['LOGLEVEL', 'LOG_LEVEL'],
+    ['LIMIT_RESPONSE_HEADER_ENABLED', 'LIMIT_RESPONSE_HEADERS_ENABLED'],
+    ['WORKER', 'WORKERS'],
+    ['MEMCACHE_HOSTPORT', 'MEMCACHE_HOST_PORT'],
+  ])('%s', (name, near) => {
+    expect(readSettings({ [name]: 'secret' })).toMatchObject({
+      ok: true,
+      notes: [`${name} is no setting of weir, so it changes nothing: did you mean ${near}?`],
+    });
+    // What is set to nothing counts as unset.
+    expect(readSettings({ [name]: '' })).toMatchObject({ notes: [] });
+  });
+
+  test('is not told of where the one that may be meant is set, too', () => {
+    expect(readSettings({ REDIS_URI: 'x', REDIS_URL: 'redis:6379' })).toMatchObject({ notes: [] });
+  });
+
+  test.each([
+    'PATH',
+    'HOME',
+    'HOSTNAME',
+    'HOSTTYPE',
+    'PWD',
+    'SHELL',
+    'PORTS',
+    'NODE_OPTIONS',
+    'LOGNAME',
+    'REDIS_PORT',
+    'REDIS_SERVICE_HOST',
+    'REDIS_PORT_6379_TCP_ADDR',
+    'KUBERNETES_SERVICE_HOST',
+    'STATSD_SERVICE_PORT',
+    'DOG_STATSD_MOGRIFIER_M_NAME',
+    'HTTP_PROXY',
+    'npm_config_port',
+    'x'.repeat(100_000),
+  ])('not so %.40s', (name) => {
+    expect(readSettings({ [name]: 'x' })).toMatchObject({ ok: true, notes: [] });
+  });
+
+  test('is named as a shell reads it, and no more than twenty are', () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 1000 }, (_, i) => [`config${'_'.repeat(i)}path`, 'x']),
+    );
+    const read = readSettings({ 'CONFIG PATH': 'x', ...many });
+    expect(read.ok && read.notes.length).toBe(20);
+    expect(read.ok && read.notes[0]).toMatch(/^'CONFIG PATH' is no setting/);
+  });
+});
