@@ -2,6 +2,7 @@ import { systemClock } from '../limiter/clock.js';
 import { Closers } from './closers.js';
 import { openHttpFront } from './http/http-front.js';
 import { measurePolicies } from './metrics/policy-metrics.js';
+import { ChangeLog } from './policies/change-log.js';
 import { openPolicies } from './policies/open-policies.js';
 import type { ServerCore, ServerParts } from './server-core.js';
 import { createServerLogger, logServing } from './server-logger.js';
@@ -59,6 +60,8 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   const opener = openerOf(settings);
   const policies = await openPolicies(settings, log, context.stopping);
   closers.add(async () => policies.close());
+  const changes = new ChangeLog(log, policies, clock);
+  closers.add(async () => changes.close());
   const tls = openTlsFiles(settings, log);
   closers.add(async () => tls?.close());
   const slices = new ViewSlices();

@@ -130,6 +130,13 @@ describe('reload', () => {
     expect(await limitOf(server)).toBe(5);
     writeFileSync(path, policy(7));
     await waitFor('the new limit', async () => (await limitOf(server)) === 7 || undefined);
+    await waitFor(
+      'the log to say what changed',
+      () =>
+        server.log().some(({ msg }) => /^k: loosens: token bucket: 5 tokens, /.test(String(msg))) ||
+        undefined,
+    );
+    expect(server.log().map(({ msg }) => msg)).toContain('what the new policy changes: 1 loosens');
     writeFileSync(path, BAD);
     await waitFor(
       'the error to show',

@@ -9,15 +9,31 @@ const PATHS_SHOWN = 2;
 /** The changes as text: domain, path, one sentence each, and the sum as the last line. */
 export function renderDiff(changes: readonly PolicyChange[]): string {
   const lines: string[] = [];
-  const domains = new Set(changes.map(({ domain }) => domain));
-  for (const domain of domains) {
-    lines.push(`domain ${domain}`);
-    for (const line of domainLines(changes.filter((change) => change.domain === domain)))
-      lines.push(`  ${line}`);
-    lines.push('');
+  let domain: string | undefined;
+  for (const line of changeLines(changes)) {
+    if (line.domain !== domain) {
+      if (domain !== undefined) lines.push('');
+      lines.push(`domain ${line.domain}`);
+      domain = line.domain;
+    }
+    lines.push(`  ${line.text}`);
   }
+  if (domain !== undefined) lines.push('');
   lines.push(summaryText(summaryOf(changes)));
   return `${lines.join('\n')}\n`;
+}
+
+/** A sentence for each change, or for many that are alike, domain by domain. */
+export function changeLines(
+  changes: readonly PolicyChange[],
+): readonly { readonly domain: string; readonly text: string }[] {
+  const byDomain = new Map<string, PolicyChange[]>();
+  for (const change of changes) {
+    const known = byDomain.get(change.domain);
+    if (known === undefined) byDomain.set(change.domain, [change]);
+    else known.push(change);
+  }
+  return [...byDomain].flatMap(([domain, own]) => domainLines(own).map((text) => ({ domain, text })));
 }
 
 /** `2 tighten, 1 loosens, 3 appear (1 tightens), 1 vanishes`. */

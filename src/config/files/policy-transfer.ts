@@ -90,10 +90,14 @@ interface NodeParts {
   readonly levels: Iterable<readonly [string, Level<PolicyNode>]>;
 }
 
-/** The policies in force; of those that `isKnown` names, only that the receiver has them. */
+/**
+ * The policies in force; of those that `isKnown` names, only that the receiver has them. `prepares`: with what takes long
+ * to be made of their levels, for whoever matches by them.
+ */
 export function* policyItems(
   policySet: PolicySet,
   isKnown: (policy: CompiledPolicy) => boolean = () => false,
+  prepares = true,
 ): Generator<PolicyItem> {
   for (const [domain, policy] of policySet.domains) {
     if (isKnown(policy)) {
@@ -103,7 +107,7 @@ export function* policyItems(
     const { head, secretKeys, steps, root } = policy;
     yield { kind: 'domain', head, secretKeys: [...secretKeys] };
     for (const step of steps) yield* stepItems(step);
-    yield* nodeItems(root, (node) => node.inFileOrder(), partsOfNode);
+    yield* nodeItems(root, (node) => node.inFileOrder(), prepares ? partsOfNode : bareParts);
     yield { kind: 'end' };
   }
 }
@@ -121,6 +125,10 @@ export function* specItems(
 
 function partsOfNode({ fields, rules, levels }: PolicyNode): NodeParts {
   return { fields, rules: rules.map(ruleSpecOf), levels };
+}
+
+function bareParts(node: PolicyNode): NodeParts {
+  return { ...partsOfNode(node), levels: [] };
 }
 
 function partsOfSpec(spec: NodeSpec): NodeParts {

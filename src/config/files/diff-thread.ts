@@ -1,0 +1,18 @@
+/* Runs in a thread of its own, which PolicyDiffer starts for one comparison. */
+import { parentPort, workerData } from 'node:worker_threads';
+import type { PolicySet } from '../../policy/policy-set.js';
+import { tellChanges } from '../diff/told-changes.js';
+import { giveWay } from './load-thread.js';
+import type { DiffRequest } from './policy-differ.js';
+import { type PolicyItem, PolicyReceiver } from './policy-transfer.js';
+import { openSlice } from './slices.js';
+
+giveWay();
+const { before, after, nowMicros } = workerData as DiffRequest;
+parentPort?.postMessage(tellChanges(policiesOf(before), policiesOf(after), nowMicros));
+
+function policiesOf(slices: readonly Uint8Array[]): PolicySet {
+  const receiver = new PolicyReceiver(undefined);
+  for (const slice of slices) for (const item of openSlice<PolicyItem>(slice)) receiver.add(item);
+  return receiver.finish('');
+}

@@ -1,0 +1,81 @@
+import { Worker } from 'node:worker_threads';
+import { assetPath } from '../../assets.js';
+import type { PolicySet } from '../../policy/policy-set.js';
+import { turn } from '../../turns.js';
+import type { ToldChanges } from '../diff/told-changes.js';
+import { policyItems } from './policy-transfer.js';
+import { cutSlices } from './slices.js';
+
+/** What the thread is handed: the domains that may differ, in slices. */
+export interface DiffRequest {
+  readonly before: readonly Uint8Array[];
+  readonly after: readonly Uint8Array[];
+  /** Wall clock. */
+  readonly nowMicros: number;
+}
+
+const THREAD = 'src/config/files/diff-thread.js';
+/** Patterns by the thousand may take longer to be compared, which is for `weir diff`. */
+const MAX_MS = 20_000;
+
+/**
+ * Compares policies in a thread of its own, while this one decides: policies go there a slice at a time, and the thread
+ * gives way. One that was not compared in time is ended.
+ */
+export class PolicyDiffer {
+  #thread: Worker | undefined;
+  #closed = false;
+
+  /**
+   * What `after` changes. Rejects with an Error that says why it could not be told. One comparison at a time.
+   *
+   * @param nowMicros wall clock
+   */
+  async diff(before: PolicySet, after: PolicySet, nowMicros: number): Promise<ToldChanges> {
+    const request: DiffRequest = {
+      before: await slicesOf(before, after),
+      after: await slicesOf(after, before),
+      nowMicros,
+    };
+    if (this.#closed) throw new Error('it was closed');
+    return this.#run(request);
+  }
+
+  /** Ends what is running, which then rejects. */
+  close(): void {
+    this.#closed = true;
+    void this.#thread?.terminate();
+  }
+
+  #run(request: DiffRequest): Promise<ToldChanges> {
+    return new Promise((resolve, reject) => {
+      const transferList = [...request.before, ...request.after].map(({ buffer }) => buffer as ArrayBuffer);
+      const thread = new Worker(assetPath(THREAD), { name: 'diff', workerData: request, transferList });
+      this.#thread = thread;
+      // Nobody waits for it.
+      thread.unref();
+      const late = setTimeout(() => {
+        reject(new Error(`it took longer than ${MAX_MS / 1000} s`));
+        void thread.terminate();
+      }, MAX_MS).unref();
+      thread.once('message', resolve);
+      thread.once('error', reject);
+      thread.once('exit', (code) => {
+        clearTimeout(late);
+        if (this.#thread === thread) this.#thread = undefined;
+        reject(new Error(`the thread that compares them ended (exit code ${code})`));
+      });
+    });
+  }
+}
+
+/** The domains of a configuration but those that the other one has, too, in slices; made in turns. */
+async function slicesOf({ domains, version }: PolicySet, other: PolicySet): Promise<readonly Uint8Array[]> {
+  const differing = new Map([...domains].filter(([domain, policy]) => other.domains.get(domain) !== policy));
+  const slices: Uint8Array[] = [];
+  for (const slice of cutSlices(policyItems({ domains: differing, version }, undefined, false))) {
+    slices.push(slice);
+    await turn();
+  }
+  return slices;
+}

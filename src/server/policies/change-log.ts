@@ -1,0 +1,68 @@
+import { PolicyDiffer } from '../../config/files/policy-differ.js';
+import type { PolicyProvider } from '../../config/policy-provider.js';
+import type { Clock } from '../../limiter/clock.js';
+import type { PolicySet } from '../../policy/policy-set.js';
+import type { Logger } from '../../telemetry/logger.js';
+
+/**
+ * Logs what each reload changed, in the words of `weir diff`, bounded. Policies that are replaced while the last ones are
+ * still compared are passed over: what is logged leads from one logged policy to the next.
+ */
+export class ChangeLog {
+  readonly #log: Logger;
+  readonly #policies: PolicyProvider;
+  readonly #clock: Pick<Clock, 'wallMicros'>;
+  readonly #differ: Pick<PolicyDiffer, 'diff' | 'close'>;
+  #told: PolicySet | undefined;
+  #telling = false;
+  #closed = false;
+
+  constructor(
+    log: Logger,
+    policies: PolicyProvider,
+    clock: Pick<Clock, 'wallMicros'>,
+    differ: Pick<PolicyDiffer, 'diff' | 'close'> = new PolicyDiffer(),
+  ) {
+    this.#log = log;
+    this.#policies = policies;
+    this.#clock = clock;
+    this.#differ = differ;
+    this.#told = policies.current();
+    policies.onReload(() => void this.#tellAll());
+  }
+
+  /** Tells of nothing any more. */
+  close(): void {
+    this.#closed = true;
+    this.#differ.close();
+  }
+
+  async #tellAll(): Promise<void> {
+    if (this.#telling) return;
+    this.#telling = true;
+    for (let now = this.#policies.current(); now !== this.#told; now = this.#policies.current()) {
+      if (this.#closed) return;
+      const before = this.#told;
+      this.#told = now;
+      if (before !== undefined && now !== undefined) await this.#tell(before, now);
+    }
+    this.#telling = false;
+  }
+
+  async #tell(before: PolicySet, now: PolicySet): Promise<void> {
+    const about = { before: before.version, policy: now.version };
+    try {
+      const { summary, lines, more } = await this.#differ.diff(before, now, this.#clock.wallMicros());
+      const rest = more === 0 ? '' : `; ${more} more changes are left out, weir diff <old> <new> shows all`;
+      this.#log.info(about, `what the new policy changes: ${summary}${rest}`);
+      for (const { domain, text } of lines) this.#log.info({ domain, policy: now.version }, text);
+    } catch (error) {
+      if (this.#closed) return;
+      const why = error instanceof Error ? error.message : String(error);
+      this.#log.warn(
+        about,
+        `what the new policy changes could not be told: ${why}; weir diff <old> <new> shows it`,
+      );
+    }
+  }
+}

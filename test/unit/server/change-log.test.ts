@@ -1,0 +1,104 @@
+import { describe, expect, test } from '@jest/globals';
+import type { ToldChanges } from '../../../src/config/diff/told-changes.js';
+import type { PolicySet } from '../../../src/policy/policy-set.js';
+import { ChangeLog } from '../../../src/server/policies/change-log.js';
+import type { Logger } from '../../../src/telemetry/logger.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
+
+const setOf = (version: string): PolicySet => ({ domains: new Map(), version });
+
+/** A log of changes whose comparisons end when the test says so. */
+function open(first: PolicySet | undefined) {
+  let current = first;
+  const listeners: ((success: boolean) => void)[] = [];
+  const lines: [string, object, string][] = [];
+  const note = (level: string) => (fields: object, text: string) => lines.push([level, fields, text]);
+  const diffs: { readonly of: string; readonly end: (told: ToldChanges | Error) => void }[] = [];
+  const log = new ChangeLog(
+    { info: note('info'), warn: note('warn') } as unknown as Logger,
+    { current: () => current, onReload: (listener) => listeners.push(listener) },
+    new FakeClock(),
+    {
+      diff: (before, after) =>
+        new Promise((resolve, reject) => {
+          const end = (told: ToldChanges | Error) => (told instanceof Error ? reject(told) : resolve(told));
+          diffs.push({ of: `${before.version} ${after.version}`, end });
+        }),
+      close: () => {},
+    },
+  );
+  const reload = (next: PolicySet): void => {
+    current = next;
+    for (const listener of listeners) listener(true);
+  };
+  const end = async (told: ToldChanges | Error): Promise<void> => {
+    diffs.at(-1)?.end(told);
+    await new Promise(setImmediate);
+  };
+  return { log, lines, diffs, reload, end };
+}
+
+const TOLD: ToldChanges = {
+  summary: '1 tightens',
+  lines: [{ domain: 'd', text: 'k: tightens: …' }],
+  more: 0,
+};
+
+describe('the log of what reloads change', () => {
+  test('tells each change, and how many are left out', async () => {
+    const { lines, reload, end } = open(setOf('a'));
+    reload(setOf('b'));
+    await end({ ...TOLD, more: 7 });
+    expect(lines).toEqual([
+      [
+        'info',
+        { before: 'a', policy: 'b' },
+        'what the new policy changes: 1 tightens; 7 more changes are left out, weir diff <old> <new> shows all',
+      ],
+      ['info', { domain: 'd', policy: 'b' }, 'k: tightens: …'],
+    ]);
+  });
+
+  test('compares one pair at a time, and passes over what is replaced meanwhile', async () => {
+    const { diffs, reload, end } = open(setOf('a'));
+    for (const version of ['b', 'c', 'd']) reload(setOf(version));
+    expect(diffs.map(({ of }) => of)).toEqual(['a b']);
+    await end(TOLD);
+    await end(TOLD);
+    expect(diffs.map(({ of }) => of)).toEqual(['a b', 'b d']);
+    reload(setOf('e'));
+    expect(diffs.at(-1)?.of).toBe('d e');
+  });
+
+  test('is silent about the first policy, and about reloads that change nothing', () => {
+    const { diffs, reload } = open(undefined);
+    const first = setOf('a');
+    reload(first);
+    reload(first);
+    expect(diffs).toEqual([]);
+  });
+
+  test('says when it cannot tell, and goes on', async () => {
+    const { lines, diffs, reload, end } = open(setOf('a'));
+    reload(setOf('b'));
+    await end(new Error('it took longer than 20 s'));
+    expect(lines).toEqual([
+      [
+        'warn',
+        { before: 'a', policy: 'b' },
+        'what the new policy changes could not be told: it took longer than 20 s; weir diff <old> <new> shows it',
+      ],
+    ]);
+    reload(setOf('c'));
+    expect(diffs.at(-1)?.of).toBe('b c');
+  });
+
+  test('says nothing once it is closed', async () => {
+    const { log, lines, reload, end } = open(setOf('a'));
+    reload(setOf('b'));
+    log.close();
+    await end(new Error('the thread that compares them ended'));
+    reload(setOf('c'));
+    expect(lines).toEqual([]);
+  });
+});
