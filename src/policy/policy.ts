@@ -10,8 +10,8 @@ export type Algorithm = (typeof ALGORITHMS)[number];
 export const DEFAULT_ALGORITHM: Algorithm = 'fixed_window';
 
 /**
- * What is said of descriptors that no rule matches (`on_unmatched`): a warning in the log, or nothing, as they are meant
- * to have no limit. Either way they pass.
+ * What is said of descriptors that no rule matches (`on_unmatched`): a warning in the log, or nothing, as they are
+ * meant to have no limit. Either way they pass.
  */
 export const UNMATCHED_MODES = ['warn', 'ignore'] as const;
 export type UnmatchedMode = (typeof UNMATCHED_MODES)[number];

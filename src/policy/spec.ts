@@ -51,7 +51,9 @@ export interface NodeFields {
   readonly phase: PhaseSchedule;
   /** What limit overrides get: what the node's limits agree on, else the file's. */
   readonly onStoreFailure: StoreFailurePolicy;
-  /** Of descriptors that end here without a rule, or that no node below takes: the node's own, else the nearest above. */
+  /**
+   * Of descriptors that end here without a rule, or that no node below takes: the node's own, else the nearest above.
+   */
   readonly onUnmatched: UnmatchedMode;
   /**
    * Whether the limits, but for a candidate, are items of `rate_limits`, which go by their names or places, however few

@@ -43,9 +43,9 @@ class Kind {
 }
 
 /**
- * Warns of requests that pass because nothing limits them: for a domain that no policy has, or with a descriptor that no
- * rule matches. Once for each policy version and each domain or sequence of keys, then, by {@link tellCounts}, with the
- * count. Keys are shown, values never. However many there are, lines and memory are bounded, and a request that was
+ * Warns of requests that pass because nothing limits them: for a domain that no policy has, or with a descriptor that
+ * no rule matches. Once for each policy version and each domain or sequence of keys, then, by {@link tellCounts}, with
+ * the count. Keys are shown, values never. However many there are, lines and memory are bounded, and a request that was
  * told of costs a look at its series.
  */
 export class UnmatchedWarnings {
@@ -130,21 +130,24 @@ export class UnmatchedWarnings {
     const all = entries.map(({ key }) => key);
     const shown = all.slice(0, MAX_SHOWN).map(shellText);
     const keys = shown.join(' ') + (all.length > MAX_SHOWN ? ` … (${all.length - MAX_SHOWN} more)` : '');
-    const policy = this.#policies()?.domains.get(domain);
-    let why = '';
-    if (policy !== undefined) {
-      const paths = this.#paths.get(domain) ?? rulePaths(policy.root);
-      this.#paths.set(domain, paths);
-      const derived = policy.steps.length === 0 ? '' : ' (the keys are those after derive)';
-      why = `: ${whyUnmatched(all, paths)}${derived}`;
-    }
+    const { why, derived } = this.#why(domain, all);
     log.warn(
       { domain, keys },
-      `no rule matches this descriptor, so it passes without a limit${why}; weir explain shows the way of one; ` +
-        'on_unmatched: ignore in the policy says that it is meant',
+      `no rule matches this descriptor${derived}, so it passes without a limit: ${why} weir explain shows how far ` +
+        'it comes; on_unmatched: ignore in the policy says that it is meant to have no limit',
     );
     return (count) =>
       log.warn({ domain, keys, count }, 'more of these descriptors matched no rule and passed');
+  }
+
+  #why(domain: string, keys: KeyPath): { readonly why: string; readonly derived: string } {
+    const policy = this.#policies()?.domains.get(domain);
+    // Decided by a policy that was replaced meanwhile.
+    if (policy === undefined) return { why: 'the policy has just changed.', derived: '' };
+    const paths = this.#paths.get(domain) ?? rulePaths(policy.root);
+    this.#paths.set(domain, paths);
+    const derived = policy.steps.length === 0 ? '' : ' (as derive made it)';
+    return { why: sentence(whyUnmatched(keys, paths)), derived };
   }
 
   #tellDomain(named: string): Told['tellMore'] {
@@ -158,12 +161,17 @@ export class UnmatchedWarnings {
       known.length === 0 ? 'no domain is in force' : near || `the domains in force are ${names}${more}`;
     log.warn(
       { domain },
-      `no policy has this domain, so its requests pass without a limit: ${hint}; if that is meant, write a policy ` +
-        'file with this domain and on_unmatched: ignore',
+      `no policy has this domain, so its requests pass without a limit: ${sentence(hint)} If that is meant, ` +
+        'write a policy file with this domain and on_unmatched: ignore',
     );
     return (count) =>
       log.warn({ domain, count }, 'more requests for this domain, which no policy has, passed');
   }
+}
+
+/** The end of a sentence with its full stop, unless it is a question. */
+function sentence(text: string): string {
+  return text.endsWith('?') ? text : `${text}.`;
 }
 
 /** Warnings that follow the policy in force, and tell the counts every hour until they are closed. */

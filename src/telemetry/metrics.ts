@@ -46,8 +46,9 @@ function keysLabel(entries: readonly Entry[]): string {
 }
 
 /**
- * The numbers of one series of what no rule or no policy takes: how many there were, then two for whoever tells of them,
- * 0 at first. So the log keeps what it said where the counts are, and is bounded as they are (METRICS_MAX_SERIES).
+ * The numbers of one series of what no rule or no policy takes: how many there were, then two for whoever tells of
+ * them, 0 at first. So the log keeps what it said where the counts are, and is bounded as they are
+ * (METRICS_MAX_SERIES).
  */
 export type UnmatchedSeries = number[];
 const UNMATCHED_SLOTS = 3;

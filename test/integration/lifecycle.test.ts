@@ -340,7 +340,7 @@ describe('endpoints', () => {
       },
       {
         domain: 'nowhere',
-        msg: expect.stringMatching(/^no policy has this domain, .* the domains in force are d;/),
+        msg: expect.stringMatching(/^no policy has this domain, .* the domains in force are d\./),
       },
     ]);
     expect(JSON.stringify(server.log())).not.toContain('secret');

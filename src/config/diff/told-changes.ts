@@ -5,7 +5,7 @@ import { changeLines, summaryText } from './render-diff.js';
 
 /** So many changes are told one by one, in so many characters each. */
 export const MAX_TOLD = 20;
-export const MAX_CHARACTERS = 300;
+export const MAX_TOLD_CHARACTERS = 300;
 
 /** What a reload changed, for a log: bounded, however large the policies are. */
 export interface ToldChanges {
@@ -29,6 +29,6 @@ export function tellChanges(before: PolicySet, after: PolicySet, nowMicros: numb
 }
 
 function shown(text: string): string {
-  const plain = text.slice(0, MAX_CHARACTERS).replace(/\p{Control}/gu, '\ufffd');
-  return text.length > MAX_CHARACTERS ? `${plain}…` : plain;
+  const plain = text.slice(0, MAX_TOLD_CHARACTERS).replace(/\p{Control}/gu, '\ufffd');
+  return text.length > MAX_TOLD_CHARACTERS ? `${plain}…` : plain;
 }

@@ -91,8 +91,8 @@ interface NodeParts {
 }
 
 /**
- * The policies in force; of those that `isKnown` names, only that the receiver has them. `prepares`: with what takes long
- * to be made of their levels, for whoever matches by them.
+ * The policies in force; of those that `isKnown` names, only that the receiver has them. `prepares`: with what takes
+ * long to be made of their levels, for whoever matches by them.
  */
 export function* policyItems(
   policySet: PolicySet,

@@ -18,15 +18,15 @@ const MAX_COMPARED_NAMES = 500;
 const MAX_KEYS = 32;
 const NAMED = 5;
 /**
- * How far keys are apart, where an entry too many or too few is 1: one that may be mistyped, and one that is another, which
- * is less likely than an entry too few.
+ * How far keys are apart, where an entry too many or too few is 1: one that may be mistyped, and one that is another,
+ * which is less likely than an entry too few.
  */
 const MISTYPED = 0.4;
 const OTHER = 1.5;
 
 /**
- * Where limits in force, or exemptions from them, stand below `root`, by the keys that lead there, those of fewer keys first. Bounded: of large policies some
- * may be missing.
+ * Where limits in force, or exemptions from them, stand below `root`, by the keys that lead there, those of fewer keys
+ * first. Bounded: of large policies some may be missing.
  */
 export function rulePaths(root: PolicyNode): readonly KeyPath[] {
   const found: KeyPath[] = [];
@@ -58,8 +58,8 @@ export function rulePaths(root: PolicyNode): readonly KeyPath[] {
 }
 
 /**
- * Says in one sentence, without a full stop, why a descriptor with these keys matches no rule, and what would have to be
- * different. Values are neither known nor shown.
+ * Says in one sentence, without a full stop, why a descriptor with these keys matches no rule, and what would have to
+ * be different. Values are neither known nor shown.
  *
  * @param keys of the descriptor's entries, after `derive`
  * @param paths where the rules of the domain stand
@@ -69,7 +69,8 @@ export function whyUnmatched(keys: KeyPath, paths: readonly KeyPath[]): string {
   if (paths.length === 0) return 'the domain has no rules; add one, or remove the domain';
   if (keys.length > MAX_KEYS) return `it has ${keys.length} entries, and ${listed(paths)}`;
   if (paths.some((path) => isSame(path, keys))) {
-    return `rules stand at ${pathText(keys)}, but none of them takes these values; compare the values with the policy's`;
+    const place = pathText(keys);
+    return `rules stand at ${place}, but none of them takes these values; compare the values with the policy's`;
   }
   const { path: near, distance } = nearestPath(keys, paths);
   if (near.length === keys.length && distance < 1) return `did you mean ${pathText(near)}?`;

@@ -5,8 +5,8 @@ import type { PolicySet } from '../../policy/policy-set.js';
 import type { Logger } from '../../telemetry/logger.js';
 
 /**
- * Logs what each reload changed, in the words of `weir diff`, bounded. Policies that are replaced while the last ones are
- * still compared are passed over: what is logged leads from one logged policy to the next.
+ * Logs what each reload changed, in the words of `weir diff`, bounded. Policies that are replaced while the last ones
+ * are still compared are passed over: what is logged leads from one logged policy to the next.
  */
 export class ChangeLog {
   readonly #log: Logger;

@@ -24,8 +24,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /**
  * Reads every setting from flags, environment and defaults. A variable that is set to nothing counts as unset: compose
  * files and Helm charts pass empty strings for what nobody filled in; so does a port that holds Kubernetes' link to a
- * Service. Unknown variables are ignored, but named in a note where they are nearly ours; every bad value is reported. Good values that cannot be served together are
- * errors, too (settings-check.ts).
+ * Service. Unknown variables are ignored, but named in a note where they are nearly ours; every bad value is reported.
+ * Good values that cannot be served together are errors, too (settings-check.ts).
  */
 export function readSettings(environment: Environment, flags: Flags = {}): SettingsResult {
   const errors: string[] = [];

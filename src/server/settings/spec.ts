@@ -46,8 +46,8 @@ export interface ReferenceSetting {
 }
 
 /**
- * What must hold for a setting to change anything, by name; effective-settings.ts says of each how it is told, and what to
- * do where it does not hold.
+ * What must hold for a setting to change anything, by name; effective-settings.ts says of each how it is told, and what
+ * to do where it does not hold.
  */
 export type Condition =
   | 'files'

@@ -45,10 +45,21 @@ describe('a descriptor that no rule matches', () => {
     expect(lines).toEqual([
       [
         { domain: 'shop', keys: 'tenat' },
-        'no rule matches this descriptor, so it passes without a limit: did you mean tenant?; weir explain shows ' +
-          'the way of one; on_unmatched: ignore in the policy says that it is meant',
+        'no rule matches this descriptor, so it passes without a limit: did you mean tenant? weir explain shows how ' +
+          'far it comes; on_unmatched: ignore in the policy says that it is meant to have no limit',
       ],
     ]);
+  });
+
+  test('is shown as derive made it', () => {
+    const derived = setOf(
+      `domain: shop\nderive: [{ entry: tenant, from: [api_key], sha256: {} }]\ndescriptors: [{ key: plan, ${RULE} }]\n`,
+    );
+    const { lines, observer } = open(derived);
+    observer.unmatched('shop', entries('tenant=sha256:0'), false);
+    expect(lines[0]?.[1]).toMatch(
+      /^no rule matches this descriptor \(as derive made it\), .*: rules stand at plan\. weir/,
+    );
   });
 
   test('is told of with its count every hour, while there are more', () => {
@@ -100,8 +111,8 @@ describe('a descriptor that no rule matches', () => {
 describe('a domain that no policy has', () => {
   test.each([
     ['shopp', SHOP, 'did you mean shop?'],
-    ['nowhere', SHOP, 'the domains in force are shop, bank'],
-    ['shop', setOf(), 'no domain is in force'],
+    ['nowhere', SHOP, 'the domains in force are shop, bank.'],
+    ['shop', setOf(), 'no domain is in force.'],
   ])('%s', (domain, policies, hint) => {
     const { lines, observer, warnings } = open(policies);
     for (let i = 0; i < 5; i++) observer.unknownDomain(domain, 1);
@@ -109,7 +120,7 @@ describe('a domain that no policy has', () => {
     expect(lines).toEqual([
       [
         { domain },
-        `no policy has this domain, so its requests pass without a limit: ${hint}; if that is meant, write a ` +
+        `no policy has this domain, so its requests pass without a limit: ${hint} If that is meant, write a ` +
           'policy file with this domain and on_unmatched: ignore',
       ],
       [{ domain, count: 4 }, 'more requests for this domain, which no policy has, passed'],

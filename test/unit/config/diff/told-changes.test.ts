@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { MAX_CHARACTERS, MAX_TOLD, tellChanges } from '../../../../src/config/diff/told-changes.js';
+import { MAX_TOLD, MAX_TOLD_CHARACTERS, tellChanges } from '../../../../src/config/diff/told-changes.js';
 import { PolicyDiffer } from '../../../../src/config/files/policy-differ.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { policyOf } from '../../../support/policy/policies.js';
@@ -43,7 +43,7 @@ describe('what a reload changed', () => {
     );
     expect([lines.length, more]).toEqual([MAX_TOLD, 81]);
     expect(lines[0]?.text).toMatch(/^a\ufffd\[31m\ufffdb: loosens/);
-    for (const { text } of lines) expect(text.length).toBeLessThanOrEqual(MAX_CHARACTERS + 1);
+    for (const { text } of lines) expect(text.length).toBeLessThanOrEqual(MAX_TOLD_CHARACTERS + 1);
   });
 });
 

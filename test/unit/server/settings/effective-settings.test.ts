@@ -14,8 +14,8 @@ const PROMETHEUS = { USE_PROMETHEUS: 'true' };
 const TLS = { GRPC_SERVER_USE_TLS: 'true' };
 
 /**
- * For every setting: a value, with it what makes the setting change something, and surroundings in which it does not and
- * is told of, each with the remedy. A setting without surroundings always changes something.
+ * For every setting: a value, with it what makes the setting change something, and surroundings in which it does not
+ * and is told of, each with the remedy. A setting without surroundings always changes something.
  */
 const CASES: Readonly<
   Record<
