@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { decisionObserver } from '../../../src/server/decision-observer.js';
+import { UnmatchedWarnings } from '../../../src/server/unmatched-warnings.js';
 import { LogOutput } from '../../../src/telemetry/log-output.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
@@ -14,7 +15,12 @@ test('a rule that requests can never pass is named once, at most one in ten seco
   const log = createLogger({ level: 'info', format: 'json', colour: false }, new LogOutput({ write }));
   const memoryStats = () => ({ size: 0, bytes: 0, evictions: 0 });
   const metrics = new Metrics({ maxSeries: 10, version: 'test', memoryStats });
-  const { neverPasses } = decisionObserver(metrics, log, () => nowMs);
+  const { neverPasses } = decisionObserver(
+    metrics,
+    log,
+    new UnmatchedWarnings(log, () => undefined),
+    () => nowMs,
+  );
   const [first, second, third] = [{}, {}, {}];
   for (let i = 0; i < 3; i++) {
     neverPasses('d', 'none', 1, 0, third);
