@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -93,9 +94,9 @@ async function goInstall(folder, program) {
   return join(folder, /([^/]+)@/.exec(program)[1]);
 }
 
-/** Builds a program with the versions that the go.mod and go.sum in `source` pin. */
-async function goBuild(folder, source, program) {
-  const path = join(folder, 'program');
+/** Builds a program with the versions that the go.mod and go.sum in `source` pin, as `name` in `folder`. */
+async function goBuild(folder, source, program, name = 'program') {
+  const path = join(folder, name);
   await must(
     `go build ${program}`,
     'go',
@@ -225,10 +226,14 @@ const CATALOGUE = {
   'grpc-go-client': {
     what: 'a client on grpc-go',
     pin: 'test/conformance/interop/grpc-go',
-    optional: 'the calls of grpc-go',
+    optional: 'the calls of grpc-go, and docs/without-envoy.md',
     without: GO_126,
     source: 'test/conformance/interop/grpc-go',
-    fetch: (folder) => goBuild(folder, 'test/conformance/interop/grpc-go', '.'),
+    async fetch(folder) {
+      // What docs/without-envoy.md shows lies beside the client.
+      await goBuild(folder, this.source, './ask', 'ask');
+      return goBuild(folder, this.source, '.');
+    },
   },
   'xds-server': {
     what: 'an xDS management server on go-control-plane',
@@ -241,7 +246,7 @@ const CATALOGUE = {
   'python-grpc': {
     what: 'Python with grpcio',
     pin: PYTHON_GRPC.join(' '),
-    optional: 'the calls of grpcio (Python)',
+    optional: 'the calls of grpcio (Python), and docs/without-envoy.md',
     without: 'install python3-pip',
     async fetch(folder) {
       await pip(folder, '--no-deps', '--only-binary=:all:', ...PYTHON_GRPC);
@@ -305,7 +310,7 @@ const CATALOGUE = {
   curl: {
     what: 'curl',
     pin: 'Debian',
-    optional: 'the tutorial of docs/start.md',
+    optional: 'the pages of the manual that are run from top to bottom',
     without: 'install curl',
     async fetch(folder) {
       const installed = onPath('curl');
@@ -354,10 +359,11 @@ export function variableOf(name) {
   return `WEIR_TEST_${name.toUpperCase().replaceAll('-', '_')}`;
 }
 
-/** Digest of the files right in a folder of the repository. */
+/** Digest of the files in a folder of the repository, and below it. */
 function digestOf(source) {
   const hash = createHash('sha256');
-  for (const name of readdirSync(join(root, source)).sort()) {
+  const entries = readdirSync(join(root, source), { recursive: true }).sort();
+  for (const name of entries.filter((entry) => !statSync(join(root, source, entry)).isDirectory())) {
     hash.update(`${name}\0`).update(readFileSync(join(root, source, name)));
   }
   return hash.digest('hex').slice(0, 16);

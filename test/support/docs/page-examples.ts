@@ -98,8 +98,10 @@ const TIMES: readonly RegExp[] = [
   /("key": "[^"]*(?:reset|retry-after)",\n\s*"value": ")\d+(")/gi,
   /("key": "ratelimit",\n\s*"value": "[^\n]*?\bt=)\d+()/gi,
   /("key":"[^"]*(?:reset|retry-after)","value":")\d+(")/gi,
-  /^([\w-]*(?:reset|retry-after): )\d+()/gim,
+  /^( *[\w-]*(?:reset|retry-after): )\d+()/gim,
   /("[^"]*(?:reset|retry)[^"]*": "?)[\d.]+()/gi,
+  /(\breset in )\d+( s)/g,
+  /(\bp\d\d )[\d.]+( ms)/g,
   /()\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|[+-]\d\d:\d\d)/g,
 ];
 

@@ -1,21 +1,39 @@
 /*
- * A page whose commands are run from top to bottom in one folder, as a reader would: ```yaml blocks that begin with
- * `# file: <path>` are written there, and ```console blocks hold commands (`$ …`) with their answers. Programs that go
- * on running (weir, Envoy, an upstream) run until they are started again, or until the end of the page.
+ * A page whose commands are run from top to bottom in one folder, as a reader would: blocks that begin with
+ * `# file: <path>` or `// file: <path>` are written there, and ```console blocks hold commands (`$ …`) with their
+ * answers. Programs that go on running (weir, Envoy, an upstream) run until they are started again, until the comment
+ * `$ # Ctrl-C in the terminal of weir`, or until the end of the page.
  */
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { standInPrograms } from '../image/image-programs.js';
 import { freePorts } from '../process/free-port.js';
 import { httpRequest } from '../process/http-client.js';
 import { runToEnd, type StartedProcess, startProcess } from '../process/processes.js';
 import { TempDir } from '../process/temp-dir.js';
-import { repositoryRoot, toolPath } from '../process/tools.js';
+import { optionalToolPath, repositoryRoot, toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';
 import { commandsOf, type PageCommand, withTimesOf } from './page-examples.js';
 
-/** The page that is one. */
-export const TUTORIAL = 'docs/start.md';
+/** The pages that are one. */
+export const WALKTHROUGHS = ['docs/start.md', 'docs/without-envoy.md'];
+
+/** The Go program of docs/without-envoy.md: built once, as it cannot be compiled in each run of the page. */
+export const GO_SOURCE = 'test/conformance/interop/grpc-go/ask/ask.go';
+
+/** Where that program is, if it could be built. */
+function goProgram(): string | undefined {
+  const client = optionalToolPath('grpc-go-client');
+  if (client === undefined) return undefined;
+  const path = join(dirname(realpathSync(client)), 'ask');
+  return existsSync(path) ? path : undefined;
+}
+
+/** Whether the programs that a page needs can be had; `npm test` names those that cannot. */
+export function canWalk(page: string): boolean {
+  const tools = page === 'docs/without-envoy.md' ? [optionalToolPath('python-grpc'), goProgram()] : [];
+  return [optionalToolPath('curl'), ...tools].every((tool) => tool !== undefined);
+}
 
 /** Ports that the page names; a run takes free ones in their place. */
 const PORTS = ['8081', '8080', '6070', '10000', '9901', '9090'] as const;
@@ -26,6 +44,9 @@ const PROGRAMS = {
   upstream: /^node build\/deploy\/demo\/echo-upstream\.js/,
 } as const;
 type Program = keyof typeof PROGRAMS;
+
+/** What a reader is told to do with one of them. */
+const STOP = /^# Ctrl-C in the terminal of (weir|envoy|upstream)$/;
 
 /** A step of a page: a file to write, or a command. */
 export type Step = { readonly file: string; readonly text: string } | PageCommand;
@@ -39,7 +60,7 @@ export function stepsOf(page: string, text: string): Step[] {
     if (language === undefined) continue;
     const end = lines.indexOf('```', at + 1);
     const block = lines.slice(at + 1, end);
-    const file = /^# file: (\S+)$/.exec(block[0] ?? '')?.[1];
+    const file = /^(?:#|\/\/) file: (\S+)$/.exec(block[0] ?? '')?.[1];
     if (file !== undefined) steps.push({ file, text: `${block.slice(1).join('\n')}\n` });
     else if (language === 'console') steps.push(...commandsOf(page, block, at + 1));
     at = end;
@@ -62,8 +83,11 @@ export class Walkthrough {
     this.#ports = ports;
     this.#bin = standInPrograms(this.#folder.path);
     symlinkSync(toolPath('curl'), join(this.#bin, 'curl'));
+    // Python with grpcio looks for python3 itself.
+    this.#standIn('python3', `PATH='${process.env['PATH']}' exec '${optionalToolPath('python-grpc')}' "$@"`);
+    this.#standIn('go', `[ "$1 $2" = 'run ask.go' ] && shift 2 && exec '${goProgram()}' "$@"`);
     mkdirSync(this.#folder.join('work'));
-    for (const name of ['build', 'deploy'])
+    for (const name of ['build', 'deploy', 'proto', 'node_modules'])
       symlinkSync(join(repositoryRoot, name), this.#folder.join(`work/${name}`));
   }
 
@@ -71,6 +95,12 @@ export class Walkthrough {
   static async begin(): Promise<Walkthrough> {
     const free = await freePorts(PORTS.length);
     return new Walkthrough(new Map(PORTS.map((port, at) => [port, String(free[at])])));
+  }
+
+  #standIn(name: string, script: string): void {
+    const path = join(this.#bin, name);
+    writeFileSync(path, `#!/bin/sh\n${script}\n`);
+    chmodSync(path, 0o755);
   }
 
   /** Stops what runs and removes the folder. */
@@ -88,10 +118,16 @@ export class Walkthrough {
       await this.#write(step.file, step.text);
       return [];
     }
+    const stopped = STOP.exec(step.text)?.[1];
+    if (stopped !== undefined) {
+      await this.#stop(stopped as Program);
+      return [];
+    }
     const program = this.#programOf(step.text);
     if (program !== undefined) return this.#start(program, step);
     const { stdout } = await runToEnd('sh', ['-c', `exec 2>&1\n${this.#here(step.text)}`], this.#place());
-    return withTimesOf(step.answer, this.#there(stdout.replace(/\n+$/, '')));
+    const printed = this.#there(stdout.replaceAll('\r', '').replace(/\n+$/, ''));
+    return printed === '' ? [] : withTimesOf(step.answer, printed);
   }
 
   #place() {
@@ -130,7 +166,7 @@ export class Walkthrough {
         weir
           .lines()
           .slice(before)
-          .some((line) => line.includes('policy reloaded')) || undefined,
+          .some((line) => /policy reloaded|the policy on disk is bad/.test(line)) || undefined,
     );
   }
 
@@ -158,6 +194,7 @@ export class Walkthrough {
     const missing = () =>
       step.answer.filter((line) => !shown().map(withoutTimes).includes(withoutTimes(line)));
     if (program === 'envoy') await this.#untilEnvoyListens(started);
+    if (program === 'weir') await this.#untilItSays(started, /weir serves/);
     await waitFor(
       `the lines of ${step.text}`,
       () => missing().length === 0 || !started.isRunning() || undefined,
@@ -166,7 +203,14 @@ export class Walkthrough {
     return missing().length === 0 && started.isRunning() ? step.answer : shown();
   }
 
-  /** Envoy of the tutorial has no admin port, so a request tells that it listens. */
+  async #untilItSays(started: StartedProcess, text: RegExp): Promise<void> {
+    await waitFor(
+      `${text} in the log`,
+      () => !started.isRunning() || started.lines().some((line) => text.test(line)) || undefined,
+    );
+  }
+
+  /** Not every Envoy of a page has an admin port, so a request tells that it listens. */
   async #untilEnvoyListens(started: StartedProcess): Promise<void> {
     await waitFor('Envoy to listen', async () => {
       if (!started.isRunning()) return true;

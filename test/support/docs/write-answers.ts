@@ -8,7 +8,7 @@ import { repositoryRoot } from '../process/tools.js';
 import { runSection } from './example-runner.js';
 import { type PageCommand, pageSections, withAnswers } from './page-examples.js';
 import { manualPages } from './pages.js';
-import { stepsOf, TUTORIAL, Walkthrough } from './walkthrough.js';
+import { stepsOf, WALKTHROUGHS, Walkthrough } from './walkthrough.js';
 
 const wanted = process.argv.slice(2);
 
@@ -30,26 +30,28 @@ async function answerPage(page: string): Promise<void> {
   if (answers.size > 0) writeFileSync(path, withAnswers(text, answers));
 }
 
-async function answerTutorial(): Promise<void> {
-  const path = join(repositoryRoot, TUTORIAL);
+async function answerWalkthrough(page: string): Promise<void> {
+  const path = join(repositoryRoot, page);
   const text = readFileSync(path, 'utf8');
   const answers = new Map<PageCommand, readonly string[]>();
   const walkthrough = await Walkthrough.begin();
   try {
-    for (const step of stepsOf(TUTORIAL, text)) {
+    for (const step of stepsOf(page, text)) {
       const printed = await walkthrough.take(step);
       if (!('file' in step)) answers.set(step, printed);
     }
   } finally {
     await walkthrough.end();
   }
-  console.log(`${TUTORIAL}: ran`);
+  console.log(`${page}: ran`);
   writeFileSync(path, withAnswers(text, answers));
 }
 
 async function main(): Promise<void> {
   for (const page of manualPages()) await answerPage(page);
-  if (wanted.length === 0 || wanted.some((part) => TUTORIAL.includes(part))) await answerTutorial();
+  for (const page of WALKTHROUGHS) {
+    if (wanted.length === 0 || wanted.some((part) => page.includes(part))) await answerWalkthrough(page);
+  }
 }
 
 main().then(

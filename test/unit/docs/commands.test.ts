@@ -1,6 +1,6 @@
 /*
  * Every command that the manual shows is run by a test, or stands here with the reason why not. Commands in blocks of
- * language `console` are run by the examples and the tutorial themselves.
+ * language `console` are run by the examples and the walkthroughs themselves.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { repositoryRoot } from '../../support/process/tools.js';
 
 /** Commands, by what they begin with, and the test that runs them. */
 const RUN_BY: readonly (readonly [begins: RegExp, test: string])[] = [
-  [/^npm start\b/, 'test/e2e/tutorial.test.ts'],
+  [/^npm start\b/, 'test/e2e/walkthroughs.test.ts'],
   [
     /^(?:DECISION_METADATA=true npm start|until curl|sed -e|envoy -c|node build\/deploy\/demo\/|curl -i|curl -s -Z)/,
     'test/e2e/one-machine.test.ts',
@@ -34,6 +34,7 @@ const NOT_RUN: readonly (readonly [begins: RegExp, reason: string])[] = [
   [/^docker /, 'it needs a container engine; the steps of the Dockerfile are run without one'],
   [/^(?:kubectl|helm) /, 'it needs a cluster; the manifests are checked by kubernetes-validate'],
   [/^curl http:\/\/127\.0\.0\.1:6070\/rlconfig/, 'it asks through kubectl port-forward'],
+  [/^(?:npm install @grpc|go mod init |go get |pip install )/, 'it fetches packages'],
   [/^git (?:tag|reset) /, 'it undoes a release by hand'],
 ];
 
