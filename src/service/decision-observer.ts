@@ -1,7 +1,7 @@
 import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
 import type { Entry, StoreFailurePolicy } from '../limiter/entry.js';
 
-/** One line of the decision log; see docs/operate/metrics.md. */
+/** One line of the decision log; see docs/operate/logs.md. */
 export interface DecisionLine {
   readonly domain: string;
   /** The descriptor's entries after `derive`, secrets redacted. */

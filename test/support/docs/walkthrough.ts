@@ -16,7 +16,7 @@ import { waitFor } from '../process/wait-for.js';
 import { commandsOf, type PageCommand, withTimesOf } from './page-examples.js';
 
 /** The pages that are one. */
-export const WALKTHROUGHS = ['docs/start.md', 'docs/without-envoy.md'];
+export const WALKTHROUGHS = ['docs/start.md', 'docs/operate/troubleshooting.md', 'docs/without-envoy.md'];
 
 /** The Go program of docs/without-envoy.md: built once, as it cannot be compiled in each run of the page. */
 export const GO_SOURCE = 'test/conformance/interop/grpc-go/ask/ask.go';

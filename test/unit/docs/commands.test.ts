@@ -35,6 +35,7 @@ const NOT_RUN: readonly (readonly [begins: RegExp, reason: string])[] = [
   [/^(?:kubectl|helm) /, 'it needs a cluster; the manifests are checked by kubernetes-validate'],
   [/^curl http:\/\/127\.0\.0\.1:6070\/rlconfig/, 'it asks through kubectl port-forward'],
   [/^(?:npm install @grpc|go mod init |go get |pip install )/, 'it fetches packages'],
+  [/^redis-cli /, 'it belongs to Redis; test/integration/tuning-page.test.ts asks the same without it'],
   [/^git (?:tag|reset) /, 'it undoes a release by hand'],
 ];
 
