@@ -104,8 +104,8 @@ ${inertHelp()}`;
 
 export const CHECK_CONFIG_HELP = `Usage: weir check-config [options] <path>…
 
-Checks policy files, or directories of them, and prints every error with file, line, column and the place in the document.
-Nothing else happens.
+Checks policy files, directories of them, and manifests with ConfigMaps that hold them, and prints every error with file, line, column
+and the place in the document. A directory without policy files is an error. Nothing else happens.
 
 ${LOAD_OPTIONS_HELP}
 Exit code 0 when all are good (warnings allowed), 1 when any is bad.

@@ -18,12 +18,12 @@ export function readLoadOptions(
   command: string,
   values: { readonly [Name in keyof typeof LOAD_OPTIONS]?: string | boolean | undefined },
 ): LoadOptions | string {
-  const mergeDomains = values['merge-domains'] === true;
+  const common = { mergeDomains: values['merge-domains'] === true, configMaps: true };
   const asked = values['default-algorithm'];
-  if (asked === undefined) return { mergeDomains };
+  if (asked === undefined) return common;
   const defaultAlgorithm = ALGORITHMS.find((algorithm) => algorithm === asked);
   if (defaultAlgorithm === undefined) {
     return `weir ${command}: --default-algorithm is one of ${ALGORITHMS.join(', ')}; see weir ${command} --help\n`;
   }
-  return { mergeDomains, defaultAlgorithm };
+  return { ...common, defaultAlgorithm };
 }

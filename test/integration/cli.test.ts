@@ -1,5 +1,5 @@
 /* The weir command as a shell sees it: output, errors, exit codes. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -116,6 +116,24 @@ describe('weir check-config', () => {
       code: 0,
       stdout: 'ok: 3 files, shop (2 rules), mail (1 rule)\n',
     });
+  });
+
+  test('takes ConfigMaps, and calls a directory without policies an error', async () => {
+    const policy = 'domain: shop\n    descriptors: [{ key: a, rate_limit: { unit: UNIT } }]\n';
+    const map = `apiVersion: v1\nkind: ConfigMap\ndata:\n  shop.yaml: |\n    ${policy}`;
+    mkdirSync(join(folder, 'nothing'));
+    writeFileSync(join(folder, 'map.yaml'), map.replace('UNIT', 'day, requests_per_unit: 1'));
+    writeFileSync(join(folder, 'bad-map.yaml'), map.replace('UNIT', 'fortnight, requests_per_unit: 1'));
+    expect(await weir('check-config', 'map.yaml')).toMatchObject({
+      code: 0,
+      stdout: 'ok: 1 file, shop (1 rule)\n',
+    });
+    const { code, stderr } = await weir('check-config', 'bad-map.yaml', 'nothing');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^nothing: the directory is empty; /);
+    expect(stderr).toMatch(
+      /^bad-map\.yaml:6:\d+: data\["shop\.yaml"\]\.descriptors\[0\]\.rate_limit\.unit: "fortnight" /m,
+    );
   });
 
   test('takes files without algorithm as a server with --default-algorithm would', async () => {

@@ -17,10 +17,12 @@ import {
 } from '../read/join-domains.js';
 import { openDocument, openFile, unreadable } from '../read/policy-source.js';
 import { tableNames } from '../read/read-derive.js';
-import { boundProblems, type ConfigProblem, type ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
+import { boundProblems, type ConfigProblem, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import { fileIdentity, fingerprintOf } from './fingerprint.js';
 import { expandPaths, messageOf, type PolicyPlace, pathOfPlace, readRegularFile } from './policy-paths.js';
+
+type ConfigMaps = typeof import('../manifests/config-maps.js');
 
 export type { InForce, LoadMemory, LoadOptions } from '../read/join-domains.js';
 
@@ -121,8 +123,10 @@ export function readPolicies(
   const pathErrors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
   const identities = places.map((place) => fileIdentity(pathOfPlace(place), true));
-  const found = expandPaths(places, pathErrors, warnings);
-  const opened = found.map(({ file, listed }) => ({ listed, ...openPolicyFile(file, reader) }));
+  const found = expandPaths(places, pathErrors, options.nothingIsError === true ? pathErrors : warnings);
+  const opened = found.flatMap(({ file, listed }) =>
+    openPolicyFile(file, reader, options).map((source) => ({ listed, ...source })),
+  );
   // A key table often lies in the policies' directory: it is no policy then, and what was said about it as one is
   // dropped.
   const tables = new Set(
@@ -164,7 +168,7 @@ export function readDocuments(
   const sources = documents.map(
     ({ name, document }): LoadedSource => ({
       file: name,
-      opened: openDocument(name, document),
+      opened: openDocument(document, new ProblemList(name)),
       digest: sha256Hex(JSON.stringify(canonical(document))),
     }),
   );
@@ -246,14 +250,21 @@ class FileReader {
   }
 }
 
-function openPolicyFile(file: string, reader: FileReader): LoadedSource {
+function openPolicyFile(file: string, reader: FileReader, { configMaps }: LoadOptions): LoadedSource[] {
   let bytes: Uint8Array;
   try {
     bytes = reader.read(file);
   } catch (error) {
-    return { file, opened: unreadable(file, messageOf(error)), digest: '' };
+    return [{ file, opened: unreadable(file, messageOf(error)), digest: '' }];
   }
-  return { file, opened: openFile(file, bytes), digest: reader.digestOf(file) };
+  const digest = reader.digestOf(file);
+  if (configMaps === true) {
+    // A server has no use for it.
+    const { openConfigMaps } = require('../manifests/config-maps.js') as ConfigMaps;
+    const parts = openConfigMaps(file, bytes);
+    if (parts !== undefined) return parts.map(({ name, opened }) => ({ file: name, opened, digest }));
+  }
+  return [{ file, opened: openFile(file, bytes), digest }];
 }
 
 /**

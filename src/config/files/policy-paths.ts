@@ -45,8 +45,8 @@ export function pathOfPlace(place: PolicyPlace): string {
 const ENTRIES_PER_TURN = 64;
 
 /**
- * The policy files of all places, each once. What cannot be listed goes into `errors`, what is left out against
- * expectation into `warnings`.
+ * The policy files of all places, each once. What cannot be listed goes into `errors`; into `warnings` what is left out
+ * against expectation, and directories without any policy file.
  */
 export function expandPaths(
   places: readonly PolicyPlace[],
@@ -73,8 +73,15 @@ export function* expandPathsInSteps(
         for (const file of walk.files) add(file, true);
         errors.push(...walk.errors);
         warnings.push(...walk.warnings);
+        if (walk.files.length === 0 && walk.errors.length === 0)
+          warnings.push(problemAt(place.directory, nothingSentence(place.directory, 'file')));
       } else if (!statSync(place).isDirectory()) add(place, false);
-      else for (const name of yield* policyNames(place)) add(join(place, name), true);
+      else {
+        const names = yield* policyNames(place);
+        for (const name of names) add(join(place, name), true);
+        if (names.length === 0)
+          warnings.push(problemAt(place, nothingSentence(place, 'file that ends in .yaml or .yml')));
+      }
     } catch (error) {
       errors.push(problemAt(pathOfPlace(place), listingSentence(place, error)));
     }
@@ -84,6 +91,19 @@ export function* expandPathsInSteps(
 
 function problemAt(file: string, message: string): ConfigProblem {
   return { file, ...WHOLE_FILE, path: '', message };
+}
+
+/** So many names are shown of what lies in a directory without policies. */
+const SHOWN_NAMES = 5;
+
+/** What is said of a directory without policy files: `lacking` is what would be one. */
+function nothingSentence(directory: string, lacking: string): string {
+  const remedy = 'name the directory with the policies';
+  const entries = entriesOf(directory);
+  if (entries.length === 0) return `the directory is empty; ${remedy}`;
+  const names = entries.slice(0, SHOWN_NAMES).map((entry) => entry.name + (entry.isDirectory() ? '/' : ''));
+  const more = entries.length > SHOWN_NAMES ? ` and ${entries.length - SHOWN_NAMES} more` : '';
+  return `the directory has no ${lacking}, but ${names.join(', ')}${more}; ${remedy}`;
 }
 
 function listingSentence(place: PolicyPlace, error: unknown): string {

@@ -13,6 +13,10 @@ export interface LoadOptions {
   readonly mergeDomains?: boolean;
   /** `algorithm` of files that do not say, as DEFAULT_ALGORITHM does. Default fixed_window. */
   readonly defaultAlgorithm?: Algorithm;
+  /** Of a file that is a manifest of Kubernetes, the policies in its ConfigMaps are read. Default false. */
+  readonly configMaps?: boolean;
+  /** A directory without any policy file is an error; else a warning. Default false. */
+  readonly nothingIsError?: boolean;
 }
 
 /** What a load leaves behind for the next one, as plain data. */

@@ -2,6 +2,7 @@ import { nearest } from '../../nearest-name.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import { FieldReader, kindName } from '../yaml/field-reader.js';
 import { parseYaml, type YamlValue } from '../yaml/yaml-document.js';
+import { parseYamlPart, type YamlPart } from '../yaml/yaml-part.js';
 import { foreignDocument } from './foreign-document.js';
 import { MISPLACED_KEYS, ROOT_KEYS } from './policy-keys.js';
 import { POLICY_VOCABULARY } from './policy-vocabulary.js';
@@ -23,7 +24,9 @@ export interface OpenedSource {
   /** Absent when the document is no mapping that could be a policy. */
   readonly source: PolicySource | undefined;
   readonly problems: ProblemList;
-  /** The file is a key table, not a policy; an error says so. */
+  /** The document can be read and is something else than a policy; an error says so. */
+  readonly isSomethingElse: boolean;
+  /** It is a key table then. */
   readonly isKeyTable: boolean;
 }
 
@@ -33,23 +36,33 @@ export function openFile(file: string, bytes: Uint8Array): OpenedSource {
   return openValue(parseYaml(bytes, problems, { showKey }), problems);
 }
 
-/** Opens a document that was parsed elsewhere, such as an xDS resource. */
-export function openDocument(name: string, document: YamlValue): OpenedSource {
-  return openValue(document, new ProblemList(name));
+/** Opens a policy that is a text in another document, such as that of a ConfigMap. */
+export function openPart(part: YamlPart, problems: ProblemList): OpenedSource {
+  return openValue(parseYamlPart(part, problems, { showKey }), problems);
+}
+
+/** Opens a document that was parsed elsewhere, such as an xDS resource; `problems` have its name. */
+export function openDocument(document: YamlValue, problems: ProblemList): OpenedSource {
+  return openValue(document, problems);
 }
 
 /** A file that cannot be read, and why. */
 export function unreadable(file: string, message: string): OpenedSource {
   const problems = new ProblemList(file);
   problems.error(WHOLE_FILE, '', message);
-  return { source: undefined, problems, isKeyTable: false };
+  return unopened(problems);
+}
+
+/** What could not be opened, for the reasons in `problems`. */
+export function unopened(problems: ProblemList): OpenedSource {
+  return { source: undefined, problems, isSomethingElse: false, isKeyTable: false };
 }
 
 /** So many keys of a file that may be no policy are held against those of one. */
 const MAX_COMPARED = 100;
 
 function openValue(document: YamlValue | undefined, problems: ProblemList): OpenedSource {
-  const nothing = { source: undefined, problems, isKeyTable: false };
+  const nothing = unopened(problems);
   if (document === undefined) return nothing;
   if (document.kind !== 'map') {
     problems.error(
@@ -57,12 +70,12 @@ function openValue(document: YamlValue | undefined, problems: ProblemList): Open
       '',
       `a policy file is a mapping, not a ${kindName(document)}; begin it with "domain: <name>"`,
     );
-    return nothing;
+    return { ...nothing, isSomethingElse: true };
   }
   const foreign = foreignDocument(document);
   if (foreign !== undefined) {
     problems.error(document.at, '', foreign);
-    return nothing;
+    return { ...nothing, isSomethingElse: true };
   }
   const keys = [...document.fields.keys()];
   const isKnown = (key: string): boolean => ROOT_KEYS.includes(key) || MISPLACED_KEYS.has(key);
@@ -74,7 +87,8 @@ function openValue(document: YamlValue | undefined, problems: ProblemList): Open
       '',
       'the file holds no policy, as none of its keys is known; begin it with "domain: <name>", or move it elsewhere',
     );
-    return { ...nothing, isKeyTable: keys.every((key) => /^[0-9a-f]{64}$/i.test(key)) };
+    const isKeyTable = keys.every((key) => /^[0-9a-f]{64}$/i.test(key));
+    return { ...nothing, isSomethingElse: true, isKeyTable };
   }
   const root = new FieldReader(document, '', problems, POLICY_VOCABULARY);
   const domain = root.name('domain') ?? '';
@@ -85,9 +99,8 @@ function openValue(document: YamlValue | undefined, problems: ProblemList): Open
     );
   }
   return {
+    ...unopened(problems),
     source: { file: problems.file, domain, domainAt: root.at('domain'), root },
-    problems,
-    isKeyTable: false,
   };
 }
 

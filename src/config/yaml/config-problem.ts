@@ -40,9 +40,12 @@ export class ProblemList {
   errorCount = 0;
   warningCount = 0;
   private readonly closedPlaces = new Set<string>();
+  private readonly within: string;
 
-  constructor(file: string) {
+  /** `within`: where the text lies in the file's document, where it is a part of one: `data["shop.yaml"]`. */
+  constructor(file: string, within = '') {
     this.file = file;
+    this.within = within;
   }
 
   /** Says no more about a place: what stands there has been reported and cannot be known, so more would be guessed. */
@@ -68,7 +71,8 @@ export class ProblemList {
   }
 
   private problem({ line, column }: Position, path: string, message: string): ConfigProblem {
-    return { file: this.file, line, column, path: shown(path), message: shown(message) };
+    const joined = this.within === '' || path === '' || path.startsWith('[') ? path : `.${path}`;
+    return { file: this.file, line, column, path: shown(this.within + joined), message: shown(message) };
   }
 }
 

@@ -13,3 +13,5 @@ export const MAX_ALIAS_VALUES = 100_000;
 export const MAX_YAML_DEPTH = 200;
 /** Said of what is deeper. */
 export const TOO_DEEP = `the file nests more than ${MAX_YAML_DEPTH} levels; flatten it`;
+/** Most documents of a file of several, such as manifests for Kubernetes. */
+export const MAX_YAML_DOCUMENTS = 1000;

@@ -27,8 +27,16 @@ export function parseYaml(
   problems: ProblemList,
   options: { readonly secret?: boolean; readonly showKey?: ShowKey } = {},
 ): YamlValue | undefined {
-  const text = decodeText(bytes, problems);
-  if (text === undefined) return undefined;
+  const text = decodeYaml(bytes, problems);
+  return text === undefined ? undefined : parseYamlText(text, problems, options);
+}
+
+/** As {@link parseYaml}, for a text that {@link decodeYaml} gave, or a part of one. */
+export function parseYamlText(
+  text: string,
+  problems: ProblemList,
+  options: { readonly secret?: boolean; readonly showKey?: ShowKey } = {},
+): YamlValue | undefined {
   const showKey = options.showKey ?? (() => options.secret !== true);
   const plain = readPlainYaml(text, showKey, options.secret === true);
   if (plain !== undefined) return plain;
@@ -37,8 +45,8 @@ export function parseYaml(
   return readAnyYaml(text, problems, options, showKey);
 }
 
-/** Bytes to text; reports what can be no YAML text. */
-function decodeText(bytes: Uint8Array, problems: ProblemList): string | undefined {
+/** Bytes to text; reports what can be no YAML text, and what goes beyond the bounds of one. */
+export function decodeYaml(bytes: Uint8Array, problems: ProblemList): string | undefined {
   if (bytes.length > MAX_FILE_BYTES) {
     problems.error(
       WHOLE_FILE,

@@ -168,10 +168,33 @@ describe('the layout of the reference', () => {
       ],
     });
   });
+});
 
-  test('an empty directory is none', () => {
+describe('a directory without policy files is a warning, or an error where that is asked for', () => {
+  test.each([
+    ['of the reference', () => layout(), [], 'the directory is empty; name the directory with the policies'],
+    [
+      'of CONFIG_PATH',
+      () => layout().directory,
+      [],
+      'the directory is empty; name the directory with the policies',
+    ],
+    [
+      'with other files',
+      () => layout().directory,
+      ['README', 'a.yml/b.yaml', 'c', 'd', 'e', 'f.yaml.bak'],
+      'the directory has no file that ends in .yaml or .yml, but README, a.yml/, c, d, e and 1 more; ' +
+        'name the directory with the policies',
+    ],
+  ])('%s', (_name, place, files, message) => {
     mkdirSync(dir.join('root/config'), { recursive: true });
-    expect(loadPolicies([layout()])).toMatchObject({ errors: [], warnings: [], files: [] });
+    for (const file of files) dir.write(`root/config/${file}`, '');
+    const problem = { file: dir.join('root/config'), line: 0, column: 0, path: '', message };
+    expect(loadPolicies([place()])).toMatchObject({ errors: [], warnings: [problem], files: [] });
+    expect(loadPolicies([place()], { nothingIsError: true })).toMatchObject({
+      errors: [problem],
+      warnings: [],
+    });
   });
 });
 
