@@ -29,8 +29,8 @@ const COMMANDS: readonly CommandHelp[] = [
 /** Commands for those who come from envoyproxy/ratelimit. */
 const REFERENCE_COMMANDS: readonly CommandHelp[] = [
   {
-    usage: 'migrate <directory> --env <file>',
-    summary: 'say what stays, what gets better and what to decide',
+    usage: 'migrate <file or directory>… [--write <folder>]',
+    summary: 'say what a move changes, and write what to deploy',
   },
   {
     usage: 'ratelimit-client -domain <domain> -descriptors key=value,…',
@@ -150,14 +150,26 @@ asked, which says the same.
   --cert, --key <file>   speak TLS, and show this client certificate (PEM)
 `;
 
-export const MIGRATE_HELP = `Usage: weir migrate [<directory>] [--env <file>] [--json]
+export const MIGRATE_HELP = `Usage: weir migrate [options] <file or directory>…
 
 Reads an installation of envoyproxy/ratelimit and prints what will behave the same, what better, and what needs a decision before
-the switch. Changes nothing, starts nothing and asks nobody.
+the switch. With --write it also writes what to deploy. Starts nothing, asks nobody, and changes no file that is there.
 
-  <directory>   what RUNTIME_ROOT names, or the directory with the policy files; may be left out where a management server has them
-  --env <file>  the variables of the service, as lines of KEY=VALUE (as in docker compose's env_file); without it all are unset
-  --json        the same for machines
+  <file>            describes the installation; several may be named, and each is known by what it holds: a docker compose file,
+                    manifests of Kubernetes (Deployment, ConfigMap and others), values of a Helm chart, a configuration of Envoy
+                    Gateway, variables as lines of KEY=VALUE, or a policy
+  <directory>       what RUNTIME_ROOT names, or the directory with the policy files; may be left out where a file says where they
+                    are, or where a management server has them
+  --env <file>      a file with the variables of the service, in any of these forms
+  --service <name>  which service or container is the rate limit service, where images and commands do not tell
+  --write <folder>  write the files with image and variables changed, the policies, and a README.md with the next commands.
+                    Variables that are unset and have another default here are added, so that they mean what they meant. Where
+                    one of the files is there already, nothing is written
+  --force           write over files that are there, but never over one that was read
+  --image <name>    the image to write; weir:<version> by default
+  --json            the same for machines
 
-Exit code 0 when nothing needs a decision, 1 when something does or cannot be read, 2 for wrong arguments.
+Values of Secrets are not looked at; references to them stay as they are.
+
+Exit code 0 when nothing needs a decision, 1 when something does or cannot be read or written, 2 for wrong arguments.
 `;

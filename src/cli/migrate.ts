@@ -1,89 +1,136 @@
-import { readFileSync, statSync } from 'node:fs';
-import { loadPolicies } from '../config/files/load-policies.js';
-import type { RuntimeLayout } from '../config/files/policy-paths.js';
-import { loadOptions, policyPlace } from '../server/settings/policy-place.js';
+import { loadParts, loadPolicies } from '../config/files/load-policies.js';
+import { loadOptions } from '../server/settings/policy-place.js';
 import type { Settings } from '../server/settings/settings-table.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
-import { type EnvFile, readEnvFile } from './migrate/env-file.js';
+import { type Findings, NO_FINDINGS } from './migrate/findings.js';
 import { findInPolicies } from './migrate/policy-findings.js';
+import { type Installation, readInstallation } from './migrate/read/installation.js';
+import { type FoundPolicies, locatePolicies } from './migrate/read/locate-policies.js';
 import { type Report, reportJson, reportText } from './migrate/report.js';
-import { findInVariables } from './migrate/variable-findings.js';
+import { findInVariables, type VariableFindings } from './migrate/variable-findings.js';
+import { makeDeployment } from './migrate/write/deployment.js';
+import { nextSteps } from './migrate/write/next-steps.js';
+import { writeFiles } from './migrate/write/written-files.js';
+import { version } from './version.js';
+
+const OPTIONS = {
+  env: { type: 'string', multiple: true },
+  service: { type: 'string' },
+  image: { type: 'string' },
+  write: { type: 'string' },
+  force: { type: 'boolean' },
+  json: { type: 'boolean' },
+} as const;
 
 /** `weir migrate`: what an installation of envoyproxy/ratelimit would be here. Starts nothing and asks nobody. */
 export async function runMigrate(args: readonly string[], io: Io): Promise<number> {
-  const parsed = readArguments('migrate', args, { env: { type: 'string' }, json: { type: 'boolean' } });
+  const parsed = readArguments('migrate', args, OPTIONS);
   if (typeof parsed === 'string') {
     io.err(parsed);
     return EXIT.USAGE;
   }
   const { positionals, values } = parsed;
-  if (positionals.length > 1 || (positionals.length === 0 && values.env === undefined)) {
-    io.err('weir migrate: name one directory, or an env file with --env; see weir migrate --help\n');
+  const envFiles = values.env ?? [];
+  if (positionals.length + envFiles.length === 0) {
+    io.err('weir migrate: name the files of the installation, or a directory; see weir migrate --help\n');
     return EXIT.USAGE;
   }
-  const report = makeReport(positionals[0], values.env);
-  if (typeof report === 'string') {
-    io.err(`weir migrate: ${report}\n`);
+  if (values.write === undefined && (values.image !== undefined || values.force === true)) {
+    io.err('weir migrate: --image and --force go with --write; see weir migrate --help\n');
+    return EXIT.USAGE;
+  }
+  const installation = readInstallation(positionals, envFiles, values.service);
+  const made = typeof installation === 'string' ? installation : makeReport(installation);
+  if (typeof installation === 'string' || typeof made === 'string') {
+    io.err(`weir migrate: ${String(typeof made === 'string' ? made : installation)}\n`);
     return EXIT.FAILED;
   }
-  io.out(values.json === true ? reportJson(report) : reportText(report));
-  return report.decide.length === 0 ? EXIT.OK : EXIT.FAILED;
+  const { write, image = `weir:${version()}`, force = false } = values;
+  const done =
+    write === undefined ? made.report : writeDeployment(write, { installation, image, force, ...made });
+  if (typeof done === 'string') {
+    io.err(`weir migrate: ${done}\n`);
+    return EXIT.FAILED;
+  }
+  io.out(values.json === true ? reportJson(done) : reportText(done));
+  return done.decide.length === 0 ? EXIT.OK : EXIT.FAILED;
 }
 
-function makeReport(root: string | undefined, envFile: string | undefined): Report | string {
-  let env: EnvFile = { variables: {}, unknown: new Set(), problems: [] };
-  if (envFile !== undefined) {
-    try {
-      env = readEnvFile(readFileSync(envFile, 'utf8'));
-    } catch (error) {
-      return `the env file cannot be read: ${(error as Error).message}`;
-    }
-  }
-  const { settings, same, better, decide, keep } = findInVariables(env.variables, env.unknown);
-  const unread = env.problems.map(({ line, message }) => ({
-    about: `${envFile}:${line}`,
-    text: `${message}.`,
-  }));
-  const undecided = [...unread, ...decide];
-  if (root === undefined && settings.configType !== 'FILE') {
-    return { directory: undefined, files: [], same, better, decide: undecided, keep };
-  }
-  const place = policiesBelow(root, settings);
-  if (place === undefined) {
-    return (
-      `${JSON.stringify(root ?? settings.runtimeRoot)} is no directory; name the one that RUNTIME_ROOT ` +
-      'names, or the one with the policy files'
-    );
-  }
-  const loaded = loadPolicies([place], loadOptions(settings));
-  const ofPolicies = findInPolicies(loaded);
-  return {
-    directory: place.directory,
-    files: loaded.files,
-    same: [...ofPolicies.same, ...same],
-    better: [...ofPolicies.better, ...better],
-    decide: [...ofPolicies.decide, ...undecided],
+interface Made {
+  readonly report: Report;
+  readonly settings: Settings;
+}
+
+function makeReport({ root, inputs, pick, environment, same, decide }: Installation): Made | string {
+  const variables = findInVariables(environment.variables, environment.unknown);
+  const { settings, keep } = variables;
+  const found = locatePolicies(root, inputs, pick?.workload, settings);
+  // Without anything that runs the service, policies are all there is to be looked at.
+  if (found.kind === 'not-found' && pick === undefined) return found.text;
+  const policies = findingsOf(found, variables);
+  const report = {
+    service: pick && { title: pick.workload.title, file: pick.workload.input.file, because: pick.because },
+    policies: policies.heading,
+    directory: found.kind === 'files' ? found.directory : undefined,
+    files: policies.files,
+    same: [...policies.same, ...same, ...environment.same, ...variables.same],
+    better: [...policies.better, ...variables.better],
+    decide: [...policies.decide, ...decide, ...environment.decide, ...variables.decide],
     keep,
+    written: undefined,
   };
+  return { report, settings };
 }
 
-/** The policies of an installation: `root` stands for RUNTIME_ROOT, or is the directory of the files itself. */
-function policiesBelow(root: string | undefined, settings: Settings): RuntimeLayout | undefined {
-  const runtime = { ...settings, configPath: '', runtimeRoot: root ?? settings.runtimeRoot };
-  const places = [runtime, { ...runtime, runtimeSubdirectory: '' }].map(policyPlace);
-  for (const place of places) if (typeof place !== 'string' && isDirectory(place.directory)) return place;
-  const [place] = places;
-  if (root === undefined || typeof place === 'string' || place === undefined || !isDirectory(root))
-    return undefined;
-  return { ...place, directory: root, beside: false };
+/** Writes what to deploy; the report of it, or a sentence where nothing was written. */
+function writeDeployment(
+  directory: string,
+  made: Made & { readonly installation: Installation; readonly image: string; readonly force: boolean },
+): Report | string {
+  const { installation, image, force, settings } = made;
+  const target = { image, variables: made.report.keep };
+  const deployment = makeDeployment(installation, target, made.report);
+  const decided = new Set(Object.keys(target.variables));
+  const report = {
+    ...made.report,
+    // What was unset is written as it was.
+    decide: [...deployment.decide, ...made.report.decide.filter(({ about }) => !decided.has(about))],
+  };
+  const page = nextSteps({ directory, installation, deployment, target, report, settings });
+  const files = [...deployment.files, { path: 'README.md', content: page, note: 'what to do next' }];
+  const keep = [...installation.inputs.map(({ file }) => file), ...report.files];
+  const refused = writeFiles(directory, files, { force, keep });
+  return refused ?? { ...report, written: { directory, files } };
 }
 
-function isDirectory(path: string): boolean {
-  try {
-    return statSync(path).isDirectory();
-  } catch {
-    // Missing, below a file, or not to be looked into: no directory for us.
-    return false;
+/** What is said of the policies, with a sentence on where they are. */
+function findingsOf(
+  found: FoundPolicies,
+  { settings }: VariableFindings,
+): Findings & { readonly heading: string; readonly files: readonly string[] } {
+  switch (found.kind) {
+    case 'files': {
+      const loaded = loadPolicies(found.places, { ...loadOptions(settings), nothingIsError: true });
+      const { length } = loaded.files;
+      const where = found.directory === undefined ? loaded.files.join(', ') : found.directory;
+      const heading = `${length} ${length === 1 ? 'policy file' : 'policy files'} in ${where}`;
+      return { ...findInPolicies(loaded), heading, files: loaded.files };
+    }
+    case 'parts': {
+      const loaded = loadParts(found.parts, loadOptions(settings));
+      return { ...findInPolicies(loaded), heading: `The policies in ${found.of}`, files: [] };
+    }
+    case 'management-server':
+      return {
+        ...NO_FINDINGS,
+        heading:
+          'Policies come from the management server that CONFIG_GRPC_XDS_SERVER_URL names; they are not looked at.',
+        files: [],
+      };
+    case 'not-found': {
+      const finding = { about: 'policies', text: `${found.text}.` };
+      return { ...NO_FINDINGS, decide: [finding], heading: 'The policies were not found.', files: [] };
+    }
   }
 }

@@ -1,5 +1,5 @@
 /* `weir migrate` on whole installations, as a shell sees it. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -174,19 +174,22 @@ describe('what cannot be read', () => {
   });
 
   test.each([
-    [['nowhere'], '"nowhere" is no directory'],
-    [['.', '--env', 'nowhere.env'], 'the env file cannot be read'],
+    [['nowhere'], '"nowhere" does not exist'],
+    [['.', '--env', 'nowhere.env'], '"nowhere.env" does not exist'],
   ])('%j: exit 1 and a sentence', async (args, message) => {
     const { code, stdout, stderr } = await migrate(...args);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain(message);
   });
 
-  test.each([[[]], [['a', 'b']], [['--environment', 'x']]])('%j makes no sense: exit 2', async (args) => {
-    const { code, stdout, stderr } = await migrate(...args);
-    expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toContain('weir migrate --help');
-  });
+  test.each([[[]], [['a', '--force']], [['--environment', 'x']]])(
+    '%j makes no sense: exit 2',
+    async (args) => {
+      const { code, stdout, stderr } = await migrate(...args);
+      expect([code, stdout]).toEqual([2, '']);
+      expect(stderr).toContain('weir migrate --help');
+    },
+  );
 });
 
 test('a limit of nothing lets nothing through twice, however long its window is', async () => {
@@ -198,9 +201,114 @@ test('a limit of nothing lets nothing through twice, however long its window is'
   });
 });
 
-test('a file in the place of the directory is a sentence', async () => {
+test('a file without anything is a sentence', async () => {
   write({ 'a-file': '' });
   const { code, stderr } = await migrate('a-file');
-  expect(stderr).toMatch(/^weir migrate: "a-file" is no directory; name the one /);
-  expect(code).toBe(1);
+  expect([code, stderr]).toEqual([1, 'weir migrate: "a-file" is empty\n']);
+});
+
+const COMPOSE = `services:
+  redis: { image: redis }
+  ratelimit:
+    image: envoyproxy/ratelimit:4d2efd61 # pinned
+    env_file: ratelimit.env
+    environment:
+      - REDIS_AUTH=geheim
+    volumes: ["./policies:/data/ratelimit/config"]
+`;
+
+describe('--write', () => {
+  const files = {
+    'moving/docker-compose.yaml': COMPOSE,
+    'moving/ratelimit.env': ENV.replace('LOG_FORMAT=json\n', ''),
+    'moving/policies/shop': POLICY,
+  };
+  const writeOut = (...args: string[]) => migrate('moving/docker-compose.yaml', '--write', 'out', ...args);
+  const written = (path: string) => readFileSync(join(folder, 'out', path), 'utf8');
+
+  test('puts out what to deploy, and says what comes next', async () => {
+    write(files);
+    const { code, stdout, stderr } = await writeOut();
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(
+      /^Picked: service ratelimit in moving\/docker-compose\.yaml, as its image is envoyproxy/,
+    );
+    expect(stdout).toMatch(
+      /\nNeeds a decision\n {2}nothing\n\nWritten, to keep what was\n {2}LOG_FORMAT=text\n/,
+    );
+    expect(stdout).toMatch(
+      /\nWritten to out\n {2}docker-compose\.yaml +image weir:\d\S+, 1 variable added\n {2}policies\/shop +as it was\n {2}README\.md/,
+    );
+    expect(written('docker-compose.yaml')).toMatch(/image: weir:\d+\.\d+\.\d+\S* # pinned\n/);
+    expect(written('docker-compose.yaml')).toContain('      - LOG_FORMAT=text\n      - REDIS_AUTH=geheim\n');
+    expect(written('policies/shop')).toBe(POLICY);
+    expect(written('README.md')).toContain(
+      '`docker compose --project-directory moving -f out/docker-compose.yaml up -d ratelimit`',
+    );
+    expect(stdout + written('README.md')).not.toContain('geheim');
+  });
+
+  test('never writes over files, unless --force says so, and over those that it read never', async () => {
+    write({ ...files, 'out/README.md': 'mine' });
+    rmSync(join(folder, 'out/docker-compose.yaml'), { force: true });
+    const { code, stdout, stderr } = await writeOut();
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(
+      /^weir migrate: nothing was written, as "out" has .*README\.md already; name another directory/,
+    );
+    expect(existsSync(join(folder, 'out/docker-compose.yaml'))).toBe(false);
+    expect(written('README.md')).toBe('mine');
+    expect(await writeOut('--force')).toMatchObject({ code: 0 });
+    expect(written('README.md')).toMatch(/^# From envoyproxy\/ratelimit to weir\n/);
+    const own = await migrate('moving/docker-compose.yaml', '--write', 'moving', '--force');
+    expect(own).toMatchObject({ code: 1, stderr: expect.stringContaining('is never written over') });
+    expect(readFileSync(join(folder, 'moving/docker-compose.yaml'), 'utf8')).toBe(COMPOSE);
+  });
+
+  test('a directory and an env file: variables, policies, and a command for both', async () => {
+    write({ ...files, 'plain.env': ENV });
+    const { stdout } = await migrate(
+      'moving/policies',
+      '--env',
+      'plain.env',
+      '--write',
+      'plain',
+      '--image',
+      'a/b:c',
+      '--json',
+    );
+    expect(JSON.parse(stdout)).toMatchObject({
+      service: null,
+      decide: [],
+      written: ['plain/plain.env', 'plain/policies/shop', 'plain/README.md'],
+    });
+    expect(readFileSync(join(folder, 'plain/README.md'), 'utf8')).toMatch(
+      /`docker run --env-file plain\/plain\.env -v \/\S+\/plain\/policies:\/data\/ratelimit\/config:ro .* a\/b:c \/bin\/ratelimit`/,
+    );
+  });
+
+  test('what it cannot change is left to decide, and not written', async () => {
+    write({
+      'alias.yaml': `x: &env [LOG_LEVEL=info]\n${COMPOSE.replace(/env_file[\s\S]*/, 'environment: *env\n  other: { environment: *env }\n')}`,
+    });
+    const { code, stdout } = await migrate('alias.yaml', '--write', 'alias', '--json');
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({
+      decide: expect.arrayContaining([
+        { about: 'alias.yaml', text: expect.stringContaining('set the image weir:') },
+      ]),
+      written: ['alias/README.md'],
+    });
+  });
+});
+
+test('--env takes a compose file for what it is', async () => {
+  write({ 'as-env/policies/shop': POLICY, 'as-env/c.yaml': COMPOSE, 'as-env/ratelimit.env': ENV });
+  const { code, stdout } = await migrate('as-env/policies', '--env', 'as-env/c.yaml', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({
+    directory: 'as-env/policies',
+    decide: [],
+    service: { title: 'service ratelimit' },
+  });
+  expect(code).toBe(0);
 });

@@ -13,6 +13,8 @@ export interface Findings {
   readonly decide: Finding[];
 }
 
+export const NO_FINDINGS: Findings = { same: [], better: [], decide: [] };
+
 /** Joins names that share a text, so that what is said of many is said once. In the order in which the texts came. */
 export function mergeFindings(findings: readonly Finding[]): Finding[] {
   const names = new Map<string, string[]>();

@@ -1,12 +1,20 @@
+import { join } from 'node:path';
 import type { Finding, Findings } from './findings.js';
+import { type WrittenFile, writtenText } from './write/written-files.js';
 
 /** Everything that `weir migrate` prints. */
 export interface Report extends Findings {
-  /** Where the policies lie; undefined when a management server has them. */
+  /** What runs the service, and why it is held for that; undefined where no file says what runs. */
+  readonly service: { readonly title: string; readonly file: string; readonly because: string } | undefined;
+  /** Where the policies are, for people. */
+  readonly policies: string;
+  /** The directory of the policies; undefined where they are elsewhere. */
   readonly directory: string | undefined;
   readonly files: readonly string[];
   /** What to set so that what is unset means what it means in the reference. */
   readonly keep: Readonly<Record<string, string>>;
+  /** What `--write` wrote, with {@link keep} in it; undefined where nothing was. */
+  readonly written: { readonly directory: string; readonly files: readonly WrittenFile[] } | undefined;
 }
 
 const TITLES = [
@@ -17,20 +25,19 @@ const TITLES = [
 
 /** The report for people. */
 export function reportText(report: Report): string {
-  const { directory, files, keep } = report;
-  const parts = [
-    directory === undefined
-      ? 'Policies come from the management server that CONFIG_GRPC_XDS_SERVER_URL names; they are not looked at.\n'
-      : `${files.length} ${files.length === 1 ? 'policy file' : 'policy files'} in ${directory}\n`,
-  ];
+  const { service, policies, keep, written } = report;
+  const found = service && `Picked: ${service.title} in ${service.file}, as ${service.because}\n`;
+  const parts = [`${found ?? ''}${policies}\n`];
   for (const [list, title] of TITLES) {
     const findings = report[list];
     parts.push(`${title}\n${findings.map(line).join('') || '  nothing\n'}`);
   }
   const variables = Object.entries(keep);
   if (variables.length > 0) {
-    parts.push(`To keep what was\n${variables.map(([name, value]) => `  ${name}=${value}\n`).join('')}`);
+    const title = written === undefined ? 'To keep what was' : 'Written, to keep what was';
+    parts.push(`${title}\n${variables.map(([name, value]) => `  ${name}=${value}\n`).join('')}`);
   }
+  if (written !== undefined) parts.push(writtenText(written.directory, written.files));
   return parts.join('\n');
 }
 
@@ -39,6 +46,17 @@ function line({ about, text }: Finding): string {
 }
 
 /** The report for machines, as one JSON object. */
-export function reportJson({ directory, files, same, better, decide, keep }: Report): string {
-  return `${JSON.stringify({ directory: directory ?? null, files, same, better, decide, keep })}\n`;
+export function reportJson({
+  service,
+  directory,
+  files,
+  same,
+  better,
+  decide,
+  keep,
+  written,
+}: Report): string {
+  const paths = written?.files.map(({ path }) => join(written.directory, path));
+  const where = { service: service ?? null, directory: directory ?? null, files };
+  return `${JSON.stringify({ ...where, same, better, decide, keep, written: paths ?? null })}\n`;
 }

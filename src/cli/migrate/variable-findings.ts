@@ -40,7 +40,14 @@ export function findInVariables(
   variables: Variables,
   unknown: ReadonlySet<string> = new Set(),
 ): VariableFindings {
-  const { settings, given, refused, leftOut } = readWhatCanBe({ ...IMAGE_VARIABLES, ...variables });
+  // There is a Redis, wherever it is.
+  const hidden = ['REDIS_URL', 'REDIS_PERSECOND_URL'].filter((name) => unknown.has(name));
+  const somewhere = Object.fromEntries(hidden.map((name) => [name, 'redis:6379']));
+  const { settings, given, refused, leftOut } = readWhatCanBe({
+    ...IMAGE_VARIABLES,
+    ...variables,
+    ...somewhere,
+  });
   const same: Finding[] = [];
   const better: Finding[] = [];
   const decide = [...refused];

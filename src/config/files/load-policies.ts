@@ -15,7 +15,7 @@ import {
   type SettledDomains,
   versionOf,
 } from '../read/join-domains.js';
-import { openDocument, openFile, unreadable } from '../read/policy-source.js';
+import { type OpenedSource, openDocument, openFile, unreadable } from '../read/policy-source.js';
 import { tableNames } from '../read/read-derive.js';
 import { boundProblems, type ConfigProblem, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
@@ -172,6 +172,19 @@ export function readDocuments(
       digest: sha256Hex(JSON.stringify(canonical(document))),
     }),
   );
+  return readSources(sources, options, before);
+}
+
+/** Loads parts of files that were opened elsewhere, as {@link loadPolicies} loads files; they name no other files. */
+export function loadParts(
+  parts: readonly { readonly name: string; readonly opened: OpenedSource }[],
+  options: LoadOptions,
+): LoadedPolicies {
+  const sources = parts.map(({ name, opened }): LoadedSource => ({ file: name, opened, digest: '' }));
+  return buildPolicies(readSources(sources, options, NOTHING_IN_FORCE), undefined);
+}
+
+function readSources(sources: readonly LoadedSource[], options: LoadOptions, before: InForce): ReadPolicies {
   const readFile = (file: string): never => {
     throw new Error(`"${file}" is not read, as the policy is no file; write the table under "sha256"`);
   };

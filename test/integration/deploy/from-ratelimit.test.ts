@@ -1,6 +1,6 @@
 /*
- * The installations of deploy/from-ratelimit, run as compose and Kubernetes would: /bin/ratelimit, their variables,
- * their files.
+ * The installations of deploy/from-ratelimit as they were before the switch, moved by `weir migrate --write`, and what
+ * that wrote run as compose and Kubernetes would: /bin/ratelimit, their variables, their files.
  */
 import { cpSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,18 +12,36 @@ import { standInPrograms } from '../../support/image/image-programs.js';
 import { descriptor } from '../../support/policy/decider.js';
 import { freePorts } from '../../support/process/free-port.js';
 import { httpRequest } from '../../support/process/http-client.js';
+import { runToEnd } from '../../support/process/processes.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { repositoryRoot } from '../../support/process/tools.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { type RatelimitServer, startRatelimit } from '../../support/reference/ratelimit.js';
+import { WEIR_MAIN } from '../../support/weir/weir.js';
 
 const FOLDER = join(repositoryRoot, 'deploy/from-ratelimit');
-const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
 
 /** Stands for the root of the container's file system. */
 const root = new TempDir();
 const bin = standInPrograms(root.path);
+
+/** Puts the reference's image back into a file, migrates it, and returns the text that was written. */
+async function migrated(name: string, ...args: readonly string[]): Promise<string> {
+  const after = readFileSync(join(FOLDER, name), 'utf8');
+  root.write(`before/${name}`, after.replace(/image: weir(:\S+)? # was (\S+)/, 'image: $2:4d2efd61'));
+  const written = root.join(`written-${name}`);
+  const command = ['migrate', `before/${name}`, '--write', written, ...args];
+  const { code, stdout, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, ...command], {
+    cwd: root.path,
+  });
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toContain('Needs a decision\n  nothing\n');
+  const text = readFileSync(join(written, name), 'utf8');
+  expect(text).not.toContain('envoyproxy/ratelimit:');
+  return text;
+}
+
 let redis: RedisServer;
 beforeAll(async () => {
   redis = await startRedis();
@@ -61,13 +79,18 @@ describe('docker-compose.yaml', () => {
     readonly environment: readonly string[];
     readonly volumes: readonly string[];
   }
-  const { services } = parse(read('docker-compose.yaml')) as { services: Record<string, Service> };
-  const service = services['ratelimit'] as Service;
 
   test('answers as its files say, and shows the metrics of the reference', async () => {
+    cpSync(join(FOLDER, 'config'), root.join('before/config'), { recursive: true });
+    const text = await migrated('docker-compose.yaml', '--image', 'weir');
+    const { services } = parse(text) as { services: Record<string, Service> };
+    const service = services['ratelimit'] as Service;
     expect(service).toMatchObject({ image: 'weir', command: '/bin/ratelimit' });
     expect(service.volumes).toEqual(['./config:/data/ratelimit/config:ro']);
-    cpSync(join(FOLDER, 'config'), root.join('compose/ratelimit/config'), { recursive: true });
+    // The policies lie where the file looks for them.
+    cpSync(root.join('written-docker-compose.yaml/config'), root.join('compose/ratelimit/config'), {
+      recursive: true,
+    });
     const variables = Object.fromEntries(
       service.environment.map((line) => line.split('=') as [string, string]),
     );
@@ -90,10 +113,6 @@ describe('docker-compose.yaml', () => {
 });
 
 describe('kubernetes.yaml', () => {
-  const manifests = parseAllDocuments(read('kubernetes.yaml')).map((document) => document.toJS());
-  const { data } = manifests.find(({ kind }) => kind === 'ConfigMap');
-  const [container] = manifests.find(({ kind }) => kind === 'Deployment').spec.template.spec.containers;
-
   /** Writes the ConfigMap as the kubelet does: files behind `..data`, which is swapped. */
   function mount(generation: string, files: Readonly<Record<string, string>>): void {
     const folder = 'kubernetes/ratelimit/config';
@@ -106,6 +125,9 @@ describe('kubernetes.yaml', () => {
   }
 
   test('answers as its ConfigMap says, also when that changes', async () => {
+    const manifests = parseAllDocuments(await migrated('kubernetes.yaml')).map((document) => document.toJS());
+    const { data } = manifests.find(({ kind }) => kind === 'ConfigMap');
+    const [container] = manifests.find(({ kind }) => kind === 'Deployment').spec.template.spec.containers;
     expect(container).toMatchObject({
       image: 'weir:0.1.0',
       command: ['/bin/ratelimit'],

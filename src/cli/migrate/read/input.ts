@@ -1,0 +1,73 @@
+import { readRegularFile } from '../../../config/files/policy-paths.js';
+import { manifestsOf } from '../../../config/manifests/manifest.js';
+import { ROOT_KEYS } from '../../../config/read/policy-keys.js';
+import { formatProblem, ProblemList } from '../../../config/yaml/config-problem.js';
+import type { YamlMap, YamlValue } from '../../../config/yaml/yaml-document.js';
+import { parseYamlDocuments } from '../../../config/yaml/yaml-part.js';
+
+/** What a file of an installation is, by what it holds. */
+export type Format = 'variables' | 'compose' | 'kubernetes' | 'values' | 'policy';
+
+/** A file of an installation. */
+export interface Input {
+  /** As the user named it. */
+  readonly file: string;
+  readonly format: Format;
+  readonly text: string;
+  readonly lines: readonly string[];
+  /** Of a YAML file; those that hold nothing are left out. */
+  readonly documents: readonly YamlValue[];
+}
+
+/** Reads a file and tells what it is; a sentence where it can be neither read nor told. */
+export function readInput(file: string): Input | string {
+  let bytes: Uint8Array;
+  try {
+    bytes = readRegularFile(file);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return readInputText(
+    file,
+    Buffer.from(bytes)
+      .toString('utf8')
+      .replace(/^\uFEFF/, ''),
+  );
+}
+
+/** {@link readInput}, of a text that the file has, or could have. */
+export function readInputText(file: string, text: string): Input | string {
+  const input = { file, text, lines: text.split('\n') };
+  if (beginsWithVariable(input.lines)) return { ...input, format: 'variables', documents: [] };
+  const problems = new ProblemList(file);
+  const documents = parseYamlDocuments(Buffer.from(text), problems);
+  const maps = documents.filter((document): document is YamlMap => document.kind === 'map');
+  if (maps.length === 0) {
+    // Lines of a text are a document, too: what is wrong with them is said line by line.
+    if (problems.errorCount === 0 && documents.length > 0)
+      return { ...input, format: 'variables', documents: [] };
+    return problems.errors.map(formatProblem).join('\n') || `"${file}" is empty`;
+  }
+  if (problems.errorCount > 0) return problems.errors.map(formatProblem).join('\n');
+  return { ...input, format: formatOf(maps), documents };
+}
+
+/** Whether the first line that is no comment sets a variable. */
+function beginsWithVariable(lines: readonly string[]): boolean {
+  const first = lines.find((line) => !/^\s*(?:#.*)?$/.test(line)) ?? '';
+  return /^\s*(?:export\s+)?[A-Za-z_][\w.-]*\s*=/.test(first);
+}
+
+function formatOf(maps: readonly YamlMap[]): Format {
+  if (manifestsOf(maps).length > 0) return 'kubernetes';
+  const [first] = maps;
+  if (first?.fields.get('services')?.value.kind === 'map') return 'compose';
+  if (first?.fields.has('domain') || isTree(first)) return 'policy';
+  return 'values';
+}
+
+/** Values of a chart may hold `descriptors` too, but then other keys beside them. */
+function isTree(map: YamlMap | undefined): boolean {
+  const keys = [...(map?.fields.keys() ?? [])];
+  return keys.includes('descriptors') && keys.every((key) => ROOT_KEYS.includes(key));
+}

@@ -1,0 +1,96 @@
+import { manifestsOf } from '../../../config/manifests/manifest.js';
+import { readEnvFile } from '../env-file.js';
+import type { Finding } from '../findings.js';
+import { chartServices } from './chart-values.js';
+import { composeServices } from './compose.js';
+import { gatewayPolicies, gatewayServices } from './envoy-gateway.js';
+import { type Input, readInput } from './input.js';
+import { containers } from './kubernetes.js';
+import { isDirectory } from './locate-policies.js';
+import { type Environment, NO_ENVIRONMENT, type Pick, pickWorkload, type Workload } from './workload.js';
+
+/** What the files that the user named say of an installation of the reference. */
+export interface Installation {
+  /** The directory that the user named. */
+  readonly root: string | undefined;
+  readonly inputs: readonly Input[];
+  /** What runs the service; undefined where no file says what runs. */
+  readonly pick: Pick | undefined;
+  /** The variables of the service; those of env files count before those of other files. */
+  readonly environment: Environment;
+  readonly same: readonly Finding[];
+  readonly decide: readonly Finding[];
+}
+
+/** Reads the files and directories of an installation; a sentence where they make none. */
+export function readInstallation(
+  paths: readonly string[],
+  envFiles: readonly string[],
+  service: string | undefined,
+): Installation | string {
+  const directories = paths.filter(isDirectory);
+  if (directories.length > 1) return `one directory is enough: ${directories.join(', ')}`;
+  const inputs: Input[] = [];
+  for (const file of new Set([...paths.filter((path) => !isDirectory(path)), ...envFiles])) {
+    const input = readInput(file);
+    if (typeof input === 'string') return input;
+    inputs.push(input);
+  }
+  const workloads = inputs.flatMap((input) => workloadsOf(input, inputs));
+  const pick = workloads.length === 0 ? undefined : pickWorkload(workloads, service);
+  if (typeof pick === 'string') return pick;
+  if (pick === undefined && service !== undefined) return 'there is no service for --service in these files';
+  const nothing = inputs.find(({ format }) => format === 'values' && workloads.length === 0);
+  if (nothing !== undefined) {
+    return (
+      `"${nothing.file}" is nothing that is known here: a compose file, manifests of Kubernetes, values of a chart ` +
+      'with an image, a configuration of Envoy Gateway, lines of KEY=VALUE, or a policy'
+    );
+  }
+  return {
+    root: directories[0],
+    inputs,
+    pick,
+    environment: environmentOf(pick?.workload.environment ?? NO_ENVIRONMENT, inputs),
+    same: [...(pick?.workload.same ?? []), ...inputs.flatMap(gatewayPolicies)],
+    decide: pick?.workload.decide ?? [],
+  };
+}
+
+/** What a file says that may run the service. `inputs`: all files. */
+export function workloadsOf(input: Input, inputs: readonly Input[]): readonly Workload[] {
+  switch (input.format) {
+    case 'compose':
+      return composeServices(input);
+    case 'kubernetes': {
+      const all = inputs.flatMap(({ documents }) => manifestsOf(documents));
+      return [...containers(input, all), ...gatewayServices(input)];
+    }
+    case 'values':
+      return chartServices(input);
+    default:
+      return [];
+  }
+}
+
+/** Adds what env files say. */
+function environmentOf(own: Environment, inputs: readonly Input[]): Environment {
+  const variables = { ...own.variables };
+  const unknown = new Set(own.unknown);
+  const decide = [...own.decide];
+  for (const { file, format, text } of inputs) {
+    if (format !== 'variables') continue;
+    const read = readEnvFile(text);
+    for (const [name, value] of Object.entries(read.variables)) {
+      variables[name] = value;
+      unknown.delete(name);
+    }
+    for (const name of read.unknown) {
+      delete variables[name];
+      unknown.add(name);
+    }
+    for (const { line, message } of read.problems)
+      decide.push({ about: `${file}:${line}`, text: `${message}.` });
+  }
+  return { variables, unknown, same: own.same, decide };
+}

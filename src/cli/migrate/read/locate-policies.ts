@@ -1,0 +1,183 @@
+import { statSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import type { PolicyPlace, RuntimeLayout } from '../../../config/files/policy-paths.js';
+import { type OpenedPart, openData } from '../../../config/manifests/config-maps.js';
+import { type Manifest, manifestsOf } from '../../../config/manifests/manifest.js';
+import { unopened } from '../../../config/read/policy-source.js';
+import { ProblemList } from '../../../config/yaml/config-problem.js';
+import { policyPlace } from '../../../server/settings/policy-place.js';
+import type { Settings } from '../../../server/settings/settings-table.js';
+import type { Input } from './input.js';
+import type { Mount, Workload } from './workload.js';
+
+/** Where the policies of an installation are. */
+export type FoundPolicies =
+  /** Files, here. `directory`: of those in a layout of the reference. */
+  | {
+      readonly kind: 'files';
+      readonly places: readonly PolicyPlace[];
+      readonly directory: string | undefined;
+    }
+  /** Parts of the files that were named; `of`: the ConfigMap, or whatever holds them. */
+  | { readonly kind: 'parts'; readonly parts: readonly OpenedPart[]; readonly of: string }
+  | { readonly kind: 'management-server' }
+  /** A sentence with a remedy. */
+  | { readonly kind: 'not-found'; readonly text: string };
+
+/** The ConfigMaps of all files, and the files they stand in. */
+interface MapInFile {
+  readonly map: Manifest;
+  readonly input: Input;
+}
+
+/**
+ * Finds the policies: in what the user named (`root`, which stands for RUNTIME_ROOT or is the directory of the files
+ * itself, and policy files), else in what the workload mounts, else in ConfigMaps, else where the settings say.
+ */
+export function locatePolicies(
+  root: string | undefined,
+  inputs: readonly Input[],
+  workload: Workload | undefined,
+  settings: Settings,
+): FoundPolicies {
+  const files = inputs.filter(({ format }) => format === 'policy').map(({ file }) => file);
+  if (files.length > 0 && root === undefined) return { kind: 'files', places: files, directory: undefined };
+  if (root === undefined && settings.configType !== 'FILE') return { kind: 'management-server' };
+  if (root === undefined && workload?.policies !== undefined) return inValues(workload, workload.policies);
+  const mounted =
+    root === undefined && workload !== undefined ? inMounts(workload, inputs, settings) : undefined;
+  if (mounted !== undefined) return mounted;
+  const maps = root === undefined ? mapsOf(inputs) : [];
+  if (maps.length > 0) return inMaps(maps);
+  const place = policiesBelow(root, settings);
+  if (place !== undefined) return { kind: 'files', places: [place], directory: place.directory };
+  const looked = root ?? inContainer(settings);
+  const text = `${JSON.stringify(looked)} is no directory; name the one that RUNTIME_ROOT names, or the one with the policy files`;
+  return { kind: 'not-found', text };
+}
+
+function inValues(workload: Workload, parts: readonly OpenedPart[]): FoundPolicies {
+  if (parts.length > 0) return { kind: 'parts', parts, of: workload.input.file };
+  return {
+    kind: 'not-found',
+    text: `the values hold no policies; name the directory, or the ConfigMap's manifest, that has them`,
+  };
+}
+
+/** What stands at the directory of policies in the container. */
+function inMounts(
+  workload: Workload,
+  inputs: readonly Input[],
+  settings: Settings,
+): FoundPolicies | undefined {
+  const directory = inContainer(settings);
+  const above = workload.mounts
+    .filter(({ target }) => isBelow(directory, target))
+    .sort((a, b) => b.target.length - a.target.length);
+  const nearest = above.filter(({ target }) => target === above[0]?.target);
+  const within = workload.mounts.filter(
+    ({ target }) => isBelow(target, directory) && !nearest.some((mount) => mount.target === target),
+  );
+  const mounts = [...nearest, ...within];
+  const elsewhere = mounts.find(({ source }) => source.kind === 'elsewhere');
+  if (elsewhere?.source.kind === 'elsewhere') {
+    const text = `the policies lie in ${elsewhere.source.what}; copy them to a directory, and name it, too`;
+    return { kind: 'not-found', text };
+  }
+  const paths = mounts.flatMap((mount) => pathOf(mount, directory, settings));
+  if (paths.length > 0) {
+    const [first] = paths;
+    const only = typeof first === 'string' || paths.length > 1 ? undefined : first?.directory;
+    return { kind: 'files', places: paths, directory: only };
+  }
+  return inMountedMaps(mounts, inputs);
+}
+
+function pathOf({ target, source }: Mount, directory: string, settings: Settings): readonly PolicyPlace[] {
+  if (source.kind !== 'path') return [];
+  if (target !== directory && isBelow(target, directory)) return [source.path];
+  return [layoutAt(join(source.path, posix.relative(target, directory)), settings)];
+}
+
+function inMountedMaps(mounts: readonly Mount[], inputs: readonly Input[]): FoundPolicies | undefined {
+  const names = [
+    ...new Set(mounts.flatMap(({ source }) => (source.kind === 'config-map' ? [source.name] : []))),
+  ];
+  if (names.length === 0) return undefined;
+  const maps = mapsOf(inputs);
+  const missing = names.find((name) => !maps.some(({ map }) => map.name === name));
+  if (missing !== undefined) {
+    const text =
+      `the policies are in the ConfigMap ${missing}, which is not among the files; save it with ` +
+      `\`kubectl get configmap ${missing} -o yaml > ${missing}.yaml\`, and name that file, too`;
+    return { kind: 'not-found', text };
+  }
+  return inMaps(maps.filter(({ map }) => names.includes(map.name)));
+}
+
+function mapsOf(inputs: readonly Input[]): readonly MapInFile[] {
+  return inputs.flatMap((input) =>
+    manifestsOf(input.documents)
+      .filter(({ kind }) => kind === 'ConfigMap')
+      .map((map) => ({ map, input })),
+  );
+}
+
+function inMaps(maps: readonly MapInFile[]): FoundPolicies {
+  const parts = maps.flatMap(({ map, input }): readonly OpenedPart[] => {
+    const problems = new ProblemList(input.file);
+    const own = openData(map, input.lines, problems);
+    return [{ name: `${input.file} ConfigMap ${map.name}`, opened: unopened(problems) }, ...own];
+  });
+  const names = maps.map(({ map, input }) => `ConfigMap ${map.name} of ${input.file}`);
+  if (parts.length > maps.length) return { kind: 'parts', parts, of: `the ${names.join(' and the ')}` };
+  const text = `the ${names.join(' and the ')} hold no policies; name the manifest, or the directory, that has them`;
+  return { kind: 'not-found', text };
+}
+
+/** The directory of policies, as the service sees it. */
+export function inContainer(settings: Settings): string {
+  const place = layoutOf(settings, settings.runtimeRoot);
+  return typeof place === 'string' ? place : place.directory;
+}
+
+/** A layout needs one of its variables: where none is set the reference has a default for the root. */
+function layoutOf(settings: Settings, root: string): PolicyPlace {
+  const isUnset = `${root}${settings.runtimeSubdirectory}${settings.runtimeAppDirectory}` === '';
+  if (isUnset && settings.configPath !== '') return settings.configPath;
+  return policyPlace({ ...settings, configPath: '', runtimeRoot: root || DEFAULT_ROOT });
+}
+
+const DEFAULT_ROOT = '/srv/runtime_data/current';
+
+function layoutAt(directory: string, settings: Settings): PolicyPlace {
+  const place = layoutOf(settings, settings.runtimeRoot);
+  return typeof place === 'string' ? directory : { ...place, directory, beside: false };
+}
+
+/** The policies of an installation: `root` stands for RUNTIME_ROOT, or is the directory of the files itself. */
+function policiesBelow(root: string | undefined, settings: Settings): RuntimeLayout | undefined {
+  const runtime = { ...settings, configPath: '', runtimeRoot: root ?? settings.runtimeRoot };
+  const places = [runtime, { ...runtime, runtimeSubdirectory: '' }].map(policyPlace);
+  for (const place of places) if (typeof place !== 'string' && isDirectory(place.directory)) return place;
+  const [place] = places;
+  if (root === undefined || typeof place === 'string' || place === undefined || !isDirectory(root))
+    return undefined;
+  return { ...place, directory: root, beside: false };
+}
+
+/** Whether a path of the container is the directory, or lies below it. */
+function isBelow(path: string, directory: string): boolean {
+  const base = directory.replace(/\/+$/, '');
+  return path.replace(/\/+$/, '') === base || path.startsWith(`${base}/`);
+}
+
+/** Whether something there is a directory. */
+export function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    // Missing, below a file, or not to be looked into: no directory for us.
+    return false;
+  }
+}

@@ -1,0 +1,104 @@
+import { readFileSync } from 'node:fs';
+import { basename, dirname, isAbsolute, join, relative } from 'node:path';
+import type { Finding } from '../findings.js';
+import type { Input } from '../read/input.js';
+import type { Installation } from '../read/installation.js';
+import { editWorkload, type Target } from './edit-workload.js';
+import type { WrittenFile } from './written-files.js';
+
+/** What `--write` puts out, apart from the page that says what to do next. */
+export interface Deployment {
+  readonly files: readonly WrittenFile[];
+  /** Files that could not be changed, and what to change in them by hand. */
+  readonly decide: readonly Finding[];
+  /** Names of the written files that are deployed, by the name of what they were made of. */
+  readonly names: ReadonlyMap<Input, string>;
+  /** Where the policies were written to; undefined where they are in another file, or nowhere here. */
+  readonly policies: string | undefined;
+}
+
+/** Names of the policies' directory where nothing says another. */
+const POLICIES = 'policies';
+
+/**
+ * Makes the files to deploy: those of the installation with image and variables changed, and the policies as they are.
+ * `policies`: the policy files, `directory`: where they lie.
+ */
+export function makeDeployment(
+  installation: Installation,
+  target: Target,
+  policies: { readonly files: readonly string[]; readonly directory: string | undefined },
+): Deployment {
+  const { inputs, pick } = installation;
+  const names = new Map<Input, string>();
+  const files: WrittenFile[] = [];
+  const decide: Finding[] = [];
+  for (const input of inputs) {
+    if (!isDeployed(input, installation)) continue;
+    const name = freeName(basename(input.file), [...names.values()]);
+    names.set(input, name);
+    if (pick?.workload.input === input) {
+      const text = editWorkload(pick.workload, inputs, target);
+      if (text === undefined) decide.push(byHand(input, target));
+      else files.push({ path: name, content: text, note: noteOf(target) });
+    } else if (input.format === 'variables') {
+      files.push({
+        path: name,
+        content: withVariables(input.text, target.variables),
+        note: noteOf(target, false),
+      });
+    } else {
+      files.push({ path: name, content: input.text, note: 'as it was' });
+    }
+  }
+  const place = policyPlace(installation, policies.directory);
+  for (const file of policies.files) {
+    const below = policies.directory === undefined ? basename(file) : relative(policies.directory, file);
+    files.push({ path: join(place, below), content: readFileSync(file), note: 'as it was' });
+  }
+  return { files, decide, names, policies: policies.files.length > 0 ? place : undefined };
+}
+
+/** Env files are read by whatever starts the service; where another file starts it, the variables go there. */
+function isDeployed({ format }: Input, { pick }: Installation): boolean {
+  if (format === 'policy') return false;
+  return format !== 'variables' || pick === undefined;
+}
+
+/** Where a compose file finds them, if that is beside it; else a directory of their own. */
+function policyPlace({ pick }: Installation, directory: string | undefined): string {
+  if (pick?.workload.input.format !== 'compose' || directory === undefined || isAbsolute(directory))
+    return POLICIES;
+  const path = relative(dirname(pick.workload.input.file), directory);
+  return path === '' || path.startsWith('..') ? POLICIES : path;
+}
+
+function freeName(name: string, taken: readonly string[]): string {
+  for (let i = 2; ; i++) {
+    const free = taken.includes(name) || name === 'README.md' ? `${i}-${name}` : name;
+    if (!taken.includes(free)) return free;
+  }
+}
+
+function withVariables(text: string, variables: Target['variables']): string {
+  const added = Object.entries(variables).map(([name, value]) => `${name}=${value}\n`);
+  if (added.length === 0) return text;
+  const comment = '# What these variables are in envoyproxy/ratelimit where they are unset.\n';
+  return `${text}${text.endsWith('\n') || text === '' ? '' : '\n'}${comment}${added.join('')}`;
+}
+
+function noteOf({ image, variables }: Target, hasImage = true): string {
+  const count = Object.keys(variables).length;
+  const added = `${count} ${count === 1 ? 'variable' : 'variables'} added`;
+  if (!hasImage) return added;
+  return count === 0 ? `image ${image}` : `image ${image}, ${added}`;
+}
+
+function byHand({ file }: Input, { image, variables }: Target): Finding {
+  const added = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
+  const also = added.length === 0 ? '' : `, and add ${added.join(', ')}`;
+  const text =
+    'image and variables are written in a way that this command does not change, such as an alias; in a copy of ' +
+    `the file, set the image ${image}${also}.`;
+  return { about: file, text };
+}

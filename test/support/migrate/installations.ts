@@ -1,0 +1,57 @@
+import { type Installation, readInstallation } from '../../../src/cli/migrate/read/installation.js';
+import { TempDir } from '../process/temp-dir.js';
+
+/** Files of installations of envoyproxy/ratelimit, each in a folder of its own below one. */
+export class Installations {
+  private readonly folder = new TempDir();
+  private count = 0;
+
+  remove(): void {
+    this.folder.remove();
+  }
+
+  /** Writes files and reads those whose names begin neither with a dot nor with "unnamed". */
+  read(files: Readonly<Record<string, string>>, service?: string): Installation | string {
+    const place = `case-${this.count++}`;
+    const paths = Object.entries(files).map(([name, text]) => this.folder.write(`${place}/${name}`, text));
+    const named = paths.filter((path) => !/\/(?:\.|unnamed)[^/]*$/.test(path));
+    const result = readInstallation(named, [], service);
+    return typeof result === 'string' ? result.replaceAll(`${this.folder.path}/${place}/`, '') : result;
+  }
+
+  /** Throws where the files make none. */
+  good(files: Readonly<Record<string, string>>, service?: string): Installation {
+    const found = this.read(files, service);
+    if (typeof found === 'string') throw new Error(found);
+    return found;
+  }
+}
+
+/** A compose file with one service, `ratelimit`. */
+export const composeFile = (service: string): string =>
+  `services:\n  ratelimit:\n${service.replace(/^/gm, '    ')}\n`;
+
+/** A Deployment whose second container runs the service. */
+export const deployment = (container: string, volumes = '[]'): string => `apiVersion: apps/v1
+kind: Deployment
+metadata: { name: limits, namespace: edge }
+spec:
+  template:
+    spec:
+      volumes: ${volumes}
+      containers:
+        - name: statsd
+          image: prom/statsd-exporter
+        - name: main
+          image: envoyproxy/ratelimit:4d2efd61
+${container.replace(/^/gm, '          ')}
+`;
+
+/** A ConfigMap, as one more document of a file. */
+export const configMap = (name: string, data: string): string =>
+  `---\napiVersion: v1\nkind: ConfigMap\nmetadata: { name: ${name} }\ndata:\n${data.replace(/^/gm, '  ')}\n`;
+
+/** A policy, and the same as a key of a ConfigMap. */
+export const POLICY =
+  'domain: shop\ndescriptors: [{ key: user, rate_limit: { unit: second, requests_per_unit: 1 } }]';
+export const policyAs = (key: string): string => `${key}: |\n${POLICY.replace(/^/gm, '  ')}`;
