@@ -1,8 +1,8 @@
 /* docs/migrate.md: what it says can be run, is run; what it names, is there. */
-import { existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { parse, parseAllDocuments } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 import { INERT_SETTINGS } from '../../../src/server/settings/inert-settings.js';
 import { readSettings } from '../../../src/server/settings/read-settings.js';
 import { SETTINGS } from '../../../src/server/settings/settings-table.js';
@@ -41,11 +41,10 @@ describe('commands', () => {
   const bin = standInPrograms(root.path);
   afterAll(() => root.remove());
 
-  const { services } = parse(
-    readFileSync(join(repositoryRoot, 'deploy/from-ratelimit/docker-compose.yaml'), 'utf8'),
-  ) as { services: Record<string, { environment: string[] }> };
-  root.write('ratelimit.env', `${services['ratelimit']?.environment.join('\n')}\n`);
-  symlinkSync(join(repositoryRoot, 'deploy'), root.join('deploy'));
+  // The installation as it was before the switch.
+  const after = readFileSync(join(repositoryRoot, 'deploy/from-ratelimit/docker-compose.yaml'), 'utf8');
+  root.write('docker-compose.yaml', after.replace(/image: weir # was (\S+)/, 'image: $1:4d2efd61'));
+  cpSync(join(repositoryRoot, 'deploy/from-ratelimit/config'), root.join('config'), { recursive: true });
 
   const commands = fenced(page, 'sh');
   const run = (line: string | undefined) =>
@@ -55,20 +54,41 @@ describe('commands', () => {
       env: { PATH: [bin, process.env['PATH']].join(delimiter) },
     });
 
-  test('are these two', () => {
-    expect(commands.map((line) => line.split(' ')[0])).toEqual(['weir', 'ratelimit_config_check']);
+  /** What the page shows of an answer: `…` stands for what it leaves out. */
+  const shown = (n: number) =>
+    [...page.matchAll(/^```text\n(.*?)^```/gms)][n]?.[1]?.split(/ ?…\n?/).map((part) => part.trimEnd()) ?? [];
+  const ofWeir = commands.filter((line) => /^(?:weir|ratelimit_config_check) /.test(line));
+
+  test('are these', () => {
+    expect(ofWeir).toEqual([
+      'weir migrate docker-compose.yaml',
+      'weir migrate docker-compose.yaml --write moved',
+      'weir check-config moved/config',
+      'ratelimit_config_check -config_dir moved/config',
+    ]);
   });
 
   test('weir migrate says what to decide', async () => {
-    const { code, stdout, stderr } = await run(commands[0]);
-    expect(stderr).toBe('');
-    expect(stdout).toContain('Behaves the same\n  domain shop: 3 rules');
-    expect(stdout).toContain('Needs a decision\n  DEBUG_HOST: is not set');
-    expect(code).toBe(1);
+    const { code, stdout, stderr } = await run(ofWeir[0]);
+    expect([code, stderr]).toEqual([1, '']);
+    expect(shown(0).length).toBeGreaterThan(2);
+    for (const part of shown(0)) expect(stdout).toContain(part);
   });
 
-  test('ratelimit_config_check finds the files good', async () => {
-    expect(await run(commands[1])).toMatchObject({ code: 0, stdout: expect.stringMatching(/configs ok\n$/) });
+  test('weir migrate --write leaves nothing to decide, and says what comes next', async () => {
+    const { code, stdout, stderr } = await run(ofWeir[1]);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout.endsWith(`${shown(1)[0]}\n`)).toBe(true);
+    const next = readFileSync(root.join('moved/README.md'), 'utf8');
+    const compose = commands.filter((line) => line.startsWith('docker compose '));
+    expect(compose).toHaveLength(2);
+    for (const command of [...compose, ...ofWeir.slice(2, 3)]) expect(next).toContain(`\`${command}\``);
+    expect(next).toContain('curl http://127.0.0.1:8080/healthcheck');
+  });
+
+  test('weir check-config and ratelimit_config_check find the files good', async () => {
+    expect(await run(ofWeir[2])).toMatchObject({ code: 0, stdout: 'ok: 1 file, shop (3 rules)\n' });
+    expect(await run(ofWeir[3])).toMatchObject({ code: 0, stdout: expect.stringMatching(/configs ok\n$/) });
   });
 
   test('kubectl set image names a deployment and a container that are there', () => {

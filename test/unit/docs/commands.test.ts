@@ -20,7 +20,10 @@ const RUN_BY: readonly (readonly [begins: RegExp, test: string])[] = [
   [/^npm run fuzz\b/, 'test/conformance/fuzz.test.ts'],
   [/^npm run stall\b/, 'test/stall/stall.test.ts'],
   [/^grpcurl -plaintext -d .* 127\.0\.0\.1:8081 /, 'test/e2e/grpcurl.test.ts'],
-  [/^(?:weir migrate|ratelimit_config_check) /, 'test/integration/deploy/migrate-page.test.ts'],
+  [
+    /^(?:weir (?:migrate|check-config)|ratelimit_config_check) /,
+    'test/integration/deploy/migrate-page.test.ts',
+  ],
   [
     /^(?:npm pack|mkdir weir|npm install --omit=dev|npx weir serve)/,
     'test/integration/deploy/package.test.ts',
@@ -31,7 +34,10 @@ const RUN_BY: readonly (readonly [begins: RegExp, test: string])[] = [
 const NOT_RUN: readonly (readonly [begins: RegExp, reason: string])[] = [
   [/^(?:[A-Z_]+=\S+ )*npm (?:test|run test)|^npm run build && npx jest/, 'it is what runs the tests'],
   [/^npm run bench:compare/, 'it needs two revisions and minutes; .ci/run has no other revision'],
-  [/^docker /, 'it needs a container engine; the steps of the Dockerfile are run without one'],
+  [
+    /^docker |^alias weir='docker|^curl http:\/\/127\.0\.0\.1:8080\/healthcheck/,
+    'it needs a container engine; the steps of the Dockerfile are run without one',
+  ],
   [/^(?:kubectl|helm) /, 'it needs a cluster; the manifests are checked by kubernetes-validate'],
   [/^curl http:\/\/127\.0\.0\.1:6070\/rlconfig/, 'it asks through kubectl port-forward'],
   [/^(?:npm install @grpc|go mod init |go get |pip install )/, 'it fetches packages'],

@@ -52,7 +52,9 @@ export function locatePolicies(
   const place = policiesBelow(root, settings);
   if (place !== undefined) return { kind: 'files', places: [place], directory: place.directory };
   const looked = root ?? inContainer(settings);
-  const text = `${JSON.stringify(looked)} is no directory; name the one that RUNTIME_ROOT names, or the one with the policy files`;
+  const text =
+    `${JSON.stringify(looked)} is no directory; name the one ` +
+    `that RUNTIME_ROOT names, or the one with the policy files`;
   return { kind: 'not-found', text };
 }
 

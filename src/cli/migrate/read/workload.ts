@@ -112,7 +112,8 @@ export function pickWorkload(workloads: readonly Workload[], asked: string | und
   if (most > 0 && pick !== undefined && best.length === 1)
     return { workload: pick.workload, because: pick.because };
   return most > 0
-    ? `several services may be the rate limit service; name one with --service: ${offered(best.map(({ workload }) => workload))}`
+    ? `several services may be the rate limit service; name one with ` +
+        `--service: ${offered(best.map(({ workload }) => workload))}`
     : `no service runs ratelimit by its image or command; name one with --service: ${offered(workloads)}`;
 }
 

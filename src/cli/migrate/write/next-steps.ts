@@ -90,7 +90,8 @@ function deploySteps(written: Written): readonly string[] {
     case 'kubectl':
       return [
         ...applySteps(directory),
-        `Wait until it serves: \`kubectl rollout status ${deployed.owner}\`. Its probes ask \`/healthcheck\`, as before.`,
+        `Wait until it serves: \`kubectl rollout status ` +
+          `${deployed.owner}\`. Its probes ask \`/healthcheck\`, as before.`,
         `Back again: \`kubectl rollout undo ${deployed.owner}\`.`,
       ];
     case 'chart':

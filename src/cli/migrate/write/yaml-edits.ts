@@ -4,9 +4,9 @@ import type { YamlList, YamlMap, YamlScalar, YamlValue } from '../../../config/y
 import type { YamlPath } from '../read/workload.js';
 
 /*
- * Changes of a YAML text that leave everything else in it as it is written, comments included. Each gives the new lines,
- * or undefined where the text is written in a way that it cannot change; callers read the result again to see that it
- * says what was meant.
+ * Changes of a YAML text that leave everything else in it as it is written, comments included. Each gives the new
+ * lines, or undefined where the text is written in a way that it cannot change; callers read the result again to see
+ * that it says what was meant.
  */
 
 type Lines = readonly string[];

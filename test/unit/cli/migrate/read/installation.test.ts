@@ -55,7 +55,8 @@ describe('variables of compose', () => {
       {
         '.env': 'HOST_OF_REDIS=cache\n',
         'c.yaml': composeFile(
-          'environment:\n- REDIS_URL=$\x7bHOST_OF_REDIS}:$\x7bPORT_OF_REDIS:-6379}\n- HOST_OF_REDIS\n- LOG_FORMAT=$$x$\x7bUNSET-}$\x7bHOST_OF_REDIS:+y}',
+          'environment:\n- REDIS_URL=$\x7bHOST_OF_REDIS}:$\x7bPORT_OF_REDIS:-6379}\n' +
+            '- HOST_OF_REDIS\n- LOG_FORMAT=$$x$\x7bUNSET-}$\x7bHOST_OF_REDIS:+y}',
         ),
       },
       { REDIS_URL: 'cache:6379', HOST_OF_REDIS: 'cache', LOG_FORMAT: '$xy' },
@@ -123,7 +124,8 @@ describe('variables of Kubernetes', () => {
   const SECRET =
     '---\napiVersion: v1\nkind: Secret\nmetadata: { name: hidden }\nstringData: { REDIS_AUTH: geheim }\n';
   const FROM =
-    'envFrom:\n- configMapRef: { name: base }\n- secretRef: { name: hidden }\nenv:\n- name: PORT\n  valueFrom: { configMapKeyRef: { name: base, key: port } }';
+    'envFrom:\n- configMapRef: { name: base }\n- secretRef: { name: hidden }\n' +
+    'env:\n- name: PORT\n  valueFrom: { configMapKeyRef: { name: base, key: port } }';
 
   test('those of ConfigMaps and Secrets that are named, too; what a Secret holds is never told', () => {
     const found = files.good({
@@ -205,10 +207,12 @@ describe('which service it is', () => {
 
 describe('Envoy Gateway', () => {
   const CONFIG =
-    'kind: EnvoyGateway\nrateLimit: { backend: { type: Redis, redis: { url: cache:1, tls: {} } }, telemetry: { tracing: {} } }\n';
+    'kind: EnvoyGateway\n' +
+    'rateLimit: { backend: { type: Redis, redis: { url: cache:1, tls: {} } }, telemetry: { tracing: {} } }\n';
   const FILE = `apiVersion: gateway.envoyproxy.io/v1alpha1\n${CONFIG}`;
   const POLICIES =
-    'apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: BackendTrafficPolicy\nmetadata: { name: p }\nspec: { rateLimit: { global: { rules: [{}, {}] }, local: { rules: [{}] } } }\n' +
+    'apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: BackendTrafficPolicy\nmetadata: { name: p }\n' +
+    'spec: { rateLimit: { global: { rules: [{}, {}] }, local: { rules: [{}] } } }\n' +
     '---\napiVersion: gateway.envoyproxy.io/v1alpha1\nkind: EnvoyProxy\nmetadata: { name: e }\n';
 
   test.each([
@@ -234,7 +238,8 @@ describe('Envoy Gateway', () => {
   });
 
   test('without Redis there is nothing to move; a patch is to be looked at', () => {
-    const text = `${FILE.replace(/rateLimit: .*/, '')}provider: { kubernetes: { rateLimitDeployment: { patch: {} } } }\n`;
+    const patch = 'provider: { kubernetes: { rateLimitDeployment: { patch: {} } } }\n';
+    const text = FILE.replace(/rateLimit: .*/, '') + patch;
     expect(files.good({ 'g.yaml': text }).decide.map(({ text: said }) => said)).toEqual([
       expect.stringContaining('no rateLimit.backend.redis.url'),
       expect.stringContaining('names no image'),
@@ -246,11 +251,13 @@ describe('values of charts', () => {
   test.each([
     [
       'image with repository',
-      `image: { repository: envoyproxy/ratelimit, tag: a }\nredisUrl: cache\nredisPort: 1\nlogLevel: warn\nenv: [{ name: PORT, value: "9" }]\n`,
+      `image: { repository: envoyproxy/ratelimit, tag: a }\nredisUrl: cache\n` +
+        `redisPort: 1\nlogLevel: warn\nenv: [{ name: PORT, value: "9" }]\n`,
     ],
     [
       'image as a text, below a key',
-      `ratelimit:\n  image: envoyproxy/ratelimit:a\n  redis: { url: cache:1 }\n  log: { level: warn }\n  extraEnv: { PORT: 9 }\n`,
+      `ratelimit:\n  image: envoyproxy/ratelimit:a\n  redis: { url: cache:1 }\n` +
+        `  log: { level: warn }\n  extraEnv: { PORT: 9 }\n`,
     ],
   ])('%s', (_name, text) => {
     const { environment, pick } = files.good({ 'values.yaml': text });

@@ -50,9 +50,11 @@ describe('where the policies are', () => {
   });
 
   const mounts = (mount: string) =>
-    `env: [{ name: RUNTIME_ROOT, value: /data }, { name: RUNTIME_SUBDIRECTORY, value: ratelimit }]\nvolumeMounts: [${mount}]`;
+    `env: [{ name: RUNTIME_ROOT, value: /data }, { name: RUNTIME_SUBDIRECTORY, value: ratelimit }]\n` +
+    `volumeMounts: [${mount}]`;
   const VOLUMES =
-    '[{ name: v, configMap: { name: limits } }, { name: p, projected: { sources: [{ configMap: { name: limits } }] } }, { name: d, emptyDir: {} }]';
+    '[{ name: v, configMap: { name: limits } }, { name: p, ' +
+    'projected: { sources: [{ configMap: { name: limits } }] } }, { name: d, emptyDir: {} }]';
   const MAPS = configMap('limits', policyAs('shop')) + configMap('other', policyAs('other.yaml'));
   test.each([
     ['a ConfigMap', '{ name: v, mountPath: /data/ratelimit/config }'],

@@ -23,7 +23,8 @@ const POD = (containers: string) =>
 test.each([
   [
     'compose, lines, comments',
-    `services:\n  r: # it\n    image: ${IMAGE} # old\n    environment:\n      # first\n      - A=b\n  x: { image: y }\n`,
+    `services:\n  r: # it\n    image: ${IMAGE} # old\n` +
+      `    environment:\n      # first\n      - A=b\n  x: { image: y }\n`,
     'services:\n  r: # it\n    image: host:5000/weir:0.1.0 # old\n    environment:\n      # first\n' +
       '      - LOG_LEVEL=WARN\n      - DEBUG_HOST=0.0.0.0\n      - A=b\n  x: { image: y }\n',
   ],
@@ -35,24 +36,30 @@ test.each([
   ],
   [
     'compose, a mapping, and a build',
-    'services:\n  r:\n    build:\n      context: .\n\n      args: [a]\n    # next\n    command: /bin/ratelimit\n    environment:\n      A: b\n',
-    'services:\n  r:\n    image: host:5000/weir:0.1.0\n    # build:\n    #   context: .\n\n    #   args: [a]\n    # next\n    command: /bin/ratelimit\n' +
+    'services:\n  r:\n    build:\n      context: .\n\n      args: [a]\n' +
+      '    # next\n    command: /bin/ratelimit\n    environment:\n      A: b\n',
+    'services:\n  r:\n    image: host:5000/weir:0.1.0\n    # build:\n' +
+      '    #   context: .\n\n    #   args: [a]\n    # next\n    command: /bin/ratelimit\n' +
       '    environment:\n      LOG_LEVEL: WARN\n      DEBUG_HOST: "0.0.0.0"\n      A: b\n',
   ],
   [
     'compose, no variables yet',
     'services:\n  r:\n    command: [/bin/ratelimit]\n    build: .',
-    'services:\n  r:\n    environment:\n      LOG_LEVEL: WARN\n      DEBUG_HOST: "0.0.0.0"\n    image: host:5000/weir:0.1.0\n' +
+    'services:\n  r:\n    environment:\n      LOG_LEVEL: WARN\n' +
+      '      DEBUG_HOST: "0.0.0.0"\n    image: host:5000/weir:0.1.0\n' +
       '    command: [/bin/ratelimit]\n    # build: .',
   ],
   [
     'compose in JSON',
     `{"services": {"r": {"image": "${IMAGE}", "environment": {}}}}`,
-    '{"services": {"r": {"image": "host:5000/weir:0.1.0", "environment": {"LOG_LEVEL": "WARN", "DEBUG_HOST": "0.0.0.0"}}}}',
+    '{"services": {"r": {"image": "host:5000/weir:0.1.0", ' +
+      '"environment": {"LOG_LEVEL": "WARN", "DEBUG_HOST": "0.0.0.0"}}}}',
   ],
   [
     'Kubernetes',
-    `---\n${POD(`    - name: a\n      image: b\n    - image: ${IMAGE}\n      env: [{ name: A, value: b }]\n`)}---\n# end\n`,
+    `---\n${POD(
+      `    - name: a\n      image: b\n    - image: ${IMAGE}\n      env: [{ name: A, value: b }]\n`,
+    )}---\n# end\n`,
     `---\n${POD(
       '    - name: a\n      image: b\n    - image: host:5000/weir:0.1.0\n      env: [' +
         '{"name":"LOG_LEVEL","value":"WARN"}, {"name":"DEBUG_HOST","value":"0.0.0.0"}, { name: A, value: b }]\n',
@@ -62,14 +69,16 @@ test.each([
     'Kubernetes, no variables yet',
     POD(`    - name: a\n      image: ${IMAGE}\n`),
     POD(
-      '    - env:\n        - name: LOG_LEVEL\n          value: WARN\n        - name: DEBUG_HOST\n          value: "0.0.0.0"\n' +
+      '    - env:\n        - name: LOG_LEVEL\n          value: WARN\n' +
+        '        - name: DEBUG_HOST\n          value: "0.0.0.0"\n' +
         '      name: a\n      image: host:5000/weir:0.1.0\n',
     ),
   ],
   [
     'Envoy Gateway in a ConfigMap',
     `apiVersion: v1\nkind: ConfigMap\ndata:\n  a: |\n    other\n  b: |-\n${GATEWAY.replaceAll(/^(?=.)/gm, '    ')}`,
-    'apiVersion: v1\nkind: ConfigMap\ndata:\n  a: |\n    other\n  b: |-\n    provider:\n      kubernetes:\n        rateLimitDeployment:\n' +
+    'apiVersion: v1\nkind: ConfigMap\ndata:\n  a: |\n    other\n  b: |-\n' +
+      '    provider:\n      kubernetes:\n        rateLimitDeployment:\n' +
       '          container:\n            env:\n              - name: LOG_LEVEL\n                value: WARN\n' +
       '              - name: DEBUG_HOST\n                value: "0.0.0.0"\n            image: host:5000/weir:0.1.0\n' +
       GATEWAY.replaceAll(/^(?=.)/gm, '    '),
@@ -94,7 +103,8 @@ describe('left to people', () => {
     ],
     [
       'an image of several services',
-      `x: &base\n  image: ${IMAGE}\nservices:\n  r:\n    <<: *base\n    command: /bin/ratelimit\n  s:\n    <<: *base\n    command: other\n`,
+      `x: &base\n  image: ${IMAGE}\nservices:\n  r:\n    <<: *base\n` +
+        `    command: /bin/ratelimit\n  s:\n    <<: *base\n    command: other\n`,
     ],
     [
       'a configuration in quotes',
