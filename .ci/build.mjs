@@ -23,7 +23,7 @@ for (const entry of readdirSync('src', { recursive: true, withFileTypes: true })
   mkdirSync(dirname(join('build', source)), { recursive: true });
   cpSync(source, join('build', source));
 }
-for (const asset of ['package.json', 'proto', 'deploy/policies']) {
+for (const asset of ['package.json', 'proto', 'deploy/policies', 'deploy/init']) {
   cpSync(asset, join('build', asset), { recursive: true });
 }
 writeFileSync('build/proto/files.json', JSON.stringify(describeFiles()));

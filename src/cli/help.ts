@@ -9,6 +9,10 @@ export interface CommandHelp {
 }
 
 const COMMANDS: readonly CommandHelp[] = [
+  {
+    usage: 'init [<folder>]',
+    summary: 'write a policy, an Envoy configuration and a compose file to begin with',
+  },
   { usage: 'serve [--<setting> <value>]', summary: 'answer Envoy over gRPC' },
   { usage: 'check-config <path>…', summary: 'check policy files; every error at once' },
   {
@@ -101,6 +105,16 @@ Variables of envoyproxy/ratelimit that are taken and change nothing:
 
 ${inertHelp()}`;
 }
+
+export const INIT_HELP = `Usage: weir init [<folder>]
+
+Writes a commented policy, an Envoy configuration that works as it is with a placeholder for your service, and a docker compose file
+that runs both with Redis, and says what to do next. Where one of the files is there already, nothing is written.
+
+  <folder>  where to; the current one by default, and made where it is not there
+
+Exit code 0 when the files are written, 1 when they are not, 2 for wrong arguments.
+`;
 
 export const CHECK_CONFIG_HELP = `Usage: weir check-config [options] <path>…
 

@@ -11,8 +11,8 @@ import { type Report, reportJson, reportText } from './migrate/report.js';
 import { findInVariables, type VariableFindings } from './migrate/variable-findings.js';
 import { makeDeployment } from './migrate/write/deployment.js';
 import { nextSteps } from './migrate/write/next-steps.js';
-import { writeFiles } from './migrate/write/written-files.js';
 import { version } from './version.js';
+import { writeFiles } from './written-files.js';
 
 const OPTIONS = {
   env: { type: 'string', multiple: true },
@@ -22,6 +22,9 @@ const OPTIONS = {
   force: { type: 'boolean' },
   json: { type: 'boolean' },
 } as const;
+
+/** What is said where files are there already. */
+const REMEDY = 'name another directory, or write over them with --force';
 
 /** `weir migrate`: what an installation of envoyproxy/ratelimit would be here. Starts nothing and asks nobody. */
 export async function runMigrate(args: readonly string[], io: Io): Promise<number> {
@@ -100,7 +103,7 @@ function writeDeployment(
   const page = nextSteps({ directory, installation, deployment, target, report, settings });
   const files = [...deployment.files, { path: 'README.md', content: page, note: 'what to do next' }];
   const keep = [...installation.inputs.map(({ file }) => file), ...report.files];
-  const refused = writeFiles(directory, files, { force, keep });
+  const refused = writeFiles(directory, files, REMEDY, { force, keep });
   return refused ?? { ...report, written: { directory, files } };
 }
 

@@ -4,6 +4,7 @@ import {
   DIFF_HELP,
   EXPLAIN_HELP,
   HEALTH_HELP,
+  INIT_HELP,
   MIGRATE_HELP,
   mainHelp,
   serveHelp,
@@ -19,6 +20,10 @@ interface Command {
 }
 
 const COMMANDS: Readonly<Record<string, Command>> = {
+  init: {
+    run: async (args, io) => (await import('./init.js')).runInit(args, io),
+    help: () => INIT_HELP,
+  },
   serve: { run: async (args, io) => (await import('./serve.js')).runServe(args, io), help: serveHelp },
   'check-config': {
     run: async (args, io) => (await import('./check-config.js')).runCheckConfig(args, io),

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { type WrittenFile, writtenText } from '../written-files.js';
 import type { Finding, Findings } from './findings.js';
-import { type WrittenFile, writtenText } from './write/written-files.js';
 
 /** Everything that `weir migrate` prints. */
 export interface Report extends Findings {

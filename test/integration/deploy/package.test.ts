@@ -23,7 +23,7 @@ const ALLOWED = [
   /^build\/package\.json$/,
   /^build\/src\/.+\.(js|lua)$/,
   /^build\/proto\/(files\.json|.+\.proto)$/,
-  /^build\/deploy\/policies\/.+\.yaml$/,
+  /^build\/deploy\/(?:init|policies)\/.+\.yaml$/,
   /^deploy\/(README\.md|policy\.schema\.json|(?!helm\/).+\.yaml)$/,
 ];
 
@@ -84,7 +84,9 @@ describe('the npm package', () => {
       'deploy/envoy/envoy.yaml',
       'deploy/policy.schema.json',
       ...[...filesIn('src', '.lua'), ...filesIn('proto', '.proto')].map((path) => `build/${path}`),
-      ...filesIn('deploy/policies', '.yaml').map((path) => `build/${path}`),
+      ...['deploy/policies', 'deploy/init'].flatMap((folder) =>
+        filesIn(folder, '.yaml').map((path) => `build/${path}`),
+      ),
     ];
     expect(needed.filter((path) => !paths.includes(path))).toEqual([]);
     expect(packed.size).toBeLessThan(MAX_BYTES);

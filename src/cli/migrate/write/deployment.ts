@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
+import type { WrittenFile } from '../../written-files.js';
 import type { Finding } from '../findings.js';
 import type { Input } from '../read/input.js';
 import type { Installation } from '../read/installation.js';
 import { editWorkload, type Target } from './edit-workload.js';
-import type { WrittenFile } from './written-files.js';
 
 /** What `--write` puts out, apart from the page that says what to do next. */
 export interface Deployment {

@@ -1,6 +1,7 @@
 import { dirname, join, resolve } from 'node:path';
 import type { Settings } from '../../../server/settings/settings-table.js';
 import { version } from '../../version.js';
+import { shellWord } from '../../written-files.js';
 import type { Installation } from '../read/installation.js';
 import { inContainer } from '../read/locate-policies.js';
 import type { Report } from '../report.js';
@@ -56,14 +57,10 @@ function code(text: string): string {
   return `\`${text}\``;
 }
 
-/** A word of a command line. */
-function word(text: string): string {
-  return /^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
 function stepsOf(written: Written): readonly string[] {
   const checked = policyFilesOf(written);
-  const check = checked === undefined ? [] : [`Check the policies: \`weir check-config ${word(checked)}\`.`];
+  const check =
+    checked === undefined ? [] : [`Check the policies: \`weir check-config ${shellWord(checked)}\`.`];
   return [...check, ...deploySteps(written)];
 }
 
@@ -115,13 +112,13 @@ function deploySteps(written: Written): readonly string[] {
 }
 
 function applySteps(directory: string): readonly string[] {
-  const all = word(directory);
+  const all = shellWord(directory);
   return [`See what would change, and change it: \`kubectl diff -f ${all}\`, \`kubectl apply -f ${all}\`.`];
 }
 
 function chartSteps(file: string): readonly string[] {
   return [
-    `Give the values to your release: \`helm upgrade <release> <chart> -f ${word(file)}\`.`,
+    `Give the values to your release: \`helm upgrade <release> <chart> -f ${shellWord(file)}\`.`,
     'Back again: `helm rollback <release>`.',
   ];
 }
@@ -132,21 +129,21 @@ function composeSteps(
   file: string,
   service: string,
 ): readonly string[] {
-  const project = `docker compose --project-directory ${word(dirname(original))}`;
+  const project = `docker compose --project-directory ${shellWord(dirname(original))}`;
   return [
     'Replace the service, and it alone. The option keeps the project, its networks and its relative paths:\n' +
-      `   \`${project} -f ${word(file)} up -d ${word(service)}\``,
+      `   \`${project} -f ${shellWord(file)} up -d ${shellWord(service)}\``,
     ...healthSteps(settings),
     `When all is well, put that file in the place of ${code(original)}. Back again: ` +
-      `\`${project} -f ${word(original)} up -d ${word(service)}\``,
+      `\`${project} -f ${shellWord(original)} up -d ${shellWord(service)}\``,
   ];
 }
 
 function dockerSteps({ directory, deployment, settings, target }: Written): readonly string[] {
-  const env = [...deployment.names.values()].map((name) => ` --env-file ${word(join(directory, name))}`);
+  const env = [...deployment.names.values()].map((name) => ` --env-file ${shellWord(join(directory, name))}`);
   const place = deployment.policies;
   const mount =
-    place === undefined ? '' : ` -v ${word(resolve(directory, place))}:${inContainer(settings)}:ro`;
+    place === undefined ? '' : ` -v ${shellWord(resolve(directory, place))}:${inContainer(settings)}:ro`;
   return [
     'Start weir where the other service was started, with these variables and policies. With Docker alone:\n' +
       `   \`docker run${env.join('')}${mount} -p 8081:8081 -p 8080:8080 ${target.image} /bin/ratelimit\``,

@@ -11,13 +11,14 @@ export interface WrittenFile {
 }
 
 /**
- * Writes files below a directory, all or none: a sentence where one is there already and `force` is not set, or where
- * one would take the place of a file of `keep`, which is never written over.
+ * Writes files below a directory, all or none: a sentence with `remedy` where one is there already and `force` is not
+ * set, or where one would take the place of a file of `keep`, which is never written over.
  */
 export function writeFiles(
   directory: string,
   files: readonly WrittenFile[],
-  { force, keep = [] }: { readonly force: boolean; readonly keep?: readonly string[] },
+  remedy: string,
+  { force = false, keep = [] }: { readonly force?: boolean; readonly keep?: readonly string[] } = {},
 ): string | undefined {
   const kept = new Set(keep.map((file) => resolve(file)));
   const own = files.find(({ path }) => kept.has(resolve(directory, path)));
@@ -26,10 +27,7 @@ export function writeFiles(
   }
   const there = files.filter(({ path }) => existsSync(join(directory, path))).map(({ path }) => path);
   if (there.length > 0 && !force) {
-    return (
-      `nothing was written, as "${directory}" has ${there.join(', ')} already; name another directory, or ` +
-      'write over them with --force'
-    );
+    return `nothing was written, as "${directory}" has ${there.join(', ')} already; ${remedy}`;
   }
   try {
     for (const { path, content } of files) {
@@ -40,6 +38,11 @@ export function writeFiles(
   } catch (error) {
     return `the files cannot be written: ${(error as Error).message}`;
   }
+}
+
+/** A word of a command line, in quotes where a shell would take it for anything else. */
+export function shellWord(text: string): string {
+  return /^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** What was written, for people. */

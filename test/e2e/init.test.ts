@@ -1,0 +1,107 @@
+/* What `weir init` writes is good, and works: the real weir and the real Envoy are started with it. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { startEnvoyWith, validateEnvoy, withChanges } from '../support/envoy/envoy.js';
+import { PATIENT } from '../support/envoy/stack.js';
+import { freePorts } from '../support/process/free-port.js';
+import { headerOf, httpRequest } from '../support/process/http-client.js';
+import { runToEnd } from '../support/process/processes.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
+
+const root = new TempDir();
+const weir = (...args: string[]) => runToEnd(process.execPath, [WEIR_MAIN, ...args], { cwd: root.path });
+const written = (path: string) => readFileSync(root.join('my api', path), 'utf8');
+
+beforeAll(async () => {
+  const { code, stdout, stderr } = await weir('init', 'my api');
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toContain("weir check-config 'my api/policies'");
+});
+afterAll(() => root.remove());
+
+test('never writes over files', async () => {
+  root.write('taken/envoy.yaml', 'mine');
+  const { code, stdout, stderr } = await weir('init', 'taken');
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toBe(
+    'weir init: nothing was written, as "taken" has envoy.yaml already; name another folder\n',
+  );
+  expect(readFileSync(root.join('taken/envoy.yaml'), 'utf8')).toBe('mine');
+  expect(existsSync(root.join('taken/policies'))).toBe(false);
+  expect((await weir('init', 'a', 'b')).code).toBe(2);
+});
+
+test('the policy is good, without a warning', async () => {
+  const checked = await weir('check-config', 'my api/policies');
+  expect(checked).toMatchObject({ code: 0, stdout: 'ok: 1 file, my-api (4 rules)\n', stderr: '' });
+});
+
+test('the bootstrap is good, and uses nothing that is deprecated', async () => {
+  const { good, output } = await validateEnvoy(written('envoy.yaml'));
+  expect({ good, output }).toMatchObject({ good: true });
+  expect(output).not.toMatch(/deprecated/i);
+});
+
+test('the compose file mounts what was written, and publishes on loopback only', () => {
+  const { services } = parse(written('docker-compose.yaml'));
+  expect(Object.keys(services)).toEqual(['envoy', 'weir', 'redis']);
+  for (const { volumes = [], ports = [] } of Object.values<{ volumes?: string[]; ports?: string[] }>(
+    services,
+  )) {
+    for (const volume of volumes)
+      expect(existsSync(join(root.join('my api'), volume.split(':')[0] ?? ''))).toBe(true);
+    for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
+  }
+  expect(services.weir.environment.CONFIG_PATH).toBe(services.weir.volumes[0].split(':')[1]);
+});
+
+describe('behind Envoy', () => {
+  let server: WeirServer;
+  let envoy: { stop(): Promise<unknown> };
+  let port = 0;
+  beforeAll(async () => {
+    server = await startWeir({ env: { CONFIG_PATH: root.join('my api/policies') } });
+    const [own = 0, placeholder = 0, admin = 0] = await freePorts(3);
+    port = own;
+    const bootstrap = withChanges(written('envoy.yaml'), [
+      ['address: 0.0.0.0, port_value: 10000', `address: 127.0.0.1, port_value: ${port}`],
+      ['port_value: 10001', `port_value: ${placeholder}`],
+      ['port_value: 9901', `port_value: ${admin}`],
+      ['address: weir, port_value: 8081', `address: 127.0.0.1, port_value: ${server.grpcPort}`],
+      ...PATIENT,
+    ]);
+    envoy = await startEnvoyWith(bootstrap, admin);
+    await waitFor('Envoy to ask weir', async () =>
+      headerOf(await httpRequest(port, '/'), 'x-ratelimit-limit') === undefined ? undefined : true,
+    );
+  }, 60_000);
+  afterAll(async () => {
+    await envoy?.stop();
+    await server?.stop();
+  });
+
+  test('a request passes to the placeholder, with what is left', async () => {
+    const { status, body, ...answer } = await waitFor('a token', async () => {
+      const one = await httpRequest(port, '/', { headers: { 'x-user': 'ann' } });
+      return one.status === 200 ? one : undefined;
+    });
+    expect([status, body]).toEqual([200, 'hello from the placeholder\n']);
+    expect(headerOf({ status, body, ...answer }, 'x-ratelimit-limit')).toBe('20');
+  });
+
+  test('who asks too often is told to wait', async () => {
+    const answers = await Promise.all(Array.from({ length: 60 }, () => httpRequest(port, '/login')));
+    const denied = answers.filter(({ status }) => status === 429);
+    expect(denied.length).toBeGreaterThan(0);
+    expect(denied.length).toBeLessThan(60);
+    for (const answer of denied) expect(Number(headerOf(answer, 'retry-after'))).toBeGreaterThan(0);
+    const { body } = await httpRequest(server.httpPort, '/metrics');
+    expect(body).toMatch(
+      /^weir_would_be_throttled_total\{domain="my-api",rule="action=login\/remote_address"\} \d+$/m,
+    );
+  });
+});
