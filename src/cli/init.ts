@@ -3,10 +3,13 @@ import { join } from 'node:path';
 import { assetPath, readAsset } from '../assets.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
-import { shellWord, type WrittenFile, writeFiles, writtenText } from './written-files.js';
+import { shellWord, type WrittenFile, writeFiles, writtenText } from './writing/written-files.js';
 
 /** What is written lies there as it is. */
 const TEMPLATES = 'deploy/init';
+
+/** Names the schema by where the template lies. */
+const SCHEMA_LINE = /^# yaml-language-server: .*\n/;
 
 /** What is said of each file. */
 const NOTES: Readonly<Record<string, string>> = {
@@ -38,7 +41,11 @@ function templates(): readonly WrittenFile[] {
   return entries
     .filter((path) => path.endsWith('.yaml'))
     .sort()
-    .map((path) => ({ path, content: readAsset(join(TEMPLATES, path)), note: NOTES[path] ?? 'an example' }));
+    .map((path) => ({
+      path,
+      content: readAsset(join(TEMPLATES, path)).replace(SCHEMA_LINE, ''),
+      note: NOTES[path] ?? 'an example',
+    }));
 }
 
 function nextSteps(folder: string): string {

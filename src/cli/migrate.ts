@@ -12,7 +12,7 @@ import { findInVariables, type VariableFindings } from './migrate/variable-findi
 import { makeDeployment } from './migrate/write/deployment.js';
 import { nextSteps } from './migrate/write/next-steps.js';
 import { version } from './version.js';
-import { writeFiles } from './written-files.js';
+import { writeFiles } from './writing/written-files.js';
 
 const OPTIONS = {
   env: { type: 'string', multiple: true },

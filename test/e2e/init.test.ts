@@ -37,6 +37,7 @@ test('never writes over files', async () => {
 
 test('the policy is good, without a warning', async () => {
   const checked = await weir('check-config', 'my api/policies');
+  expect(written('policies/my-api.yaml')).toMatch(/^# A policy of weir: /);
   expect(checked).toMatchObject({ code: 0, stdout: 'ok: 1 file, my-api (4 rules)\n', stderr: '' });
 });
 

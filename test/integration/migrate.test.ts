@@ -1,5 +1,14 @@
 /* `weir migrate` on whole installations, as a shell sees it. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -228,6 +237,7 @@ describe('--write', () => {
 
   test('puts out what to deploy, and says what comes next', async () => {
     write(files);
+    chmodSync(join(folder, 'moving/docker-compose.yaml'), 0o600);
     const { code, stdout, stderr } = await writeOut();
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(
@@ -243,6 +253,8 @@ describe('--write', () => {
     expect(written('docker-compose.yaml')).toMatch(/image: weir:\d+\.\d+\.\d+\S* # pinned\n/);
     expect(written('docker-compose.yaml')).toContain('      - LOG_FORMAT=text\n      - REDIS_AUTH=geheim\n');
     expect(written('policies/shop')).toBe(POLICY);
+    // It holds a password: those who cannot read the one cannot read the other.
+    expect(statSync(join(folder, 'out/docker-compose.yaml')).mode & 0o777).toBe(0o600);
     expect(written('README.md')).toContain(
       '`docker compose --project-directory moving -f out/docker-compose.yaml up -d ratelimit`',
     );

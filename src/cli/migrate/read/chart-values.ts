@@ -5,6 +5,7 @@ import { ProblemList } from '../../../config/yaml/config-problem.js';
 import { joinPath, type YamlMap, type YamlValue } from '../../../config/yaml/yaml-document.js';
 import { scalarPart } from '../../../config/yaml/yaml-part.js';
 import { VARIABLES } from '../../../server/settings/settings-table.js';
+import type { Finding } from '../findings.js';
 import { containerVariables } from './container-variables.js';
 import { gatewayService } from './envoy-gateway.js';
 import type { Input } from './input.js';
@@ -80,6 +81,7 @@ function chartAt(
             "a chart's templates set variables that its values do not show: `helm get manifest <release>` prints " +
             'what is deployed; run this command with that as well.',
         },
+        ...registryFindings(input.file, image),
       ],
       edit: {
         root,
@@ -93,6 +95,14 @@ function chartAt(
       policies: policiesBelow(input, values, path),
     },
   ];
+}
+
+/** Charts put the registry before the name, whatever that is. */
+function registryFindings(file: string, image: YamlValue): readonly Finding[] {
+  const registry = textAt(image, 'registry');
+  if (registry === '') return [];
+  const text = `"image.registry" is ${registry}: push the image of weir there, or change it, too.`;
+  return [{ about: file, text }];
 }
 
 /** What the values say; of all other variables nothing is known, as the chart's templates may set them. */

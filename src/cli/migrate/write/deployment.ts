@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { basename, dirname, isAbsolute, join, relative } from 'node:path';
-import type { WrittenFile } from '../../written-files.js';
+import { readFileSync, statSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import type { WrittenFile } from '../../writing/written-files.js';
 import type { Finding } from '../findings.js';
 import type { Input } from '../read/input.js';
 import type { Installation } from '../read/installation.js';
@@ -40,23 +40,34 @@ export function makeDeployment(
     if (pick?.workload.input === input) {
       const text = editWorkload(pick.workload, inputs, target);
       if (text === undefined) decide.push(byHand(input, target));
-      else files.push({ path: name, content: text, note: noteOf(target) });
+      else files.push({ path: name, content: text, mode: modeOf(input.file), note: noteOf(target) });
     } else if (input.format === 'variables') {
       files.push({
         path: name,
         content: withVariables(input.text, target.variables),
+        mode: modeOf(input.file),
         note: noteOf(target, false),
       });
     } else {
-      files.push({ path: name, content: input.text, note: 'as it was' });
+      files.push({ path: name, content: input.text, mode: modeOf(input.file), note: 'as it was' });
     }
   }
   const place = policyPlace(installation, policies.directory);
   for (const file of policies.files) {
     const below = policies.directory === undefined ? basename(file) : relative(policies.directory, file);
-    files.push({ path: join(place, below), content: readFileSync(file), note: 'as it was' });
+    files.push({
+      path: join(place, below),
+      content: readFileSync(file),
+      mode: modeOf(file),
+      note: 'as it was',
+    });
   }
   return { files, decide, names, policies: policies.files.length > 0 ? place : undefined };
+}
+
+/** Who may read a file may read what is made of it, and nobody else: it may hold a password. */
+function modeOf(file: string): number {
+  return statSync(file).mode & 0o777;
 }
 
 /** Env files are read by whatever starts the service; where another file starts it, the variables go there. */
@@ -67,9 +78,8 @@ function isDeployed({ format }: Input, { pick }: Installation): boolean {
 
 /** Where a compose file finds them, if that is beside it; else a directory of their own. */
 function policyPlace({ pick }: Installation, directory: string | undefined): string {
-  if (pick?.workload.input.format !== 'compose' || directory === undefined || isAbsolute(directory))
-    return POLICIES;
-  const path = relative(dirname(pick.workload.input.file), directory);
+  if (pick?.workload.input.format !== 'compose' || directory === undefined) return POLICIES;
+  const path = relative(resolve(dirname(pick.workload.input.file)), resolve(directory));
   return path === '' || path.startsWith('..') ? POLICIES : path;
 }
 

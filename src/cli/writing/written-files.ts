@@ -6,6 +6,8 @@ export interface WrittenFile {
   /** Below the directory that files are written to. */
   readonly path: string;
   readonly content: string | Uint8Array;
+  /** Permissions of a new file; what the process gives by default when left out. */
+  readonly mode?: number;
   /** A clause for people: `image and 3 variables changed`. */
   readonly note: string;
 }
@@ -30,9 +32,9 @@ export function writeFiles(
     return `nothing was written, as "${directory}" has ${there.join(', ')} already; ${remedy}`;
   }
   try {
-    for (const { path, content } of files) {
+    for (const { path, content, mode = 0o666 } of files) {
       mkdirSync(dirname(join(directory, path)), { recursive: true });
-      writeFileSync(join(directory, path), content, { flag: force ? 'w' : 'wx' });
+      writeFileSync(join(directory, path), content, { flag: force ? 'w' : 'wx', mode });
     }
     return undefined;
   } catch (error) {
