@@ -1,16 +1,14 @@
 import { parseArgs } from 'node:util';
 import type { Descriptor, DescriptorEntry } from '../codec/messages.js';
 import { parseGoDuration } from '../config/yaml/go-duration.js';
-import { defaultOf } from '../server/settings/settings-table.js';
-import { isAddress } from './address.js';
 import { readEntry } from './arguments.js';
-import { type ChannelOptions, readTlsOptions, TLS_OPTIONS } from './tls-options.js';
+import { isAddress } from './call/address.js';
+import { readTarget, type ServerTarget, TARGET_OPTIONS } from './call/target.js';
+import type { Io } from './io.js';
 
 /** What `weir check` is asked to do. */
 export interface CheckOptions {
-  /** `host:port` of a gRPC listener, or `unix:<path>`. */
-  readonly address: string;
-  readonly channel: ChannelOptions;
+  readonly target: ServerTarget;
   readonly domain: string;
   readonly descriptors: readonly Descriptor[];
   readonly count: number;
@@ -28,45 +26,24 @@ export interface CheckOptions {
 export type CheckArguments =
   | { readonly kind: 'run'; readonly options: CheckOptions }
   | { readonly kind: 'help' }
-  | { readonly kind: 'usage'; readonly message: string };
+  | { readonly kind: 'usage'; readonly message: string }
+  /** The environment does not say which server is asked; a sentence for each reason. */
+  | { readonly kind: 'failed'; readonly messages: readonly string[] };
 
-/** Where a server listens whose settings nobody made. */
-const ADDRESS = `${defaultOf('grpcHost')}:${defaultOf('grpcPort')}`;
 const MAX_COUNT = 10_000_000;
 const MAX_CONCURRENCY = 10_000;
 const MAX_TIMEOUT_MS = 3_600_000;
 const MAX_HITS = 0xffff_ffff;
 
-export const CHECK_HELP = `Usage: weir check [options] key=value … [+ key=value …]
-
-Asks a running server and prints how it decided. The entries make one descriptor; a lone + starts the next.
-
-  --address <host:port>  gRPC address of the server, or unix:<path> (default ${ADDRESS})
-  --domain <name>        domain of the policy (default open-api)
-  --count <n>            calls to make (default 1)
-  --concurrency <n>      calls at once (default 1)
-  --hits <n>             hits of each call (default 1)
-  --timeout <duration>   longest wait for one answer, such as 500ms or 2s (default 1s)
-  --tls                  speak TLS, and trust the issuers Node.js ships
-  --ca <file>            speak TLS, and trust these issuers (PEM)
-  --cert, --key <file>   speak TLS, and show this client certificate (PEM)
-  --policy <path>        policy file or directory that tells why no rule matched
-  --debug <host:port>    debug port of the server, which tells it, too (default: port ${defaultOf('debugPort')} beside port
-                         ${defaultOf('grpcPort')} of this machine)
-  --json                 print one JSON object instead of the table
-  --help                 print this text
-
-Exit code: 0 when every call was answered, OVER_LIMIT included; 1 when a call failed; 2 for wrong arguments.
-
-Example: weir check --count 200 --concurrency 20 tenant=acme resource_group=user-chats
-`;
-
 class UsageError extends Error {}
 
-/** Reads the arguments after `check`. Never throws: a mistake comes back as a sentence. */
-export function parseCheckArguments(args: readonly string[]): CheckArguments {
+/**
+ * Reads the arguments after `check`; `environment` says which server is asked without `--address`. Never throws: a
+ * mistake comes back as a sentence.
+ */
+export function parseCheckArguments(args: readonly string[], environment: Io['environment']): CheckArguments {
   try {
-    return parse(args);
+    return parse(args, environment);
   } catch (error) {
     if (error instanceof UsageError) return { kind: 'usage', message: error.message };
     // Unknown options and options without a value: the sentences of node:util are good enough.
@@ -77,18 +54,17 @@ export function parseCheckArguments(args: readonly string[]): CheckArguments {
   }
 }
 
-function parse(args: readonly string[]): CheckArguments {
+function parse(args: readonly string[], environment: Io['environment']): CheckArguments {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
     options: {
-      address: { type: 'string', default: ADDRESS },
       domain: { type: 'string', default: 'open-api' },
       count: { type: 'string', default: '1' },
       concurrency: { type: 'string', default: '1' },
       hits: { type: 'string', default: '0' },
       timeout: { type: 'string', default: '1s' },
-      ...TLS_OPTIONS,
+      ...TARGET_OPTIONS,
       policy: { type: 'string' },
       debug: { type: 'string' },
       json: { type: 'boolean', default: false },
@@ -96,25 +72,31 @@ function parse(args: readonly string[]): CheckArguments {
     },
   });
   if (values.help) return { kind: 'help' };
-  const channel = readTlsOptions(values);
-  if (typeof channel === 'string') throw new UsageError(channel);
   const count = wholeNumber('--count', values.count, 1, MAX_COUNT);
-  return {
-    kind: 'run',
-    options: {
-      address: address(values.address),
-      channel,
-      domain: values.domain,
-      descriptors: descriptors(positionals),
-      count,
-      concurrency: Math.min(wholeNumber('--concurrency', values.concurrency, 1, MAX_CONCURRENCY), count),
-      hits: wholeNumber('--hits', values.hits, 0, MAX_HITS),
-      timeoutMs: duration('--timeout', values.timeout),
-      json: values.json,
-      policy: values.policy,
-      debug: debugAddress(values.debug),
-    },
+  const options = {
+    domain: values.domain,
+    descriptors: descriptors(positionals),
+    count,
+    concurrency: Math.min(wholeNumber('--concurrency', values.concurrency, 1, MAX_CONCURRENCY), count),
+    hits: wholeNumber('--hits', values.hits, 0, MAX_HITS),
+    timeoutMs: duration('--timeout', values.timeout),
+    json: values.json,
+    policy: values.policy,
+    debug: debugAddress(values.debug),
   };
+  const found = readTarget(values, environment);
+  if (found.kind !== 'target') return found;
+  const { target } = found;
+  if (target.certificateMissing !== undefined) {
+    return {
+      kind: 'failed',
+      messages: [
+        `GRPC_CLIENT_TLS_CACERT is set, so ${target.address} wants a client certificate; name one with --cert ` +
+          'and --key',
+      ],
+    };
+  }
+  return { kind: 'run', options: { ...options, target } };
 }
 
 function descriptors(words: readonly string[]): Descriptor[] {
@@ -139,13 +121,6 @@ function entry(word: string): DescriptorEntry {
   const read = readEntry(word);
   if (read === undefined) throw new UsageError(`"${word}" is no entry; write key=value`);
   return read;
-}
-
-function address(text: string): string {
-  if (isAddress(text)) return text;
-  throw new UsageError(
-    `--address "${text}" is neither host:port, with IPv6 addresses in brackets as in [::1]:8081, nor unix:<path>`,
-  );
 }
 
 function debugAddress(text: string | undefined): string | undefined {

@@ -33,8 +33,8 @@ export function isUnlimited({ code, currentLimit, limitRemaining }: DescriptorSt
 
 /**
  * Says for every descriptor of the answer that no rule matched why that is: by the policy at hand (`--policy`), else by
- * what the server's debug port shows (`--debug`, or the usual one where the server has the usual gRPC port of this
- * machine).
+ * what the server's debug port shows (`--debug`, that of the environment whose server is asked, or the usual one where
+ * the server has the usual gRPC port of this machine).
  */
 export async function whyUnmatchedIn(
   answer: RateLimitResponse,
@@ -51,7 +51,7 @@ type Tell = (at: number) => readonly string[];
 
 async function teller(options: CheckOptions): Promise<Tell> {
   if (options.policy !== undefined) return tellByPolicy(options, options.policy);
-  const address = options.debug ?? usualDebugAddress(options.address);
+  const address = options.debug ?? options.target.debug ?? usualDebugAddress(options.target.address);
   if (address === undefined) return () => [HINT];
   const config = await readConfig(address);
   if (typeof config !== 'string') return tellByConfig(options, config, address);

@@ -1,15 +1,17 @@
-import { type ChannelCredentials, Client, type ServiceError, status } from '@grpc/grpc-js';
+import { type Client, type ServiceError, status } from '@grpc/grpc-js';
 import { CODE, type Codec, type RateLimitResponse } from '../codec/messages.js';
 import { createReferenceCodec } from '../codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
-import { channelCredentials } from './channel.js';
-import { CHECK_HELP, type CheckOptions, parseCheckArguments } from './check-options.js';
+import { failureAdvice } from './call/advice.js';
+import { openClient } from './call/channel.js';
+import { type CheckOptions, parseCheckArguments } from './check-options.js';
 import { type CheckResult, checkJson, checkTable } from './check-report.js';
 import { whyUnmatchedIn } from './check-unmatched.js';
+import { CHECK_HELP } from './help.js';
 import { EXIT, type Io } from './io.js';
 
-/** Where the command writes. */
-export interface CheckIo extends Pick<Io, 'out' | 'err'> {
+/** Where the command writes, and the environment that says which server it asks. */
+export interface CheckIo extends Pick<Io, 'out' | 'err' | 'environment'> {
   /** Whether `out` is a terminal that shows colours. */
   readonly colour: boolean;
 }
@@ -19,7 +21,7 @@ const PROGRESS_MS = 2000;
 
 /** `weir check` with the arguments after the command's name. Resolves with the exit code. */
 export async function checkCommand(args: readonly string[], io: CheckIo): Promise<number> {
-  const parsed = parseCheckArguments(args);
+  const parsed = parseCheckArguments(args, io.environment);
   switch (parsed.kind) {
     case 'help':
       io.out(CHECK_HELP);
@@ -27,6 +29,9 @@ export async function checkCommand(args: readonly string[], io: CheckIo): Promis
     case 'usage':
       io.err(`weir check: ${parsed.message}\nTry weir check --help.\n`);
       return EXIT.USAGE;
+    case 'failed':
+      for (const message of parsed.messages) io.err(`weir check: ${message}\n`);
+      return EXIT.FAILED;
     case 'run':
       return runCheck(parsed.options, io);
   }
@@ -34,18 +39,13 @@ export async function checkCommand(args: readonly string[], io: CheckIo): Promis
 
 /** Makes the calls and prints the result. Resolves with 0 when every call was answered, else with 1. */
 export async function runCheck(options: CheckOptions, io: CheckIo): Promise<number> {
-  let credentials: ChannelCredentials;
+  let client: Client;
   try {
-    credentials = channelCredentials(options.channel);
+    client = openClient(options.target, { 'grpc.max_receive_message_length': -1 });
   } catch (error) {
     io.err(`weir check: ${(error as Error).message}\n`);
     return EXIT.FAILED;
   }
-  const client = new Client(options.address, credentials, {
-    // A proxy of the environment has no business between this tool and a server named by address.
-    'grpc.enable_http_proxy': 0,
-    'grpc.max_receive_message_length': -1,
-  });
   const tally = new Tally(options.count);
   const progress = setInterval(() => {
     io.err(`weir check: ${tally.finished} of ${options.count} calls done\n`);
@@ -59,9 +59,12 @@ export async function runCheck(options: CheckOptions, io: CheckIo): Promise<numb
   const result = await explained(tally.result(), options);
   io.out(options.json ? checkJson(result) : checkTable(result, io.colour));
   if (tally.failure === undefined) return EXIT.OK;
-  io.err(
-    `weir check: ${tally.failures} of ${options.count} calls failed: ${advice(tally.failure, options)}\n`,
-  );
+  const why = await failureAdvice(tally.failure, options.target, {
+    method: SHOULD_RATE_LIMIT_PATH,
+    timeoutMs: options.timeoutMs,
+    whenLate: 'look at the server, or raise --timeout',
+  });
+  io.err(`weir check: ${tally.failures} of ${options.count} calls failed: ${why}\n`);
   return EXIT.FAILED;
 }
 
@@ -158,25 +161,4 @@ function oneCall(
       },
     );
   });
-}
-
-/** What went wrong and what to do next, in one line. */
-function advice(error: ServiceError, options: CheckOptions): string {
-  const details = error.details.replace(/\s+/g, ' ').trim();
-  if (/ECONNREFUSED|ENOENT/.test(details)) {
-    return `nothing listens on ${options.address}; start weir serve, or name the server with --address`;
-  }
-  if (/ENOTFOUND|EAI_AGAIN|^Name resolution failed/.test(details)) {
-    return `${options.address} cannot be resolved; name the server with --address`;
-  }
-  switch (error.code) {
-    case status.DEADLINE_EXCEEDED:
-      return `no answer from ${options.address} within ${options.timeoutMs} ms; look at the server, or raise --timeout`;
-    case status.UNIMPLEMENTED:
-      return `${options.address} does not serve ${SHOULD_RATE_LIMIT_PATH}; name the server's gRPC port with --address`;
-    case status.UNAVAILABLE:
-      return `${details}; check that ${options.address} is the server's gRPC port and that its store is up`;
-    default:
-      return `${status[error.code] ?? error.code}: ${details}`;
-  }
 }

@@ -1,106 +1,99 @@
 import { request } from 'node:http';
-import { type ChannelCredentials, Client, type ServiceError } from '@grpc/grpc-js';
+import type { Client, ServiceError } from '@grpc/grpc-js';
 import {
   decodeHealthResponse,
   encodeHealthRequest,
   type HealthResponse,
 } from '../codec/services/health-messages.js';
-import { formatHostPort } from '../grpc/connections.js';
 import { HEALTH_CHECK_PATH } from '../grpc/health.js';
-import { readSettings } from '../server/settings/read-settings.js';
-import { isAddress } from './address.js';
 import { readArguments } from './arguments.js';
-import { channelCredentials } from './channel.js';
+import { failureAdvice } from './call/advice.js';
+import { openClient } from './call/channel.js';
+import { readTarget, type ServerTarget, TARGET_OPTIONS } from './call/target.js';
 import { EXIT, type Io } from './io.js';
-import { readTlsOptions, TLS_OPTIONS } from './tls-options.js';
 
 const TIMEOUT_MS = 2000;
-
-/** The address at which this environment's own server can be asked. */
-function ownAddress(host: string, port: number): string {
-  if (host === '0.0.0.0' || host === '') return formatHostPort('127.0.0.1', port);
-  return formatHostPort(host === '::' ? '::1' : host, port);
-}
+const ABOUT = {
+  method: HEALTH_CHECK_PATH,
+  timeoutMs: TIMEOUT_MS,
+  whenLate: 'it hangs, or has more to do than it can',
+};
 
 /** `weir health`: exit 0 when the server says SERVING. */
 export async function runHealth(args: readonly string[], io: Io): Promise<number> {
-  const parsed = readArguments('health', args, { address: { type: 'string' }, ...TLS_OPTIONS });
+  const parsed = readArguments('health', args, TARGET_OPTIONS);
   if (typeof parsed === 'string' || parsed.positionals.length > 0) {
     io.err(typeof parsed === 'string' ? parsed : 'weir health: takes options only; see weir health --help\n');
     return EXIT.USAGE;
   }
-  let { address } = parsed.values;
-  let channel = readTlsOptions(parsed.values);
-  if (typeof channel === 'string') {
-    io.err(`weir health: ${channel}\n`);
+  const found = readTarget(parsed.values, io.environment);
+  if (found.kind === 'usage') {
+    io.err(`weir health: ${found.message}\n`);
     return EXIT.USAGE;
   }
-  if (address !== undefined && !isAddress(address)) {
-    io.err(`weir health: --address ${JSON.stringify(address)} is neither host:port nor unix:<path>\n`);
-    return EXIT.USAGE;
+  if (found.kind === 'failed') {
+    for (const message of found.messages) io.err(`weir health: ${message}\n`);
+    return EXIT.FAILED;
   }
-  const asksItself = address === undefined;
-  if (address === undefined) {
-    const read = readSettings(io.environment);
-    if (!read.ok) {
-      io.err(read.errors.map((error) => `weir health: ${error}\n`).join(''));
-      return EXIT.FAILED;
-    }
-    const { grpcHost, grpcPort, grpcUds, grpcServerUseTls, grpcClientTlsCaCert, host, port } = read.settings;
-    address = grpcUds === '' ? ownAddress(grpcHost, grpcPort) : `unix:${grpcUds}`;
-    if (grpcServerUseTls) channel = { ...channel, tls: true };
-    // A certificate of its own issuers is what a probe does not have: HTTP says the same.
-    if (grpcServerUseTls && grpcClientTlsCaCert !== '' && channel.cert === undefined) {
-      const web = ownAddress(host, port);
-      return tell(io, web, await askHttp(web));
-    }
-  }
-  let credentials: ChannelCredentials;
+  const { target } = found;
+  const { certificateMissing: web } = target;
+  // A certificate of its own issuers is what a probe does not have: HTTP says the same.
+  if (web !== undefined) return tell(io, await askHttp(web));
+  let client: Client;
   try {
-    credentials = channelCredentials(channel, asksItself);
+    client = openClient(target);
   } catch (error) {
     io.err(`weir health: ${(error as Error).message}\n`);
     return EXIT.FAILED;
   }
-  // A name sent in the handshake may not be an address; which one it is does not matter to oneself.
-  const options = asksItself ? { 'grpc.ssl_target_name_override': 'localhost' } : {};
-  const client = new Client(address, credentials, options);
   try {
-    const status = await new Promise<string>((resolve) => {
-      client.makeUnaryRequest(
-        HEALTH_CHECK_PATH,
-        encodeHealthRequest,
-        decodeHealthResponse,
-        { service: '' },
-        { deadline: Date.now() + TIMEOUT_MS },
-        (error: ServiceError | null, response?: HealthResponse) =>
-          resolve(error === null ? (response?.status ?? 'UNKNOWN') : `no answer: ${error.details}`),
-      );
-    });
-    return tell(io, address, status);
+    return tell(io, await askGrpc(client, target));
   } finally {
     client.close();
   }
 }
 
-function tell(io: Io, address: string, status: string): number {
-  if (status === 'SERVING') {
+/** Undefined when the health service says SERVING, else a sentence with what it says or why it says nothing. */
+function askGrpc(client: Client, target: ServerTarget): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    client.makeUnaryRequest(
+      HEALTH_CHECK_PATH,
+      encodeHealthRequest,
+      decodeHealthResponse,
+      { service: '' },
+      { deadline: Date.now() + TIMEOUT_MS },
+      (error: ServiceError | null, response?: HealthResponse) => {
+        if (error !== null) resolve(failureAdvice(error, target, ABOUT));
+        else resolve(answered(target.address, response?.status ?? 'UNKNOWN'));
+      },
+    );
+  });
+}
+
+function answered(address: string, status: string): string | undefined {
+  return status === 'SERVING' ? undefined : `${address}: ${status}`;
+}
+
+function tell(io: Io, problem: string | undefined): number {
+  if (problem === undefined) {
     io.out('SERVING\n');
     return EXIT.OK;
   }
-  io.err(`weir health: ${address}: ${status}\n`);
+  io.err(`weir health: ${problem}\n`);
   return EXIT.FAILED;
 }
 
-/** The status that `/healthcheck` of an HTTP port tells of, or why there is none. */
-function askHttp(address: string): Promise<string> {
+/** The same of `/healthcheck` of an HTTP port. */
+function askHttp(address: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const asked = request(`http://${address}/healthcheck`, { timeout: TIMEOUT_MS }, (response) => {
       response.resume();
-      resolve(response.statusCode === 200 ? 'SERVING' : 'NOT_SERVING');
+      resolve(answered(address, response.statusCode === 200 ? 'SERVING' : 'NOT_SERVING'));
     });
     asked.on('timeout', () => asked.destroy(new Error(`nothing came within ${TIMEOUT_MS} ms`)));
-    asked.on('error', (error) => resolve(`no answer: ${error.message}`));
+    asked.on('error', (error) => {
+      resolve(`no answer came from http://${address}/healthcheck (HOST and PORT): ${error.message}`);
+    });
     asked.end();
   });
 }

@@ -1,5 +1,5 @@
 import { inertByReason } from '../server/settings/inert-settings.js';
-import { SETTINGS } from '../server/settings/settings-table.js';
+import { defaultOf, SETTINGS } from '../server/settings/settings-table.js';
 import { LOAD_OPTIONS_HELP } from './load-options.js';
 
 /** One command of `weir`, as `weir --help` lists it. */
@@ -21,7 +21,7 @@ const COMMANDS: readonly CommandHelp[] = [
   },
   { usage: 'diff <old> <new>', summary: 'say what a change of policies changes, and whether it tightens' },
   {
-    usage: 'check --address <host:port> key=value…',
+    usage: 'check [--address <host:port>] key=value…',
     summary: 'ask a running server and show what it answers',
   },
   {
@@ -149,6 +149,34 @@ are never shown.
   --json           the same for machines
 ${LOAD_OPTIONS_HELP}
 Exit code 0 when nothing tightens, 3 when something does, 1 when a policy is bad, 2 for wrong arguments.
+`;
+
+export const CHECK_HELP = `Usage: weir check [options] key=value … [+ key=value …]
+
+Asks a running server and prints how it decided. The entries make one descriptor; a lone + starts the next.
+
+Without --address it asks the server of its own environment, as weir health does: GRPC_UDS, or GRPC_HOST and GRPC_PORT
+(${defaultOf('grpcHost')}:${defaultOf('grpcPort')} when unset), on loopback if they name every address; over TLS if GRPC_SERVER_USE_TLS says so, whatever
+certificate it shows.
+
+  --address <host:port>  gRPC address of another server, or unix:<path>
+  --domain <name>        domain of the policy (default open-api)
+  --count <n>            calls to make (default 1)
+  --concurrency <n>      calls at once (default 1)
+  --hits <n>             hits of each call (default 1)
+  --timeout <duration>   longest wait for one answer, such as 500ms or 2s (default 1s)
+  --tls                  speak TLS, and trust the issuers Node.js ships
+  --ca <file>            speak TLS, and trust these issuers (PEM)
+  --cert, --key <file>   speak TLS, and show this client certificate (PEM)
+  --policy <path>        policy file or directory that tells why no rule matched
+  --debug <host:port>    debug port of the server, which tells it, too (default: that of the environment, or port
+                         ${defaultOf('debugPort')} beside port ${defaultOf('grpcPort')} of this machine)
+  --json                 print one JSON object instead of the table
+  --help                 print this text
+
+Exit code: 0 when every call was answered, OVER_LIMIT included; 1 when a call failed; 2 for wrong arguments.
+
+Example: weir check --count 200 --concurrency 20 tenant=acme resource_group=user-chats
 `;
 
 export const HEALTH_HELP = `Usage: weir health [--address <host:port>]

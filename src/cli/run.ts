@@ -1,6 +1,6 @@
-import { CHECK_HELP } from './check-options.js';
 import {
   CHECK_CONFIG_HELP,
+  CHECK_HELP,
   DIFF_HELP,
   EXPLAIN_HELP,
   HEALTH_HELP,

@@ -51,6 +51,7 @@ describe('weir check', () => {
         err += text;
       },
       colour: false,
+      environment: {},
     });
     return { code, out, err };
   };
@@ -259,7 +260,7 @@ descriptors:
     const { port } = web.address() as AddressInfo;
     const { code, err } = await check('--address', `127.0.0.1:${port}`, 'a=b');
     expect(code).toBe(1);
-    expect(err).toContain(`check that 127.0.0.1:${port} is the server's gRPC port`);
+    expect(err).toContain(`127.0.0.1:${port} speaks HTTP/1.1 and no gRPC; name the server's gRPC port`);
   });
 
   test('tells how far it is when it takes long', async () => {
@@ -279,6 +280,7 @@ descriptors:
         release();
       },
       colour: false,
+      environment: {},
     });
     expect({ code, err }).toEqual({ code: 0, err: 'weir check: 0 of 1 calls done\n' });
   });

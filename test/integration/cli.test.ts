@@ -68,8 +68,8 @@ describe('weir', () => {
     [['check'], 'key=value'],
     [['health', '--cert', 'a'], '--cert and --key go together'],
     [['health', 'now'], 'takes options only'],
-    [['health', '--address', ''], 'is neither host:port nor'],
-    [['health', '--address', 'localhost:99999'], 'is neither host:port nor'],
+    [['health', '--address', ''], 'is neither host:port, with IPv6'],
+    [['health', '--address', 'localhost:99999'], 'is neither host:port, with IPv6'],
   ])('%j makes no sense: exit 2, nothing on standard output', async (args, message) => {
     const { code, stdout, stderr } = await weir(...args);
     expect([code, stdout]).toEqual([2, '']);
@@ -281,7 +281,7 @@ describe('weir check and weir health', () => {
     await server.stop();
     const gone = await weir('health', '--address', address);
     expect([gone.code, gone.stdout]).toEqual([1, '']);
-    expect(gone.stderr).toMatch(`weir health: ${address}: no answer`);
+    expect(gone.stderr).toMatch(`weir health: nothing listens on ${address}`);
     const nobody = await weir('check', '--address', address, 'tenant=acme');
     expect(nobody.code).toBe(1);
     expect(nobody.stderr).toMatch(`nothing listens on ${address}`);

@@ -155,13 +155,33 @@ describe('weir health and weir check', () => {
     const address = ['--address', `127.0.0.1:${server.grpcPort}`];
     const ca = ['--ca', folder.write('authority.pem', authority.cert)];
     expect(await weir(['health', ...address, ...ca])).toMatchObject({ code: 0 });
-    expect(await weir(['check', ...address, ...ca, ...entries])).toMatchObject({ code: 0 });
+    // Without a warning of Node.js that an IP address is no name for a handshake (DEP0123).
+    expect(await weir(['check', ...address, ...ca, ...entries])).toMatchObject({ code: 0, stderr: '' });
+    // The certificate must be for that address.
+    volume.swap(authority.issue('DNS:weir.test'));
+    await waitFor('the other certificate', logged(/new certificates are in force/));
+    expect(await weir(['check', ...address, ...ca, ...entries])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`the certificate of ${address[1]} is for another name`),
+    });
+    expect(await weir(['check', ...entries], own)).toMatchObject({ code: 0, stderr: '' });
     // Neither clear text nor unknown issuers are passed over.
-    expect(await weir(['health', ...address])).toMatchObject({ code: 1 });
-    expect(await weir(['health', ...address, '--tls'])).toMatchObject({ code: 1 });
-    expect(await weir(['check', ...address, '--tls', ...entries])).toMatchObject({ code: 1 });
-    const missing = await weir(['check', ...address, '--ca', folder.join('none'), ...entries]);
-    expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('ENOENT') });
+    const [, named] = address;
+    for (const [flags, sentence] of [
+      [[], `${named} speaks TLS, and it was asked in clear text; name the file with the issuer`],
+      [
+        ['--tls'],
+        `the certificate of ${named} is not accepted (unable to verify the first certificate); name`,
+      ],
+      [['--ca', folder.join('none')], `the file ${folder.join('none')} cannot be read: ENOENT`],
+    ] as const) {
+      for (const command of [['health'], ['check', ...entries]]) {
+        const { code, stderr } = await weir([...command, ...address, ...flags]);
+        expect([code, stderr]).toEqual([1, expect.stringContaining(sentence)]);
+        // No warning of Node.js, and nothing that is left over of a sentence of grpc-js.
+        expect(stderr).not.toMatch(/DEP0123|Resolution note|No connection established/);
+      }
+    }
   });
 
   test('show a certificate to a server that asks for one', async () => {
@@ -172,7 +192,12 @@ describe('weir health and weir check', () => {
     const flags = ['--cert', folder.write('probe.crt', cert), '--key', folder.write('probe.key', key)];
     const own = { ...volume.env, GRPC_PORT: String(server.grpcPort) };
     expect(await weir(['health', ...flags], own)).toMatchObject({ code: 0 });
-    expect(await weir(['health'], own)).toMatchObject({ code: 1 });
+    const unnamed = {
+      code: 1,
+      stderr: expect.stringMatching(/wants a client certificate; name one with --cert/),
+    };
+    expect(await weir(['health'], own)).toMatchObject(unnamed);
+    expect(await weir(['check', ...entries], own)).toMatchObject(unnamed);
     await waitFor('the reason', logged(/refused: the client showed no certificate/));
   });
 
@@ -201,6 +226,13 @@ describe('weir health and weir check', () => {
     const path = folder.join('grpc.sock');
     server = await startWeir({ env: { GRPC_UDS: path } });
     expect(await weir(['health'], { GRPC_UDS: path })).toMatchObject({ code: 0 });
+    expect(await weir(['check', ...entries], { GRPC_UDS: path })).toMatchObject({ code: 0 });
+    expect(await weir(['check', '--tls', ...entries], { GRPC_UDS: path })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(
+        `unix:${path} speaks clear text, and it was asked over TLS; leave out --tls`,
+      ),
+    });
     expect(await weir(['check', '--address', `unix:${path}`, ...entries])).toMatchObject({ code: 0 });
     const gone = await weir(['check', '--address', `unix:${path}x`, ...entries]);
     expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining('nothing listens on') });

@@ -1,9 +1,10 @@
-import { type ChannelCredentials, Client, type ServiceError, status } from '@grpc/grpc-js';
+import { type Client, type ServiceError, status } from '@grpc/grpc-js';
 import type { Descriptor, RateLimitResponse } from '../../codec/messages.js';
 import { createReferenceCodec } from '../../codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../codec/rls-definition.js';
 import { readEntry } from '../arguments.js';
-import { channelCredentials } from '../channel.js';
+import { plainDetails } from '../call/advice.js';
+import { openClient } from '../call/channel.js';
 import { EXIT, type Io } from '../io.js';
 import { type GoFlags, readGoFlags } from './go-flags.js';
 import { RATELIMIT_CLIENT_FLAGS as FLAGS, RATELIMIT_CLIENT_HELP } from './ratelimit-flags.js';
@@ -35,24 +36,25 @@ export async function runRatelimitClient(args: readonly string[], io: Io): Promi
   if (flags.rest.length > 0)
     io.err(`${COMMAND}: ${JSON.stringify(flags.rest[0])} is no flag: it and what follows are left out\n`);
   for (const { name } of FLAGS) io.out(`Flag: --${name}=${JSON.stringify(shown(flags, name, call))}\n`);
-  let credentials: ChannelCredentials;
+  let client: Client;
   try {
-    credentials = channelCredentials({
+    const channel = {
       tls: last(flags, 'grpc-use-tls') === 'true',
       ca: last(flags, 'grpc-server-ca-file'),
       cert: last(flags, 'grpc-cert-file'),
       key: last(flags, 'grpc-key-file'),
-    });
+    };
+    client = openClient({ address: call.address, channel, own: false });
   } catch (error) {
     io.out(`error connecting: ${(error as Error).message}\n`);
     return EXIT.FAILED;
   }
   try {
-    io.out(`response: ${responseText(await ask(call, credentials))}\n`);
+    io.out(`response: ${responseText(await ask(call, client))}\n`);
     return EXIT.OK;
   } catch (error) {
-    const { code, details } = error as ServiceError;
-    io.out(`request error: rpc error: code = ${goName(code)} desc = ${details}\n`);
+    const failure = error as ServiceError;
+    io.out(`request error: rpc error: code = ${goName(failure.code)} desc = ${plainDetails(failure)}\n`);
     return EXIT.FAILED;
   }
 }
@@ -105,9 +107,8 @@ function shown(flags: Given, name: string, call: Call): string {
   }
 }
 
-function ask(call: Call, credentials: ChannelCredentials): Promise<RateLimitResponse> {
+function ask(call: Call, client: Client): Promise<RateLimitResponse> {
   const codec = createReferenceCodec();
-  const client = new Client(call.address, credentials, { 'grpc.enable_http_proxy': 0 });
   const request = Buffer.from(
     codec.encodeRequest({ domain: call.domain, descriptors: call.descriptors, hitsAddend: 1 }),
   );

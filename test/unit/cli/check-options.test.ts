@@ -1,11 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
-import { CHECK_HELP, type CheckOptions, parseCheckArguments } from '../../../src/cli/check-options.js';
+import { type CheckOptions, parseCheckArguments } from '../../../src/cli/check-options.js';
+import { CHECK_HELP } from '../../../src/cli/help.js';
 
 function options(...args: string[]): CheckOptions {
-  const parsed = parseCheckArguments(args);
+  const parsed = parseCheckArguments(args, {});
   if (parsed.kind !== 'run') throw new Error(JSON.stringify(parsed));
   return parsed.options;
 }
+
+const CLEAR = { tls: false, ca: undefined, cert: undefined, key: undefined };
 
 function descriptor(...entries: [string, string][]) {
   return {
@@ -19,8 +22,7 @@ function descriptor(...entries: [string, string][]) {
 describe('parseCheckArguments', () => {
   test('asks the bundled policy of a local server once', () => {
     expect(options('tenant=acme')).toEqual({
-      address: '127.0.0.1:8081',
-      channel: { tls: false, ca: undefined, cert: undefined, key: undefined },
+      target: { address: '127.0.0.1:8081', channel: CLEAR, own: true, debug: '127.0.0.1:6070' },
       domain: 'open-api',
       descriptors: [descriptor(['tenant', 'acme'])],
       count: 1,
@@ -36,8 +38,11 @@ describe('parseCheckArguments', () => {
       '--address [::1]:9 --domain d a=1 --count=200 --concurrency 20 b= --hits 5 --timeout 1m0.5s ' +
       'c=x=y --json --ca ca.pem --cert c.pem --key k.pem';
     expect(options(...line.split(' '))).toEqual({
-      address: '[::1]:9',
-      channel: { tls: true, ca: 'ca.pem', cert: 'c.pem', key: 'k.pem' },
+      target: {
+        address: '[::1]:9',
+        channel: { tls: true, ca: 'ca.pem', cert: 'c.pem', key: 'k.pem' },
+        own: false,
+      },
       domain: 'd',
       descriptors: [descriptor(['a', '1'], ['b', ''], ['c', 'x=y'])],
       count: 200,
@@ -52,11 +57,48 @@ describe('parseCheckArguments', () => {
     [['--tls'], { tls: true, ca: undefined, cert: undefined, key: undefined }],
     [['--ca', 'ca.pem'], { tls: true, ca: 'ca.pem', cert: undefined, key: undefined }],
   ])('%j is TLS', (words, channel) => {
-    expect(options(...words, 'a=b').channel).toEqual(channel);
+    expect(options(...words, 'a=b').target.channel).toEqual(channel);
+  });
+
+  test.each<[environment: Record<string, string>, address: string, tls: boolean]>([
+    [{ GRPC_PORT: '9000' }, '127.0.0.1:9000', false],
+    [{ GRPC_HOST: '10.0.0.7', GRPC_PORT: '9000' }, '10.0.0.7:9000', false],
+    [{ GRPC_HOST: '::', GRPC_PORT: '9000' }, '[::1]:9000', false],
+    [{ GRPC_HOST: '' }, '127.0.0.1:8081', false],
+    [{ GRPC_UDS: '/run/weir.sock', GRPC_PORT: '9000' }, 'unix:/run/weir.sock', false],
+    [{ GRPC_SERVER_USE_TLS: 'true' }, '127.0.0.1:8081', true],
+  ])(
+    'without --address the environment says which server is asked, as for weir health: %j',
+    (environment, address, tls) => {
+      expect(parseCheckArguments(['a=b'], environment)).toMatchObject({
+        kind: 'run',
+        options: { target: { address, channel: { tls }, own: true } },
+      });
+      // A server that is named is another one, about which the environment says nothing.
+      expect(parseCheckArguments(['--address', 'h:1', 'a=b'], environment)).toMatchObject({
+        options: { target: { address: 'h:1', channel: CLEAR, own: false } },
+      });
+    },
+  );
+
+  test.each<[environment: Record<string, string>, messages: RegExp[]]>([
+    [{ GRPC_PORT: 'abc' }, [/^GRPC_PORT: "abc" is not a port/, /name a server with --address$/]],
+    [{ GRPC_PORT: '0' }, [/^GRPC_PORT is 0, .* name it with --address$/]],
+    [
+      { GRPC_SERVER_USE_TLS: 'true', GRPC_CLIENT_TLS_CACERT: '/ca.pem' },
+      [
+        /^GRPC_CLIENT_TLS_CACERT is set, so 127\.0\.0\.1:8081 wants a client certificate; .*--cert and --key$/,
+      ],
+    ],
+  ])('an environment that names no server that can be asked: %j', (environment, messages) => {
+    expect(parseCheckArguments(['a=b'], environment)).toEqual({
+      kind: 'failed',
+      messages: messages.map((message) => expect.stringMatching(message)),
+    });
   });
 
   test('takes the path of a Unix domain socket', () => {
-    expect(options('--address', 'unix:/run/weir.sock', 'a=b').address).toBe('unix:/run/weir.sock');
+    expect(options('--address', 'unix:/run/weir.sock', 'a=b').target.address).toBe('unix:/run/weir.sock');
   });
 
   test('a + starts the next descriptor', () => {
@@ -71,7 +113,7 @@ describe('parseCheckArguments', () => {
   });
 
   test.each([['--help'], ['-h'], ['--count', 'x', '--help']])('%s asks for help', (...args) => {
-    expect(parseCheckArguments(args)).toEqual({ kind: 'help' });
+    expect(parseCheckArguments(args, {})).toEqual({ kind: 'help' });
   });
 
   test('help names every option and the exit codes', () => {
@@ -101,6 +143,6 @@ describe('parseCheckArguments', () => {
     [['--bogus', 'a=b'], /--bogus/],
     [['--count'], /--count/],
   ])('%j is refused with a sentence', (args, message) => {
-    expect(parseCheckArguments(args)).toEqual({ kind: 'usage', message: expect.stringMatching(message) });
+    expect(parseCheckArguments(args, {})).toEqual({ kind: 'usage', message: expect.stringMatching(message) });
   });
 });

@@ -4,3 +4,8 @@ export function isAddress(text: string): boolean {
   const port = Number(/^(?:\[[^\]]+\]|[^:[\]]+):(\d{1,5})$/.exec(text)?.[1]);
   return port >= 1 && port <= 65_535;
 }
+
+/** The host of an address without brackets; '' for a socket. */
+export function hostOf(address: string): string {
+  return address.startsWith('unix:') ? '' : address.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
+}

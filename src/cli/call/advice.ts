@@ -1,0 +1,99 @@
+import { type ServiceError, status } from '@grpc/grpc-js';
+import { whatSpeaks } from './spoken.js';
+import type { ServerTarget } from './target.js';
+
+/** What grpc-js says of a call that failed, without what it adds for itself. */
+export function plainDetails({ details }: Pick<ServiceError, 'details'>): string {
+  return details
+    .replace(/\s+/g, ' ')
+    .replace(/^No connection established\. Last error: (?:Error: )?/, '')
+    .replace(/\.? Resolution note:.*$/, '')
+    .replace(/ \(\d{4}-\d\d-\d\dT[\d:.]+Z\)$/, '')
+    .trim();
+}
+
+/**
+ * Why a call failed and what to do next, in a sentence without a full stop. `method` is the path that was called,
+ * `timeoutMs` the time it had, `whenLate` what to do about an answer that did not come in it.
+ */
+export async function failureAdvice(
+  error: ServiceError,
+  target: ServerTarget,
+  {
+    method,
+    timeoutMs,
+    whenLate,
+  }: { readonly method: string; readonly timeoutMs: number; readonly whenLate: string },
+): Promise<string> {
+  const { address } = target;
+  const details = plainDetails(error);
+  if (/ECONNREFUSED|ENOENT/.test(details)) {
+    return `nothing listens on ${address}; start weir serve, or name the server with --address`;
+  }
+  if (/ENOTFOUND|EAI_AGAIN|^Name resolution failed/.test(details)) {
+    return `${address} cannot be resolved; name the server with --address`;
+  }
+  const certificate = certificateAdvice(details, target);
+  if (certificate !== undefined) return certificate;
+  if (error.code === status.UNAVAILABLE || error.code === status.DEADLINE_EXCEEDED) {
+    const other = await otherLanguage(target);
+    if (other !== undefined) return other;
+  }
+  switch (error.code) {
+    case status.DEADLINE_EXCEEDED:
+      return `no answer from ${address} within ${timeoutMs} ms; ${whenLate}`;
+    case status.UNIMPLEMENTED:
+      return `${address} does not serve ${method}; name the server's gRPC port with --address`;
+    case status.UNAVAILABLE:
+      return `${details}; check that ${address} is the server's gRPC port and that its store is up`;
+    default:
+      return `${status[error.code] ?? error.code}: ${details}`;
+  }
+}
+
+/** What to do about certificates, if it is they. */
+function certificateAdvice(details: string, { address, channel }: ServerTarget): string | undefined {
+  if (!channel.tls) return undefined;
+  if (/altnames/.test(details)) {
+    return (
+      `the certificate of ${address} is for another name (${details}); name the server with --address as ` +
+      'its certificate does'
+    );
+  }
+  if (
+    /self[- ]signed certificate|unable to (?:verify|get)|certificate has expired|not yet valid/.test(details)
+  ) {
+    const remedy =
+      channel.ca === undefined
+        ? 'name the file with its issuer with --ca'
+        : 'the file of --ca must hold its issuer, and the certificate must be valid now';
+    return `the certificate of ${address} is not accepted (${details}); ${remedy}`;
+  }
+  // The first is how TLS says it, the second how HTTP/2 does: INADEQUATE_SECURITY.
+  if (!/certificate required|handshake failure|Protocol not secure enough/.test(details)) return undefined;
+  return channel.cert === undefined
+    ? `${address} wants a client certificate; name one with --cert and --key`
+    : `${address} does not accept the certificate of --cert; its log says why`;
+}
+
+/** A sentence where the listener speaks something else than we did. */
+async function otherLanguage({ address, channel, own }: ServerTarget): Promise<string | undefined> {
+  const spoken = await whatSpeaks(address);
+  if (spoken === 'HTTP/1.1') {
+    return `${address} speaks HTTP/1.1 and no gRPC; name the server's gRPC port (GRPC_PORT) with --address`;
+  }
+  if (spoken === 'TLS' && !channel.tls) {
+    return (
+      `${address} speaks TLS, and it was asked in clear text; name the file with the issuer of its ` +
+      'certificate with --ca, or use --tls if Node.js knows the issuer' +
+      (own ? '; GRPC_SERVER_USE_TLS is not on in this environment' : '')
+    );
+  }
+  if (spoken === 'HTTP/2' && channel.tls) {
+    return (
+      `${address} speaks clear text, and it was asked over TLS; leave out --tls, --ca, --cert and --key` +
+      (own ? ', and GRPC_SERVER_USE_TLS' : '')
+    );
+  }
+  return undefined;
+}

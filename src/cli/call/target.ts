@@ -1,0 +1,99 @@
+import { formatHostPort } from '../../grpc/connections.js';
+import { readSettings } from '../../server/settings/read-settings.js';
+import type { Settings } from '../../server/settings/settings-table.js';
+import type { Io } from '../io.js';
+import { isAddress } from './address.js';
+import { type ChannelOptions, readTlsOptions, TLS_OPTIONS } from './tls-options.js';
+
+/** Options of every command that calls a server, for node:util's parseArgs. */
+export const TARGET_OPTIONS = { address: { type: 'string' }, ...TLS_OPTIONS } as const;
+
+/** A server to call. */
+export interface ServerTarget {
+  /** `host:port` of a gRPC listener, or `unix:<path>`. */
+  readonly address: string;
+  readonly channel: ChannelOptions;
+  /** It is the server of this environment, asked on its own machine: whatever certificate it shows is good. */
+  readonly own: boolean;
+  /** `host:port` of the debug port of one's own server. */
+  readonly debug?: string;
+  /**
+   * `host:port` where HTTP says whether it is well, for one's own server that wants a client certificate which no
+   * option names.
+   */
+  readonly certificateMissing?: string;
+}
+
+export type TargetResult =
+  | { readonly kind: 'target'; readonly target: ServerTarget }
+  /** The command line makes no sense. */
+  | { readonly kind: 'usage'; readonly message: string }
+  /** The environment makes none; a sentence for each reason. */
+  | { readonly kind: 'failed'; readonly messages: readonly string[] };
+
+/**
+ * The server that the options name; without `--address` that of this environment: GRPC_UDS, or GRPC_HOST and GRPC_PORT,
+ * on loopback if they name every address, over TLS if GRPC_SERVER_USE_TLS says so.
+ */
+export function readTarget(
+  values: Parameters<typeof readTlsOptions>[0] & { readonly address?: string | undefined },
+  environment: Io['environment'],
+): TargetResult {
+  const { address } = values;
+  const channel = readTlsOptions(values);
+  if (typeof channel === 'string') return { kind: 'usage', message: channel };
+  if (address === undefined) return ownTarget(channel, environment);
+  if (isAddress(address)) return { kind: 'target', target: { address, channel, own: false } };
+  return {
+    kind: 'usage',
+    message:
+      `--address ${JSON.stringify(address)} is neither host:port, with IPv6 addresses in brackets as in ` +
+      '[::1]:8081, nor unix:<path>',
+  };
+}
+
+function ownTarget(channel: ChannelOptions, environment: Io['environment']): TargetResult {
+  const read = readSettings(environment);
+  if (!read.ok) {
+    const messages = [
+      ...read.errors,
+      'without --address the server of this environment is asked; correct the variables, or name a server ' +
+        'with --address',
+    ];
+    return { kind: 'failed', messages };
+  }
+  const {
+    grpcHost,
+    grpcPort,
+    grpcUds,
+    grpcServerUseTls,
+    grpcClientTlsCaCert,
+    host,
+    port,
+    debugHost,
+    debugPort,
+  } = read.settings;
+  if (grpcUds === '' && grpcPort === 0) {
+    return {
+      kind: 'failed',
+      messages: [
+        'GRPC_PORT is 0, so the server chose a free port; its log line "weir serves" has it: name it with --address',
+      ],
+    };
+  }
+  const asksForCertificate = grpcServerUseTls && grpcClientTlsCaCert !== '' && channel.cert === undefined;
+  const target: ServerTarget = {
+    address: grpcUds === '' ? onLoopback(grpcHost, grpcPort) : `unix:${grpcUds}`,
+    channel: grpcServerUseTls ? { ...channel, tls: true } : channel,
+    own: true,
+    ...(debugPort !== 0 && { debug: onLoopback(debugHost, debugPort) }),
+    ...(asksForCertificate && { certificateMissing: onLoopback(host, port) }),
+  };
+  return { kind: 'target', target };
+}
+
+/** Where a listener of this machine can be asked. */
+function onLoopback(host: Settings['host'], port: number): string {
+  if (host === '0.0.0.0' || host === '') return formatHostPort('127.0.0.1', port);
+  return formatHostPort(host === '::' ? '::1' : host, port);
+}
