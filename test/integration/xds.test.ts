@@ -15,6 +15,7 @@ import {
   windowConfig,
   XdsBench,
 } from '../support/weir/xds-weir.js';
+import { resourceOf } from '../support/xds/policy-resource.js';
 import { encodeConfig } from '../support/xds/xds-server.js';
 
 const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip : describe;
@@ -198,5 +199,40 @@ describeXds('our fields', () => {
     expect(response?.responseHeadersToAdd).toContainEqual(
       expect.objectContaining({ key: 'x-ratelimit-will-be-throttled', value: 'true' }),
     );
+  });
+
+  test('lists of limits, addresses, derived entries and bodies come through a server that knows none', async () => {
+    const xds = await bench.server();
+    await xds.setSnapshot('v1', [
+      encodeConfig(
+        resourceOf({
+          domain: 'ours',
+          denied_response: { body: 'later', content_type: 'text/plain' },
+          derive: [{ entry: 'group', from: ['path'], rules: [{ path: '/v1/**', value: 'old' }] }],
+          descriptors: [
+            { key: 'group', value: 'old', rate_limit: { unit: 'year', requests_per_unit: 1 } },
+            {
+              key: 'ip',
+              value_cidr: ['10.0.0.0/8'],
+              rate_limits: [
+                { name: 'wide', unit: 'year', requests_per_unit: 9 },
+                { name: 'narrow', unit: 'year', unit_multiplier: 2, requests_per_unit: 2 },
+              ],
+            },
+          ],
+        }),
+      ),
+    ]);
+    const weir = await bench.weir(xds.port);
+    await untilServing(weir);
+    const codes = async (entry: string, times: number) => {
+      const replies = await Promise.all(Array.from({ length: times }, () => ask(weir, 'ours', entry)));
+      return replies.map(({ response }) => response?.overallCode).sort();
+    };
+    expect(await codes('path=/v1/users', 2)).toEqual([CODE.OK, CODE.OVER_LIMIT]);
+    expect(await codes('ip=10.1.2.3', 3)).toEqual([CODE.OK, CODE.OK, CODE.OVER_LIMIT]);
+    expect(await codes('ip=11.1.2.3', 3)).toEqual([CODE.OK, CODE.OK, CODE.OK]);
+    const { response } = await ask(weir, 'ours', 'ip=10.1.2.3');
+    expect(Buffer.from(response?.rawBody ?? []).toString()).toBe('later');
   });
 });

@@ -1,73 +1,22 @@
+import { keysOf, RATE_FIELDS } from './policy-fields.js';
+
 /** Keys at the top of a policy file. */
-export const ROOT_KEYS: readonly string[] = [
-  'domain',
-  'phase',
-  'algorithm',
-  'response_headers',
-  'denied_response',
-  'decision_metadata',
-  'on_store_failure',
-  'on_unmatched',
-  'enforce_percent',
-  'derive',
-  'descriptors',
-];
+export const ROOT_KEYS: readonly string[] = keysOf('file');
 
 /** Keys of a descriptor. */
-export const NODE_KEYS: readonly string[] = [
-  'key',
-  'value',
-  'value_cidr',
-  'value_regex',
-  'phase',
-  'share_threshold',
-  'shadow_mode',
-  'quota_mode',
-  'detailed_metric',
-  'value_to_metric',
-  'metadata',
-  'rate_limit',
-  'rate_limits',
-  'candidate',
-  'enforce_percent',
-  'on_unmatched',
-  'descriptors',
-];
+export const NODE_KEYS: readonly string[] = keysOf('descriptor');
 
 /** Keys that say how much passes: those of a `rate_limit`, an item of `rate_limits` and a `candidate`. */
-export const RATE_KEYS: readonly string[] = [
-  'token_bucket',
-  'unit',
-  'requests_per_unit',
-  'unit_multiplier',
-  'calendar',
-  'algorithm',
-  'burst',
-  'allow_debt',
-  'max_debt',
-];
+export const RATE_KEYS: readonly string[] = Object.keys(RATE_FIELDS);
 
 /** Keys of a `rate_limit`. */
-export const RATE_LIMIT_KEYS: readonly string[] = [
-  'name',
-  'replaces',
-  ...RATE_KEYS,
-  'unlimited',
-  'on_store_failure',
-  'response_headers',
-  'denied_response',
-];
+export const RATE_LIMIT_KEYS: readonly string[] = keysOf('rate_limit');
 
 /** Keys of an item of `rate_limits`. */
-export const LIMIT_KEYS: readonly string[] = [
-  ...RATE_LIMIT_KEYS.filter((key) => key !== 'unlimited'),
-  'phase',
-  'shadow_mode',
-  'enforce_percent',
-];
+export const LIMIT_KEYS: readonly string[] = keysOf('rate_limits_item');
 
 /** Keys of a `candidate`. */
-export const CANDIDATE_KEYS: readonly string[] = ['name', ...RATE_KEYS];
+export const CANDIDATE_KEYS: readonly string[] = keysOf('candidate');
 
 /** Keys that are no more than unknown in an item of `rate_limits`, but likely there, and what to do about them. */
 export const NOT_IN_LIMITS: ReadonlyMap<string, string> = new Map([

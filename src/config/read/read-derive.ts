@@ -6,6 +6,7 @@ import type { ConditionSpec, DeriveRuleSpec, StepSpec, TableSpec } from '../../p
 import { ProblemList } from '../yaml/config-problem.js';
 import { FieldReader } from '../yaml/field-reader.js';
 import { parseYaml } from '../yaml/yaml-document.js';
+import { keysOf } from './policy-fields.js';
 import { readKeyTable } from './read-key-table.js';
 
 /** Reads a file that a policy names; throws an Error with a sentence when it cannot. */
@@ -18,7 +19,7 @@ export interface DeriveFields {
   readonly tableFiles: readonly ProblemList[];
 }
 
-const STEP_KEYS = ['entry', 'from', 'rules', 'sha256', 'sha256_file'];
+const STEP_KEYS = keysOf('derive_item');
 
 /**
  * Whether messages may show a key of the mapping at `path`, which is `derive` or below. Only keys that this reader
@@ -164,7 +165,7 @@ function readRules(reader: FieldReader, from: readonly string[]): readonly Deriv
     reader.error('rules', '"rules" is empty; write at least one rule, or remove the item');
   }
   for (const item of items) {
-    item.expectKeys([...from, 'value']);
+    item.expectKeys([...from, ...keysOf('derive_rule')]);
     // A source may itself be called "value"; then the rule's own value cannot be told from a condition.
     if (from.includes('value')) {
       item.error(

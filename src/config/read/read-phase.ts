@@ -1,6 +1,7 @@
 import { fixedPhase, PHASES, type PhaseSchedule } from '../../policy/rule.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 import { parseRfc3339 } from '../yaml/rfc3339.js';
+import { keysOf } from './policy-fields.js';
 
 /** Reads `phase`: one of the phases, or a schedule of RFC 3339 times. Undefined when absent or bad. */
 export function readPhase(reader: FieldReader): PhaseSchedule | undefined {
@@ -18,7 +19,7 @@ export function readPhase(reader: FieldReader): PhaseSchedule | undefined {
     return phase === undefined ? undefined : fixedPhase(phase);
   }
   const schedule = reader.mapping('phase') as FieldReader;
-  schedule.expectKeys(['grace_period', 'active']);
+  schedule.expectKeys(keysOf('phase_schedule'));
   const gracePeriod = readTime(schedule, 'grace_period');
   const active = readTime(schedule, 'active');
   if (schedule.field('grace_period') === undefined && schedule.field('active') === undefined) {

@@ -3,6 +3,7 @@ import { MAX_UINT32 } from '../../limiter/rate.js';
 import type { RateSpec } from '../../policy/rate-spec.js';
 import type { DeniedResponse, ResponseHeaders } from '../../policy/rule.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
+import { keysOf } from './policy-fields.js';
 import {
   CANDIDATE_KEYS,
   LIMIT_KEYS,
@@ -81,7 +82,7 @@ function readSharedFields(reader: FieldReader): Omit<RateLimitFields, 'rate'> {
 function readReplaces(reader: FieldReader, name: string): readonly Located<string>[] {
   const replaces: Located<string>[] = [];
   for (const item of reader.mappings('replaces', 'mappings with a name')) {
-    item.expectKeys(['name'], MISPLACED_KEYS);
+    item.expectKeys(keysOf('replaced_rule'), MISPLACED_KEYS);
     const replaced = item.name('name') ?? '';
     if (replaced === '') {
       item.error(

@@ -1,6 +1,7 @@
 import { nearest } from '../../nearest-name.js';
 import type { DeniedResponse, ResponseHeaders } from '../../policy/rule.js';
 import type { FieldReader } from '../yaml/field-reader.js';
+import { keysOf } from './policy-fields.js';
 
 /** What `response_headers` may list. */
 export const HEADER_FAMILIES = ['x-ratelimit', 'retry-after', 'ratelimit-draft-03', 'ratelimit'] as const;
@@ -59,7 +60,7 @@ export function readDeniedResponse(reader: FieldReader): DeniedResponse | undefi
 }
 
 function readBody(reader: FieldReader): DeniedResponse | undefined {
-  reader.expectKeys(['body', 'content_type']);
+  reader.expectKeys(keysOf('denied_response'));
   const body = reader.text('body');
   const contentType = reader.text('content_type') ?? '';
   if (reader.field('body') === undefined) {

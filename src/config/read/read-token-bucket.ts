@@ -2,6 +2,7 @@ import { MAX_FILL_MICROS, MAX_UINT32 } from '../../limiter/rate.js';
 import type { TokenBucketSpec } from '../../policy/rate-spec.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 import { parseGoDuration } from '../yaml/go-duration.js';
+import { keysOf } from './policy-fields.js';
 import { asGoDuration } from './spelled-length.js';
 
 /** Smallest `fill_interval`, in microseconds. */
@@ -16,7 +17,7 @@ export interface TokenBucketFields {
 
 /** Reads a `token_bucket`. Undefined when something is wrong; all of it is reported. */
 export function readTokenBucket(bucket: FieldReader): TokenBucketFields | undefined {
-  bucket.expectKeys(['max_tokens', 'tokens_per_fill', 'fill_interval']);
+  bucket.expectKeys(keysOf('token_bucket'));
   const maxTokens = readMaxTokens(bucket);
   const perFill = bucket.integer('tokens_per_fill', 1, MAX_UINT32);
   const interval = readFillInterval(bucket);

@@ -1,6 +1,7 @@
-import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader';
+import { loadSync, type MessageTypeDefinition, type PackageDefinition } from '@grpc/proto-loader';
 import { assetPath } from '../../assets.js';
-import type { RateLimitConfig } from './rate-limit-config.js';
+import { FieldCounter } from './field-count.js';
+import type { Message } from './rate-limit-config.js';
 
 /** The resources that weir asks a management server for. */
 export const RATE_LIMIT_CONFIG_TYPE = 'type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig';
@@ -40,21 +41,33 @@ interface LoadedResponse extends Omit<DiscoveryResponse, 'resources'> {
 export interface DiscoveryCodec {
   encodeRequest(request: DiscoveryRequest): Buffer;
   decodeResponse(bytes: Uint8Array): DiscoveryResponse;
-  decodeConfig(bytes: Uint8Array): RateLimitConfig;
+  /** A ratelimit.config.ratelimit.v3.RateLimitConfig; fields are named as in its proto file. */
+  decodeConfig(bytes: Uint8Array): Message;
+  /** How many fields such a message has; see {@link FieldCounter}. */
+  countFields(bytes: Uint8Array, most: number): number;
 }
+
+const CONFIG = 'ratelimit.config.ratelimit.v3.RateLimitConfig';
+const DESCRIPTOR = 'ratelimit.config.ratelimit.v3.RateLimitDescriptor';
 
 /** Reads `proto/`, so make one per process. Throws when the build is incomplete. */
 export function createDiscoveryCodec(): DiscoveryCodec {
-  const definition = loadSync(
-    ['envoy/service/discovery/v3/discovery.proto', 'ratelimit/config/ratelimit/v3/rls_conf.proto'],
-    // An enum's number that has no name stays a number; `oneofs` says which field of a google.protobuf.Value is set.
-    { includeDirs: [assetPath('proto')], longs: Number, enums: String, defaults: true, oneofs: true },
-  );
-  const message = (name: string): MessageTypeDefinition<object, object> =>
-    definition[name] as MessageTypeDefinition<object, object>;
-  const request = message('envoy.service.discovery.v3.DiscoveryRequest');
-  const response = message('envoy.service.discovery.v3.DiscoveryResponse');
-  const config = message('ratelimit.config.ratelimit.v3.RateLimitConfig');
+  const definition = loadSync('envoy/service/discovery/v3/discovery.proto', {
+    includeDirs: [assetPath('proto')],
+    longs: Number,
+    defaults: true,
+  });
+  // What is not set is left out: that saves memory. An enum's number that has no name stays a number.
+  const configs = loadSync('ratelimit/config/ratelimit/v3/rls_conf.proto', {
+    includeDirs: [assetPath('proto')],
+    keepCase: true,
+    longs: Number,
+    enums: String,
+  });
+  const request = messageOf(definition, 'envoy.service.discovery.v3.DiscoveryRequest');
+  const response = messageOf(definition, 'envoy.service.discovery.v3.DiscoveryResponse');
+  const config = messageOf(configs, CONFIG);
+  const counter = new FieldCounter(configs, CONFIG, DESCRIPTOR);
   return {
     encodeRequest: (value) => request.serialize(value),
     decodeResponse: (bytes) => {
@@ -62,8 +75,13 @@ export function createDiscoveryCodec(): DiscoveryCodec {
       const resources = decoded.resources.map(({ type_url: typeUrl, value }) => ({ typeUrl, value }));
       return { ...decoded, resources };
     },
-    decodeConfig: (bytes) => config.deserialize(strict(bytes)) as RateLimitConfig,
+    decodeConfig: (bytes) => config.deserialize(strict(bytes)) as Message,
+    countFields: (bytes, most) => counter.count(bytes, most),
   };
+}
+
+function messageOf(definition: PackageDefinition, name: string): MessageTypeDefinition<object, object> {
+  return definition[name] as MessageTypeDefinition<object, object>;
 }
 
 /** Not as a Buffer: of one protobufjs reads a text that is cut off as if it ended there. */

@@ -10,14 +10,13 @@ import {
   RATE_LIMIT_CONFIG_TYPE,
   type Resource,
 } from './discovery.js';
-import { countFields } from './field-count.js';
 import { toDocument } from './rate-limit-config.js';
 
 /** So much of a resource's name stands in messages. */
 const MAX_NAME = 200;
 /**
  * Most fields of all resources of an update, those of their parts included: 100,000 rules with a window, of nine each;
- * see {@link countFields}.
+ * see {@link FieldCounter}.
  */
 export const MAX_FIELDS = 1_000_000;
 
@@ -45,7 +44,7 @@ export function readResponse(
   if (contents === rejected) return nothingOf('the update is the one that was rejected', contents, before);
   let fields = 0;
   for (const { value } of resources) {
-    fields += countFields(value, MAX_FIELDS - fields);
+    fields += codec.countFields(value, MAX_FIELDS - fields);
     if (fields > MAX_FIELDS) {
       return nothingOf(`the update has more than ${MAX_FIELDS} fields; send fewer rules`, contents, before);
     }
@@ -103,7 +102,7 @@ export function readUpdate(
     }
     try {
       const config = codec.decodeConfig(resource.value);
-      const name = config.name.slice(0, MAX_NAME) || place;
+      const name = ((config['name'] ?? '') as string).slice(0, MAX_NAME) || place;
       sources.push({ name, document: toDocument(config) });
     } catch (error) {
       refuse(

@@ -1,141 +1,187 @@
+import {
+  type FieldForm,
+  type MappingFields,
+  type MappingName,
+  POLICY_FIELDS,
+} from '../read/policy-fields.js';
 import { WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlField, YamlList, YamlMap, YamlScalar, YamlValue } from '../yaml/yaml-document.js';
 
-/** A google.protobuf.Value as protobufjs decodes it: `kind` names the field that is set. */
-export interface XdsValue {
-  readonly kind?: 'nullValue' | 'numberValue' | 'stringValue' | 'boolValue' | 'structValue' | 'listValue';
+/** A message as it is decoded: the fields that are set, by name. Their types are those of the proto file. */
+export type Message = Readonly<Record<string, unknown>>;
+
+/** A google.protobuf.Value: the one field that is set. */
+interface XdsValue {
   readonly numberValue?: number;
   readonly stringValue?: string;
   readonly boolValue?: boolean;
   readonly structValue?: XdsStruct;
-  readonly listValue?: { readonly values: readonly XdsValue[] };
+  readonly listValue?: { readonly values?: readonly XdsValue[] };
 }
-export interface XdsStruct {
-  readonly fields: Readonly<Record<string, XdsValue>>;
+interface XdsStruct {
+  readonly fields?: Readonly<Record<string, XdsValue>>;
 }
+/** google.protobuf.Duration or Timestamp. */
+interface Seconds {
+  readonly seconds?: number;
+  readonly nanos?: number;
+}
+type Texts = Readonly<Record<string, string>>;
 
-/** ratelimit.config.ratelimit.v3.RateLimitConfig (proto/ratelimit/config/ratelimit/v3/rls_conf.proto). */
-export interface RateLimitConfig {
-  readonly name: string;
-  readonly domain: string;
-  readonly descriptors: readonly RateLimitDescriptor[];
-  readonly responseHeaders: readonly string[];
-  readonly phase: string;
-}
-export interface RateLimitDescriptor {
-  readonly key: string;
-  readonly value: string;
-  readonly rateLimit: RateLimitPolicy | null;
-  readonly descriptors: readonly RateLimitDescriptor[];
-  readonly shadowMode: boolean;
-  readonly detailedMetric: boolean;
-  readonly quotaMode: boolean;
-  readonly metadata: XdsStruct | null;
-  readonly shareThreshold: boolean;
-  readonly valueToMetric: boolean;
-  readonly phase: string;
-}
-export interface RateLimitPolicy {
-  /** Name in RateLimitUnit, or the number where it has none. */
-  readonly unit: string | number;
-  readonly requestsPerUnit: number;
-  readonly unlimited: boolean;
-  readonly name: string;
-  readonly replaces: readonly { readonly name: string }[];
-  readonly tokenBucket: TokenBucket | null;
-}
-export interface TokenBucket {
-  readonly maxTokens: number;
-  readonly tokensPerFill: { readonly value: number } | null;
-  readonly fillInterval: { readonly seconds: number; readonly nanos: number } | null;
-}
+/** Fields of envoyproxy/ratelimit that are not looked at where one of weir's own stands in their place. */
+const REPLACED_FIELDS: Readonly<Record<string, readonly string[]>> = {
+  value: ['value_cidr', 'value_regex'],
+  rate_limit: ['rate_limits'],
+  unit: ['token_bucket'],
+  requests_per_unit: ['token_bucket'],
+};
+
+/** A RateLimitPolicy serves as all three: what stands where it has no meaning is left to the checks of files. */
+const LIMIT_FIELDS: MappingFields = { ...POLICY_FIELDS.rate_limit, ...POLICY_FIELDS.rate_limits_item };
 
 /**
- * The document that a policy file with the same content would be, so that both are checked and compiled alike. A field
- * that holds its default is left out, as the wire does not tell it from an absent one; where absent and 0 differ in a
- * file, 0 is meant.
+ * The document that a policy file with the same content would be, so that both are checked and compiled alike.
+ * `config`: a ratelimit.config.ratelimit.v3.RateLimitConfig. Its fields are those of {@link POLICY_FIELDS}, by name.
  */
-export function toDocument(config: RateLimitConfig): YamlMap {
-  return map({
-    domain: text(config.domain),
-    phase: textUnlessEmpty(config.phase),
-    response_headers: listUnlessEmpty(config.responseHeaders.map(text)),
-    descriptors: listUnlessEmpty(config.descriptors.map(descriptor)),
-  });
+export function toDocument(config: Message): YamlMap {
+  return mapping('file', config);
 }
 
-function descriptor(node: RateLimitDescriptor): YamlMap {
-  return map({
-    key: text(node.key),
-    value: textUnlessEmpty(node.value),
-    phase: textUnlessEmpty(node.phase),
-    share_threshold: flag(node.shareThreshold),
-    shadow_mode: flag(node.shadowMode),
-    quota_mode: flag(node.quotaMode),
-    detailed_metric: flag(node.detailedMetric),
-    value_to_metric: flag(node.valueToMetric),
-    metadata: node.metadata === null ? undefined : struct(node.metadata),
-    rate_limit: node.rateLimit === null ? undefined : rateLimit(node.rateLimit),
-    descriptors: listUnlessEmpty(node.descriptors.map(descriptor)),
-  });
+function mapping(name: MappingName, message: Message): YamlMap {
+  switch (name) {
+    case 'rate_limit':
+    case 'rate_limits_item':
+    case 'candidate':
+      return map(Object.entries(limit(message)));
+    case 'derive_rule':
+      return deriveRule(message);
+    default:
+      return map(Object.entries(values(POLICY_FIELDS[name], message)));
+  }
 }
 
-function rateLimit(policy: RateLimitPolicy): YamlMap {
-  const { unit, requestsPerUnit, tokenBucket } = policy;
-  const hasUnit = tokenBucket === null && unit !== 'UNKNOWN';
-  // Of a rule that is unlimited only a number that was written is worth a word.
-  const hasNumber = tokenBucket === null && (requestsPerUnit > 0 || (hasUnit && !policy.unlimited));
-  return map({
-    name: textUnlessEmpty(policy.name),
-    replaces: listUnlessEmpty(policy.replaces.map(({ name }) => map({ name: text(name) }))),
-    unlimited: flag(policy.unlimited),
-    unit: hasUnit ? text(String(unit)) : undefined,
-    requests_per_unit: hasNumber ? plain(String(requestsPerUnit)) : undefined,
-    token_bucket: tokenBucket === null ? undefined : bucket(tokenBucket),
-  });
+function values(fields: MappingFields, message: Message): Record<string, YamlValue> {
+  const found: Record<string, YamlValue> = {};
+  for (const [key, form] of Object.entries(fields)) {
+    const isReplaced = REPLACED_FIELDS[key]?.some((other) => isSet(message[other])) === true;
+    const read = isReplaced ? undefined : fieldValue(form, key, message);
+    if (read !== undefined) found[key] = read;
+  }
+  return found;
 }
 
-function bucket({ maxTokens, tokensPerFill, fillInterval }: TokenBucket): YamlMap {
-  return map({
-    max_tokens: plain(String(maxTokens)),
-    tokens_per_fill: tokensPerFill === null ? undefined : plain(String(tokensPerFill.value)),
-    fill_interval: fillInterval === null ? undefined : text(duration(fillInterval)),
-  });
+function limit(message: Message): Record<string, YamlValue> {
+  const found = values(LIMIT_FIELDS, message);
+  const isMissing = found['unit'] !== undefined && found['requests_per_unit'] === undefined;
+  // The wire does not tell 0 from absent: beside a unit it is meant.
+  return isMissing && message['unlimited'] !== true ? { ...found, requests_per_unit: plain('0') } : found;
+}
+
+/** The keys of conditions come from elsewhere: messages do not show them, as with those of files. */
+function deriveRule(message: Message): YamlMap {
+  const conditions = Object.entries((message['conditions'] ?? {}) as Texts).map(
+    // No condition may pass for the value of the rule.
+    ([key, item]) => [key === 'value' ? 'conditions.value' : key, text(item)] as const,
+  );
+  const own = Object.entries(values(POLICY_FIELDS.derive_rule, message));
+  return map([...conditions, ...own], conditions.length);
+}
+
+/** One field, undefined where it is absent; see {@link FieldForm}. */
+function fieldValue(form: FieldForm, key: string, message: Message): YamlValue | undefined {
+  const item = message[key];
+  if (form === 'phase') return phase(item as string | undefined, message[`${key}_schedule`]);
+  if (form === 'kept_text') return text((item ?? '') as string);
+  if (form === 'kept_count') return plain(String(item ?? 0));
+  if (!isSet(item)) return undefined;
+  if (typeof form === 'object') {
+    return 'mapping' in form
+      ? mapping(form.mapping, item as Message)
+      : list((item as readonly Message[]).map((one) => mapping(form.list, one)));
+  }
+  switch (form) {
+    case 'text':
+      return item === '' ? undefined : text(item as string);
+    case 'unit':
+      return item === 'UNKNOWN' ? undefined : text(String(item));
+    case 'count':
+      return item === 0 ? undefined : plain(String(item));
+    case 'wrapped_count':
+      return plain(String((item as { readonly value?: number }).value ?? 0));
+    case 'flag':
+    case 'optional_flag':
+    case 'percent':
+      return plain(String(item));
+    case 'texts':
+      return list((item as readonly string[]).map(text));
+    case 'families':
+      return list(
+        (item as readonly string[]).length === 1 && (item as readonly string[])[0] === ''
+          ? []
+          : (item as readonly string[]).map(text),
+      );
+    case 'duration':
+      return text(duration(item as Seconds));
+    case 'time':
+      return text(time(item as Seconds));
+    case 'metadata':
+      return struct(item as XdsStruct);
+    case 'key_table': {
+      const tenants = Object.entries(((item as Message)['tenants'] ?? {}) as Texts);
+      return map(
+        tenants.map(([digest, tenant]) => [digest, text(tenant)] as const),
+        tenants.length,
+      );
+    }
+    case 'denied_response':
+      return deniedResponse(item as Message);
+    case 'file_only':
+      return undefined;
+  }
+}
+
+function phase(fixed: string | undefined, schedule: unknown): YamlValue | undefined {
+  if (schedule !== undefined) return mapping('phase_schedule', schedule as Message);
+  return fixed === undefined || fixed === '' ? undefined : text(fixed);
+}
+
+function deniedResponse({ preset, custom }: Message): YamlValue {
+  return custom === undefined
+    ? text((preset ?? '') as string)
+    : mapping('denied_response', custom as Message);
 }
 
 /** Go's syntax, exactly: both parts have the same sign (google/protobuf/duration.proto). */
-function duration({ seconds, nanos }: { readonly seconds: number; readonly nanos: number }): string {
+function duration({ seconds = 0, nanos = 0 }: Seconds): string {
   const sign = seconds < 0 || nanos < 0 ? '-' : '';
   return `${sign}${Math.abs(seconds)}s${Math.abs(nanos)}ns`;
 }
 
-function struct({ fields }: XdsStruct): YamlMap {
-  return map(Object.fromEntries(Object.entries(fields).map(([key, item]) => [key, value(item)])));
+/** RFC 3339; what that has no time for is told in seconds, and refused as files would be. */
+function time({ seconds = 0, nanos = 0 }: Seconds): string {
+  const [from, to] = [-62_135_596_800, 253_402_300_799];
+  if (seconds < from || seconds > to || nanos < 0 || nanos > 999_999_999) return `${seconds}s${nanos}ns`;
+  const date = new Date(seconds * 1000).toISOString();
+  return `${date.slice(0, 19)}.${String(nanos).padStart(9, '0')}Z`;
 }
 
-function value(item: XdsValue): YamlValue {
-  switch (item.kind) {
-    case 'structValue':
-      return struct(item.structValue ?? { fields: {} });
-    case 'listValue':
-      return list((item.listValue?.values ?? []).map(value));
-    case 'stringValue':
-      return text(item.stringValue ?? '');
-    case 'numberValue':
-      return plain(String(item.numberValue ?? 0));
-    case 'boolValue':
-      return plain(String(item.boolValue ?? false));
-    default:
-      return plain('null');
-  }
+function struct({ fields = {} }: XdsStruct): YamlMap {
+  return map(Object.entries(fields).map(([key, item]) => [key, value(item)] as const));
 }
 
-function map(values: Readonly<Record<string, YamlValue | undefined>>): YamlMap {
+function value({ structValue, listValue, stringValue, numberValue, boolValue }: XdsValue): YamlValue {
+  if (structValue !== undefined) return struct(structValue);
+  if (listValue !== undefined) return list((listValue.values ?? []).map(value));
+  if (stringValue !== undefined) return text(stringValue);
+  return plain(String(numberValue ?? boolValue ?? null));
+}
+
+/** The first `hidden` keys are not shown in messages. */
+function map(pairs: readonly (readonly [string, YamlValue])[], hidden = 0): YamlMap {
   const fields = new Map<string, YamlField>();
-  for (const [key, item] of Object.entries(values)) {
-    if (item === undefined) continue;
-    fields.set(key, { key, keyAt: WHOLE_FILE, index: fields.size, shown: true, value: item });
-  }
+  pairs.forEach(([key, item], index) => {
+    fields.set(key, { key, keyAt: WHOLE_FILE, index, shown: index >= hidden, value: item });
+  });
   return { kind: 'map', fields, at: WHOLE_FILE };
 }
 
@@ -143,22 +189,14 @@ function list(items: readonly YamlValue[]): YamlList {
   return { kind: 'list', items, at: WHOLE_FILE };
 }
 
-function listUnlessEmpty(items: readonly YamlValue[]): YamlList | undefined {
-  return items.length === 0 ? undefined : list(items);
-}
-
 function text(content: string): YamlScalar {
   return { kind: 'scalar', text: content, plain: false, at: WHOLE_FILE };
-}
-
-function textUnlessEmpty(content: string): YamlScalar | undefined {
-  return content === '' ? undefined : text(content);
 }
 
 function plain(content: string): YamlScalar {
   return { kind: 'scalar', text: content, plain: true, at: WHOLE_FILE };
 }
 
-function flag(set: boolean): YamlScalar | undefined {
-  return set ? plain('true') : undefined;
+function isSet(item: unknown): boolean {
+  return item !== undefined && !(Array.isArray(item) && item.length === 0);
 }

@@ -2,13 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse as parseYaml } from 'yaml';
-import {
-  CANDIDATE_KEYS,
-  LIMIT_KEYS,
-  NODE_KEYS,
-  RATE_LIMIT_KEYS,
-  ROOT_KEYS,
-} from '../../../../src/config/read/policy-keys.js';
+import { keysOf as listedKeys, type MappingName } from '../../../../src/config/read/policy-fields.js';
 import { HEADER_FAMILIES } from '../../../../src/config/read/read-response.js';
 import { STORE_FAILURE_POLICIES } from '../../../../src/limiter/entry.js';
 import { MAX_UINT32 } from '../../../../src/limiter/rate.js';
@@ -39,14 +33,25 @@ function mappings(part: SchemaPart, place: string): readonly (readonly [string, 
 }
 
 describe('the schema', () => {
-  test('knows the keys that the loader knows', () => {
-    const same = (part: SchemaPart, keys: readonly string[]): void =>
-      expect([...keysOf(part)].sort()).toEqual([...keys].sort());
-    same(schema, ROOT_KEYS);
-    same(definition('node'), NODE_KEYS);
-    same(definition('rate_limit'), RATE_LIMIT_KEYS);
-    same(definition('rate_limits_item'), LIMIT_KEYS);
-    same(definition('candidate'), CANDIDATE_KEYS);
+  const mappingOf = (part: SchemaPart): SchemaPart =>
+    part.anyOf?.find(({ properties }) => properties !== undefined) ?? part.items ?? part;
+  const deriveItem = definition('derive_item');
+  const places: Readonly<Record<MappingName, SchemaPart>> = {
+    file: schema,
+    descriptor: definition('node'),
+    rate_limit: definition('rate_limit'),
+    rate_limits_item: definition('rate_limits_item'),
+    candidate: definition('candidate'),
+    token_bucket: definition('token_bucket'),
+    replaced_rule: mappingOf(definition('replaces')),
+    denied_response: mappingOf(definition('denied_response')),
+    phase_schedule: mappingOf(definition('phase')),
+    derive_item: deriveItem,
+    derive_rule: mappingOf(resolved(deriveItem.properties?.['rules'] as SchemaPart)),
+  };
+
+  test.each(Object.entries(places))('knows the keys of a %s that the loader knows', (name, part) => {
+    expect([...keysOf(part)].sort()).toEqual([...listedKeys(name as MappingName)].sort());
   });
 
   test('knows the words and bounds that the loader knows', () => {

@@ -2,7 +2,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../../../src/config/xds/discovery.js';
 import { MAX_RESOURCES, readEnvelope } from '../../../../src/config/xds/envelope.js';
-import { countFields } from '../../../../src/config/xds/field-count.js';
 import { MAX_FIELDS } from '../../../../src/config/xds/load-update.js';
 import {
   countProblems,
@@ -13,6 +12,9 @@ import {
 import { atOnce } from '../../../../src/turns.js';
 import { loadDocuments, loadResponse } from '../../../support/policy/loads.js';
 import { encodeConfig } from '../../../support/xds/xds-server.js';
+
+const codec = createDiscoveryCodec();
+const countFields = (bytes: Uint8Array, most: number): number => codec.countFields(bytes, most);
 
 const text = (field: number, value: string): Buffer =>
   Buffer.concat([Buffer.from([field * 8 + 2, value.length]), Buffer.from(value)]);
@@ -91,6 +93,17 @@ describe('the fields of a resource', () => {
     expect(countFields(bytes, 1000)).toBe(2 + 1 + 3 + 4 + 1 + 1 + 2 + 1 + 6 + 9);
   });
 
+  test('are those of maps and of what stands in the place of others, too', () => {
+    const { bytes } = encodeConfig({
+      phase_schedule: { active: { seconds: 9 } },
+      derive: [{ entry: 'e', sha256: { tenants: { a: 'b', c: 'd' } } }],
+      descriptors: [{ rate_limits: [{ burst: 1 }, { denied_response: { custom: { body: 'b' } } }] }],
+    });
+    // A schedule with a time, which is one value; an item with e and a table of two entries, each with key and value; a
+    // descriptor with two limits, one with a number, one with an answer, a body and its text.
+    expect(countFields(bytes, 1000)).toBe(2 + 3 + 2 * 3 + 4 + 2 + 1 + 3);
+  });
+
   test('are counted no further than asked, and never past the end', () => {
     const many = Buffer.alloc(100_000, Buffer.from([0x1a, 0]));
     expect(countFields(many, 10)).toBe(13);
@@ -104,7 +117,6 @@ describe('the fields of a resource', () => {
 });
 
 describe('an update', () => {
-  const codec = createDiscoveryCodec();
   const response = (value: Uint8Array): Buffer => {
     const varint = (number: number): number[] =>
       number < 0x80 ? [number] : [(number & 0x7f) | 0x80, ...varint(Math.floor(number / 0x80))];

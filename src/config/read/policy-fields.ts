@@ -1,0 +1,146 @@
+/*
+ * The one list of the policy format: every mapping of a policy, every key in it, and the form in which a management
+ * server sends the value. Whatever must know the keys is made from it or compared with it by a test: the readers (by
+ * way of policy-keys.ts), the JSON Schema, the messages of xDS (proto/ratelimit/config/ratelimit/v3/rls_conf.proto),
+ * and the manual.
+ */
+
+/** The mappings of a policy, by what they are called in messages and in the manual. */
+export type MappingName =
+  | 'file'
+  | 'descriptor'
+  | 'rate_limit'
+  | 'rate_limits_item'
+  | 'candidate'
+  | 'token_bucket'
+  | 'replaced_rule'
+  | 'denied_response'
+  | 'phase_schedule'
+  | 'derive_item'
+  | 'derive_rule';
+
+/**
+ * How a value comes in a resource of xDS, in a field that has the name of the key:
+ *
+ * - `text`: string, empty for absent; `kept_text`: string, never absent
+ * - `unit`: RateLimitUnit, UNKNOWN for absent
+ * - `flag`: bool, false for absent; `optional_flag`: bool with presence
+ * - `count`: uint32, 0 for absent; `kept_count`: uint32, never absent; `wrapped_count`: google.protobuf.UInt32Value
+ * - `percent`: double with presence
+ * - `texts`: repeated string, none for absent; `families`: the same, where one empty text is the empty list
+ * - `duration`: google.protobuf.Duration; `time`: google.protobuf.Timestamp
+ * - `metadata`: google.protobuf.Struct; `key_table`: KeyTable, a map of strings
+ * - `phase`: string, or a PhaseSchedule in the field whose name ends in `_schedule`
+ * - `denied_response`: a DeniedResponse, whose preset is a text or whose body is a mapping
+ * - `mapping`, `list`: a message, or several
+ * - `file_only`: none, the key is for files
+ */
+export type FieldForm =
+  | 'text'
+  | 'kept_text'
+  | 'unit'
+  | 'flag'
+  | 'optional_flag'
+  | 'count'
+  | 'kept_count'
+  | 'wrapped_count'
+  | 'percent'
+  | 'texts'
+  | 'families'
+  | 'duration'
+  | 'time'
+  | 'metadata'
+  | 'key_table'
+  | 'phase'
+  | 'denied_response'
+  | 'file_only'
+  | { readonly mapping: MappingName }
+  | { readonly list: MappingName };
+
+/** The keys of one mapping, in the order in which messages list them. */
+export type MappingFields = Readonly<Record<string, FieldForm>>;
+
+/** Keys that say how much passes: those of a `rate_limit`, an item of `rate_limits` and a `candidate`. */
+export const RATE_FIELDS = {
+  token_bucket: { mapping: 'token_bucket' },
+  unit: 'unit',
+  requests_per_unit: 'count',
+  unit_multiplier: 'count',
+  calendar: 'text',
+  algorithm: 'text',
+  burst: 'count',
+  allow_debt: 'flag',
+  max_debt: 'count',
+} as const satisfies MappingFields;
+
+const NAMES = { name: 'text', replaces: { list: 'replaced_rule' } } as const satisfies MappingFields;
+
+const ANSWERS = {
+  on_store_failure: 'text',
+  response_headers: 'families',
+  denied_response: 'denied_response',
+} as const satisfies MappingFields;
+
+export const POLICY_FIELDS = {
+  file: {
+    domain: 'text',
+    phase: 'phase',
+    algorithm: 'text',
+    response_headers: 'families',
+    denied_response: 'denied_response',
+    decision_metadata: 'optional_flag',
+    on_store_failure: 'text',
+    on_unmatched: 'text',
+    enforce_percent: 'percent',
+    derive: { list: 'derive_item' },
+    descriptors: { list: 'descriptor' },
+  },
+  descriptor: {
+    key: 'text',
+    value: 'text',
+    value_cidr: 'texts',
+    value_regex: 'texts',
+    phase: 'phase',
+    share_threshold: 'flag',
+    shadow_mode: 'flag',
+    quota_mode: 'flag',
+    detailed_metric: 'flag',
+    value_to_metric: 'flag',
+    metadata: 'metadata',
+    rate_limit: { mapping: 'rate_limit' },
+    rate_limits: { list: 'rate_limits_item' },
+    candidate: { mapping: 'candidate' },
+    enforce_percent: 'percent',
+    on_unmatched: 'text',
+    descriptors: { list: 'descriptor' },
+  },
+  rate_limit: { ...NAMES, ...RATE_FIELDS, unlimited: 'flag', ...ANSWERS },
+  rate_limits_item: {
+    ...NAMES,
+    ...RATE_FIELDS,
+    ...ANSWERS,
+    phase: 'phase',
+    shadow_mode: 'optional_flag',
+    enforce_percent: 'percent',
+  },
+  candidate: { name: 'text', ...RATE_FIELDS },
+  token_bucket: { max_tokens: 'kept_count', tokens_per_fill: 'wrapped_count', fill_interval: 'duration' },
+  replaced_rule: { name: 'text' },
+  denied_response: { body: 'kept_text', content_type: 'text' },
+  phase_schedule: { grace_period: 'time', active: 'time' },
+  derive_item: {
+    entry: 'text',
+    from: 'texts',
+    rules: { list: 'derive_rule' },
+    sha256: 'key_table',
+    // A management server names no files of the machine that weir runs on: it sends the table.
+    sha256_file: 'file_only',
+  },
+  // Beside `value` it has the keys of `from`, in the field `conditions`.
+  derive_rule: { value: 'text' },
+} as const satisfies Readonly<Record<MappingName, MappingFields>>;
+
+/** The keys of a mapping. */
+export function keysOf(mapping: MappingName): readonly string[] {
+  return Object.keys(POLICY_FIELDS[mapping]);
+}

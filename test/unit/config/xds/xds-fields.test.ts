@@ -1,0 +1,354 @@
+/* Every key of the policy file as a field of an xDS resource: the list, the proto file, and what a value becomes. */
+
+import { loadSync } from '@grpc/proto-loader';
+import { describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { assetPath } from '../../../../src/assets.js';
+import { readDocuments } from '../../../../src/config/files/load-policies.js';
+import {
+  type FieldForm,
+  type MappingName,
+  POLICY_FIELDS,
+} from '../../../../src/config/read/policy-fields.js';
+import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../../../src/config/xds/discovery.js';
+import { readUpdate } from '../../../../src/config/xds/load-update.js';
+import {
+  type ConfigProblem,
+  formatProblem,
+  ProblemList,
+} from '../../../../src/config/yaml/config-problem.js';
+import { parseYaml, type YamlValue } from '../../../../src/config/yaml/yaml-document.js';
+import { fieldsOf, resourceOf } from '../../../support/xds/policy-resource.js';
+import { encodeConfig } from '../../../support/xds/xds-server.js';
+
+interface ProtoField {
+  readonly name: string;
+  readonly number: number;
+  readonly label: string;
+  readonly type: string;
+  readonly typeName: string;
+  readonly oneofIndex: number;
+}
+const PACKAGE = 'ratelimit.config.ratelimit.v3';
+const definition = loadSync('ratelimit/config/ratelimit/v3/rls_conf.proto', {
+  includeDirs: [assetPath('proto')],
+  keepCase: true,
+});
+const protoFields = (message: string): readonly ProtoField[] =>
+  (
+    definition[message.includes('.') ? message : `${PACKAGE}.${message}`] as {
+      readonly type: { readonly field: readonly ProtoField[] };
+    }
+  ).type.field;
+
+/** The message of each mapping. */
+const MESSAGES: Readonly<Record<MappingName, string>> = {
+  file: 'RateLimitConfig',
+  descriptor: 'RateLimitDescriptor',
+  rate_limit: 'RateLimitPolicy',
+  rate_limits_item: 'RateLimitPolicy',
+  candidate: 'RateLimitPolicy',
+  token_bucket: 'envoy.type.v3.TokenBucket',
+  replaced_rule: 'RateLimitReplace',
+  denied_response: 'DeniedBody',
+  phase_schedule: 'PhaseSchedule',
+  derive_item: 'DeriveItem',
+  derive_rule: 'DeriveRule',
+};
+
+/** Fields of messages that are no keys. */
+const OTHERS: Readonly<Record<string, readonly string[]>> = {
+  RateLimitConfig: ['name'],
+  DeriveRule: ['conditions'],
+};
+
+/** Fields of envoyproxy/ratelimit: what it knows. */
+const REFERENCE: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  RateLimitConfig: { name: 1, domain: 2, descriptors: 3 },
+  RateLimitDescriptor: {
+    key: 1,
+    value: 2,
+    rate_limit: 3,
+    descriptors: 4,
+    shadow_mode: 5,
+    detailed_metric: 6,
+    quota_mode: 7,
+    metadata: 8,
+  },
+  RateLimitPolicy: { unit: 1, requests_per_unit: 2, unlimited: 3, name: 4, replaces: 5 },
+  RateLimitReplace: { name: 1 },
+};
+
+/** The field that a form is written as: `label type typeName`, and ` with presence`. */
+function wireForm(form: FieldForm): string {
+  const bare = (name: string): string => MESSAGES[name as MappingName];
+  if (typeof form === 'object') {
+    return 'mapping' in form
+      ? `OPTIONAL MESSAGE ${bare(form.mapping)}`
+      : `REPEATED MESSAGE ${bare(form.list)}`;
+  }
+  return {
+    text: 'OPTIONAL STRING',
+    kept_text: 'OPTIONAL STRING',
+    unit: 'OPTIONAL ENUM RateLimitUnit',
+    flag: 'OPTIONAL BOOL',
+    optional_flag: 'OPTIONAL BOOL with presence',
+    count: 'OPTIONAL UINT32',
+    kept_count: 'OPTIONAL UINT32',
+    wrapped_count: 'OPTIONAL MESSAGE google.protobuf.UInt32Value',
+    percent: 'OPTIONAL DOUBLE with presence',
+    texts: 'REPEATED STRING',
+    families: 'REPEATED STRING',
+    duration: 'OPTIONAL MESSAGE google.protobuf.Duration',
+    time: 'OPTIONAL MESSAGE google.protobuf.Timestamp',
+    metadata: 'OPTIONAL MESSAGE google.protobuf.Struct',
+    key_table: 'OPTIONAL MESSAGE KeyTable',
+    phase: 'OPTIONAL STRING',
+    denied_response: 'OPTIONAL MESSAGE DeniedResponse',
+    file_only: '',
+  }[form];
+}
+
+function protoForm(field: ProtoField): string {
+  const bare = ({ label, type, typeName }: ProtoField): string =>
+    [label.slice('LABEL_'.length), type.slice('TYPE_'.length), typeName.replace(`${PACKAGE}.`, '')]
+      .join(' ')
+      .trim();
+  // proto-loader makes a oneof of each `optional` field, whose options it then sets.
+  const hasPresence = (field as { readonly options?: object | null }).options !== null;
+  return bare(field) + (hasPresence ? ' with presence' : '');
+}
+
+const mappings = Object.keys(POLICY_FIELDS) as readonly MappingName[];
+
+describe('the messages', () => {
+  test.each([...new Set(Object.values(MESSAGES))])(
+    '%s has the keys of the policy file, and no others',
+    (message) => {
+      const keys = mappings
+        .filter((name) => MESSAGES[name] === message)
+        .flatMap((name) => Object.entries(fieldsOf(name)));
+      const expected = new Map(
+        keys.flatMap(([key, form]): readonly (readonly [string, string])[] => {
+          if (form === 'file_only') return [];
+          const schedule = [`${key}_schedule`, 'OPTIONAL MESSAGE PhaseSchedule'] as const;
+          return [[key, wireForm(form)], ...(form === 'phase' ? [schedule] : [])];
+        }),
+      );
+      const found = protoFields(message).filter(({ name }) => OTHERS[message]?.includes(name) !== true);
+      expect(Object.fromEntries(found.map((field) => [field.name, protoForm(field)]))).toEqual(
+        Object.fromEntries(expected),
+      );
+    },
+  );
+
+  test.each(Object.entries(REFERENCE))(
+    '%s has fields of our own from number 1000 on only',
+    (message, known) => {
+      const numbers = Object.fromEntries(
+        protoFields(message).flatMap(({ name, number }) => (number < 1000 ? [[name, number]] : [])),
+      );
+      expect(numbers).toEqual(known);
+    },
+  );
+
+  test('only the name of a file is no field', () => {
+    const fileOnly = mappings.flatMap((name) =>
+      Object.entries(fieldsOf(name)).flatMap(([key, form]) =>
+        form === 'file_only' ? [`${name}.${key}`] : [],
+      ),
+    );
+    expect(fileOnly).toEqual(['derive_item.sha256_file']);
+  });
+});
+
+const codec = createDiscoveryCodec();
+const digest = 'a'.repeat(64);
+
+const DAY = 'unit: day, requests_per_unit: 5';
+const limits = (item: string): string => `descriptors: [{ key: k, rate_limits: [{ ${item} }] }]`;
+const limit = (fields: string): string => `descriptors: [{ key: k, rate_limit: { ${fields} } }]`;
+const node = (fields: string): string => `descriptors: [{ key: k, rate_limit: { ${DAY} }, ${fields} }]`;
+const file = (fields: string): string => `${fields}\ndescriptors: [{ key: k, rate_limit: { ${DAY} } }]`;
+const candidate = (fields: string): string => node(`candidate: { ${fields} }`);
+
+/** What follows `domain: d` in a file. */
+const POLICIES: readonly string[] = [
+  file('phase: monitoring'),
+  file('phase: { grace_period: 2030-01-01T00:00:00Z, active: 2030-02-01T01:02:03.5Z }'),
+  file('phase: { active: 1969-12-31T23:59:59Z }'),
+  file('algorithm: token_bucket'),
+  file('response_headers: [x-ratelimit, ratelimit]'),
+  file('response_headers: []'),
+  file('denied_response: problem+json'),
+  file('denied_response: { body: "", content_type: text/html }'),
+  file('denied_response: { body: no }'),
+  file('decision_metadata: true'),
+  file('decision_metadata: false'),
+  file('on_store_failure: local'),
+  file('on_unmatched: ignore'),
+  file('enforce_percent: 0'),
+  file('enforce_percent: 12.5'),
+  file(
+    'derive: [{ entry: k, from: [a, b], rules: [{ a: x, b: "/v1/{c,d}", value: y }, { b: "", value: z }] }]',
+  ),
+  file(
+    `derive: [{ entry: k, from: [a], sha256: { ${digest}: tenant } }, { entry: e, from: [b], sha256: {} }]`,
+  ),
+  'descriptors: []',
+  'descriptors: [{ key: k, value: v, descriptors: [{ key: l, value: "7*" }] }, { key: "yes", value: "~" }]',
+  node('value: "a*", share_threshold: true'),
+  node('value_cidr: 10.0.0.0/8'),
+  node('value_cidr: [10.0.0.0/8, "2001:db8::/32"]'),
+  node('value_regex: ["[a-z]+", "[0-9]{1,5}"]'),
+  node('phase: grace_period'),
+  node('phase: { grace_period: 2030-01-01T00:00:00Z }'),
+  node('shadow_mode: true'),
+  node('on_unmatched: ignore'),
+  node('quota_mode: true'),
+  node('detailed_metric: true'),
+  node('value_to_metric: true'),
+  node('enforce_percent: 0'),
+  node('metadata: { text: "007", number: 1.5, yes: true, none: null, list: ["true", 3, { a: b }] }'),
+  ...[limit, limits, candidate].flatMap((place) => [
+    place(`${DAY}, name: n`),
+    place('unit: minute, requests_per_unit: 0'),
+    place(`${DAY}, unit_multiplier: 3`),
+    place(`${DAY}, calendar: Europe/Berlin`),
+    place(`${DAY}, algorithm: fixed_window`),
+    place(`${DAY}, algorithm: token_bucket, burst: 7`),
+    place(`${DAY}, allow_debt: true, max_debt: 2`),
+    place('token_bucket: { max_tokens: 9, tokens_per_fill: 3, fill_interval: 1h1.5s }, allow_debt: true'),
+    place('token_bucket: { max_tokens: 9, fill_interval: 100ms }'),
+  ]),
+  ...[limit, limits].flatMap((place) => [
+    place(`${DAY}, replaces: [{ name: m }, { name: o }]`),
+    place(`${DAY}, on_store_failure: deny`),
+    place(`${DAY}, response_headers: [retry-after]`),
+    place(`${DAY}, response_headers: []`),
+    place(`${DAY}, denied_response: problem+json`),
+    place(`${DAY}, denied_response: { body: no, content_type: text/plain }`),
+  ]),
+  limit('unlimited: true'),
+  limits(`${DAY}, phase: monitoring`),
+  limits(`${DAY}, phase: { active: 2030-01-01T00:00:00Z }`),
+  ...['true', 'false'].map(
+    (flag) => `descriptors: [{ key: k, shadow_mode: true, rate_limits: [{ ${DAY}, shadow_mode: ${flag} }] }]`,
+  ),
+  limits(`${DAY}, enforce_percent: 0`),
+  'descriptors: [{ key: k, rate_limits: [{ unit: day, requests_per_unit: 5 }, { unit: hour, requests_per_unit: 2 }] }]',
+];
+
+function fromFile(text: string) {
+  // As with files: what stands where an API key may have slipped in is not shown.
+  const showKey = (path: string): boolean => !path.includes('.rules[');
+  const document = parseYaml(Buffer.from(text), new ProblemList('r'), { showKey }) as YamlValue;
+  return readDocuments([{ name: 'r', document }]);
+}
+
+function fromResource(config: object) {
+  const { bytes } = encodeConfig(config);
+  return readUpdate([{ typeUrl: RATE_LIMIT_CONFIG_TYPE, value: bytes }], codec, {});
+}
+
+describe('a resource and a file', () => {
+  test.each(POLICIES)('say the same: %s', (policy) => {
+    const text = `domain: d\n${policy}\n`;
+    const expected = fromFile(text);
+    const found = fromResource(resourceOf(parse(text)));
+    expect(expected.errors.map(formatProblem)).toEqual([]);
+    expect(found.errors.map(formatProblem)).toEqual([]);
+    expect(found.specs).toEqual(expected.specs);
+    // Without positions, as a resource has none.
+    const messages = (problems: typeof found.warnings) =>
+      problems.map(({ path, message }) => ({ path, message }));
+    expect(messages(found.warnings)).toEqual(messages(expected.warnings));
+  });
+
+  test('say the same in every key that there is', () => {
+    const met = new Set<string>();
+    for (const policy of POLICIES) {
+      resourceOf(parse(`domain: d\n${policy}`), (mapping, key) => met.add(`${mapping}.${key}`));
+    }
+    const all = mappings.flatMap((name) => Object.keys(fieldsOf(name)).map((key) => `${name}.${key}`));
+    expect(all.filter((key) => !met.has(key))).toEqual(['derive_item.sha256_file']);
+  });
+});
+
+describe('a resource', () => {
+  const load = (config: object) => fromResource({ name: 'r', domain: 'd', ...config });
+  const day = { unit: 'DAY', requests_per_unit: 5 };
+  const seconds = (count: number) => ({ seconds: count });
+
+  test.each([
+    [
+      { phase: 'monitoring', phase_schedule: { active: seconds(0) } },
+      'phase: { active: 1970-01-01T00:00:00Z }',
+    ],
+    [
+      { descriptors: [{ key: 'k', value: 'no such', value_cidr: ['10.0.0.0/8'] }] },
+      'descriptors: [{ key: k, value_cidr: 10.0.0.0/8 }]',
+    ],
+    [
+      { descriptors: [{ key: 'k', rate_limit: day, rate_limits: [{ ...day, requests_per_unit: 7 }] }] },
+      'descriptors: [{ key: k, rate_limits: [{ unit: day, requests_per_unit: 7 }] }]',
+    ],
+  ])('%j takes the field of ours, and leaves the other to servers that do not know it', (config, policy) => {
+    const { errors, specs } = load(config);
+    expect(errors.map(formatProblem)).toEqual([]);
+    expect(specs).toEqual(fromFile(`domain: d\n${policy}\n`).specs);
+  });
+
+  test.each([
+    [{ phase_schedule: {} }, 'phase: {}'],
+    // What no time is, and no number: a file says it so.
+    [{ phase_schedule: { active: seconds(1e12) } }, 'phase: { active: 1000000000000s0ns }'],
+    [{ phase_schedule: { active: { seconds: 0, nanos: -1 } } }, 'phase: { active: 0s-1ns }'],
+    [{ enforce_percent: 101 }, 'enforce_percent: 101'],
+    [{ enforce_percent: Number.NaN }, 'enforce_percent: NaN'],
+    [{ algorithm: 'gcra' }, 'algorithm: gcra'],
+    [{ denied_response: {} }, 'denied_response: ""'],
+    [{ denied_response: { preset: 'html' } }, 'denied_response: html'],
+    [{ response_headers: ['', ''] }, 'response_headers: ["", ""]'],
+    [{ derive: [{ entry: 'e', from: ['a'] }] }, 'derive: [{ entry: e, from: [a] }]'],
+    [
+      { derive: [{ entry: 'e', from: ['a'], sha256: { tenants: { key: 't' } } }] },
+      'derive: [{ entry: e, from: [a], sha256: { key: t } }]',
+    ],
+    [
+      { derive: [{ entry: 'e', from: ['a'], rules: [{ conditions: { s3cret: 'x' }, value: 'v' }] }] },
+      'derive: [{ entry: e, from: [a], rules: [{ s3cret: x, value: v }] }]',
+    ],
+    // No condition may pass for the value of the rule.
+    [
+      { derive: [{ entry: 'e', from: ['a'], rules: [{ conditions: { value: 'x' }, value: 'v' }] }] },
+      'derive: [{ entry: e, from: [a], rules: [{ conditions.value: x, value: v }] }]',
+    ],
+    [
+      { descriptors: [{ key: 'k', rate_limits: [{ ...day, unlimited: true }] }] },
+      limits(`${DAY}, unlimited: true`),
+    ],
+    [
+      { descriptors: [{ key: 'k', candidate: { ...day, phase: 'active' } }] },
+      'descriptors: [{ key: k, candidate: { unit: day, requests_per_unit: 5, phase: active } }]',
+    ],
+    [
+      { descriptors: [{ key: 'k', rate_limit: { ...day, enforce_percent: 5 } }] },
+      limit(`${DAY}, enforce_percent: 5`),
+    ],
+    [
+      {
+        descriptors: [
+          { key: 'k', rate_limit: { token_bucket: { max_tokens: 1, fill_interval: seconds(1) }, burst: 2 } },
+        ],
+      },
+      limit('token_bucket: { max_tokens: 1, fill_interval: 1s }, burst: 2'),
+    ],
+  ])('%j is refused in the words that a file gets', (config, policy) => {
+    const words = (problems: readonly ConfigProblem[]) =>
+      problems.map(({ path, message }) => `${path}: ${message}`).sort();
+    const refused = words(fromFile(`domain: d\n${policy}\n`).errors);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(words(load(config).errors)).toEqual(refused);
+  });
+});
