@@ -1,5 +1,6 @@
 import { loadPolicies } from '../config/files/load-policies.js';
-import { type ExplainedRule, type Explanation, explain, renderExplanation } from '../config/show/explain.js';
+import { type ExplainedRule, explain, renderExplanation } from '../config/show/explain.js';
+import { explanationJson } from '../config/show/explain-json.js';
 import { formatProblem } from '../config/yaml/config-problem.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { redisKey } from '../storage/redis/redis-key.js';
@@ -22,15 +23,6 @@ function chooseDomain(policies: PolicySet, asked: string | undefined): { domain:
     'weir explain: name the domain with --domain; there are ' +
     `${[...policies.domains.keys()].join(', ') || 'none'}\n`
   );
-}
-
-/** For machines: the phase in force instead of instants, which JSON cannot hold when they never come. */
-function toJson(explanation: Explanation): string {
-  const rules = explanation.rules.map((explained) => {
-    const { phase: _schedule, ...shown } = explained.rule;
-    return { ...explained, rule: shown, redisKey: redisKeyOf(explained) ?? null };
-  });
-  return `${JSON.stringify({ ...explanation, rules }, null, 2)}\n`;
 }
 
 /** Nothing is kept for an unlimited rule. */
@@ -69,7 +61,10 @@ export async function runExplain(args: readonly string[], io: Io): Promise<numbe
   }
   const wallMicros = Date.now() * 1000;
   const explanation = explain(policySet, chosen.domain, entries, wallMicros);
-  const asJson = parsed.values.json === true;
-  io.out(asJson ? toJson(explanation) : renderExplanation(explanation, wallMicros, redisKeyOf));
+  io.out(
+    parsed.values.json === true
+      ? `${JSON.stringify(explanationJson(explanation, wallMicros, redisKeyOf), null, 2)}\n`
+      : renderExplanation(explanation, wallMicros, redisKeyOf),
+  );
   return explanation.rules.some(({ rule }) => !rule.candidate) ? EXIT.OK : EXIT.FAILED;
 }

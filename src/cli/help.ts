@@ -133,7 +133,7 @@ Values of API keys are never shown.
 
   --domain <domain>
                    required when the policy holds more than one
-  --json           the same for machines
+  --json           the same for machines; docs/reference/explain-json.md tells of each field
 ${LOAD_OPTIONS_HELP}
 Exit code 0 when a rule applies, 1 when none does or the policy is bad.
 `;

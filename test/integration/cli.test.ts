@@ -238,19 +238,18 @@ descriptors:
     );
     const { code, stdout } = await weir('explain', 'list.yaml', '--json', 'tenant=acme');
     expect(code).toBe(0);
-    const { rules } = JSON.parse(stdout) as { rules: { rule: object; key: string; redisKey: string }[] };
+    const { rules } = JSON.parse(stdout) as { rules: { bucket: string; redis_key: string }[] };
     expect(rules).toMatchObject([
       {
-        rule: { path: 'tenant[burst]', enforcePercent: 12.5, candidate: false },
-        key: '1:d6:tenant4:acme~5:burst%1',
+        path: 'tenant[burst]',
+        enforce_percent: 12.5,
+        candidate: false,
+        bucket: '1:d6:tenant4:acme~5:burst%1',
       },
-      {
-        rule: { path: 'tenant[2]', enforcePercent: 12.5, candidate: false },
-        key: '1:d6:tenant4:acme~2%86400',
-      },
-      { rule: { path: 'tenant', candidate: true }, key: '1:d6:tenant4:acme~c%60' },
+      { path: 'tenant[2]', enforce_percent: 12.5, candidate: false, bucket: '1:d6:tenant4:acme~2%86400' },
+      { path: 'tenant', candidate: true, bucket: '1:d6:tenant4:acme~c%60' },
     ]);
-    for (const { key, redisKey } of rules) expect(redisKey.endsWith(`}${key}`)).toBe(true);
+    for (const { bucket, redis_key: key } of rules) expect(key.endsWith(`}${bucket}`)).toBe(true);
     // A candidate is no limit that applies.
     expect(await weir('explain', 'list.yaml', 'tried=x')).toMatchObject({ code: 1 });
     expect(await weir('check-config', 'list.yaml')).toMatchObject({

@@ -1,31 +1,15 @@
-import type { Rate } from '../../limiter/rate.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { DeriveStep } from '../../policy/derive/derive.js';
-import { describeMicros, headerFamilies } from '../../policy/describe.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
-import {
-  type DeniedResponse,
-  type PhaseSchedule,
-  phaseAt,
-  type ResponseHeaders,
-  type Rule,
-} from '../../policy/rule.js';
+import type { Rule } from '../../policy/rule.js';
 import { matcherField } from '../../policy/values/value-matcher.js';
 import type { ConfigProblem } from '../yaml/config-problem.js';
 import { fullKey, ruleNodes } from './dump.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
 import { jsonText, LazyList, LazyObject } from './json-text.js';
-
-type DumpedDenied = 'problem+json' | { readonly body: string; readonly content_type?: string };
-
-interface DumpedPhase {
-  readonly now: string;
-  /** When the phases of a schedule begin, RFC 3339; absent for those without a time. */
-  readonly grace_period?: string;
-  readonly active?: string;
-}
+import { deniedJson, headersJson, phaseJson, type RuleJson, ruleJson } from './rule-json.js';
 
 interface DumpedMatcher {
   readonly key: string;
@@ -33,30 +17,13 @@ interface DumpedMatcher {
   readonly value_regex?: readonly string[];
 }
 
-interface DumpedRule {
+interface DumpedRule extends RuleJson {
   /** What `/rlconfig` shows for the rule in its plain form. */
   readonly full_key: string;
-  /** The place in the tree: `tenant/resource_group=user-chats`. */
-  readonly path: string;
   /** The keys of the entries that lead to the rule, from the first level on. */
   readonly keys: readonly string[];
   /** From the first level to the rule's, what nodes match by blocks or regular expressions; absent where none does. */
   readonly matchers?: readonly DumpedMatcher[];
-  readonly name: string;
-  readonly limit: unknown;
-  readonly phase: DumpedPhase;
-  readonly shadow_mode: boolean;
-  readonly quota_mode: boolean;
-  /** Share of denials that are enforced, 0 to 100. */
-  readonly enforce_percent: number;
-  /** Whether it is one, which denies nothing. */
-  readonly candidate: boolean;
-  readonly replaces: readonly string[];
-  readonly on_store_failure: string;
-  /** null: the file's count. */
-  readonly response_headers: readonly string[] | null;
-  readonly denied_response: DumpedDenied | null;
-  readonly metadata: Rule['metadata'] | null;
   /** The rule's name in the statistics; null where values of requests enter it. */
   readonly stat_name: string | null;
 }
@@ -98,12 +65,12 @@ function* dumpDomains(
 
 function dumpPolicy(policy: CompiledPolicy, wallMicros: number): LazyObject {
   return new LazyObject({
-    phase: dumpPhase(policy.phase, wallMicros),
+    phase: phaseJson(policy.phase, wallMicros),
     // What `unit` and `requests_per_unit` mean where a rule does not say, and in limit overrides.
     algorithm: policy.overrideAlgorithm,
     // null, here and in two of the next: the environment decides.
-    response_headers: headersOf(policy.responseHeaders),
-    denied_response: deniedOf(policy.deniedResponse),
+    response_headers: headersJson(policy.responseHeaders),
+    denied_response: deniedJson(policy.deniedResponse),
     decision_metadata: policy.decisionMetadata ?? null,
     on_store_failure: policy.onStoreFailure,
     on_unmatched: policy.root.onUnmatched,
@@ -142,66 +109,8 @@ function matchersOf(node: PolicyNode | undefined): Pick<DumpedRule, 'matchers'> 
 function dumpRule(rule: Rule, key: string, node: PolicyNode | undefined, wallMicros: number): DumpedRule {
   return {
     full_key: key,
-    path: rule.path,
     keys: node?.way().map(({ key: entry }) => entry) ?? [],
-    name: rule.name,
-    limit: dumpRate(rule.rate),
-    phase: dumpPhase(rule.phase, wallMicros),
-    shadow_mode: rule.shadowMode,
-    quota_mode: rule.quotaMode,
-    enforce_percent: rule.enforcePercent,
-    candidate: rule.candidate,
-    replaces: rule.replaces,
-    on_store_failure: rule.onStoreFailure,
-    response_headers: headersOf(rule.responseHeaders),
-    denied_response: deniedOf(rule.deniedResponse),
-    metadata: rule.metadata ?? null,
+    ...ruleJson(rule, wallMicros),
     stat_name: rule.statName === '' ? null : rule.statName,
   };
-}
-
-function dumpRate(rate: Rate | undefined): unknown {
-  if (rate === undefined) return { unlimited: true };
-  const debt = rate.maxDebt === 0 ? {} : { allow_debt: true, max_debt: rate.maxDebt };
-  if (rate.kind === 'window') {
-    return {
-      unit: rate.unit,
-      requests_per_unit: rate.requestsPerUnit,
-      ...(rate.multiplier !== 1 && { unit_multiplier: rate.multiplier }),
-      ...(rate.calendar !== undefined && { calendar: rate.calendar.timeZone }),
-      ...debt,
-    };
-  }
-  const { maxTokens, tokensPerFill, fillIntervalMicros } = rate;
-  return {
-    token_bucket: {
-      max_tokens: maxTokens,
-      tokens_per_fill: tokensPerFill,
-      fill_interval: describeMicros(fillIntervalMicros),
-    },
-    ...debt,
-  };
-}
-
-function dumpPhase(schedule: PhaseSchedule, wallMicros: number): DumpedPhase {
-  const { gracePeriodAtMicros, activeAtMicros } = schedule;
-  return {
-    now: phaseAt(schedule, wallMicros),
-    ...(Number.isFinite(gracePeriodAtMicros) && { grace_period: timeText(gracePeriodAtMicros) }),
-    ...(Number.isFinite(activeAtMicros) && { active: timeText(activeAtMicros) }),
-  };
-}
-
-function timeText(micros: number): string {
-  return new Date(Math.floor(micros / 1000)).toISOString();
-}
-
-function headersOf(headers: ResponseHeaders | undefined): readonly string[] | null {
-  return headers === undefined ? null : headerFamilies(headers);
-}
-
-function deniedOf(denied: DeniedResponse | undefined): DumpedDenied | null {
-  if (denied === undefined) return null;
-  if (denied.preset === 'problem+json') return denied.preset;
-  return { body: denied.body, ...(denied.contentType !== '' && { content_type: denied.contentType }) };
 }

@@ -1,0 +1,103 @@
+import type { Entry } from '../../limiter/entry.js';
+import type { ExplainedRule, Explanation, Origin } from './explain.js';
+import type { TriedNode } from './explain-level.js';
+import { deniedJson, type RuleJson, ruleJson } from './rule-json.js';
+
+/**
+ * What `weir explain --json` prints. Programs read it: fields are added, never renamed or removed. The manual tells of
+ * each (docs/reference/explain-json.md).
+ */
+export interface ExplanationJson {
+  readonly domain: string;
+  /** null where the domain is unknown. */
+  readonly file: string | null;
+  /** The entries as they were given. */
+  readonly descriptor: readonly Entry[];
+  /** The items of `derive`, in order. */
+  readonly derive: readonly {
+    /** `derive[0]`. */
+    readonly path: string;
+    readonly step: string;
+    readonly applied: boolean;
+    readonly outcome: string;
+  }[];
+  /** The entries that the tree was walked with. */
+  readonly matched_as: readonly Entry[];
+  readonly levels: readonly {
+    readonly entry: Entry;
+    readonly tried: readonly TriedNode[];
+    /** null where the walk ended. */
+    readonly matched: string | null;
+  }[];
+  readonly result: string;
+  /** What would have to be different for a rule to apply; empty where one does. */
+  readonly to_match: readonly string[];
+  readonly rules: readonly ExplainedRuleJson[];
+  /** `algorithm` of limit overrides; null where the domain is unknown. */
+  readonly overrides: string | null;
+  /** null where the environment decides, or the domain is unknown. */
+  readonly decision_metadata: boolean | null;
+}
+
+/** A rule, with what holds for it: `response_headers` and `denied_response` are those in force. */
+interface ExplainedRuleJson extends RuleJson {
+  /** Which `response_headers` hold; null for what no answer describes: a candidate, and a rule without a limit. */
+  readonly response_headers_of: Origin | null;
+  /** Which `denied_response` holds; null where none does. */
+  readonly denied_response_of: 'rule' | 'file' | null;
+  /** null without a limit. */
+  readonly bucket: string | null;
+  /** null without a limit. */
+  readonly redis_key: string | null;
+  /** null for a candidate. */
+  readonly statistics: string | null;
+}
+
+/** `redisKeyOf` names a rule's bucket in Redis, if it has one; `wallMicros` is the time of the explanation. */
+export function explanationJson(
+  explanation: Explanation,
+  wallMicros: number,
+  redisKeyOf: (rule: ExplainedRule) => string | undefined,
+): ExplanationJson {
+  const { domain, file, given, steps, entries, levels, result, rules, settings, toMatch } = explanation;
+  return {
+    domain,
+    file: file ?? null,
+    descriptor: entriesJson(given),
+    derive: steps.map(({ path, step, applied, outcome }) => ({ path, step, applied, outcome })),
+    matched_as: entriesJson(entries),
+    levels: levels.map(({ entry: { key, value }, tried, matched }) => ({
+      entry: { key, value },
+      tried: tried.map(({ node, matched: fits, why }) => ({ node, matched: fits, why })),
+      matched: matched ?? null,
+    })),
+    result,
+    to_match: toMatch,
+    rules: rules.map((rule) => explainedRuleJson(rule, wallMicros, redisKeyOf)),
+    overrides: settings?.overrideAlgorithm ?? null,
+    decision_metadata: settings?.decisionMetadata ?? null,
+  };
+}
+
+function explainedRuleJson(
+  explained: ExplainedRule,
+  wallMicros: number,
+  redisKeyOf: (rule: ExplainedRule) => string | undefined,
+): ExplainedRuleJson {
+  const { rule, key, statName, answer } = explained;
+  const deniedOf = answer?.deniedResponse.from;
+  return {
+    ...ruleJson(rule, wallMicros),
+    response_headers: answer?.responseHeaders.families ?? null,
+    response_headers_of: answer?.responseHeaders.from ?? null,
+    denied_response: deniedJson(answer?.deniedResponse.value),
+    denied_response_of: deniedOf === 'rule' || deniedOf === 'file' ? deniedOf : null,
+    bucket: rule.rate === undefined ? null : key,
+    redis_key: redisKeyOf(explained) ?? null,
+    statistics: rule.candidate ? null : statName,
+  };
+}
+
+function entriesJson(entries: readonly Entry[]): readonly Entry[] {
+  return entries.map(({ key, value }) => ({ key, value }));
+}

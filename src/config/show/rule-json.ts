@@ -1,0 +1,108 @@
+import type { Rate } from '../../limiter/rate.js';
+import { describeMicros, headerFamilies } from '../../policy/describe.js';
+import {
+  type DeniedResponse,
+  type PhaseSchedule,
+  phaseAt,
+  type ResponseHeaders,
+  type Rule,
+} from '../../policy/rule.js';
+
+/** As `denied_response` of a file. */
+type DeniedJson = 'problem+json' | { readonly body: string; readonly content_type?: string };
+
+interface PhaseJson {
+  readonly now: string;
+  /** When the phases of a schedule begin, RFC 3339; absent for those without a time. */
+  readonly grace_period?: string;
+  readonly active?: string;
+}
+
+/** A rule as `/rlconfig?format=json` and `weir explain --json` show it, with the names of the policy file. */
+export interface RuleJson {
+  /** The place in the tree: `tenant/resource_group=user-chats`. */
+  readonly path: string;
+  readonly name: string;
+  readonly limit: unknown;
+  readonly phase: PhaseJson;
+  readonly shadow_mode: boolean;
+  readonly quota_mode: boolean;
+  /** Share of denials that are enforced, 0 to 100. */
+  readonly enforce_percent: number;
+  /** Whether it is one, which denies nothing. */
+  readonly candidate: boolean;
+  readonly replaces: readonly string[];
+  readonly on_store_failure: string;
+  /** null: the file's count. */
+  readonly response_headers: readonly string[] | null;
+  readonly denied_response: DeniedJson | null;
+  readonly metadata: Rule['metadata'] | null;
+}
+
+/** `wallMicros` says which phase is in force. */
+export function ruleJson(rule: Rule, wallMicros: number): RuleJson {
+  return {
+    path: rule.path,
+    name: rule.name,
+    limit: limitJson(rule.rate),
+    phase: phaseJson(rule.phase, wallMicros),
+    shadow_mode: rule.shadowMode,
+    quota_mode: rule.quotaMode,
+    enforce_percent: rule.enforcePercent,
+    candidate: rule.candidate,
+    replaces: rule.replaces,
+    on_store_failure: rule.onStoreFailure,
+    response_headers: headersJson(rule.responseHeaders),
+    denied_response: deniedJson(rule.deniedResponse),
+    metadata: rule.metadata ?? null,
+  };
+}
+
+function limitJson(rate: Rate | undefined): unknown {
+  if (rate === undefined) return { unlimited: true };
+  const debt = rate.maxDebt === 0 ? {} : { allow_debt: true, max_debt: rate.maxDebt };
+  if (rate.kind === 'window') {
+    return {
+      unit: rate.unit,
+      requests_per_unit: rate.requestsPerUnit,
+      ...(rate.multiplier !== 1 && { unit_multiplier: rate.multiplier }),
+      ...(rate.calendar !== undefined && { calendar: rate.calendar.timeZone }),
+      ...debt,
+    };
+  }
+  const { maxTokens, tokensPerFill, fillIntervalMicros } = rate;
+  return {
+    token_bucket: {
+      max_tokens: maxTokens,
+      tokens_per_fill: tokensPerFill,
+      fill_interval: describeMicros(fillIntervalMicros),
+    },
+    ...debt,
+  };
+}
+
+/** The phase in force, and when those with a time begin. */
+export function phaseJson(schedule: PhaseSchedule, wallMicros: number): PhaseJson {
+  const { gracePeriodAtMicros, activeAtMicros } = schedule;
+  return {
+    now: phaseAt(schedule, wallMicros),
+    ...(Number.isFinite(gracePeriodAtMicros) && { grace_period: timeText(gracePeriodAtMicros) }),
+    ...(Number.isFinite(activeAtMicros) && { active: timeText(activeAtMicros) }),
+  };
+}
+
+function timeText(micros: number): string {
+  return new Date(Math.floor(micros / 1000)).toISOString();
+}
+
+/** As `response_headers` lists them; null where they are not said. */
+export function headersJson(headers: ResponseHeaders | undefined): readonly string[] | null {
+  return headers === undefined ? null : headerFamilies(headers);
+}
+
+/** As `denied_response` says it; null where it is not said. */
+export function deniedJson(denied: DeniedResponse | undefined): DeniedJson | null {
+  if (denied === undefined) return null;
+  if (denied.preset === 'problem+json') return denied.preset;
+  return { body: denied.body, ...(denied.contentType !== '' && { content_type: denied.contentType }) };
+}

@@ -1,0 +1,209 @@
+/* The form of `weir explain --json`, which programs read: a change here is a change for them. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { explain } from '../../../../src/config/show/explain.js';
+import { explanationJson } from '../../../../src/config/show/explain-json.js';
+import { entries, policyOf } from '../../../support/policy/policies.js';
+import { repositoryRoot } from '../../../support/process/tools.js';
+
+const NOW = Date.parse('2024-05-10T00:00:00Z') * 1000;
+const policy = policyOf(`
+domain: shop
+response_headers: [x-ratelimit]
+algorithm: token_bucket
+derive:
+  - { entry: group, from: [path], rules: [{ path: "/v1/**", value: old }] }
+  - { entry: tenant, from: [api_key], sha256: {} }
+descriptors:
+  - key: group
+    value: old
+    phase: { grace_period: 2024-05-01T00:00:00Z, active: 2024-05-15T00:00:00Z }
+    shadow_mode: true
+    enforce_percent: 12.5
+    metadata: { team: [a, 1] }
+    rate_limits:
+      - name: burst
+        unit: second
+        requests_per_unit: 10
+        replaces: [{ name: other }]
+        on_store_failure: deny
+        denied_response: { body: later, content_type: text/html }
+      - { calendar: Europe/Berlin, unit: day, requests_per_unit: 250, allow_debt: true, response_headers: [] }
+    candidate: { algorithm: fixed_window, unit: minute, unit_multiplier: 5, requests_per_unit: 100 }
+  - { key: free, quota_mode: true, rate_limit: { unlimited: true, name: other } }
+`);
+const policySet = { domains: new Map([['shop', policy]]), version: '0123456789ab' };
+const asked = (domain: string, ...texts: string[]) =>
+  explanationJson(explain(policySet, domain, entries(...texts), NOW), NOW, ({ rule, key }) =>
+    rule.rate === undefined ? undefined : `redis:${key}`,
+  );
+
+const OF_ALL = {
+  phase: {
+    now: 'grace_period',
+    grace_period: '2024-05-01T00:00:00.000Z',
+    active: '2024-05-15T00:00:00.000Z',
+  },
+  quota_mode: false,
+  on_store_failure: 'error',
+};
+const NO_ANSWER = {
+  response_headers: null,
+  response_headers_of: null,
+  denied_response: null,
+  denied_response_of: null,
+};
+
+describe('an explanation for machines', () => {
+  test('has this form', () => {
+    expect(asked('shop', 'path=/v1/users')).toStrictEqual({
+      domain: 'shop',
+      file: 'policy.yaml',
+      descriptor: [{ key: 'path', value: '/v1/users' }],
+      derive: [
+        {
+          path: 'derive[0]',
+          step: 'group from path: 1 rules',
+          applied: true,
+          outcome: 'path=/v1/** -> old',
+        },
+        {
+          path: 'derive[1]',
+          step: 'tenant from api_key: table of 0 API keys',
+          applied: false,
+          outcome: 'there is no entry api_key',
+        },
+      ],
+      matched_as: [{ key: 'group', value: 'old' }],
+      levels: [
+        {
+          entry: { key: 'group', value: 'old' },
+          tried: [{ node: 'group=old', matched: true, why: 'the value is equal' }],
+          matched: 'group=old',
+        },
+      ],
+      result: 'The 2 limits at group=old apply, all or nothing.',
+      to_match: [],
+      rules: [
+        {
+          ...OF_ALL,
+          path: 'group=old[burst]',
+          name: 'burst',
+          limit: { token_bucket: { max_tokens: 10, tokens_per_fill: 10, fill_interval: '1s' } },
+          shadow_mode: true,
+          enforce_percent: 12.5,
+          candidate: false,
+          replaces: ['other'],
+          on_store_failure: 'deny',
+          response_headers: ['x-ratelimit'],
+          response_headers_of: 'file',
+          denied_response: { body: 'later', content_type: 'text/html' },
+          denied_response_of: 'rule',
+          metadata: { team: ['a', 1] },
+          bucket: '4:shop5:group3:old~5:burst',
+          redis_key: 'redis:4:shop5:group3:old~5:burst',
+          statistics: 'shop.group_old.burst',
+        },
+        {
+          ...OF_ALL,
+          path: 'group=old[2]',
+          name: '',
+          limit: {
+            unit: 'day',
+            requests_per_unit: 250,
+            calendar: 'Europe/Berlin',
+            allow_debt: true,
+            max_debt: 250,
+          },
+          shadow_mode: true,
+          enforce_percent: 12.5,
+          candidate: false,
+          replaces: [],
+          response_headers: [],
+          response_headers_of: 'rule',
+          denied_response: null,
+          denied_response_of: null,
+          metadata: { team: ['a', 1] },
+          bucket: '4:shop5:group3:old~2%day/Europe/Berlin',
+          redis_key: 'redis:4:shop5:group3:old~2%day/Europe/Berlin',
+          statistics: 'shop.group_old.2',
+        },
+        {
+          ...OF_ALL,
+          path: 'group=old',
+          name: '',
+          limit: { unit: 'minute', requests_per_unit: 100, unit_multiplier: 5 },
+          shadow_mode: false,
+          enforce_percent: 100,
+          candidate: true,
+          replaces: [],
+          on_store_failure: 'allow',
+          ...NO_ANSWER,
+          metadata: null,
+          bucket: '4:shop5:group3:old~c%300',
+          redis_key: 'redis:4:shop5:group3:old~c%300',
+          statistics: null,
+        },
+      ],
+      overrides: 'token_bucket',
+      decision_metadata: null,
+    });
+  });
+
+  test('names what is absent null: a limit, a node, a domain', () => {
+    expect(asked('shop', 'free=x').rules).toStrictEqual([
+      {
+        path: 'free',
+        name: 'other',
+        limit: { unlimited: true },
+        phase: { now: 'active' },
+        shadow_mode: false,
+        quota_mode: true,
+        enforce_percent: 100,
+        candidate: false,
+        replaces: [],
+        on_store_failure: 'error',
+        ...NO_ANSWER,
+        metadata: null,
+        bucket: null,
+        redis_key: null,
+        statistics: 'shop.free',
+      },
+    ]);
+    expect(asked('shop', 'group=new').levels).toStrictEqual([
+      {
+        entry: { key: 'group', value: 'new' },
+        tried: [{ node: 'group=old', matched: false, why: 'no value is equal' }],
+        matched: null,
+      },
+    ]);
+    expect(asked('shop', 'group=new').to_match).toContainEqual(expect.stringContaining('group=old'));
+    expect(asked('no such', 'group=old')).toStrictEqual({
+      domain: 'no such',
+      file: null,
+      descriptor: [{ key: 'group', value: 'old' }],
+      derive: [],
+      matched_as: [{ key: 'group', value: 'old' }],
+      levels: [],
+      result: 'The domain is unknown: no limit. Known domains: "shop".',
+      to_match: [],
+      rules: [],
+      overrides: null,
+      decision_metadata: null,
+    });
+  });
+
+  test('has no field that the manual does not tell of, and the other way round', () => {
+    const page = readFileSync(join(repositoryRoot, 'docs/reference/explain-json.md'), 'utf8');
+    const told = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name = '']) => name);
+    const found = asked('shop', 'path=/v1/users');
+    const objects = [
+      found,
+      ...found.derive.slice(0, 1),
+      ...found.levels.slice(0, 1),
+      ...found.rules.slice(0, 1),
+    ];
+    expect([...told].sort()).toEqual(objects.flatMap((one) => Object.keys(one)).sort());
+  });
+});
