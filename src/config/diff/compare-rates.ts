@@ -87,6 +87,27 @@ export function shortRate(rate: Rate | undefined): string {
   return describeRate(rate).replace(/^window: /, '');
 }
 
+/**
+ * Whether two rates are one, however they are spelled: 60 minutes and an hour, 2 tokens every 2s and 1 every 1s, a day
+ * and a day of UTC. They have the same bucket then, and report the same. That of a list and of a single limit may be
+ * one, too; what they differ in is told by {@link narrower}.
+ */
+export function isSameRate(one: Rate | undefined, other: Rate | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  if (one.maxDebt !== other.maxDebt) return false;
+  if (one.kind === 'window') {
+    return (
+      other.kind === 'window' && one.requestsPerUnit === other.requestsPerUnit && sameWindows(one, other)
+    );
+  }
+  return (
+    other.kind === 'token_bucket' &&
+    one.maxTokens === other.maxTokens &&
+    one.p === other.p &&
+    one.q === other.q
+  );
+}
+
 /** Whether nothing ever passes. */
 function isClosed(rate: Rate | undefined): boolean {
   return rate?.kind === 'window' && rate.requestsPerUnit === 0;

@@ -44,9 +44,8 @@ function differenceOf(before: DeriveStep, after: DeriveStep): string {
   if (before instanceof TableStep && after instanceof TableStep) {
     if (before.entry === after.entry && before.source === after.source) return tableDifference(before, after);
   } else if (before instanceof RuleStep && after instanceof RuleStep) {
-    if (before.entry === after.entry && before.sources.join('\0') === after.sources.join('\0')) {
-      return rulesDifference(before, after);
-    }
+    const isSame = JSON.stringify([...before.sources].sort()) === JSON.stringify([...after.sources].sort());
+    if (before.entry === after.entry && isSame) return rulesDifference(before, after);
   }
   return `${describeStep(before)} becomes ${describeStep(after)}`;
 }
@@ -74,8 +73,13 @@ function keys(count: number): string {
 const RULES_SHOWN = 3;
 
 function rulesDifference(before: RuleStep, after: RuleStep): string {
-  const texts = ({ rules, sources }: RuleStep): readonly string[] =>
-    rules.map((rule) => describeDeriveRule(rule, sources));
+  // In which order sources are named does not count.
+  const texts = ({ rules, sources }: RuleStep): readonly string[] => {
+    const places = after.sources.map((source) => sources.indexOf(source));
+    return rules.map(({ conditions, value }) =>
+      describeDeriveRule({ conditions: places.map((place) => conditions[place]), value }, after.sources),
+    );
+  };
   const [old, now] = [texts(before), texts(after)];
   if (old.join('\n') === now.join('\n')) return '';
   const [was, is] = [new Set(old), new Set(now)];

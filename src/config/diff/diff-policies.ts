@@ -4,8 +4,8 @@ import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { effectOf, type LocalChange, type PolicyChange } from './change.js';
 import { deriveChanges } from './derive-changes.js';
-import { isEnforced } from './enforcement.js';
-import { contextOf, plain, shift, unmatchedChange } from './rule-changes.js';
+import { isEnforced, isSamePhase } from './enforcement.js';
+import { bodyOf, contextOf, plain, shift, unmatchedChange } from './rule-changes.js';
 import { treeChanges } from './tree-changes.js';
 
 /**
@@ -47,13 +47,13 @@ function domainChanges(
   after: CompiledPolicy,
   nowMicros: number,
 ): readonly (LocalChange & { readonly path?: string })[] {
-  const context = contextOf(before.rules, after.rules, nowMicros);
+  const context = contextOf(before, after, nowMicros);
   const settings = [
     phaseChange(before, after, nowMicros),
     failureChange(before, after),
     algorithmChange(before, after),
     headersChange(before, after),
-    plain('denied_response', before.deniedResponse, after.deniedResponse),
+    plain('denied_response', bodyOf(before.deniedResponse), bodyOf(after.deniedResponse)),
     metadataChange(before, after),
     unmatchedChange(before.root, after.root),
   ].filter((change) => change !== undefined);
@@ -69,9 +69,7 @@ const ON_OVERRIDES = 'for limits that callers send; what it does to rules is sai
 
 function phaseChange(before: DomainPolicy, after: DomainPolicy, nowMicros: number): LocalChange | undefined {
   const [old, now] = [before.phase, after.phase];
-  if (old.activeAtMicros === now.activeAtMicros && old.gracePeriodAtMicros === now.gracePeriodAtMicros) {
-    return undefined;
-  }
+  if (isSamePhase(old, now, nowMicros)) return undefined;
   const [was, is] = [Math.max(old.activeAtMicros, nowMicros), Math.max(now.activeAtMicros, nowMicros)];
   const effect = effectOf(is < was, is > was);
   return shift('phase', effect, describePhase(old, nowMicros), describePhase(now, nowMicros), ON_OVERRIDES);

@@ -1,4 +1,4 @@
-import type { Rule } from '../../policy/rule.js';
+import type { PhaseSchedule, Rule } from '../../policy/rule.js';
 import { narrower } from './compare-rates.js';
 
 /**
@@ -9,6 +9,23 @@ export function enforcedFrom(rule: Rule, nowMicros: number): number {
   if (rule.candidate || rule.rate === undefined || rule.shadowMode || rule.enforcePercent === 0)
     return Infinity;
   return Math.max(rule.phase.activeAtMicros, nowMicros);
+}
+
+/** Whether two schedules have the same phase at any time from now on. */
+export function isSamePhase(one: PhaseSchedule, other: PhaseSchedule, nowMicros: number): boolean {
+  const [a, b] = [phaseTurns(one, nowMicros), phaseTurns(other, nowMicros)];
+  return a.activeAtMicros === b.activeAtMicros && a.gracePeriodAtMicros === b.gracePeriodAtMicros;
+}
+
+/** What is over has always been, and a phase that another hides never comes. */
+function phaseTurns(
+  { gracePeriodAtMicros, activeAtMicros }: PhaseSchedule,
+  nowMicros: number,
+): PhaseSchedule {
+  const turn = (at: number): number => (at <= nowMicros ? -Infinity : at);
+  const active = turn(activeAtMicros);
+  const grace = turn(gracePeriodAtMicros);
+  return { activeAtMicros: active, gracePeriodAtMicros: grace >= active ? Infinity : grace };
 }
 
 /** Whether a rule ever denies a request. */

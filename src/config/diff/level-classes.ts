@@ -3,13 +3,12 @@ import type { PolicyNode } from '../../policy/policy-node.js';
 import type { Taker } from './node-changes.js';
 import {
   holds,
-  identityOf,
+  type Identities,
   inOrder,
   mayOverlap,
   shapeOf,
   takesAllOf,
   type ValueShape,
-  wholeIdentityOf,
 } from './value-shape.js';
 
 /**
@@ -48,7 +47,8 @@ export class SideLevel {
   private readonly pathOf: PathOf;
   private readonly identify: (node: PolicyNode) => string;
 
-  constructor(key: string, sides: readonly Taker[], pathOf: PathOf, identify = identityOf) {
+  /** `identify`: see {@link Identities}. */
+  constructor(key: string, sides: readonly Taker[], pathOf: PathOf, identify: (node: PolicyNode) => string) {
     this.identify = identify;
     this.key = key;
     this.pathOf = pathOf;
@@ -126,9 +126,12 @@ export function* classesBelow(
   above: DescriptorClass,
   key: string,
   pathOf: PathOf,
+  identities: Identities,
 ): Generator<DescriptorClass> {
   // Where one node stands in both trees, what its list of values gained and lost is told apart from it.
-  const identify = above.ownBefore && above.ownAfter ? identityOf : wholeIdentityOf;
+  const isStanding = above.ownBefore && above.ownAfter;
+  const identify = (node: PolicyNode): string =>
+    isStanding ? identities.of(node) : identities.wholeOf(node);
   const before = new SideLevel(key, above.before, pathOf, identify);
   const after = new SideLevel(key, above.after, pathOf, identify);
   const seen = new Set<string>();
@@ -142,7 +145,9 @@ export function* classesBelow(
       after.takers(shape, identity, before),
     ];
     const [was, is] = [isShared(takersBefore), isShared(takersAfter)];
-    const same = isOnly(takersBefore, node) && isOnly(takersAfter, node);
+    const isOnly = ({ node: taker }: Taker): boolean =>
+      taker !== undefined && identities.of(taker) === identities.of(node);
+    const same = takersBefore.every(isOnly) && takersAfter.every(isOnly);
     yield {
       path: pathOf(above.path, node),
       before: takersBefore,
@@ -158,8 +163,4 @@ export function* classesBelow(
 
 function isShared(takers: readonly Taker[]): boolean {
   return takers.some(({ node }) => node?.shareThreshold === true);
-}
-
-function isOnly(takers: readonly Taker[], only: PolicyNode): boolean {
-  return takers.every(({ node }) => node !== undefined && identityOf(node) === identityOf(only));
 }

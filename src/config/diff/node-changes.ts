@@ -1,8 +1,9 @@
 import { describePhase } from '../../policy/describe.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { Rule } from '../../policy/rule.js';
+import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
 import { effectOf, type LocalChange } from './change.js';
-import { shortRate } from './compare-rates.js';
+import { isSameRate, shortRate } from './compare-rates.js';
 import { couldDeny, isEnforced } from './enforcement.js';
 import {
   type DiffContext,
@@ -40,7 +41,7 @@ export function nodeChanges(
     const loose = noLongerHeldBack([rule], liveRules(after), context);
     add(itemOf(rule), [vanishing(rule, loose, context.nowMicros)]);
   }
-  add('', [candidateChange(before, after)]);
+  add('', [firstItemChange(before, after), candidateChange(before, after)]);
   add('', [
     flag('detailed_metric', before.fields.detailedMetric, after.fields.detailedMetric),
     flag('value_to_metric', before.valueToMetric, after.valueToMetric),
@@ -49,12 +50,23 @@ export function nodeChanges(
   return changes;
 }
 
+/** A list of blocks or regular expressions begins with another item, by which the node is named. */
+function firstItemChange(before: PolicyNode, after: PolicyNode): LocalChange | undefined {
+  if (before.matcher === undefined || after.matcher === undefined) return undefined;
+  const [was, is] = [matcherName(before.matcher), matcherName(after.matcher)];
+  if (was === is) return undefined;
+  const named = after.shareThreshold ? 'its statistics and the shared bucket go' : 'its statistics go';
+  const reason = `${named} by the first item of the list and begin anew`;
+  return shift(matcherField(after.matcher), 'changes', `${was} first`, `${is} first`, reason);
+}
+
 /** The candidate differs: no answer does. */
 function candidateChange(before: PolicyNode, after: PolicyNode): LocalChange | undefined {
-  const [was, is] = [before, after].map(({ rules }) => rules.find(({ candidate }) => candidate));
-  const [old, now] = [was, is].map((rule) => (rule === undefined ? 'none' : shortRate(rule.rate)));
-  if (old === now || old === undefined || now === undefined) return undefined;
-  return shift('candidate', 'changes', old, now, 'it changes no answer');
+  const candidateOf = ({ rules }: PolicyNode): Rule | undefined => rules.find(({ candidate }) => candidate);
+  const [was, is] = [candidateOf(before), candidateOf(after)];
+  if (isSameRate(was?.rate, is?.rate)) return undefined;
+  const text = (rule: Rule | undefined): string => (rule === undefined ? 'none' : shortRate(rule.rate));
+  return shift('candidate', 'changes', text(was), text(is), 'it changes no answer');
 }
 
 function flag(setting: string, before: boolean, after: boolean): LocalChange | undefined {
@@ -98,7 +110,7 @@ function pairRules(before: readonly Rule[], after: readonly Rule[]): PairedRules
     });
   };
   pair((old, now) => old.name !== '' && old.name === now.name);
-  pair((old, now) => shortRate(old.rate) === shortRate(now.rate));
+  pair((old, now) => isSameRate(old.rate, now.rate));
   pair(
     (old, now, place) => before[place] === old && (old.name === '' || now.name === '' || before.length === 1),
   );

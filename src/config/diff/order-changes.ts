@@ -3,7 +3,7 @@ import { effectOf, type LocalChange } from './change.js';
 import { type PathOf, SideLevel } from './level-classes.js';
 import { type Move, moveEffect, type Taker, takersText } from './node-changes.js';
 import type { DiffContext } from './rule-changes.js';
-import { identityOf, inOrder, mayOverlap, shapeOf, type ValueShape } from './value-shape.js';
+import { inOrder, mayOverlap, shapeOf, type ValueShape } from './value-shape.js';
 
 /** What differs in a tree; paths as in {@link Rule.path}. */
 export interface PlacedChange extends LocalChange {
@@ -25,9 +25,14 @@ export function* matchChanges(
   pathOf: PathOf,
   context: DiffContext,
 ): Generator<MovedValues> {
+  const { identities } = context;
+  const identityOf = (node: PolicyNode): string => identities.of(node);
   const [old, now] = [levelOf(before, key), levelOf(after, key)];
+  identities.align(old, now);
   yield* orderChanges(old, now, after.path, pathOf, context);
-  const [oldLevel, nowLevel] = [new SideLevel(key, [before], pathOf), new SideLevel(key, [after], pathOf)];
+  const [oldLevel, nowLevel] = [before, after].map(
+    (side) => new SideLevel(key, [side], pathOf, identityOf),
+  ) as [SideLevel, SideLevel];
   for (const node of now) {
     const standing = oldLevel.get(identityOf(node));
     if (standing === undefined || shapeOf(node).items.length + shapeOf(standing).items.length <= 2) continue;
@@ -57,9 +62,10 @@ function* orderChanges(
   pathOf: PathOf,
   context: DiffContext,
 ): Generator<MovedValues> {
-  const ranks = new Map(ordered(old).map((node, i) => [identityOf(node), { node, i }]));
+  const { identities } = context;
+  const ranks = new Map(ordered(old).map((node, i) => [identities.of(node), { node, i }]));
   const common = ordered(now).flatMap((node) => {
-    const standing = ranks.get(identityOf(node));
+    const standing = ranks.get(identities.of(node));
     return standing === undefined ? [] : [{ node, shape: shapeOf(node), standing }];
   });
   // The least old place of those that follow: where it is greater, nothing was overtaken.

@@ -1,13 +1,23 @@
 import type { StoreFailurePolicy } from '../../limiter/entry.js';
 import { describeHeaders, describePhase } from '../../policy/describe.js';
-import type { UnmatchedMode } from '../../policy/policy.js';
-import type { Rule } from '../../policy/rule.js';
+import type { DomainSettings, UnmatchedMode } from '../../policy/policy.js';
+import type { DeniedResponse, ResponseHeaders, Rule } from '../../policy/rule.js';
 import { type Effect, effectOf, type LocalChange } from './change.js';
-import { narrower, reasonsOf, shortRate } from './compare-rates.js';
-import { enforcedFrom, isEnforced } from './enforcement.js';
+import { isSameRate, narrower, reasonsOf, shortRate } from './compare-rates.js';
+import { enforcedFrom, isEnforced, isSamePhase } from './enforcement.js';
+import { Identities } from './value-shape.js';
 
-/** What the rules of both policies say beyond one rule. */
+/** What a domain says of answers that its rules do not. */
+type AnswerSettings = Pick<DomainSettings, 'responseHeaders' | 'deniedResponse'>;
+
+/** A policy, as far as it counts beyond one rule. */
+type PolicyTogether = AnswerSettings & { readonly rules: readonly Rule[] };
+
+/** What both policies say beyond one rule. */
 export interface DiffContext {
+  readonly identities: Identities;
+  readonly domainBefore: AnswerSettings;
+  readonly domainAfter: AnswerSettings;
   readonly nowMicros: number;
   /** Names that some rule replaces. */
   readonly replacedBefore: ReadonlySet<string>;
@@ -20,11 +30,14 @@ export interface DiffContext {
   readonly quotasAfter: boolean;
 }
 
-/** What the rules of two policies say together. */
-export function contextOf(before: readonly Rule[], after: readonly Rule[], nowMicros: number): DiffContext {
-  const [old, now] = [rulesTogether(before, nowMicros), rulesTogether(after, nowMicros)];
+/** What two policies say beyond single rules. */
+export function contextOf(before: PolicyTogether, after: PolicyTogether, nowMicros: number): DiffContext {
+  const [old, now] = [rulesTogether(before.rules, nowMicros), rulesTogether(after.rules, nowMicros)];
   return {
     nowMicros,
+    identities: new Identities(),
+    domainBefore: before,
+    domainAfter: after,
     replacedBefore: old.replaced,
     replacedAfter: now.replaced,
     denyingBefore: old.denying,
@@ -53,6 +66,9 @@ function rulesTogether(rules: readonly Rule[], nowMicros: number): RulesTogether
 export function turned(context: DiffContext): DiffContext {
   return {
     nowMicros: context.nowMicros,
+    identities: context.identities,
+    domainBefore: context.domainAfter,
+    domainAfter: context.domainBefore,
     replacedBefore: context.replacedAfter,
     replacedAfter: context.replacedBefore,
     denyingBefore: context.denyingAfter,
@@ -96,8 +112,7 @@ export function ruleChanges(before: Rule, after: Rule, context: DiffContext): re
     replacesChange(before, after, context),
     placeChange(before, after),
     failureChange(before, after, is),
-    headersChange(before, after),
-    plain('denied_response', before.deniedResponse, after.deniedResponse),
+    ...answerChanges(before, after, context),
     plain('metadata', before.metadata, after.metadata),
   ];
   return changes.filter((change) => change !== undefined);
@@ -120,7 +135,7 @@ function rateChange(before: Rule, after: Rule, denied: boolean, denies: boolean)
   const [was, is] = [shortRate(before.rate), shortRate(after.rate)];
   const tighter = narrower(before.rate, after.rate);
   const looser = narrower(after.rate, before.rate);
-  if (was === is && tighter.length + looser.length === 0) return undefined;
+  if (isSameRate(before.rate, after.rate) && tighter.length + looser.length === 0) return undefined;
   // An unlimited rule denies nothing: then the other one counts alone.
   if (tighter.length > 0 && denies && (denied || before.rate === undefined)) {
     return shift('limit', 'tightens', was, is, reasonsOf(tighter, 'tightens'));
@@ -140,10 +155,7 @@ function whenChanges(before: Rule, after: Rule, nowMicros: number): readonly Loc
   const percentOnly = before.enforcePercent === 0 || after.enforcePercent === 0;
   const effect = effectOf(limited && !percentOnly && is < was, limited && !percentOnly && is > was);
   const changes: LocalChange[] = [];
-  if (
-    before.phase.activeAtMicros !== after.phase.activeAtMicros ||
-    before.phase.gracePeriodAtMicros !== after.phase.gracePeriodAtMicros
-  ) {
+  if (!isSamePhase(before.phase, after.phase, nowMicros)) {
     const [old, now] = [describePhase(before.phase, nowMicros), describePhase(after.phase, nowMicros)];
     changes.push(shift('phase', effect, old, now, after.shadowMode ? 'shadow_mode is on' : ''));
   }
@@ -220,11 +232,51 @@ function failureChange(before: Rule, after: Rule, enforced: boolean): LocalChang
   return shift('on_store_failure', effect, was, is, 'while the store cannot be asked');
 }
 
-function headersChange(before: Rule, after: Rule): LocalChange | undefined {
-  const text = ({ responseHeaders }: Rule): string =>
-    responseHeaders === undefined ? "the domain's" : describeHeaders(responseHeaders);
-  const [was, is] = [text(before), text(after)];
-  return was === is ? undefined : shift('response_headers', 'changes', was, is);
+/**
+ * What answers get that describe the rule: its own, else the domain's, which are told of there. No answer describes a
+ * rule without a limit.
+ */
+function answerChanges(
+  before: Rule,
+  after: Rule,
+  context: DiffContext,
+): readonly (LocalChange | undefined)[] {
+  if (before.rate === undefined && after.rate === undefined) return [];
+  const { domainBefore, domainAfter } = context;
+  return [
+    headersChange(before.responseHeaders, after.responseHeaders, domainBefore, domainAfter),
+    deniedChange(before.deniedResponse, after.deniedResponse, domainBefore, domainAfter),
+  ];
+}
+
+function headersChange(
+  before: ResponseHeaders | undefined,
+  after: ResponseHeaders | undefined,
+  domainBefore: AnswerSettings,
+  domainAfter: AnswerSettings,
+): LocalChange | undefined {
+  if (before === undefined && after === undefined) return undefined;
+  const [old, now] = [before ?? domainBefore.responseHeaders, after ?? domainAfter.responseHeaders];
+  if (describeHeaders(old) === describeHeaders(now)) return undefined;
+  const text = (own: ResponseHeaders | undefined): string =>
+    own === undefined ? "the domain's" : describeHeaders(own);
+  return shift('response_headers', 'changes', text(before), text(after));
+}
+
+function deniedChange(
+  before: DeniedResponse | undefined,
+  after: DeniedResponse | undefined,
+  domainBefore: AnswerSettings,
+  domainAfter: AnswerSettings,
+): LocalChange | undefined {
+  if (before === undefined && after === undefined) return undefined;
+  const [old, now] = [before ?? domainBefore.deniedResponse, after ?? domainAfter.deniedResponse].map(bodyOf);
+  return isSame(old, now) ? undefined : plain('denied_response', before, after);
+}
+
+/** A response without a body is none: its content type is not sent either. */
+export function bodyOf(denied: DeniedResponse | undefined): DeniedResponse | undefined {
+  return denied?.preset === 'none' && denied.body === '' ? undefined : denied;
 }
 
 /** Either way they pass: only the log differs. */
@@ -238,9 +290,19 @@ export function unmatchedChange(
 
 /** A change of what is not shown: it may be long, or a secret. */
 export function plain(setting: string, before: unknown, after: unknown): LocalChange | undefined {
-  if (JSON.stringify(before) === JSON.stringify(after)) return undefined;
+  if (isSame(before, after)) return undefined;
   const text = before === undefined ? 'is set' : after === undefined ? 'is gone' : 'differs';
   return { setting, effect: 'changes', tightens: false, text: `${setting} ${text}` };
+}
+
+/** Whether two values are the same in JSON, whatever the order of their keys. */
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one, sortedKeys) === JSON.stringify(other, sortedKeys);
+}
+
+function sortedKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** A switch as reasons show it. */

@@ -38,7 +38,7 @@ export function treeChanges(
           below({ path: change.path, ...move, ownBefore: false, ownAfter: false });
         }
       }
-      for (const found of classesBelow(above, key, pathOf)) visit(found);
+      for (const found of classesBelow(above, key, pathOf, context.identities)) visit(found);
     }
   };
   below({

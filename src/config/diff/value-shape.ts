@@ -29,18 +29,31 @@ export function shapeOf(node: PolicyNode): ValueShape {
   return lookUp(node).shape;
 }
 
-/**
- * Tells the nodes of a level apart, and is the same for the same node of another policy: of lists the first item
- * counts.
- */
-export function identityOf(node: PolicyNode): string {
-  return lookUp(node).identity;
-}
+/** Tells the nodes of a level apart, and is the same for the same node of the other policy. */
+export class Identities {
+  /** Of nodes of the policy after whose lists only begin otherwise: that of the node before. */
+  private readonly aligned = new Map<PolicyNode, string>();
 
-/** {@link identityOf}, but of lists all items count. */
-export function wholeIdentityOf(node: PolicyNode): string {
-  const { kind, items } = shapeOf(node);
-  return items.length < 2 ? identityOf(node) : JSON.stringify([kind, ...items]);
+  /** Of lists the first item counts: so they may grow. */
+  of(node: PolicyNode): string {
+    return this.aligned.get(node) ?? lookUp(node).identity;
+  }
+
+  /** Of lists all items count, whatever their order. */
+  wholeOf(node: PolicyNode): string {
+    const { kind, items } = shapeOf(node);
+    return items.length < 2 ? lookUp(node).identity : JSON.stringify([kind, ...[...items].sort()]);
+  }
+
+  /** Makes one node of two on the same level of both policies that have the same list in another order. */
+  align(before: readonly PolicyNode[], after: readonly PolicyNode[]): void {
+    const isList = (node: PolicyNode): boolean => shapeOf(node).items.length > 1;
+    const standing = new Map(before.filter(isList).map((node) => [this.wholeOf(node), node]));
+    for (const node of after.filter(isList)) {
+      const old = standing.get(this.wholeOf(node));
+      if (old !== undefined) this.aligned.set(node, lookUp(old).identity);
+    }
+  }
 }
 
 function readShape(node: PolicyNode): ValueShape {

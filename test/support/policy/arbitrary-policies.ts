@@ -17,6 +17,7 @@ const phase = fc.constantFrom(
 const headers = fc.constantFrom(['x-ratelimit'], ['retry-after', 'ratelimit'], []);
 const denied = fc.constantFrom('problem+json', { body: 'no more', content_type: 'text/plain' }, { body: '' });
 const onStoreFailure = fc.constantFrom('error', 'allow', 'deny', 'local');
+const onUnmatched = fc.constantFrom('warn', 'ignore');
 const percent = fc.constantFrom(0, 25, 100);
 
 const rate = fc.oneof(
@@ -84,6 +85,7 @@ const options = fc.record(
     phase,
     shadow_mode: fc.boolean(),
     enforce_percent: percent,
+    on_unmatched: onUnmatched,
     metadata: fc.constant({ team: 'a', deep: { list: [1, null, 'x'] } }),
   },
   some,
@@ -146,6 +148,7 @@ export const arbitraryPolicy: fc.Arbitrary<Readonly<Record<string, unknown>>> = 
       decision_metadata: fc.boolean(),
       on_store_failure: onStoreFailure,
       enforce_percent: percent,
+      on_unmatched: onUnmatched,
       derive,
       descriptors: nodes,
     },

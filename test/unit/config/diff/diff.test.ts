@@ -73,19 +73,9 @@ describe('a limit', () => {
         'at once, slower refill',
     ],
     [
-      'token_bucket: { max_tokens: 10, tokens_per_fill: 2, fill_interval: 2s }',
-      'token_bucket: { max_tokens: 10, fill_interval: 1s }',
-      'changes: token bucket: 10 tokens, 2 every 2s becomes token bucket: 10 tokens, 1 every 1s',
-    ],
-    [
       'unit: day, requests_per_unit: 10',
       'unit: day, requests_per_unit: 10, calendar: Europe/Berlin',
       'tightens: 10 per day becomes 10 per day of Europe/Berlin; in one such window up to 30 could pass',
-    ],
-    [
-      'unit: day, requests_per_unit: 10',
-      'unit: day, requests_per_unit: 10, calendar: UTC',
-      'changes: 10 per day becomes 10 per day of UTC',
     ],
     [
       'unit: month, requests_per_unit: 10, calendar: Europe/Berlin',
@@ -137,11 +127,6 @@ describe('a limit', () => {
     ['phase: monitoring,', '', 'tightens: phase: monitoring becomes active'],
     ['', 'phase: grace_period,', 'loosens: phase: active becomes grace_period'],
     ['phase: monitoring,', 'phase: grace_period,', 'changes: phase: monitoring becomes grace_period'],
-    [
-      'phase: { active: 2025-01-01T00:00:00Z },',
-      'phase: active,',
-      'changes: phase: active (active since 2025-01-01T00:00:00.000Z) becomes active',
-    ],
     [
       'phase: { active: 2026-03-01T00:00:00Z },',
       'phase: { active: 2026-02-01T00:00:00Z },',
