@@ -1,12 +1,13 @@
 // Prints what the manual shows of the source into its pages: the bundled policy, the tables of settings, bounds and
 // metrics (compiled src/server/settings/settings-table.ts, src/server/bounds-table.ts,
-// src/server/metrics/describe-metrics.ts), and the settings into the schema of the Helm chart. With --check it only
-// compares, and fails when a file is out of date.
+// src/server/metrics/describe-metrics.ts), and the keys of policy files; and the settings into the schema of the Helm
+// chart. With --check it only compares, and fails when a file is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as chart from './chart.mjs';
+import { policyKeys } from './policy-keys-page.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const compiled = createRequire(import.meta.url);
@@ -123,6 +124,7 @@ const parts = [
   [chart.PAGE, 'values', chart.valuesTable()],
   ['docs/reference/metrics.md', 'metrics', metrics],
   ['docs/reference/metrics.md', 'statistics', statistics],
+  ['docs/reference/policy-keys.md', 'keys', policyKeys()],
 ];
 
 const texts = new Map();

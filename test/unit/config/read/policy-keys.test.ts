@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { keysOf } from '../../../../src/config/read/policy-fields.js';
 import {
   ALL_KEYS,
   CANDIDATE_KEYS,
@@ -43,5 +44,30 @@ describe("the manual's table of policy keys", () => {
   test('a candidate has keys of a rate_limit only', () => {
     expect([...RATE_KEYS, 'name'].sort()).toEqual([...CANDIDATE_KEYS].sort());
     expect(CANDIDATE_KEYS.filter((key) => !RATE_LIMIT_KEYS.includes(key))).toEqual([]);
+  });
+});
+
+describe('the page of all keys', () => {
+  const reference = readFileSync(join(repositoryRoot, 'docs/reference/policy-keys.md'), 'utf8');
+  /** `key in place`, for every row and every place that it names. */
+  const told = [...reference.matchAll(/^\| `(\w+)` \| ([^|]*) \| /gm)].flatMap(([, key = '', places = '']) =>
+    places.split(', ').map((place) => `${key} in ${place}`),
+  );
+
+  test.each([
+    ['top of the file', 'file'],
+    ['descriptor', 'descriptor'],
+    ['`rate_limit`', 'rate_limit'],
+    ['item of `rate_limits`', 'rate_limits_item'],
+    ['`candidate`', 'candidate'],
+    ['`token_bucket`', 'token_bucket'],
+    ['item of `replaces`', 'replaced_rule'],
+    ['`denied_response`', 'denied_response'],
+    ['`phase`', 'phase_schedule'],
+    ['item of `derive`', 'derive_item'],
+    ['item of `rules`', 'derive_rule'],
+  ] as const)('says of each key in %s once that it stands there', (place, mapping) => {
+    const expected = keysOf(mapping).map((key) => `${key} in ${place}`);
+    expect(told.filter((one) => one.endsWith(` in ${place}`)).sort()).toEqual([...expected].sort());
   });
 });
