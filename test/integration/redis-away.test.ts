@@ -367,7 +367,9 @@ test('starts without Redis, and finds it when it comes', async () => {
   const store = open();
   await waitFor('a line in the log', () => log.length > 0);
   expect(log).toEqual([
-    expect.stringMatching(/^error: Redis redis:\/\/127\.0\.0\.1:\d+ is away, trying on: .*ECONNREFUSED/),
+    expect.stringMatching(
+      /^error: Redis redis:\/\/127\.0\.0\.1:\d+ is away, and weir keeps trying: nothing listens there; .*ECONNREFUSED/,
+    ),
   ]);
   expect(reason(hit(store) as TakeResult)).toBe('disconnected');
   await redis.restart();

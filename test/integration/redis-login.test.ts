@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { StorageError } from '../../src/limiter/bucket-store.js';
+import { readSettings } from '../../src/server/settings/read-settings.js';
+import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-settings.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
@@ -70,7 +72,9 @@ describe('passwords', () => {
   test('a wrong one keeps the store away; no log line holds it', async () => {
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     open(`redis://:wr0ng@127.0.0.1:${redis.port}`);
-    await expectAway(/WRONGPASS/);
+    await expectAway(
+      /^error: Redis redis:\/\/127.*:\d+ refuses the login: correct the user or the password in REDIS_URL \(WRONG/,
+    );
     expect(log.join('\n')).not.toMatch(/wr0ng|s3cret/);
     // Retrying says nothing new.
     expect(log.length).toBeLessThanOrEqual(2);
@@ -79,7 +83,46 @@ describe('passwords', () => {
   test('none where one is needed', async () => {
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     open(`redis://127.0.0.1:${redis.port}`);
-    await expectAway(/NOAUTH/);
+    await expectAway(/wants a login: set REDIS_AUTH or REDIS_AUTH_FILE to its password, .*\(NOAUTH/);
+  });
+
+  test.each<[given: Record<string, string>, words: string]>([
+    [{ REDIS_AUTH: 'wr0ng' }, 'password in REDIS_AUTH, which is read as user:password'],
+    [{ REDIS_AUTH_FILE: 'wr0ng' }, 'password in the file of REDIS_AUTH_FILE, which'],
+    [{ REDIS_PERSECOND_AUTH: 'wr0ng' }, 'password in REDIS_PERSECOND_AUTH, which'],
+    [{ REDIS_PERSECOND_URL: 'wr0ng' }, 'password in REDIS_PERSECOND_URL ('],
+    [{ REDIS_PERSECOND: 'true' }, 'wants a login: set REDIS_PERSECOND_AUTH or REDIS_PERSECOND_AUTH_FILE to'],
+  ])('the line names the variable that holds the wrong one: %j', async (given, words) => {
+    redis = await startRedis({ args: ['--requirepass', 's3cret'] });
+    const address = `127.0.0.1:${redis.port}`;
+    const environment: Record<string, string> = {
+      REDIS_URL: address,
+      REDIS_PERSECOND: 'true',
+      REDIS_PERSECOND_URL: address,
+      ...given,
+    };
+    if (given['REDIS_AUTH_FILE'] !== undefined) {
+      environment['REDIS_AUTH_FILE'] = join(folder, 'password');
+      writeFileSync(environment['REDIS_AUTH_FILE'], 'wr0ng');
+    }
+    if (given['REDIS_PERSECOND_URL'] !== undefined)
+      environment['REDIS_PERSECOND_URL'] = `redis://:wr0ng@${address}`;
+    const read = readSettings(environment);
+    if (!read.ok) throw new Error(read.errors.join('\n'));
+    const isSecond = Object.keys(given)[0]?.startsWith('REDIS_PERSECOND');
+    const options = isSecond ? perSecondRedis(read.settings) : mainRedis(read.settings);
+    store = new RedisStore({ ...options!, log: (level, message) => log.push(`${level}: ${message}`) });
+    await waitFor(`"${words}" in the log`, () => log.some((line) => line.includes(words)));
+    expect(log.join('\n')).not.toMatch(/wr0ng|s3cret/);
+  });
+
+  test('a user without the rights', async () => {
+    redis = await startRedis();
+    const admin = new Redis(redis.port, '127.0.0.1');
+    await admin.acl('SETUSER', 'weir', 'on', '>pw', '~weir:1:*', '-@all');
+    open(`redis://weir:pw@127.0.0.1:${redis.port}`);
+    await expectAway(/does not let the user in REDIS_URL do what weir does: grant .*ACL SETUSER \(NOPERM/);
+    admin.disconnect();
   });
 });
 
@@ -163,7 +206,9 @@ describe('TLS', () => {
   test('with an unknown certificate the store stays away, unless told not to mind', async () => {
     const { url } = await startTls();
     open(url);
-    await expectAway(/self-signed certificate/);
+    await expectAway(
+      /certificate is not known; set REDIS_TLS_CACERT to the file with its issuer \(self-signed/,
+    );
     await store!.close();
     open(url, { tls: { rejectUnauthorized: false } });
     await expectDecided();
@@ -172,13 +217,34 @@ describe('TLS', () => {
   test('with a certificate for another name the store stays away', async () => {
     const { url, ca } = await startTls();
     open(url, { tls: { ca, servername: 'redis.example' } });
-    await expectAway(/does not match certificate|altnames/);
+    await expectAway(
+      /certificate is for another name; .* REDIS_TLS_SKIP_HOSTNAME_VERIFICATION=true \(.*altnames/,
+    );
   });
 
   test('against a Redis without TLS the store stays away', async () => {
-    redis = await startRedis();
-    open(`rediss://127.0.0.1:${redis.port}`);
-    await expectAway(/is away/);
+    // Also one that wants a password, which is not sent to it in clear text.
+    for (const args of [[], ['--requirepass', 's3cret']]) {
+      await store?.close();
+      await redis?.stop();
+      log = [];
+      redis = await startRedis({ args });
+      open(`rediss://:s3cret@127.0.0.1:${redis.port}`);
+      await expectAway(
+        /it speaks clear text, and was asked over TLS; write redis:\/\/ in REDIS_URL, and do not set REDIS_TLS$/,
+      );
+      // Nothing else is told of it, such as ETIMEDOUT.
+      expect(log).toHaveLength(1);
+    }
+  });
+
+  test('in clear text against a Redis with TLS the store stays away', async () => {
+    const { url } = await startTls();
+    open(url.replace('rediss:', 'redis:'));
+    await expectAway(
+      /it speaks TLS, and was asked in clear text; write rediss:\/\/ in REDIS_URL, or set REDIS_TLS=true$/,
+    );
+    expect(log).toHaveLength(1);
   });
 
   test('settings that cannot be used are an error at start', () => {

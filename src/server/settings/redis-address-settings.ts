@@ -1,4 +1,8 @@
-import { parseRedisUrl, type RedisAddress } from '../../storage/redis/connection/redis-address.js';
+import {
+  parseRedisUrl,
+  type RedisAddress,
+  RedisUrlLoginError,
+} from '../../storage/redis/connection/redis-address.js';
 import type { RedisPrefix } from './redis-instance-settings.js';
 import type { Settings } from './settings-table.js';
 
@@ -49,6 +53,7 @@ export function readRedisAddress(
       ...(socketType === '' ? [] : [`${prefix}_SOCKET_TYPE`]),
       ...(tls ? [`${prefix}_TLS`] : []),
     ];
-    return `${names.join(', ')}: ${(error as Error).message}`;
+    const apart = `, or leave them out and set ${prefix}_AUTH, which takes a password, or user:password, as it is`;
+    return `${names.join(', ')}: ${(error as Error).message}${error instanceof RedisUrlLoginError ? apart : ''}`;
   }
 }

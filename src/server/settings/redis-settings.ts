@@ -5,6 +5,7 @@ import {
   type RedisTlsOptions,
   type RetryPauses,
 } from '../../storage/redis/connection/connection-options.js';
+import type { RedisSettingNames } from '../../storage/redis/connection/outage.js';
 import type { RedisAddress } from '../../storage/redis/connection/redis-address.js';
 import { parseLogin, type RedisLogin } from '../../storage/redis/connection/redis-login.js';
 import { DEFAULT_KEY_PREFIX } from '../../storage/redis/redis-key.js';
@@ -35,6 +36,7 @@ function instanceOptions(settings: Settings, instance: RedisInstance): RedisStor
   return {
     address,
     ...(address.tls ? { tls: tlsOptions(settings) } : {}),
+    names: { prefix, login: loginSource(instance, address) },
     ...(authFile === '' ? {} : { login: loginFile(`${prefix}_AUTH_FILE`, authFile) }),
     startup: startupPauses(settings),
     timeoutMicros: timeout ?? settings.redisTimeout,
@@ -49,6 +51,16 @@ function addressOf(instance: RedisInstance): RedisAddress {
   const address = readRedisAddress(instance, parseLogin(instance.auth));
   if (typeof address === 'string') throw new StartError([address]);
   return address;
+}
+
+/** Which variable the login comes from, for messages. */
+function loginSource(
+  { auth, authFile }: RedisInstance,
+  { password }: RedisAddress,
+): RedisSettingNames['login'] {
+  if (authFile !== '') return 'AUTH_FILE';
+  if (auth !== '') return 'AUTH';
+  return password === undefined ? undefined : 'URL';
 }
 
 /** Reads the file of a login at each call; it must be there at start. */

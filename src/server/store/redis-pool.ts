@@ -48,8 +48,7 @@ export function giveUpAfter(
     onGivenUp(
       new StartError([
         `Redis ${missing.join(' and ')} was not reached within ${micros / 1e6} s of the start ` +
-          '(REDIS_STARTUP_MAX_ELAPSED_TIME); ' +
-          'start it, or wait longer: 0 waits for ever',
+          '(REDIS_STARTUP_MAX_ELAPSED_TIME); the log says why: correct that, or raise the variable (0 waits for ever)',
       ]),
     );
   }, timerMs(micros));

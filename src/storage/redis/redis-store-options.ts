@@ -1,5 +1,6 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
 import type { RedisLog, RedisTlsOptions, RetryPauses } from './connection/connection-options.js';
+import type { RedisSettingNames } from './connection/outage.js';
 import type { RedisAddress } from './connection/redis-address.js';
 import type { RedisLogin } from './connection/redis-login.js';
 
@@ -13,6 +14,8 @@ export interface RedisStoreOptions {
    * used again.
    */
   readonly login?: () => RedisLogin;
+  /** How address and login are named in the log; default the variables of the main Redis. */
+  readonly names?: RedisSettingNames;
   /** Pauses between attempts until Redis was reached for the first time; default as later. */
   readonly startup?: RetryPauses;
   /** Longest wait for an answer, in microseconds (REDIS_TIMEOUT). A request's own deadline may be sooner. */

@@ -104,6 +104,7 @@ export class RedisStore implements BucketStore {
         address: options.address,
         tls: options.tls,
         login: options.login,
+        names: options.names,
         startup: options.startup,
         breakerFailures: options.breakerFailures ?? DEFAULT_BREAKER_FAILURES,
         patienceMs: timerMs(this.timeoutMicros),

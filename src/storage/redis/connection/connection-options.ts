@@ -1,3 +1,4 @@
+import type { RedisSettingNames } from './outage.js';
 import type { RedisAddress } from './redis-address.js';
 import type { RedisLogin } from './redis-login.js';
 import type { ReplyBound } from './reply-bound.js';
@@ -37,6 +38,8 @@ export interface RedisConnectionOptions {
    * used again.
    */
   readonly login?: (() => RedisLogin) | undefined;
+  /** How what is above is named in the log; default the variables of the main Redis. */
+  readonly names?: RedisSettingNames | undefined;
   /** Pauses between attempts until Redis was reached for the first time. */
   readonly startup?: RetryPauses | undefined;
   /** Failures in a row that open the circuit breaker. */

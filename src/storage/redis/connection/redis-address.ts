@@ -31,6 +31,18 @@ const FORMS =
   'use host:port, [::1]:6379, the path of a socket, redis://user:password@host:port/db, rediss:// for ' +
   'TLS, or unix:///path?db=1';
 
+/** User or password of a URL hold a character that means something else there. */
+export class RedisUrlLoginError extends Error {
+  override readonly name = 'RedisUrlLoginError';
+
+  constructor() {
+    super(
+      'Redis address: the user or the password holds a character that ends it in a URL; percent-encode them ' +
+        '(/ is %2F, ? is %3F, # is %23, % is %25, "," is %2C)',
+    );
+  }
+}
+
 /** What may stand behind the `?` of a URL. */
 const PARAMETERS: readonly string[] = ['db', 'username', 'password'];
 
@@ -40,7 +52,8 @@ type Parts = Omit<RedisAddress, 'redactedAddress' | 'tls' | 'db'> & { tls: boole
  * Reads a Redis address: `host:port`, `host`, `[::1]:6379`, the path of a socket (it begins with `/` or `.`),
  * `redis://`, `rediss://` (TLS) or `unix://` URL. User and password of a URL are percent-decoded.
  *
- * Throws an Error that says what is wrong and never shows a password.
+ * Throws an Error that says what is wrong and never shows a password; a {@link RedisUrlLoginError} where it is the
+ * login.
  */
 export function parseRedisUrl(url: string, overrides: RedisAddressOverrides = {}): RedisAddress {
   const { socketType, ...given } = overrides;
@@ -79,6 +92,7 @@ function schemeOf(url: string): string | undefined {
 
 function parse(url: string): Parts {
   if (url === '') throw new Error(`Redis address is empty; ${FORMS}`);
+  if (hasBrokenLogin(url)) throw new RedisUrlLoginError();
   if (url.includes(',')) {
     throw new Error('Redis address: several addresses (cluster, sentinel) are not supported; name one Redis');
   }
@@ -88,6 +102,18 @@ function parse(url: string): Parts {
   if (scheme === 'unix') return parseUnix(url);
   if (scheme === 'redis' || scheme === 'rediss') return parseTcp(url, scheme === 'rediss');
   throw new Error(`Redis address: unknown scheme ${JSON.stringify(`${scheme}://`)}; ${FORMS}`);
+}
+
+/**
+ * Whether a `/`, `?` or `#` of user or password cuts them off: the `@` that ends them comes after it then. A comma in
+ * them would part several addresses. Only a parameter may hold an `@`, where the login stands that has none before it.
+ */
+function hasBrokenLogin(url: string): boolean {
+  const [, authority = '', rest = ''] = /^rediss?:\/\/([^/?#]*)(.*)$/is.exec(url) ?? [];
+  const [path = '', query = ''] = rest.split(/\?(.*)/s);
+  if (url.includes('#') || path.includes('@')) return rest !== '';
+  const login = authority.slice(0, Math.max(authority.lastIndexOf('@'), 0));
+  return login.includes(',') || (query.includes('@') && !/^(?:[^:]*|\[.*\])(?::\d+)?$/.test(authority));
 }
 
 function parseHostPort(text: string): Parts {
@@ -127,9 +153,6 @@ function parseTcp(url: string, tls: boolean): Parts {
     throw new Error(`Redis address cannot be read as a URL; ${FORMS}`);
   }
   if (parsed.hostname === '') throw new Error(`Redis address names no host; ${FORMS}`);
-  if (parsed.hash !== '') {
-    throw new Error('Redis address: "#" in a user or password must be written %23');
-  }
   const db = parsed.pathname.replace(/^\//, '');
   return {
     host: decode(parsed.hostname.replace(/^\[(.*)\]$/, '$1'), 'the host'),
@@ -154,7 +177,7 @@ function database(path: string | undefined, params: URLSearchParams): number {
   for (const name of params.keys()) {
     if (!PARAMETERS.includes(name)) {
       throw new Error(
-        `Redis address: unknown parameter ${JSON.stringify(name.slice(0, 40))}; known are ${PARAMETERS.join(', ')}`,
+        `Redis address: unknown parameter ${shownName(name, params)}; known are ${PARAMETERS.join(', ')}`,
       );
     }
   }
@@ -163,6 +186,11 @@ function database(path: string | undefined, params: URLSearchParams): number {
     throw new Error('Redis address: the database must be a whole number, as in redis://host:6379/1');
   }
   return Number(text);
+}
+
+/** Behind the `?` of a password that is not percent-encoded, and before its `@`, stand parts of it. */
+function shownName(name: string, params: URLSearchParams): string {
+  return /@|%40/.test(params.toString()) ? 'behind the "?"' : JSON.stringify(name.slice(0, 40));
 }
 
 function credentials(user: string, password: string): { username?: string; password?: string } {

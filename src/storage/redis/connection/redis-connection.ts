@@ -10,6 +10,7 @@ import {
   type SendCommand,
 } from './connection-options.js';
 import { guardHandshake } from './handshake-guard.js';
+import { Outage } from './outage.js';
 import { LoginRedis, type RedisLogin } from './redis-login.js';
 import { INFO_TEXT, type ReplyBound, SHORT_TEXT } from './reply-bound.js';
 import { RespPipe } from './resp-pipe.js';
@@ -44,6 +45,7 @@ export class RedisConnection {
   private readonly client: LoginRedis;
   private readonly breaker: CircuitBreaker;
   private readonly tlsContext: SecureContext | undefined;
+  private readonly outage: Outage;
   private pipe: RespPipe | undefined;
   private readonly loggedReasons = new Set<string>();
   /** The login of the latest connection. */
@@ -77,6 +79,7 @@ export class RedisConnection {
     this.breaker = new CircuitBreaker(options.breakerFailures);
     const { address } = options;
     this.login = address;
+    this.outage = new Outage(address, options.names);
     // ioredis gives up for ever when a TLS socket cannot be made: better to hear of it at start. Reading a hundred
     // certificates takes milliseconds, so it is done once.
     this.tlsContext = address.tls ? createSecureContext({ ...options.tls }) : undefined;
@@ -307,13 +310,17 @@ export class RedisConnection {
       this.probePauses.reset();
       this.loggedReasons.clear();
     }
-    const { redactedAddress } = this.options.address;
-    if (this.logOnce('error', `Redis ${redactedAddress} is away, trying on: ${reason}`)) {
-      this.loggedDown = true;
-    }
+    // Until it was reached once the settings may be what is wrong.
+    if (this.everUp || !this.outage.isDoubtful(reason)) this.logDown(reason);
+    else void this.outage.look().then(() => this.logDown(reason));
     if (!this.isUp) return;
     this.isUp = false;
     this.events.down(reason);
+  }
+
+  private logDown(reason: string): void {
+    if (this.closed) return;
+    if (this.logOnce('error', this.outage.sentence(reason))) this.loggedDown = true;
   }
 
   /** Logs each sentence once an outage, and not too many. Returns whether it did. */

@@ -32,6 +32,16 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
     /^REDIS_URL: Redis address cannot be read; /,
   ],
   [
+    'a password that a URL cannot hold as it is',
+    { REDIS_URL: 'redis://:p@geheim/w0rd@h:1' },
+    /^REDIS_URL: .*percent-encode them .*, or leave them out and set REDIS_AUTH, which takes a password/,
+  ],
+  [
+    'the same of the second Redis',
+    { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'redis://:geheim#@h:1' },
+    /^REDIS_PERSECOND_URL: .*percent-encode them .* set REDIS_PERSECOND_AUTH/,
+  ],
+  [
     'a second one',
     { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'a,b', REDIS_PERSECOND_SOCKET_TYPE: 'tcp' },
     /^REDIS_PERSECOND_URL, REDIS_PERSECOND_SOCKET_TYPE: Redis address: several/,

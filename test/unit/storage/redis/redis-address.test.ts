@@ -13,6 +13,7 @@ describe('parseRedisUrl reads', () => {
       'redis://10.0.0.1:7000/3',
     ],
     ['redis://:secret@h', { host: 'h', port: 6379, tls: false, db: 0, password: 'secret' }, 'redis://h:6379'],
+    ['redis://:p@ss@h:1', { host: 'h', port: 1, tls: false, db: 0, password: 'p@ss' }, 'redis://h:1'],
     ['redis://h/?db=4', { host: 'h', port: 6379, tls: false, db: 4 }, 'redis://h:6379/4'],
     [
       'rediss://[fd00::1]:6390/1',
@@ -40,8 +41,12 @@ describe('parseRedisUrl reads', () => {
   });
 
   test('user and password as parameters, which those before the host beat', () => {
-    const url = 'redis://h?username=u&password=p%40ss&db=3';
-    expect(parseRedisUrl(url)).toMatchObject({ host: 'h', username: 'u', password: 'p@ss', db: 3 });
+    for (const url of [
+      'redis://h?username=u&password=p%40ss&db=3',
+      'redis://h:6379/3?username=u&password=p@ss',
+    ]) {
+      expect(parseRedisUrl(url)).toMatchObject({ host: 'h', username: 'u', password: 'p@ss', db: 3 });
+    }
     expect(parseRedisUrl('redis://a:b@h?username=u&password=p')).toMatchObject({
       username: 'a',
       password: 'b',
@@ -69,7 +74,15 @@ describe('parseRedisUrl refuses', () => {
     ['h:0', /port must be from 1 to 65535/],
     ['redis://:secret@h/x', /database must be a whole number/],
     ['redis://:secret@h?timeout=1', /unknown parameter "timeout"/],
-    ['redis://:sec#ret@h', /./],
+    ['redis://:secret/@h:1', /percent-encode/],
+    ['redis://:p@s/secret@h:1', /the user or the password .*; percent-encode them \(\/ is %2F/],
+    ['redis://:secret@s/w0rd@h:1/2', /percent-encode/],
+    ['redis://:sec?ret@h:1', /percent-encode/],
+    ['redis://user:sec?ret@h:1', /percent-encode/],
+    ['redis://user:12?secret@h:1', /percent-encode|unknown parameter behind the "\?"/],
+    ['redis://user:12?secret=x@h:1', /unknown parameter behind the "\?"/],
+    ['redis://:sec#ret@h', /percent-encode/],
+    ['rediss://:sec,ret@h:1', /percent-encode/],
     ['redis://:secret%zz@h', /"%"/],
     ['a:1,b:2', /several addresses/],
     ['unix://', /names no path/],
