@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stopAllProcesses } from '../support/process/processes.js';
-import { repositoryRoot } from '../support/process/tools.js';
+import { fetchTools, repositoryRoot } from '../support/process/tools.js';
 import { CASES } from './load/cases.js';
 import { measureCase, type Row } from './load/measure-case.js';
 import { startTargets } from './load/targets.js';
@@ -158,6 +158,7 @@ async function main(): Promise<void> {
   }
   const options = readOptions(rest);
   if (options === undefined || options.target !== undefined) throw new Error(HELP);
+  fetchTools(['redis-server', 'h2load', 'envoy']);
   const parent = mkdtempSync(join(tmpdir(), 'weir-compare-'));
   try {
     const checkouts = [checkOut(parent, 'base', base), checkOut(parent, 'branch', branch)] as const;

@@ -1,5 +1,5 @@
 import { stopAllProcesses } from '../support/process/processes.js';
-import { optionalToolPath } from '../support/process/tools.js';
+import { fetchTools, optionalToolPath } from '../support/process/tools.js';
 import { type BenchCase, CASES, isPlain } from './load/cases.js';
 import { measureCase, type Row } from './load/measure-case.js';
 import { textHeading, textRows } from './load/table.js';
@@ -11,14 +11,13 @@ import { writeGrowth, writeResults } from './write-results.js';
 /** `npm run bench`; see HELP in options.ts and docs/internals/testing.md. Progress goes to stderr, tables to stdout. */
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
-/** The program that a case needs and that is not here. */
-function missingTool({ generator, envoy, stores }: BenchCase): string | undefined {
-  const tools = [
+/** The programs that a case needs. */
+function toolsOf({ generator, envoy, stores }: BenchCase): readonly string[] {
+  return [
     ...(generator === 'h2load' ? ['h2load'] : []),
     ...(envoy ? ['envoy'] : []),
     ...(stores.includes('Redis') ? ['redis-server'] : []),
   ];
-  return tools.find((tool) => optionalToolPath(tool) === undefined);
 }
 
 async function runLoad(options: BenchOptions): Promise<Row[]> {
@@ -28,13 +27,14 @@ async function runLoad(options: BenchOptions): Promise<Row[]> {
     (bench) => isWanted(bench.name, options.filters) && (options.target === undefined || isPlain(bench)),
   );
   if (wanted.length === 0) return rows;
+  fetchTools([...new Set(wanted.flatMap(toolsOf))]);
   console.log(
     `CPU time per decision; median of ${options.rounds} rounds of ${options.seconds} s, targets in ` +
       `turns; Node ${process.version}`,
   );
   console.log(textHeading());
   for (const bench of wanted) {
-    const missing = missingTool(bench);
+    const missing = toolsOf(bench).find((tool) => optionalToolPath(tool) === undefined);
     if (missing !== undefined) {
       console.log(`${bench.name}\n  skipped: ${missing} is missing`);
       continue;
@@ -69,6 +69,7 @@ async function main(): Promise<void> {
     return;
   }
   if (options.micro) {
+    fetchTools(['redis-server']);
     const figures = await printMicro(options.filters, options.quick, say);
     if (options.write) writeGrowth(figures);
   }

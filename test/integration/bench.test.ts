@@ -1,10 +1,29 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { TITLES, textHeading } from '../bench/load/table.js';
 import { runToEnd } from '../support/process/processes.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { startWeir } from '../support/weir/weir.js';
 
 const RUN = join(repositoryRoot, 'build/test/bench/run.js');
+
+test('npm run bench -- --help prints how it is called, and fetches nothing for it', async () => {
+  const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8'));
+  // What stands before the program itself cannot know its arguments.
+  for (const name of ['bench', 'bench:compare', 'stall']) {
+    expect(scripts[name]).toMatch(/^node \.ci\/prepare\.mjs && node build\/test\/\w+\/\w+\.js$/);
+  }
+  expect(await runToEnd(process.execPath, [RUN, '--help'], { env: { WEIR_TEST_H2LOAD: '' } })).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Usage: npm run bench/),
+    stderr: '',
+  });
+});
+
+test('titles of the table stand apart', () => {
+  expect(textHeading().trim().split(/ {2,}/)).toEqual([...TITLES]);
+});
 
 /** A sign of life only: figures of a quick run are not looked at but for being there. */
 test('npm run bench measures weir beside the yardstick and prints a table', async () => {
@@ -14,7 +33,7 @@ test('npm run bench measures weir beside the yardstick and prints a table', asyn
   const lines = stdout.split('\n').filter((line) => line.startsWith('  '));
   const rows = lines.map((line) => line.trim().split(/ {2,}/));
   expect(rows.map(([target]) => target)).toEqual([
-    expect.stringContaining('server µs'),
+    'server µs',
     'empty grpc-js handler',
     'weir, memory',
     'weir, Redis',

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stopAllProcesses } from '../support/process/processes.js';
-import { repositoryRoot } from '../support/process/tools.js';
+import { fetchTools, repositoryRoot } from '../support/process/tools.js';
 import { STALL_GROUPS } from './all-groups.js';
 import { GroupRun } from './group-run.js';
 import { readRecorded, recordName, recordOf, writeRecorded } from './recorded.js';
@@ -108,6 +108,7 @@ async function main(): Promise<void> {
     process.exitCode = options === HELP ? 0 : 2;
     return;
   }
+  if (!options.list) fetchTools(['redis-server']);
   try {
     const rows = await runAll(options);
     if (rows.length > 0) process.stdout.write(`${textTable(rows)}\n`);

@@ -41,9 +41,15 @@ export function remark(row: Row): string {
 }
 
 const NAME_WIDTH = 34;
+/** Two spaces at least between two columns. */
+const WIDTHS: readonly number[] = TITLES.map((title) => Math.max(title.length + 2, 11));
 
 export function textHeading(): string {
-  return `${''.padEnd(NAME_WIDTH)} ${TITLES.map((title) => title.padStart(11)).join('')}`;
+  return `${''.padEnd(NAME_WIDTH)} ${inColumns(TITLES)}`;
+}
+
+function inColumns(texts: readonly string[]): string {
+  return texts.map((text, i) => text.padStart(WIDTHS[i] ?? 0)).join('');
 }
 
 /** The rows of one case, for a terminal. */
@@ -51,9 +57,7 @@ export function textRows(rows: readonly Row[]): string {
   const lines = rows.map((row) => {
     const note = remark(row);
     const text = `  ${row.target}`.padEnd(NAME_WIDTH);
-    return `${text} ${cells(row)
-      .map((cell) => cell.padStart(11))
-      .join('')}${note === '' ? '' : `  ${note}`}`;
+    return `${text} ${inColumns(cells(row))}${note === '' ? '' : `  ${note}`}`;
   });
   return [rows[0]?.case ?? '', ...lines].join('\n');
 }

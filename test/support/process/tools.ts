@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { assetPath } from '../../../src/assets.js';
@@ -17,6 +18,19 @@ function isExecutable(path: string): boolean {
 /** `WEIR_TEST_REDIS_SERVER` for `redis-server`. */
 function variableOf(name: string): string {
   return `WEIR_TEST_${name.toUpperCase().replaceAll('-', '_')}`;
+}
+
+/**
+ * Fetches tools that are neither named by WEIR_TEST_<NAME> nor in .tools/ yet, for programs that only know from their
+ * arguments what they need. Progress goes to stderr. Throws an Error where one cannot be had.
+ */
+export function fetchTools(names: readonly string[]): void {
+  const wanted = names.filter((name) => (process.env[variableOf(name)] ?? '') === '');
+  if (wanted.length === 0) return;
+  execFileSync(process.execPath, ['.ci/tools.mjs', ...wanted], {
+    cwd: repositoryRoot,
+    stdio: ['ignore', 2, 2],
+  });
 }
 
 /** As {@link toolPath}, but undefined for a tool that is not here: for tests that `npm test` names as skipped. */
