@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { nearest } from '../nearest-name.js';
 
 type Options = NonNullable<ParseArgsConfig['options']>;
 interface Config<T extends Options> extends ParseArgsConfig {
@@ -24,8 +25,11 @@ export function readArguments<T extends Options>(
     });
   } catch (error) {
     // Node's own sentences go on about positional arguments; the first one says it all.
-    const [sentence] = (error as Error).message.split('. ');
-    return `weir ${command}: ${sentence}; see weir ${command} --help\n`;
+    const [sentence = ''] = (error as Error).message.split('. ');
+    const unknown = /^Unknown option '--(.+)'$/.exec(sentence)?.[1];
+    const meant = unknown === undefined ? undefined : nearest(unknown, Object.keys(options));
+    const hint = meant === undefined ? '' : ` (did you mean --${meant}?)`;
+    return `weir ${command}: ${sentence}${hint}; see weir ${command} --help\n`;
   }
 }
 

@@ -19,10 +19,10 @@ function chooseDomain(policies: PolicySet, asked: string | undefined): { domain:
   if (asked !== undefined) return { domain: asked };
   const [only, ...others] = policies.domains.keys();
   if (only !== undefined && others.length === 0) return { domain: only };
-  return (
-    'weir explain: name the domain with --domain; there are ' +
-    `${[...policies.domains.keys()].join(', ') || 'none'}\n`
-  );
+  const domains = [...policies.domains.keys()];
+  return domains.length === 0
+    ? 'weir explain: the policy has no domain, so there is nothing to explain\n'
+    : `weir explain: the policy has several domains; name one with --domain: ${domains.join(', ')}\n`;
 }
 
 /** Nothing is kept for an unlimited rule. */

@@ -61,8 +61,12 @@ ${columns(REFERENCE_COMMANDS.map(({ usage, summary }) => [usage, summary]))}
   weir <command> --help  more on one command
   weir --version         the version
 
-Exit codes: 0 done; 1 the answer is no (a bad policy, a taken port, a server that does not answer); 2 the command line makes no
-sense; 3 \`weir diff\`: something tightens; 143 and 130 ended by a second SIGTERM or SIGINT.
+Exit codes:
+  0         done
+  1         the answer is no: a bad policy, a taken port, a server that does not answer, a variable with a bad value
+  2         the command line makes no sense: an unknown command or option, or a bad value of a flag
+  3         weir diff: something tightens
+  143, 130  ended by a second SIGTERM or SIGINT
 `;
 }
 
@@ -100,6 +104,9 @@ export function serveHelp(): string {
 Answers envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit over gRPC until SIGTERM or SIGINT; a second signal ends at once.
 SIGHUP reloads the policy. Settings are environment variables; a flag of the same name beats the variable.
 
+Exit code: 0 after a drain; 1 when weir cannot start or go on, also for a variable with a bad value; 2 for a flag that is unknown or
+has a bad value.
+
 ${settings.join('')}
 Variables of envoyproxy/ratelimit that are taken and change nothing:
 
@@ -113,7 +120,7 @@ that runs both with Redis, and says what to do next. Where one of the files is t
 
   <folder>  where to; the current one by default, and made where it is not there
 
-Exit code 0 when the files are written, 1 when they are not, 2 for wrong arguments.
+Exit code: 0 when the files are written, 1 when they are not, 2 for wrong arguments.
 `;
 
 export const CHECK_CONFIG_HELP = `Usage: weir check-config [options] <path>…
@@ -122,7 +129,7 @@ Checks policy files, directories of them, and manifests with ConfigMaps that hol
 and the place in the document. A directory without policy files is an error. Nothing else happens.
 
 ${LOAD_OPTIONS_HELP}
-Exit code 0 when all are good (warnings allowed), 1 when any is bad.
+Exit code: 0 when all are good (warnings allowed), 1 when any is bad, 2 for wrong arguments.
 `;
 
 export const EXPLAIN_HELP = `Usage: weir explain <path> --domain <domain> key=value…
@@ -135,7 +142,7 @@ Values of API keys are never shown.
                    required when the policy holds more than one
   --json           the same for machines; docs/reference/explain-json.md tells of each field
 ${LOAD_OPTIONS_HELP}
-Exit code 0 when a rule applies, 1 when none does or the policy is bad.
+Exit code: 0 when a rule applies, 1 when none does or the policy is bad, 2 for wrong arguments.
 `;
 
 export const DIFF_HELP = `Usage: weir diff [--json] <old> <new>
@@ -148,7 +155,7 @@ are never shown.
 
   --json           the same for machines
 ${LOAD_OPTIONS_HELP}
-Exit code 0 when nothing tightens, 3 when something does, 1 when a policy is bad, 2 for wrong arguments.
+Exit code: 0 when nothing tightens, 3 when something does, 1 when a policy is bad, 2 for wrong arguments.
 `;
 
 export const CHECK_HELP = `Usage: weir check [options] key=value … [+ key=value …]
@@ -190,6 +197,8 @@ asked, which says the same.
   --tls                  speak TLS, and trust the issuers Node.js ships
   --ca <file>            speak TLS, and trust these issuers (PEM)
   --cert, --key <file>   speak TLS, and show this client certificate (PEM)
+
+Exit code: 0 when it is SERVING, 1 when it is not or does not answer, 2 for wrong arguments.
 `;
 
 export const MIGRATE_HELP = `Usage: weir migrate [options] <file or directory>…
@@ -213,5 +222,5 @@ the switch. With --write it also writes what to deploy. Starts nothing, asks nob
 
 Values of Secrets are not looked at; references to them stay as they are.
 
-Exit code 0 when nothing needs a decision, 1 when something does or cannot be read or written, 2 for wrong arguments.
+Exit code: 0 when nothing needs a decision, 1 when something does or cannot be read or written, 2 for wrong arguments.
 `;

@@ -1,3 +1,4 @@
+import { nearest } from '../nearest-name.js';
 import {
   CHECK_CONFIG_HELP,
   CHECK_HELP,
@@ -60,6 +61,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
 };
 
+function didYouMean(name: string): string {
+  const meant = nearest(name, Object.keys(COMMANDS));
+  return meant === undefined ? '' : ` (did you mean ${meant}?)`;
+}
+
 /** Runs `weir` with the arguments after its name and resolves with the exit code. */
 export async function run(args: readonly string[], io: Io): Promise<number> {
   const [name, ...rest] = args;
@@ -77,7 +83,7 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
     io.err(
       name === undefined
         ? mainHelp()
-        : `weir: there is no command ${JSON.stringify(name)}; see weir --help\n`,
+        : `weir: there is no command ${JSON.stringify(name)}${didYouMean(name)}; see weir --help\n`,
     );
     return EXIT.USAGE;
   }

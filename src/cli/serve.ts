@@ -20,7 +20,8 @@ export async function runServe(args: readonly string[], io: Io): Promise<number>
     io.err(
       typeof parsed === 'string'
         ? parsed
-        : `weir serve: ${JSON.stringify(parsed.positionals[0])} is no setting; see weir serve --help\n`,
+        : `weir serve: ${JSON.stringify(parsed.positionals[0])} is no setting; write settings as ` +
+            '--<setting> <value>, and see weir serve --help\n',
     );
     return EXIT.USAGE;
   }
@@ -28,7 +29,7 @@ export async function runServe(args: readonly string[], io: Io): Promise<number>
   const read = readSettings(io.environment, flags);
   if (!read.ok) {
     io.err(read.errors.map((error) => `weir: ${error}\n`).join(''));
-    return EXIT.FAILED;
+    return read.byFlag ? EXIT.USAGE : EXIT.FAILED;
   }
   // Before anything is started: a signal that comes while starting must stop it, too.
   const stopping = new AbortController();

@@ -15,16 +15,17 @@ export class StartStopped extends Error {
 }
 
 const LISTEN_REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'the port is taken; stop what listens there, or choose another',
-  EACCES: 'not allowed; choose a port above 1023',
-  EADDRNOTAVAIL: 'this machine has no such address',
-  ENOTFOUND: 'no such host name',
+  EADDRINUSE: 'the port is taken; stop what listens there, or choose another port',
+  EACCES: 'this user may not listen on that port; choose one above 1023',
+  EADDRNOTAVAIL: 'this machine has no such address; choose one that it has, 127.0.0.1, or 0.0.0.0 for all',
+  ENOTFOUND: 'the host name is unknown; choose an address of this machine, 127.0.0.1, or 0.0.0.0 for all',
 };
 
 /** The same codes for a Unix domain socket. libuv says EACCES for a missing folder too. */
 const SOCKET_REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another process serves it, or the file is no socket; choose another path',
-  EACCES: 'its folder is missing, or not writable',
+  EADDRINUSE: 'another process listens on it, or the file there is no socket; choose another path',
+  EACCES:
+    'its folder is missing, or this user may not write to it; create the folder, or choose another path',
   ENAMETOOLONG: 'the path is too long for a socket; choose one below 100 bytes',
 };
 

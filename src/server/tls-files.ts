@@ -20,6 +20,11 @@ const VARIABLES = {
   key: 'GRPC_SERVER_TLS_KEY',
   clientCa: 'GRPC_CLIENT_TLS_CACERT',
 } as const;
+const REMEDIES = {
+  cert: 'name the PEM file with the certificate of the gRPC port',
+  key: 'name the PEM file, without a passphrase, of the key that belongs to GRPC_SERVER_TLS_CERT',
+  clientCa: 'name the PEM file with the issuers of client certificates',
+} as const;
 type Part = keyof typeof VARIABLES;
 type Paths = Readonly<Record<Part, string>>;
 
@@ -51,7 +56,7 @@ export function openTlsFiles(settings: Settings, log: Logger): TlsFiles | undefi
   if (contradictions.length > 0) throw new StartError(contradictions);
   if (!settings.grpcServerUseTls) return undefined;
   const read = readMaterial(paths);
-  if (!read.ok) throw new StartError([read.error]);
+  if (!read.ok) throw new StartError([[read.error, read.remedy].filter(Boolean).join('; ')]);
   const options = { material: read.material, clientSan: clientSan === '' ? undefined : clientSan };
   return new FollowedFiles(paths, options, log);
 }
@@ -60,22 +65,36 @@ function findContradictions(useTls: boolean, paths: Paths, clientSan: string): r
   const lines: string[] = [];
   if (useTls) {
     for (const part of ['cert', 'key'] as const) {
-      if (paths[part] === '') lines.push(`GRPC_SERVER_USE_TLS is on: set ${VARIABLES[part]} to a PEM file`);
+      if (paths[part] === '')
+        lines.push(`GRPC_SERVER_USE_TLS is on: set ${VARIABLES[part]} to a PEM file, or turn TLS off`);
     }
     if (clientSan !== '' && paths.clientCa === '') {
-      lines.push('GRPC_CLIENT_TLS_SAN needs GRPC_CLIENT_TLS_CACERT, or any client could claim the name');
+      lines.push(
+        'GRPC_CLIENT_TLS_SAN needs GRPC_CLIENT_TLS_CACERT, or any client could claim the name; set both, or none',
+      );
     }
     return lines;
   }
   // Somebody who sets these believes that clients are checked.
-  if (paths.clientCa !== '') lines.push('GRPC_CLIENT_TLS_CACERT needs GRPC_SERVER_USE_TLS=true');
-  if (clientSan !== '') lines.push('GRPC_CLIENT_TLS_SAN needs GRPC_SERVER_USE_TLS=true');
+  if (paths.clientCa !== '')
+    lines.push(
+      'GRPC_CLIENT_TLS_CACERT needs GRPC_SERVER_USE_TLS=true; set that, too, or unset GRPC_CLIENT_TLS_CACERT',
+    );
+  if (clientSan !== '')
+    lines.push(
+      'GRPC_CLIENT_TLS_SAN needs GRPC_SERVER_USE_TLS=true; set that, too, or unset GRPC_CLIENT_TLS_SAN',
+    );
   return lines;
 }
 
 type ReadResult =
   | { readonly ok: true; readonly material: TlsMaterial }
-  | { readonly ok: false; readonly error: string };
+  | {
+      readonly ok: false;
+      readonly error: string;
+      /** What to do about a start that ends with it, where `error` does not say it. */
+      readonly remedy?: string;
+    };
 
 /** Reads and checks the files; `error` names the variable, the file and what is wrong with it. */
 function readMaterial(paths: Paths): ReadResult {
@@ -94,7 +113,8 @@ function readMaterial(paths: Paths): ReadResult {
     return { ok: true, material };
   } catch (error) {
     if (!(error instanceof TlsMaterialError)) throw error;
-    return { ok: false, error: `${VARIABLES[error.part]}: ${paths[error.part]}: ${error.message}` };
+    const { part, message } = error;
+    return { ok: false, error: `${VARIABLES[part]}: ${paths[part]}: ${message}`, remedy: REMEDIES[part] };
   }
 }
 

@@ -62,6 +62,10 @@ describe('weir', () => {
     [['frobnicate'], 'there is no command "frobnicate"'],
     [['serve', '--frobnicate', '1'], "Unknown option '--frobnicate'"],
     [['serve', 'now'], '"now" is no setting'],
+    [['serve', '--grpc-port', 'abc'], 'weir: --grpc-port: "abc" is not a port number from 0 to 65535'],
+    [['serve', '--redis-type', 'cluster', '--redis-url', 'h:1'], 'weir: --redis-type: weir does not support'],
+    [['serve', '--grpc-prot', '1'], '(did you mean --grpc-port?)'],
+    [['chek'], 'there is no command "chek" (did you mean check?); see weir --help'],
     [['check-config'], 'name at least one policy file'],
     [['explain', BUNDLED], 'at least one key=value'],
     [['explain', BUNDLED, 'tenant'], 'argument 2 is not of the form key=value'],
@@ -75,6 +79,23 @@ describe('weir', () => {
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain(message);
     expect(stderr).not.toContain('    at ');
+  });
+});
+
+test('weir serve says where it looked for a relative CONFIG_PATH; a bad variable is exit 1', async () => {
+  const serve = (env: Record<string, string>) =>
+    runToEnd(process.execPath, [WEIR_MAIN, 'serve'], { cwd: folder, bareEnvironment: true, env });
+  expect(await serve({ CONFIG_PATH: 'policies' })).toMatchObject({
+    code: 1,
+    stderr:
+      `weir: policies: "policies" does not exist: it was looked for in the working directory "${folder}", ` +
+      `as "${join(folder, 'policies')}"; check the path\n` +
+      'weir: no policy of CONFIG_PATH (policies) can be served (1 error); correct what is listed above, and ' +
+      'check it with weir check-config before the next start\n',
+  });
+  expect(await serve({ GRPC_PORT: 'abc' })).toMatchObject({
+    code: 1,
+    stderr: 'weir: GRPC_PORT: "abc" is not a port number from 0 to 65535\n',
   });
 });
 
@@ -167,7 +188,11 @@ describe('weir check-config', () => {
     expect(stderr).toMatch(/^one\.yaml:2:1: frequency: /m);
     expect(stderr).toMatch(/^one\.yaml:3:\d+: descriptors\[0\]\.key: /m);
     expect(stderr).toMatch(/^two\.yaml:\d+:\d+: /m);
-    expect(stderr).toMatch(/^three\.yaml: .*does not exist/m);
+    // A relative path is said with where it was looked for.
+    expect(stderr).toContain(
+      `three.yaml: "three.yaml" does not exist: it was looked for in the working directory "${folder}", ` +
+        `as "${join(folder, 'three.yaml')}"; check the path\n`,
+    );
   });
 });
 

@@ -173,7 +173,7 @@ describe('weir health and weir check', () => {
         ['--tls'],
         `the certificate of ${named} is not accepted (unable to verify the first certificate); name`,
       ],
-      [['--ca', folder.join('none')], `the file ${folder.join('none')} cannot be read: ENOENT`],
+      [['--ca', folder.join('none')], `the file ${folder.join('none')} cannot be read (ENOENT`],
     ] as const) {
       for (const command of [['health'], ['check', ...entries]]) {
         const { code, stderr } = await weir([...command, ...address, ...flags]);
@@ -246,7 +246,7 @@ describe('a start that cannot be', () => {
       { GRPC_UDS: '/no/such/folder/grpc.sock' },
       /cannot listen on unix:\/no\/such.*GRPC_UDS.*folder is missing/,
     ],
-    [{ GRPC_TRANSPORT: 'http3' }, /GRPC_TRANSPORT: "http3" is not h2 or grpc-js/],
+    [{ GRPC_TRANSPORT: 'http3' }, /GRPC_TRANSPORT: "http3" is not one of h2, grpc-js/],
   ])('%j ends with a line that says why', async (env, line) => {
     server = await startWeir({ env, untilHealthy: false });
     expect((await server.process.exited).code).toBe(1);

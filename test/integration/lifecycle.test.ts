@@ -86,7 +86,8 @@ describe('start', () => {
     const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve', '--port', 'x'], {
       env: { REDIS_TIMEOUT: 'soon', LOG_LEVEL: 'loud', REDIS_URL: 'redis://:s3cret@[bad' },
     });
-    expect(code).toBe(1);
+    // A flag is wrong, too.
+    expect(code).toBe(2);
     expect(stderr).toMatch('REDIS_TIMEOUT: "soon" is not a duration');
     expect(stderr).toMatch('LOG_LEVEL: "loud" is not one of');
     expect(stderr).toMatch('--port: "x" is not a port');

@@ -248,7 +248,7 @@ describe('PROMETHEUS_MAPPER_YAML', () => {
     );
     const address = await run({ PROMETHEUS_ADDR: 'nowhere', PORT: '0', GRPC_PORT: '0', DEBUG_PORT: '0' });
     expect(address.stderr).toBe(
-      'weir: PROMETHEUS_ADDR: "nowhere" is no address such as :9090 or 127.0.0.1:9090\n',
+      'weir: PROMETHEUS_ADDR: "nowhere" is no address; write one such as :9090 or 127.0.0.1:9090\n',
     );
   });
 });

@@ -263,7 +263,7 @@ describe('a start with several workers', () => {
     expect(code).toBe(1);
     expect(stderr).toBe(
       `weir: cannot listen on 127.0.0.1:${server.httpPort} for gRPC (GRPC_HOST, GRPC_PORT): the port ` +
-        'is taken; stop what listens there, or choose another\n',
+        'is taken; stop what listens there, or choose another port\n',
     );
   });
 

@@ -8,6 +8,7 @@ import {
   credentials,
   type VerifyOptions,
 } from '@grpc/grpc-js';
+import { whereLooked } from '../../working-directory.js';
 import { hostOf } from './address.js';
 import type { ServerTarget } from './target.js';
 
@@ -59,6 +60,6 @@ function read(path: string | undefined): Buffer | null {
   try {
     return readFileSync(path);
   } catch (error) {
-    throw new Error(`the file ${path} cannot be read: ${(error as Error).message}`);
+    throw new Error(`the file ${path} cannot be read${whereLooked(path)} (${(error as Error).message})`);
   }
 }

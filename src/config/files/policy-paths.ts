@@ -1,6 +1,7 @@
 import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { atOnce } from '../../turns.js';
+import { whereLooked } from '../../working-directory.js';
 import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../yaml/yaml-bounds.js';
 
@@ -111,8 +112,8 @@ function listingSentence(place: PolicyPlace, error: unknown): string {
   const { code, path } = error as NodeJS.ErrnoException;
   if (code !== 'ENOENT') return messageOf(error);
   return (
-    `"${path}" does not exist; ${place.setting} leads there: create the directory, or set the variables ` +
-    'to the one there is'
+    `"${path}" does not exist${whereLooked(String(path))}; ${place.setting} leads there: create the ` +
+    'directory, or set the variables to the one there is'
   );
 }
 
@@ -255,7 +256,7 @@ export function readRegularFile(file: string): Uint8Array {
 export function messageOf(error: unknown, file?: string): string {
   const { code, path, message } = error as NodeJS.ErrnoException;
   const name = file ?? path;
-  if (code === 'ENOENT') return `"${name}" does not exist; check the path`;
+  if (code === 'ENOENT') return `"${name}" does not exist${whereLooked(String(name))}; check the path`;
   if (code === 'EACCES') return `"${name}" cannot be read (permission denied); check its owner and mode`;
   return code === undefined ? message : `"${name}" cannot be read (${code}); check the path`;
 }

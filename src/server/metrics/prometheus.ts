@@ -8,6 +8,7 @@ import { Mapper } from '../../telemetry/mapping/mapper.js';
 import type { Mapping } from '../../telemetry/mapping/mapping.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { extraTags } from '../../telemetry/statsd/stats-sink.js';
+import { whereLooked } from '../../working-directory.js';
 import type { Closers } from '../closers.js';
 import { metricsEndpoint } from '../http/endpoints.js';
 import { type HttpOptions, listenHttp } from '../http/http.js';
@@ -34,7 +35,9 @@ function mappingOf(settings: Settings, log: Logger): Mapping {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
       // Envoy Gateway mounts it from an optional ConfigMap, which may come later; the reference starts without it, too.
-      log.warn(`PROMETHEUS_MAPPER_YAML: ${file} does not exist; metrics are named by the default mapping`);
+      log.warn(
+        `PROMETHEUS_MAPPER_YAML: ${file} does not exist${whereLooked(file)}; metrics are named by the default mapping`,
+      );
       return defaultMapping(settings.prometheusMillis);
     }
     throw new StartError([`PROMETHEUS_MAPPER_YAML: cannot read ${file}: ${(error as Error).message}`]);
@@ -44,7 +47,7 @@ function mappingOf(settings: Settings, log: Logger): Mapping {
     const shown = errors.slice(0, MAX_SHOWN).map(formatProblem);
     throw new StartError([
       ...shown,
-      'PROMETHEUS_MAPPER_YAML: that file is bad; mend it, or unset the variable',
+      `PROMETHEUS_MAPPER_YAML: ${file} cannot be used; correct what is listed above, or unset the variable`,
     ]);
   }
   for (const warning of warnings.slice(0, MAX_SHOWN)) log.warn(formatProblem(warning));
@@ -91,11 +94,13 @@ export async function listenPrometheus(
   const address = parseListenAddress(prometheusAddr);
   if (address === undefined) {
     const shown = JSON.stringify(prometheusAddr);
-    throw new StartError([`PROMETHEUS_ADDR: ${shown} is no address such as :9090 or 127.0.0.1:9090`]);
+    throw new StartError([
+      `PROMETHEUS_ADDR: ${shown} is no address; write one such as :9090 or 127.0.0.1:9090`,
+    ]);
   }
   if (!path.startsWith('/')) {
     throw new StartError([
-      `PROMETHEUS_PATH: ${JSON.stringify(path)} does not begin with a slash, as /metrics does`,
+      `PROMETHEUS_PATH: ${JSON.stringify(path)} does not begin with a slash; write one such as /metrics`,
     ]);
   }
   const { host, port } = address;

@@ -4,7 +4,7 @@ import { type PolicyLoader, ThreadPolicyLoader } from '../../config/files/policy
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { countProblems, formatProblem } from '../../config/yaml/config-problem.js';
 import type { Logger } from '../../telemetry/logger.js';
-import { loadOptions, policyPlace } from '../settings/policy-place.js';
+import { loadOptions, policyOrigin, policyPlace } from '../settings/policy-place.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError, StartStopped } from '../start-error.js';
 import { logOutcome, logProblems } from './policy-log.js';
@@ -27,7 +27,7 @@ export async function openPolicies(
   const loader = new ThreadPolicyLoader(places, loadOptions(settings));
   const initial = await firstLoad(loader, stopping);
   const refused = isRefusedAtStart(initial);
-  if (refused && !settings.forceStart) throw startError(initial);
+  if (refused && !settings.forceStart) throw startError(initial, policyOrigin(settings));
   logProblems(log, initial);
   if (refused)
     log.error('no policy is good; requests get an error until one is (FORCE_START_WITHOUT_INITIAL_CONFIG)');
@@ -57,11 +57,11 @@ async function firstLoad(loader: PolicyLoader, stopping: AbortSignal): Promise<L
   }
 }
 
-function startError({ errors }: LoadedPolicies): StartError {
+function startError({ errors }: LoadedPolicies, origin: string): StartError {
   const count = countProblems(errors);
   return new StartError([
     ...errors.map(formatProblem),
-    `the policy is bad (${count} ${count === 1 ? 'error' : 'errors'}); ` +
-      'mend it, or see weir check-config --help',
+    `no policy of ${origin} can be served (${count} ${count === 1 ? 'error' : 'errors'}); correct what is listed ` +
+      'above, and check it with weir check-config before the next start',
   ]);
 }

@@ -1,5 +1,5 @@
 import type { RedisPrefix } from './redis-instance-settings.js';
-import type { SettingType } from './spec.js';
+import type { RefusedSetting, SettingType } from './spec.js';
 
 const NO_POOL = 'weir sends all calls of a moment over one connection; there is no pool.';
 const ONE_CALL = 'weir sends all decisions of one event-loop turn in one call, always.';
@@ -68,11 +68,11 @@ export function inertType(name: string): SettingType {
   return TYPES.find(([names]) => names.test(name))?.[1] ?? 'string';
 }
 
-/** Lines about a good value of one of {@link INERT_SETTINGS} that ends the start of the reference, and ours. */
-export function refusedInert(name: string, value: unknown): readonly string[] {
+/** What is said of a good value of one of {@link INERT_SETTINGS} that ends the start of the reference, and ours. */
+export function refusedInert(name: string, value: unknown): readonly RefusedSetting[] {
   if (inertType(name) !== 'pool_on_empty' || value === 'WAIT') return [];
-  return [
-    `${name}: ${String(value)} ends the reference, too; unset it. REDIS_MAX_IN_FLIGHT bounds how many limits wait ` +
-      'for Redis',
-  ];
+  const sentence =
+    `${String(value)} ends the start of envoyproxy/ratelimit, too; unset it. REDIS_MAX_IN_FLIGHT bounds how many ` +
+    'limits wait for Redis';
+  return [{ variables: [name], sentence }];
 }

@@ -21,6 +21,13 @@ export function policySource(settings: Settings): string {
   return settings.configPath === '' ? 'the bundled policy' : place;
 }
 
+/** The variables that lead to the policy files with what they say, for messages. */
+export function policyOrigin(settings: Settings): string {
+  const place = policyPlace(settings);
+  if (typeof place !== 'string') return `${place.setting} (${place.directory})`;
+  return settings.configPath === '' ? 'the bundled files' : `CONFIG_PATH (${settings.configPath})`;
+}
+
 /**
  * A line for the log where policies of the reference lie in its default place and nothing names it: what is served then
  * is the bundled policy, and none of theirs.

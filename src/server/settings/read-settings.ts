@@ -3,8 +3,16 @@ import { readMogrifiers } from './mogrifier-settings.js';
 import { notesOn } from './notes/effective-settings.js';
 import { nearVariables } from './notes/near-variables.js';
 import { type GivenSettings, refusedSettings } from './settings-check.js';
-import { INERT_VARIABLES, SETTINGS, type Setting, type Settings, type Variable } from './settings-table.js';
+import {
+  INERT_VARIABLES,
+  SETTINGS,
+  type Setting,
+  type Settings,
+  VARIABLES,
+  type Variable,
+} from './settings-table.js';
 import { parseValue } from './settings-values.js';
+import type { RefusedSetting } from './spec.js';
 
 /** Values given on the command line, by environment variable name. They beat the environment. */
 export type Flags = Readonly<Record<string, string | undefined>>;
@@ -17,7 +25,13 @@ export type SettingsResult =
       /** Lines for the log about variables that are set and change nothing, and about those that may be mistyped. */
       readonly notes: readonly string[];
     }
-  | { readonly ok: false; readonly errors: readonly string[] };
+  | {
+      readonly ok: false;
+      /** Sentences that begin with the flag or the variable and a colon. */
+      readonly errors: readonly string[];
+      /** Whether a flag is wrong: then the command line is, and not only the environment. */
+      readonly byFlag: boolean;
+    };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -29,6 +43,12 @@ type Environment = Readonly<Record<string, string | undefined>>;
  */
 export function readSettings(environment: Environment, flags: Flags = {}): SettingsResult {
   const errors: string[] = [];
+  let byFlag = false;
+  const reject = (variables: readonly Variable[], sentence: string): void => {
+    const sources = variables.map(({ name, flag }) => (flags[name] === undefined ? name : flag));
+    byFlag ||= variables.some(({ name }) => flags[name] !== undefined);
+    errors.push(`${sources.join(', ')}: ${sentence}`);
+  };
   const values: Record<string, unknown> = {};
   const given = new Set<string>();
   const links: string[] = [];
@@ -38,29 +58,34 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
     const isLink = type === 'port' && found?.source === name && SERVICE_LINK.test(found.text);
     if (isLink) links.push(linkNote(setting));
     else if (found !== undefined) given.add(name);
-    const { text, source } = found === undefined || isLink ? { text: setting.default, source: name } : found;
+    const text = found === undefined || isLink ? setting.default : found.text;
     const parsed = parseValue(type, text, max);
     if (parsed.ok) values[key] = parsed.value;
-    else errors.push(`${source}: ${secret ? 'the value' : JSON.stringify(text)} is not ${parsed.expected}`);
+    else reject([setting], `${secret ? 'the value' : JSON.stringify(text)} is not ${parsed.expected}`);
   }
-  const refusedInerts: string[] = [];
+  const refusedInerts: RefusedSetting[] = [];
   for (const variable of INERT_VARIABLES) {
     const { name } = variable;
     const found = lookUp(variable, environment, flags);
     if (found === undefined) continue;
     given.add(name);
     const parsed = parseValue(inertType(name), found.text);
-    if (!parsed.ok) errors.push(`${found.source}: ${JSON.stringify(found.text)} is not ${parsed.expected}`);
+    if (!parsed.ok) reject([variable], `${JSON.stringify(found.text)} is not ${parsed.expected}`);
     else refusedInerts.push(...refusedInert(name, parsed.value));
   }
-  if (errors.length > 0) return { ok: false, errors };
+  if (errors.length > 0) return { ok: false, errors, byFlag };
   const { useDogStatsd, disableStats, dogStatsdMogrifiers } = values as Settings;
   const inUse = useDogStatsd && !disableStats ? dogStatsdMogrifiers : [];
   const mogrifiers = readMogrifiers(inUse, environment);
-  if (!mogrifiers.ok) return mogrifiers;
+  if (!mogrifiers.ok) return { ...mogrifiers, byFlag: flags['USE_DOG_STATSD_MOGRIFIERS'] !== undefined };
   const settings: Settings = { ...(values as Settings), dogStatsdMogrifierTable: mogrifiers.mogrifiers };
-  const refused = [...refusedSettings(settings, given), ...refusedInerts];
-  if (refused.length > 0) return { ok: false, errors: refused };
+  for (const { variables, sentence } of [...refusedSettings(settings, given), ...refusedInerts]) {
+    reject(
+      VARIABLES.filter(({ name }) => variables.includes(name)),
+      sentence,
+    );
+  }
+  if (errors.length > 0) return { ok: false, errors, byFlag };
   const notes = [...links, ...notesOn(settings, given), ...nearVariables(environment, given)];
   return { ok: true, settings, given, notes };
 }

@@ -5,6 +5,7 @@ import {
 } from '../../storage/redis/connection/redis-address.js';
 import type { RedisPrefix } from './redis-instance-settings.js';
 import type { Settings } from './settings-table.js';
+import type { RefusedSetting } from './spec.js';
 
 /** The settings of one Redis; `prefix` begins the names of their variables, as in `REDIS_URL`. */
 export interface RedisInstance {
@@ -36,11 +37,11 @@ export function redisInstance(settings: Settings, prefix: RedisPrefix): RedisIns
   };
 }
 
-/** The address with its login; a line that names the variables instead where they make none. Never shows a password. */
+/** The address with its login; what to refuse instead where the variables make none. Never shows a password. */
 export function readRedisAddress(
   { prefix, url, socketType, tls }: RedisInstance,
   login: { readonly username?: string; readonly password?: string } = {},
-): RedisAddress | string {
+): RedisAddress | RefusedSetting {
   try {
     return parseRedisUrl(url, {
       ...login,
@@ -48,12 +49,15 @@ export function readRedisAddress(
       ...(socketType === '' ? {} : { socketType }),
     });
   } catch (error) {
-    const names = [
+    const variables = [
       `${prefix}_URL`,
       ...(socketType === '' ? [] : [`${prefix}_SOCKET_TYPE`]),
       ...(tls ? [`${prefix}_TLS`] : []),
     ];
     const apart = `, or leave them out and set ${prefix}_AUTH, which takes a password, or user:password, as it is`;
-    return `${names.join(', ')}: ${(error as Error).message}${error instanceof RedisUrlLoginError ? apart : ''}`;
+    return {
+      variables,
+      sentence: `${(error as Error).message}${error instanceof RedisUrlLoginError ? apart : ''}`,
+    };
   }
 }

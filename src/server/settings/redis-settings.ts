@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { timerMs } from '../../limiter/clock.js';
 import {
@@ -49,7 +50,9 @@ function instanceOptions(settings: Settings, instance: RedisInstance): RedisStor
 
 function addressOf(instance: RedisInstance): RedisAddress {
   const address = readRedisAddress(instance, parseLogin(instance.auth));
-  if (typeof address === 'string') throw new StartError([address]);
+  if ('sentence' in address) {
+    throw new StartError([`${address.variables.join(', ')}: ${address.sentence}`]);
+  }
   return address;
 }
 
@@ -103,19 +106,38 @@ function tlsOptions(settings: Settings): RedisTlsOptions {
       `${missing}: a client certificate needs its key, and a key its certificate; set both`,
     ]);
   }
+  const ca = redisTlsCaCert === '' ? undefined : read('REDIS_TLS_CACERT', redisTlsCaCert);
+  const cert = redisTlsClientCert === '' ? undefined : read('REDIS_TLS_CLIENT_CERT', redisTlsClientCert);
+  const key = redisTlsClientKey === '' ? undefined : read('REDIS_TLS_CLIENT_KEY', redisTlsClientKey);
+  usable(`REDIS_TLS_CACERT: ${redisTlsCaCert}`, 'is no PEM file with a certificate; name one', () =>
+    ca === undefined ? undefined : new X509Certificate(ca),
+  );
+  usable(`REDIS_TLS_CLIENT_CERT: ${redisTlsClientCert}`, 'is no PEM file with a certificate; name one', () =>
+    cert === undefined ? undefined : new X509Certificate(cert),
+  );
+  usable(
+    `REDIS_TLS_CLIENT_KEY: ${redisTlsClientKey}`,
+    'is no PEM file with a key, or the key has a passphrase; name one without',
+    () => (key === undefined ? undefined : createPrivateKey(key)),
+  );
   const options = {
-    ...(redisTlsCaCert === '' ? {} : { ca: [...rootCertificates, read('REDIS_TLS_CACERT', redisTlsCaCert)] }),
-    ...(redisTlsClientCert === '' ? {} : { cert: read('REDIS_TLS_CLIENT_CERT', redisTlsClientCert) }),
-    ...(redisTlsClientKey === '' ? {} : { key: read('REDIS_TLS_CLIENT_KEY', redisTlsClientKey) }),
+    ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
+    ...(cert === undefined || key === undefined ? {} : { cert, key }),
     ...(settings.redisTlsSkipHostname ? { checkServerIdentity: () => undefined } : {}),
   };
-  try {
-    createSecureContext(options);
-  } catch (error) {
-    const variables = 'REDIS_TLS_CACERT, REDIS_TLS_CLIENT_CERT, REDIS_TLS_CLIENT_KEY';
-    throw new StartError([
-      `${variables}: not usable as PEM certificates and key: ${(error as Error).message}`,
-    ]);
-  }
+  usable(
+    `REDIS_TLS_CLIENT_KEY: ${redisTlsClientKey}`,
+    `does not belong to the certificate of REDIS_TLS_CLIENT_CERT (${redisTlsClientCert}); name its key`,
+    () => createSecureContext(options),
+  );
   return options;
+}
+
+/** Throws a {@link StartError} of two parts where `make` throws: neither quotes what a file holds. */
+function usable(what: string, sentence: string, make: () => unknown): void {
+  try {
+    make();
+  } catch {
+    throw new StartError([`${what} ${sentence}`]);
+  }
 }

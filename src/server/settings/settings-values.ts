@@ -43,6 +43,16 @@ function parseDuration(text: string): number | undefined {
   return Number((nanos + 999n) / 1000n);
 }
 
+/** What a number may be, for messages. */
+function range(least: number, most: number): string {
+  return most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`;
+}
+
+function unitHint(text: string): string {
+  if (text.startsWith('-')) return '; it must not be negative';
+  return /^\d+(?:\.\d+)?$/.test(text) ? `; write the unit, as in ${text}s` : '';
+}
+
 /**
  * Pairs with commas between them. The first `separator` parts name and value, the first of `other` where a pair has
  * none.
@@ -58,13 +68,16 @@ function readPairs(text: string, separator: string, other: string): ReadonlyMap<
   return map;
 }
 
+function oneOf(words: readonly string[]): string {
+  const [only] = words;
+  return words.length === 1 ? `${only}, the only value there is` : `one of ${words.join(', ')}`;
+}
+
 /** One of a few words, written exactly so. */
 function choice<T extends string>(...words: readonly T[]): (text: string) => Parsed<T> {
   return (text) => {
     const word = words.find((candidate) => candidate === text);
-    return word === undefined
-      ? bad(`one of ${words.filter((candidate) => candidate !== '').join(', ')}`)
-      : good(word);
+    return word === undefined ? bad(oneOf(words.filter((candidate) => candidate !== ''))) : good(word);
   };
 }
 
@@ -82,22 +95,22 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   string: (text) => good(text),
   port: (text) => {
     const value = wholeNumber(text, 0, 65_535);
-    return value === undefined ? bad('a port from 0 to 65535') : good(value);
+    return value === undefined ? bad('a port number from 0 to 65535') : good(value);
   },
   count: (text, max = Number.MAX_SAFE_INTEGER) => {
     const value = wholeNumber(text, 1, max);
-    return value === undefined ? bad(`a whole number from 1 to ${max}`) : good(value);
+    return value === undefined ? bad(`a whole number ${range(1, max)}`) : good(value);
   },
   integer: (text, max = Number.MAX_SAFE_INTEGER) => {
     const value = wholeNumber(text, 0, max);
-    return value === undefined ? bad(`a whole number from 0 to ${max}`) : good(value);
+    return value === undefined ? bad(`a whole number ${range(0, max)}`) : good(value);
   },
   optional_integer: (text, max) => (text === '' ? good(undefined) : parsers.integer(text, max)),
   number: (text, max = Number.MAX_SAFE_INTEGER) => {
     const value = /^\+?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
     if (value >= 0 && value <= max) return good(value);
     const share = max === 1 ? shareOf(text) : undefined;
-    return bad(`a number from 0 to ${max}${share === undefined ? '' : `; write ${share}`}`);
+    return bad(`a number ${range(0, max)}${share === undefined ? '' : `; write ${share}`}`);
   },
   boolean: (text) => {
     const value = goBoolean(text);
@@ -107,7 +120,7 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   },
   duration: (text) => {
     const value = parseDuration(text);
-    return value === undefined ? bad('a duration such as 150ms, 2s or 1h30m, from 0 on') : good(value);
+    return value === undefined ? bad(`a duration such as 150ms, 2s or 1h30m${unitHint(text)}`) : good(value);
   },
   optional_duration: (text) => (text === '' ? good(undefined) : parsers.duration(text)),
   string_list: (text) => good(text === '' ? [] : text.split(',').map((item) => item.trim())),
@@ -123,19 +136,20 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
     const level = text.toLowerCase();
     return Object.hasOwn(LOG_LEVELS, level)
       ? good(level as SettingTypes['log_level'])
-      : bad(`one of ${Object.keys(LOG_LEVELS).join(', ')}`);
+      : bad(oneOf(Object.keys(LOG_LEVELS)));
   },
   log_format: (text) => {
     const format = text.toLowerCase();
     return format === 'auto' || format === 'json' || format === 'text'
       ? good(format)
-      : bad('one of auto, json, text');
+      : bad(oneOf(['auto', 'json', 'text']));
   },
-  grpc_transport: (text) => (text === 'h2' || text === 'grpc-js' ? good(text) : bad('h2 or grpc-js')),
+  grpc_transport: (text) =>
+    text === 'h2' || text === 'grpc-js' ? good(text) : bad(oneOf(['h2', 'grpc-js'])),
   worker_scheduling: (text) =>
     text === 'round-robin' || text === 'kernel' || text === 'reuse-port'
       ? good(text)
-      : bad('one of round-robin, kernel, reuse-port'),
+      : bad(oneOf(['round-robin', 'kernel', 'reuse-port'])),
   config_type: choice('FILE', 'GRPC_XDS_SOTW'),
   backend_type: choice('', 'redis', 'memcache'),
   redis_socket_type: choice('', 'tcp', 'unix'),
@@ -144,7 +158,7 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   algorithm: (text) => choice(...ALGORITHMS)(text.toLowerCase()),
   codec: (text) => {
     const codec = text.toLowerCase();
-    return codec === 'fast' || codec === 'reference' ? good(codec) : bad('one of fast, reference');
+    return codec === 'fast' || codec === 'reference' ? good(codec) : bad(oneOf(['fast', 'reference']));
   },
 };
 

@@ -90,3 +90,9 @@ export interface SettingSpec {
   /** Absent: the variable is weir's own. */
   readonly reference?: ReferenceSetting;
 }
+
+/** Settings with values that cannot be served: which ones, and the reason with what to do instead. */
+export interface RefusedSetting {
+  readonly variables: readonly string[];
+  readonly sentence: string;
+}

@@ -73,27 +73,39 @@ describe('TLS settings', () => {
     [
       'a file that is not there',
       () => ({ ...TLS, ...files, GRPC_SERVER_TLS_CERT: '/no/such.crt' }),
-      [/^GRPC_SERVER_TLS_CERT: cannot read \/no\/such\.crt: ENOENT/],
+      [/^GRPC_SERVER_TLS_CERT: cannot read \/no\/such\.crt: the file does not exist; correct the path$/],
+    ],
+    [
+      'a relative path',
+      () => ({ ...TLS, ...files, GRPC_SERVER_TLS_CERT: 'no/such.crt' }),
+      [
+        /^GRPC_SERVER_TLS_CERT: cannot read no\/such\.crt: .*: it was looked for in .*, as "\/.*no\/such\.crt"; /,
+      ],
+    ],
+    [
+      'a directory',
+      () => ({ ...TLS, ...files, GRPC_SERVER_TLS_CERT: '/tmp' }),
+      [/^GRPC_SERVER_TLS_CERT: cannot read \/tmp: it is a directory; name a file$/],
     ],
     [
       'a certificate that is none',
       () => ({ ...TLS, ...files, GRPC_SERVER_TLS_CERT: folder.write('x', 'hello') }),
-      [/^GRPC_SERVER_TLS_CERT: .*x: no PEM certificate/],
+      [/^GRPC_SERVER_TLS_CERT: .*x: no PEM certificate: .*; name the PEM file with the certificate/],
     ],
     [
       'a key that is none',
       () => ({ ...TLS, ...files, GRPC_SERVER_TLS_KEY: folder.write('x', cert) }),
-      [/^GRPC_SERVER_TLS_KEY: .*x: no PEM private key/],
+      [/^GRPC_SERVER_TLS_KEY: .*x: no PEM private key.*; name the PEM file, without a passphrase/],
     ],
     [
       "another certificate's key",
       () => ({ ...TLS, ...files, GRPC_SERVER_TLS_KEY: folder.write('x', authority.issue('DNS:a').key) }),
-      [/^GRPC_SERVER_TLS_KEY: .*x: the key does not belong to the certificate/],
+      [/^GRPC_SERVER_TLS_KEY: .*x: the key does not belong to the certificate; .* to GRPC_SERVER_TLS_CERT$/],
     ],
     [
       'issuers that are none',
       () => ({ ...TLS, ...files, GRPC_CLIENT_TLS_CACERT: folder.write('x', '') }),
-      [/^GRPC_CLIENT_TLS_CACERT: .*x: no PEM certificate/],
+      [/^GRPC_CLIENT_TLS_CACERT: .*x: no PEM certificate.*; name the PEM file with the issuers/],
     ],
   ];
   test.each(bad)('%s: a line that names the setting', (_what, environment, lines) => {

@@ -116,7 +116,7 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
 /** Addresses that cannot be read end the start: what is said of them here does not matter. */
 function speaksTls(settings: Settings, prefix: 'REDIS' | 'REDIS_PERSECOND'): boolean {
   const address = readRedisAddress(redisInstance(settings, prefix));
-  return typeof address !== 'string' && address.tls === true;
+  return 'tls' in address && address.tls;
 }
 
 /** Lines for the log about variables that are set and change nothing as things are set. */

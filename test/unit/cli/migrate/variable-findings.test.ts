@@ -96,7 +96,7 @@ test('says what is no longer needed, and what nobody reads', () => {
 
 describe('needs a decision', () => {
   test.each([
-    [{ REDIS_TYPE: 'CLUSTER' }, /^REDIS_TYPE: weir speaks to one Redis for now/],
+    [{ REDIS_TYPE: 'CLUSTER' }, /^REDIS_TYPE: weir does not support cluster yet/],
     [{ REDIS_TYPE: 'sentinel', REDIS_URL: 'mymaster,a:1,b:2' }, /^REDIS_TYPE: /],
     [{ BACKEND_TYPE: 'memcache' }, /^BACKEND_TYPE: weir has no memcache/],
     [{ TRACING_ENABLED: 'true' }, /^TRACING_ENABLED: weir has no tracing/],

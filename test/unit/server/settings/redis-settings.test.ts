@@ -1,7 +1,10 @@
-import { expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { MAX_TIMER_MS } from '../../../../src/limiter/clock.js';
 import { readSettings } from '../../../../src/server/settings/read-settings.js';
 import { mainRedis } from '../../../../src/server/settings/redis-settings.js';
+import { StartError } from '../../../../src/server/start-error.js';
+import { TempDir } from '../../../support/process/temp-dir.js';
+import { CertificateAuthority } from '../../../support/tls/certificates.js';
 
 function startupOf(environment: Record<string, string>) {
   const read = readSettings({ REDIS_URL: 'redis:6379', ...environment });
@@ -19,5 +22,39 @@ test('pauses until Redis was reached are those of the settings, and fit a timer'
   ).toMatchObject({ firstMs: MAX_TIMER_MS, longestMs: MAX_TIMER_MS });
   expect(startupOf({ REDIS_STARTUP_INITIAL_INTERVAL: '2000000h' })).toMatchObject({
     longestMs: MAX_TIMER_MS,
+  });
+});
+
+describe('files for TLS with Redis that cannot be used', () => {
+  const authority = new CertificateAuthority();
+  const [one, other] = [authority.issue('DNS:a'), authority.issue('DNS:b')];
+  const folder = new TempDir();
+  const [cert, key] = [folder.write('cert', one.cert), folder.write('key', one.key)];
+  const [otherKey, text] = [folder.write('other-key', other.key), folder.write('text', 'geheim')];
+  afterAll(() => folder.remove());
+
+  test.each<[environment: Record<string, string>, line: string]>([
+    [{ REDIS_TLS_CACERT: text }, `REDIS_TLS_CACERT: ${text} is no PEM file with a certificate; name one`],
+    [
+      { REDIS_TLS_CLIENT_CERT: text, REDIS_TLS_CLIENT_KEY: key },
+      `REDIS_TLS_CLIENT_CERT: ${text} is no PEM file with a certificate; name one`,
+    ],
+    [
+      { REDIS_TLS_CLIENT_CERT: cert, REDIS_TLS_CLIENT_KEY: text },
+      `REDIS_TLS_CLIENT_KEY: ${text} is no PEM file with a key, or the key has a passphrase; name one without`,
+    ],
+    [
+      { REDIS_TLS_CLIENT_CERT: cert, REDIS_TLS_CLIENT_KEY: otherKey },
+      `REDIS_TLS_CLIENT_KEY: ${otherKey} does not belong to the certificate of REDIS_TLS_CLIENT_CERT ` +
+        `(${cert}); name its key`,
+    ],
+    [
+      { REDIS_TLS_CLIENT_KEY: key },
+      'REDIS_TLS_CLIENT_CERT: a client certificate needs its key, and a key its certificate; set both',
+    ],
+  ])('%j', (environment, line) => {
+    const read = readSettings({ REDIS_URL: 'rediss://redis:6379', ...environment });
+    if (!read.ok) throw new Error(read.errors.join('\n'));
+    expect(() => mainRedis(read.settings)).toThrow(new StartError([line]));
   });
 });

@@ -1,0 +1,21 @@
+import { expect, test } from '@jest/globals';
+import { listenError } from '../../../src/server/start-error.js';
+
+test.each([
+  ['EADDRINUSE', '127.0.0.1:8081', 'the port is taken; stop what listens there, or choose another port'],
+  ['EACCES', '127.0.0.1:80', 'this user may not listen on that port; choose one above 1023'],
+  ['EADDRNOTAVAIL', '10.1.1.1:80', /^this machine has no such address; choose one that it has, /],
+  ['ENOTFOUND', 'weir.invalid:80', /^the host name is unknown; choose an address of this machine, /],
+  ['EADDRINUSE', 'unix:/run/a', /^another process listens on it, .*; choose another path$/],
+  ['EACCES', 'unix:/run/a', /^its folder is missing, or .*; create the folder, or choose another path$/],
+  ['EOTHER', '127.0.0.1:8081', 'what the system says'],
+])(
+  '%s at %s: the address, the variables that choose it, the reason and the remedy',
+  (code, address, reason) => {
+    const error = Object.assign(new Error('what the system says'), { code });
+    const [line = ''] = listenError('gRPC', address, 'GRPC_HOST, GRPC_PORT', error).lines;
+    const before = `cannot listen on ${address} for gRPC (GRPC_HOST, GRPC_PORT): `;
+    expect(line.slice(0, before.length)).toBe(before);
+    expect(line.slice(before.length)).toMatch(reason);
+  },
+);
