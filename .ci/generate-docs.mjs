@@ -1,7 +1,7 @@
 // Prints what the manual shows of the source into its pages: the bundled policy, the tables of settings, bounds and
 // metrics (compiled src/server/settings/settings-table.ts, src/server/bounds-table.ts,
-// src/server/metrics/describe-metrics.ts), and the keys of policy files; and the settings into the schema of the Helm
-// chart. With --check it only compares, and fails when a file is out of date.
+// src/server/metrics/describe-metrics.ts), the keys of policy files, and the help of the commands (src/cli/); and the
+// settings into the schema of the Helm chart. With --check it only compares, and fails when a file is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -17,6 +17,8 @@ const { hasReferenceDefault } = compiled(join(root, 'build/src/server/settings/r
 const { describeMetrics, describeReference } = compiled(
   join(root, 'build/src/server/metrics/describe-metrics.js'),
 );
+const { mainHelp } = compiled(join(root, 'build/src/cli/help.js'));
+const { commandHelps } = compiled(join(root, 'build/src/cli/run.js'));
 const { BOUNDS } = compiled(join(root, 'build/src/server/bounds-table.js'));
 
 const cell = (text) => text.replaceAll('|', '\\|');
@@ -113,6 +115,18 @@ const statistics = [
 // The table shows the schema, which is written first.
 write(chart.SCHEMA, chart.schemaText(SETTINGS, INERT_SETTINGS));
 
+/** Longer texts are folded away. */
+const MAX_OPEN_LINES = 60;
+
+/** What `weir --help` and `weir <command> --help` print, a section each. */
+const commands = [['weir', mainHelp()], ...[...commandHelps()].map(([name, help]) => [`weir ${name}`, help])]
+  .map(([title, help]) => {
+    const text = `\`\`\`text\n${help.trimEnd()}\n\`\`\``;
+    const folded = `<details>\n<summary>The help, with every setting</summary>\n\n${text}\n\n</details>`;
+    return `## ${title}\n\n${help.split('\n').length > MAX_OPEN_LINES ? folded : text}`;
+  })
+  .join('\n\n');
+
 const policy = readFileSync(join(root, 'deploy/policies/open-api.yaml'), 'utf8');
 
 /** What is printed, as [page, name of the part, content]. */
@@ -125,6 +139,7 @@ const parts = [
   ['docs/reference/metrics.md', 'metrics', metrics],
   ['docs/reference/metrics.md', 'statistics', statistics],
   ['docs/reference/policy-keys.md', 'keys', policyKeys()],
+  ['docs/reference/commands.md', 'commands', commands],
 ];
 
 const texts = new Map();

@@ -101,11 +101,12 @@ export function serveHelp(): string {
   });
   return `Usage: weir serve [--<setting> <value>]
 
-Answers envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit over gRPC until SIGTERM or SIGINT; a second signal ends at once.
-SIGHUP reloads the policy. Settings are environment variables; a flag of the same name beats the variable.
+Answers envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit over gRPC until SIGTERM or SIGINT; a second signal
+ends at once. SIGHUP reloads the policy. Settings are environment variables; a flag of the same name beats the
+variable.
 
-Exit code: 0 after a drain; 1 when weir cannot start or go on, also for a variable with a bad value; 2 for a flag that is unknown or
-has a bad value.
+Exit code: 0 after a drain; 1 when weir cannot start or go on, also for a variable with a bad value; 2 for a flag that
+is unknown or has a bad value.
 
 ${settings.join('')}
 Variables of envoyproxy/ratelimit that are taken and change nothing:
@@ -115,8 +116,9 @@ ${inertHelp()}`;
 
 export const INIT_HELP = `Usage: weir init [<folder>]
 
-Writes a commented policy, an Envoy configuration that works as it is with a placeholder for your service, and a docker compose file
-that runs both with Redis, and says what to do next. Where one of the files is there already, nothing is written.
+Writes a commented policy, an Envoy configuration that works as it is with a placeholder for your service, and a
+docker compose file that runs both with Redis, and says what to do next. Where one of the files is there already,
+nothing is written.
 
   <folder>  where to; the current one by default, and made where it is not there
 
@@ -125,8 +127,8 @@ Exit code: 0 when the files are written, 1 when they are not, 2 for wrong argume
 
 export const CHECK_CONFIG_HELP = `Usage: weir check-config [options] <path>…
 
-Checks policy files, directories of them, and manifests with ConfigMaps that hold them, and prints every error with file, line, column
-and the place in the document. A directory without policy files is an error. Nothing else happens.
+Checks policy files, directories of them, and manifests with ConfigMaps that hold them, and prints every error with
+file, line, column and the place in the document. A directory without policy files is an error. Nothing else happens.
 
 ${LOAD_OPTIONS_HELP}
 Exit code: 0 when all are good (warnings allowed), 1 when any is bad, 2 for wrong arguments.
@@ -134,9 +136,9 @@ Exit code: 0 when all are good (warnings allowed), 1 when any is bad, 2 for wron
 
 export const EXPLAIN_HELP = `Usage: weir explain <path> --domain <domain> key=value…
 
-Says what a descriptor meets in a policy: what \`derive\` made of it, which node matched and why, which rule holds, its phase, its
-name in the statistics, its headers and what denied callers get, and the bucket's key. Where no rule matches it says what would have to be different.
-Values of API keys are never shown.
+Says what a descriptor meets in a policy: what \`derive\` made of it, which node matched and why, which rule holds,
+its phase, its name in the statistics, its headers and what denied callers get, and the bucket's key. Where no rule
+matches it says what would have to be different. Values of API keys are never shown.
 
   --domain <domain>
                    required when the policy holds more than one
@@ -147,11 +149,12 @@ Exit code: 0 when a rule applies, 1 when none does or the policy is bad, 2 for w
 
 export const DIFF_HELP = `Usage: weir diff [--json] <old> <new>
 
-Compares two policies, each a file or a directory, and prints a sentence for every descriptor whose limits appear, vanish, tighten or
-loosen, and for whatever else answers differently: phases, order of matching, derive, candidates. Nothing else happens.
+Compares two policies, each a file or a directory, and prints a sentence for every descriptor whose limits appear,
+vanish, tighten or loosen, and for whatever else answers differently: phases, order of matching, derive, candidates.
+Nothing else happens.
 
-A change tightens if some request that passed before could now be denied; a schedule of phases counts from now on. Values of API keys
-are never shown.
+A change tightens if some request that passed before could now be denied; a schedule of phases counts from now on.
+Values of API keys are never shown.
 
   --json           the same for machines
 ${LOAD_OPTIONS_HELP}
@@ -163,8 +166,8 @@ export const CHECK_HELP = `Usage: weir check [options] key=value … [+ key=valu
 Asks a running server and prints how it decided. The entries make one descriptor; a lone + starts the next.
 
 Without --address it asks the server of its own environment, as weir health does: GRPC_UDS, or GRPC_HOST and GRPC_PORT
-(${defaultOf('grpcHost')}:${defaultOf('grpcPort')} when unset), on loopback if they name every address; over TLS if GRPC_SERVER_USE_TLS says so, whatever
-certificate it shows.
+(${defaultOf('grpcHost')}:${defaultOf('grpcPort')} when unset), on loopback if they name every address; over TLS if
+GRPC_SERVER_USE_TLS says so, whatever certificate it shows.
 
   --address <host:port>  gRPC address of another server, or unix:<path>
   --domain <name>        domain of the policy (default open-api)
@@ -188,10 +191,10 @@ Example: weir check --count 200 --concurrency 20 tenant=acme resource_group=user
 
 export const HEALTH_HELP = `Usage: weir health [--address <host:port>]
 
-Asks a running server for its gRPC health and exits 0 when it is SERVING. Without --address it asks the server of its own environment:
-GRPC_UDS, or GRPC_HOST and GRPC_PORT, on loopback if they name every address; over TLS if GRPC_SERVER_USE_TLS says so, whatever
-certificate it shows. Where GRPC_CLIENT_TLS_CACERT asks for a certificate and --cert names none, /healthcheck of HOST and PORT is
-asked, which says the same.
+Asks a running server for its gRPC health and exits 0 when it is SERVING. Without --address it asks the server of its
+own environment: GRPC_UDS, or GRPC_HOST and GRPC_PORT, on loopback if they name every address; over TLS if
+GRPC_SERVER_USE_TLS says so, whatever certificate it shows. Where GRPC_CLIENT_TLS_CACERT asks for a certificate and
+--cert names none, /healthcheck of HOST and PORT is asked, which says the same.
 
   --address <host:port>  another server, or unix:<path>
   --tls                  speak TLS, and trust the issuers Node.js ships
@@ -203,19 +206,20 @@ Exit code: 0 when it is SERVING, 1 when it is not or does not answer, 2 for wron
 
 export const MIGRATE_HELP = `Usage: weir migrate [options] <file or directory>…
 
-Reads an installation of envoyproxy/ratelimit and prints what will behave the same, what better, and what needs a decision before
-the switch. With --write it also writes what to deploy. Starts nothing, asks nobody, and changes no file that is there.
+Reads an installation of envoyproxy/ratelimit and prints what will behave the same, what better, and what needs a
+decision before the switch. With --write it also writes what to deploy. Starts nothing, asks nobody, and changes no
+file that is there.
 
-  <file>            describes the installation; several may be named, and each is known by what it holds: a docker compose file,
-                    manifests of Kubernetes (Deployment, ConfigMap and others), values of a Helm chart, a configuration of Envoy
-                    Gateway, variables as lines of KEY=VALUE, or a policy
-  <directory>       what RUNTIME_ROOT names, or the directory with the policy files; may be left out where a file says where they
-                    are, or where a management server has them
+  <file>            describes the installation; several may be named, and each is known by what it holds: a docker
+                    compose file, manifests of Kubernetes (Deployment, ConfigMap and others), values of a Helm chart,
+                    a configuration of Envoy Gateway, variables as lines of KEY=VALUE, or a policy
+  <directory>       what RUNTIME_ROOT names, or the directory with the policy files; may be left out where a file says
+                    where they are, or where a management server has them
   --env <file>      a file with the variables of the service, in any of these forms
   --service <name>  which service or container is the rate limit service, where images and commands do not tell
-  --write <folder>  write the files with image and variables changed, the policies, and a README.md with the next commands.
-                    Variables that are unset and have another default here are added, so that they mean what they meant. Where
-                    one of the files is there already, nothing is written
+  --write <folder>  write the files with image and variables changed, the policies, and a README.md with the next
+                    commands. Variables that are unset and have another default here are added, so that they mean what
+                    they meant. Where one of the files is there already, nothing is written
   --force           write over files that are there, but never over one that was read
   --image <name>    the image to write; weir:<version> by default
   --json            the same for machines

@@ -66,6 +66,11 @@ function didYouMean(name: string): string {
   return meant === undefined ? '' : ` (did you mean ${meant}?)`;
 }
 
+/** What `weir <command> --help` prints, by command, in the order of `weir --help`. */
+export function commandHelps(): ReadonlyMap<string, string> {
+  return new Map(Object.entries(COMMANDS).map(([name, { help }]) => [name, help()]));
+}
+
 /** Runs `weir` with the arguments after its name and resolves with the exit code. */
 export async function run(args: readonly string[], io: Io): Promise<number> {
   const [name, ...rest] = args;

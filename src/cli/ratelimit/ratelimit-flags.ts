@@ -18,8 +18,8 @@ export const RATELIMIT_CLIENT_FLAGS: readonly GoFlag[] = [
 
 export const RATELIMIT_CLIENT_HELP = `Usage: weir ratelimit-client -domain <domain> -descriptors key=value,… [-descriptors …]
 
-The client of envoyproxy/ratelimit, for scripts made for it: the same flags, the same line of an answer. In the image it is also
-/bin/ratelimit_client. weir check shows more, and makes more than one call.
+The client of envoyproxy/ratelimit, for scripts made for it: the same flags, the same line of an answer. In the image
+it is also /bin/ratelimit_client. weir check shows more, and makes more than one call.
 
 ${lines(RATELIMIT_CLIENT_FLAGS)}
 Exit code: 0 when the call was answered, OVER_LIMIT included; 1 when it failed; 2 for wrong arguments.
@@ -33,8 +33,8 @@ export const RATELIMIT_CONFIG_CHECK_FLAGS: readonly GoFlag[] = [
 
 export const RATELIMIT_CONFIG_CHECK_HELP = `Usage: weir ratelimit-config-check -config_dir <directory> [-merge_domain_configs]
 
-The configuration check of envoyproxy/ratelimit, for pipelines made for it: the same flags, the same lines, and every error
-instead of the first. In the image it is also /bin/ratelimit_config_check.
+The configuration check of envoyproxy/ratelimit, for pipelines made for it: the same flags, the same lines, and every
+error instead of the first. In the image it is also /bin/ratelimit_config_check.
 
 ${lines(RATELIMIT_CONFIG_CHECK_FLAGS)}
 Exit code: 0 when all files are good, 1 when any is bad or the directory cannot be read, 2 for wrong arguments.

@@ -57,14 +57,14 @@ describe('commands', () => {
   /** What the page shows of an answer: `…` stands for what it leaves out. */
   const shown = (n: number) =>
     [...page.matchAll(/^```text\n(.*?)^```/gms)][n]?.[1]?.split(/ ?…\n?/).map((part) => part.trimEnd()) ?? [];
-  const ofWeir = commands.filter((line) => /^(?:weir|ratelimit_config_check) /.test(line));
+  const ofWeir = commands.filter((line) => /^weir /.test(line));
 
   test('are these', () => {
     expect(ofWeir).toEqual([
       'weir migrate docker-compose.yaml',
       'weir migrate docker-compose.yaml --write moved',
       'weir check-config moved/config',
-      'ratelimit_config_check -config_dir moved/config',
+      'weir ratelimit-config-check -config_dir moved/config',
     ]);
   });
 
@@ -86,7 +86,7 @@ describe('commands', () => {
     expect(next).toContain('curl http://127.0.0.1:8080/healthcheck');
   });
 
-  test('weir check-config and ratelimit_config_check find the files good', async () => {
+  test('weir check-config and weir ratelimit-config-check find the files good', async () => {
     expect(await run(ofWeir[2])).toMatchObject({ code: 0, stdout: 'ok: 1 file, shop (3 rules)\n' });
     expect(await run(ofWeir[3])).toMatchObject({ code: 0, stdout: expect.stringMatching(/configs ok\n$/) });
   });

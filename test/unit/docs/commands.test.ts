@@ -20,10 +20,7 @@ const RUN_BY: readonly (readonly [begins: RegExp, test: string])[] = [
   [/^npm run fuzz\b/, 'test/conformance/fuzz.test.ts'],
   [/^npm run stall\b/, 'test/stall/stall.test.ts'],
   [/^grpcurl -plaintext -d .* 127\.0\.0\.1:8081 /, 'test/e2e/grpcurl.test.ts'],
-  [
-    /^(?:weir (?:migrate|check-config)|ratelimit_config_check) /,
-    'test/integration/deploy/migrate-page.test.ts',
-  ],
+  [/^weir (?:migrate|check-config|ratelimit-config-check) /, 'test/integration/deploy/migrate-page.test.ts'],
   [
     /^(?:npm pack|mkdir weir|npm install --omit=dev|npx weir serve)/,
     'test/integration/deploy/package.test.ts',
