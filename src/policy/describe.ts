@@ -74,9 +74,9 @@ export function headerFamilies(headers: ResponseHeaders): readonly string[] {
   return families.filter(([asked]) => asked).map(([, family]) => family);
 }
 
-/** `x-ratelimit, retry-after`, `none`, or that the environment decides. */
+/** `x-ratelimit, retry-after`, `none`, or the variable that decides. */
 export function describeHeaders(headers: ResponseHeaders | undefined): string {
-  if (headers === undefined) return 'as the environment says';
+  if (headers === undefined) return 'none, unless LIMIT_RESPONSE_HEADERS_ENABLED is set';
   return headerFamilies(headers).join(', ') || 'none';
 }
 
@@ -87,8 +87,8 @@ export function describeDenied(denied: DeniedResponse | undefined): string {
   return `with ${Buffer.byteLength(denied.body)} bytes of ${denied.contentType || 'text/plain'}`;
 }
 
-/** `on`, `off`, or that the environment decides. */
-export function describeSwitch(set: boolean | undefined): string {
-  if (set === undefined) return 'as the environment says';
+/** What `decision_metadata` says: `on`, `off`, or the variable that decides. */
+export function describeDecisionMetadata(set: boolean | undefined): string {
+  if (set === undefined) return 'off, unless DECISION_METADATA is set';
   return set ? 'on' : 'off';
 }

@@ -1,5 +1,5 @@
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
-import { describeHeaders, describePhase } from '../../policy/describe.js';
+import { describeDecisionMetadata, describeHeaders, describePhase } from '../../policy/describe.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { effectOf, type LocalChange, type PolicyChange } from './change.js';
@@ -94,8 +94,7 @@ function headersChange(before: DomainPolicy, after: DomainPolicy): LocalChange |
 }
 
 function metadataChange(before: DomainPolicy, after: DomainPolicy): LocalChange | undefined {
-  const text = ({ decisionMetadata }: DomainPolicy): string =>
-    decisionMetadata === undefined ? 'as the environment says' : decisionMetadata ? 'on' : 'off';
-  const [was, is] = [text(before), text(after)];
+  const was = describeDecisionMetadata(before.decisionMetadata);
+  const is = describeDecisionMetadata(after.decisionMetadata);
   return was === is ? undefined : shift('decision_metadata', 'changes', was, is);
 }

@@ -2,11 +2,11 @@ import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { DeriveStep } from '../../policy/derive/derive.js';
 import type { DeriveRule } from '../../policy/derive/derive-rule.js';
 import {
+  describeDecisionMetadata,
   describeDenied,
   describeHeaders,
   describePhase,
   describeRule,
-  describeSwitch,
 } from '../../policy/describe.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
@@ -32,7 +32,7 @@ domain ${policy.domain} (${policy.file})
   on store failure: ${policy.onStoreFailure}
   on unmatched: ${policy.root.onUnmatched}
   denied: ${describeDenied(policy.deniedResponse)}
-  decision metadata: ${describeSwitch(policy.decisionMetadata)}
+  decision metadata: ${describeDecisionMetadata(policy.decisionMetadata)}
 `;
   for (const [i, step] of policy.steps.entries()) {
     yield `  derive[${i}]: ${describeStep(step)}\n`;

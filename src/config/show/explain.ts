@@ -2,11 +2,11 @@ import type { Entry } from '../../limiter/entry.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { type DeriveStep, UNKNOWN_KEY_PREFIX } from '../../policy/derive/derive.js';
 import {
+  describeDecisionMetadata,
   describeDenied,
   describeHeaders,
   describePhase,
   describeRule,
-  describeSwitch,
   headerFamilies,
 } from '../../policy/describe.js';
 import { EXCEEDED, foundAtLast, unboundedWork } from '../../policy/match-work.js';
@@ -318,8 +318,8 @@ function answerLines(answer: ExplainedAnswer | undefined): readonly string[] {
 
 function fileLines({ overrideAlgorithm, decisionMetadata }: ExplainedFile): readonly string[] {
   return [
-    `overrides:  ${overrideAlgorithm}`,
-    `decision metadata: ${describeSwitch(decisionMetadata ?? undefined)}`,
+    `overrides:  a limit that the caller sends is a ${overrideAlgorithm.replace('_', ' ')}`,
+    `decision metadata: ${describeDecisionMetadata(decisionMetadata ?? undefined)}`,
   ];
 }
 

@@ -326,20 +326,20 @@ level 1:    tenant=acme
 result:     The 2 limits at tenant apply, all or nothing.
 rule:       tenant[burst]: "burst"; window: 10 per second; phase active; 50% of denials enforced; replaces "plain"; on store failure local; metadata {"team":"x"}
 phase:      active
-headers:    as the environment says
+headers:    none, unless LIMIT_RESPONSE_HEADERS_ENABLED is set
 denied:     without a body
 bucket:     1:d6:tenant4:acme~5:burst%1
 statistics: d.tenant.burst
 rule:       tenant[2]: window: 250 per day; phase monitoring; shadow mode; 12.5% of denials enforced; on store failure deny; metadata {"team":"x"}
 phase:      monitoring
-headers:    as the environment says
+headers:    none, unless LIMIT_RESPONSE_HEADERS_ENABLED is set
 denied:     without a body
 bucket:     1:d6:tenant4:acme~2%86400
 statistics: d.tenant.2
 candidate:  "next"; token bucket: 5 tokens, 1 every 1s
 bucket:     1:d6:tenant4:acme~c
-overrides:  fixed_window
-decision metadata: as the environment says
+overrides:  a limit that the caller sends is a fixed window
+decision metadata: off, unless DECISION_METADATA is set
 `);
   });
 

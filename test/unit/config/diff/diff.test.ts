@@ -423,10 +423,14 @@ describe('a domain', () => {
     [
       '',
       'response_headers: [x-ratelimit]',
-      'changes: response_headers: as the environment says becomes x-ratelimit',
+      'changes: response_headers: none, unless LIMIT_RESPONSE_HEADERS_ENABLED is set becomes x-ratelimit',
     ],
     ['', 'denied_response: problem+json', 'changes: denied_response is set'],
-    ['', 'decision_metadata: true', 'changes: decision_metadata: as the environment says becomes on'],
+    [
+      '',
+      'decision_metadata: true',
+      'changes: decision_metadata: off, unless DECISION_METADATA is set becomes on',
+    ],
   ])('%s -> %s', (before, after, line) => {
     expect(linesOf(file('', before), file('', after))).toEqual([`: ${line}`]);
   });

@@ -67,8 +67,8 @@ headers:    x-ratelimit (of the file)
 denied:     without a body
 bucket:     8:open-api6:tenant4:acme5:group10:user-chats
 statistics: open-api.tenant.group_user-chats
-overrides:  fixed_window
-decision metadata: as the environment says
+overrides:  a limit that the caller sends is a fixed window
+decision metadata: off, unless DECISION_METADATA is set
 `);
   expect(explanation.rules[0]?.phase).toBe('grace_period');
   expect(JSON.stringify(explanation)).not.toContain(SECRET);
@@ -108,7 +108,7 @@ descriptors:
     'denied:     with problem+json (of the file)',
     'headers:    none (of the rule)',
     'denied:     with 2 bytes of text/plain (of the rule)',
-    'overrides:  token_bucket',
+    'overrides:  a limit that the caller sends is a token bucket',
     'decision metadata: on',
   ]);
   expect(explain(set, 'd', entries('b=1'), NOW).rules[0]?.answer).toBeUndefined();
@@ -237,7 +237,7 @@ domain open-api (policy.yaml)
   on store failure: local
   on unmatched: warn
   denied: without a body
-  decision metadata: as the environment says
+  decision metadata: off, unless DECISION_METADATA is set
   derive[0]: tenant from api_key: table of 1 API keys
   derive[1]: group from method, path: 2 rules
     method=GET path=/open/{v4,v5}/user-chats -> user-chats
