@@ -30,6 +30,15 @@ export const NOT_IN_LIMITS: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
+/** The same for a descriptor. */
+export const NOT_IN_DESCRIPTOR: ReadonlyMap<string, string> = new Map([
+  [
+    'actions',
+    "this belongs to the route in Envoy's configuration, where it says which descriptors Envoy sends; move it " +
+      'there, and write here "key" and "rate_limit" for the entries that it makes',
+  ],
+]);
+
 /** The same for a `candidate`. */
 export const NOT_IN_CANDIDATE: ReadonlyMap<string, string> = new Map([
   ['unlimited', 'a candidate is a limit to be tried; give it one, or remove the candidate'],

@@ -11,7 +11,7 @@ import {
 import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
 import type { ProblemList } from '../yaml/config-problem.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
-import { MISPLACED_KEYS, NODE_KEYS, ROOT_KEYS } from './policy-keys.js';
+import { MISPLACED_KEYS, NODE_KEYS, NOT_IN_DESCRIPTOR, ROOT_KEYS } from './policy-keys.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import type { ReadFile } from './read-derive.js';
 import { readMatcher, warnOfLiteral } from './read-matcher.js';
@@ -150,7 +150,7 @@ class TreeReader {
   }
 
   private readNode(reader: FieldReader, above: Inherited, siblings: SiblingNodes): NodeSpec | undefined {
-    reader.expectKeys(NODE_KEYS, MISPLACED_KEYS);
+    reader.expectKeys(NODE_KEYS, MISPLACED_KEYS, NOT_IN_DESCRIPTOR);
     const matched = readMatched(reader);
     const phase = readPhase(reader) ?? above.phase;
     const enforcePercent = readEnforcePercent(reader) ?? above.enforcePercent;

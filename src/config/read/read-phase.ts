@@ -15,7 +15,8 @@ export function readPhase(reader: FieldReader): PhaseSchedule | undefined {
     return undefined;
   }
   if (field.value.kind === 'scalar') {
-    const phase = reader.choice('phase', PHASES);
+    const meaning = 'write active to deny requests, and monitoring to let them pass and only count them';
+    const phase = reader.choice('phase', PHASES, meaning);
     return phase === undefined ? undefined : fixedPhase(phase);
   }
   const schedule = reader.mapping('phase') as FieldReader;

@@ -64,7 +64,12 @@ function readBucket(reader: FieldReader): RateSpec | undefined {
 /** A limit of so many requests per unit: a window, or a token bucket that refills at this rate. */
 function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | undefined {
   const unit = readUnit(reader, reader.name('unit'));
-  const requests = reader.integer('requests_per_unit', 0, MAX_UINT32);
+  const requests = reader.integer(
+    'requests_per_unit',
+    0,
+    MAX_UINT32,
+    'or unlimited: true in its place for no limit',
+  );
   const badRequests = requests === undefined && reader.field('requests_per_unit') !== undefined;
   const multiplier = reader.integer('unit_multiplier', 1, MAX_UINT32);
   const timeZone = readCalendar(reader, unit);
@@ -226,8 +231,8 @@ function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | u
   if (unit === undefined) {
     const near = /\d/.test(text) ? undefined : nearest(text, WINDOW_UNITS);
     const written = near === undefined ? asUnit(text) : undefined;
-    const units = `the units are ${WINDOW_UNITS.join(', ')}`;
-    const remedy = near !== undefined ? `${units}; did you mean "${near}"?` : units;
+    const remedy =
+      near === undefined ? `the units are ${WINDOW_UNITS.join(', ')}` : `did you mean "${near}"?`;
     reader.error(
       'unit',
       `"${text.slice(0, 60)}" is no unit; ${written === undefined ? remedy : `write ${written}`}`,

@@ -1,6 +1,17 @@
-import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  visit,
+} from 'yaml';
 import { type Position, type ProblemList, WHOLE_FILE } from './config-problem.js';
-import { syntaxSentence } from './syntax-sentences.js';
+import { syntaxProblem, TEMPLATE } from './syntax-sentences.js';
 import { MAX_ALIAS_VALUES, MAX_MARKS, MAX_YAML_DEPTH, TOO_DEEP } from './yaml-bounds.js';
 import {
   isNull,
@@ -39,12 +50,19 @@ export function readAnyYaml(
   const errors = document.errors.filter((error) => error.code !== 'MULTIPLE_DOCS');
   // What follows on the same line is most often owed to the first.
   let reportedLine = 0;
+  const openings = errors.length > 0 ? openingsByEnd(document) : new Map<number, number>();
   for (const error of errors.slice(0, MAX_SYNTAX_ERRORS)) {
-    const at = positionOf(lines, error.pos[0]);
-    if (at.line === reportedLine) continue;
-    reportedLine = at.line;
-    const before = text.slice(error.pos[0] - at.column + 1, error.pos[0]);
-    problems.error(at, '', syntaxSentence(error, options.secret === true ? '' : before));
+    const line = positionOf(lines, error.pos[0]).line;
+    if (line === reportedLine) continue;
+    reportedLine = line;
+    const { offset, sentence, isLast } = syntaxProblem(
+      error,
+      text,
+      openings.get(error.pos[0]),
+      options.secret === true,
+    );
+    problems.error(positionOf(lines, offset), '', sentence);
+    if (isLast) break;
   }
   if (errors.length > 0) return undefined;
   const rest = document.errors.find((error) => error.code === 'MULTIPLE_DOCS');
@@ -55,7 +73,7 @@ export function readAnyYaml(
       'only the first document of a file is read; move the documents after this line to files of their own',
     );
   }
-  const converter = new Converter(lines, problems, showKey);
+  const converter = new Converter(text, lines, problems, showKey);
   const value =
     document.contents === null
       ? undefined
@@ -71,6 +89,23 @@ export function readAnyYaml(
     return undefined;
   }
   return value;
+}
+
+/** Where quoted texts, lists and mappings in brackets begin, by where they end: those not closed end at their error. */
+function openingsByEnd(document: Document): ReadonlyMap<number, number> {
+  const starts = new Map<number, number>();
+  visit(document, {
+    Node: (_key, node) => {
+      const { range } = node;
+      const hasMarks = isScalar(node)
+        ? node.type?.startsWith('QUOTE')
+        : isMap(node) || isSeq(node)
+          ? node.flow
+          : false;
+      if (range && hasMarks && !starts.has(range[1])) starts.set(range[1], range[0]);
+    },
+  });
+  return starts;
 }
 
 /** What ends one thing in YAML and begins the next, quoted or not. */
@@ -89,6 +124,7 @@ function positionOf(lines: LineCounter, offset: number): Position {
 
 /** Turns the parser's nodes into values of this module. */
 class Converter {
+  private readonly text: string;
   private readonly lines: LineCounter;
   private readonly problems: ProblemList;
   private readonly showKey: ShowKey;
@@ -104,7 +140,8 @@ class Converter {
   /** What was reported: an expansion must not report it again. */
   private readonly reported = new Set<string>();
 
-  constructor(lines: LineCounter, problems: ProblemList, showKey: ShowKey) {
+  constructor(text: string, lines: LineCounter, problems: ProblemList, showKey: ShowKey) {
+    this.text = text;
     this.lines = lines;
     this.problems = problems;
     this.showKey = showKey;
@@ -127,6 +164,11 @@ class Converter {
       this.remember(node, hidden);
       const quoted = node.type !== 'PLAIN' || node.tag === 'tag:yaml.org,2002:str';
       return { kind: 'scalar', text: node.source ?? String(node.value ?? ''), plain: !quoted, at };
+    }
+    if (isMap(node) && node.flow === true && this.text.startsWith('{{', node.range?.[0])) {
+      this.report(at, path, TEMPLATE);
+      this.problems.closePlace(at);
+      return nothing(at);
     }
     if (isMap(node) || isSeq(node)) {
       this.remember(node, hidden || !this.showKey(path, ''));
@@ -191,14 +233,19 @@ class Converter {
       const childPath = shown ? joinPath(path, key.text) : `${path}[${index}]`;
       const value =
         pair.value === null ? nothing(key.at) : this.convert(pair.value, childPath, depth + 1, !shown);
+      const first = fields.get(key.text);
       if (key.plain && key.text === '<<') {
         merges.push(value);
-      } else if (fields.has(key.text) && !shown) {
+      } else if (first !== undefined && !shown) {
         this.report(key.at, childPath, 'this key is written twice in one mapping; remove one of the two');
       } else {
-        if (fields.has(key.text)) {
-          const twice = `the key "${key.text}" is written twice in one mapping, and the last one counts`;
-          this.problems.warn(key.at, childPath, `${twice}; remove the other`);
+        if (first !== undefined) {
+          const twice = `the key "${key.text}" is written twice in one mapping, first in line ${first.keyAt.line}`;
+          this.problems.warn(
+            key.at,
+            childPath,
+            `${twice}, and only the last one counts; remove one of the two`,
+          );
         }
         fields.set(key.text, { key: key.text, keyAt: key.at, keyPlain: key.plain, index, shown, value });
       }

@@ -13,6 +13,9 @@ import { readPlain } from './yaml-scalar.js';
 /** Largest integer that envoyproxy/ratelimit takes for one: a Go int. */
 const MAX_INT64 = (1n << 63n) - 1n;
 
+/** A key begins so that was copied from a page: spaces that look like those of an indentation. */
+const ODD_SPACE = /^[\u00a0\u2000-\u200b\u3000]/;
+
 /** A value that is present and not null, with its place in the document. */
 export interface Located<T> {
   readonly value: T;
@@ -103,6 +106,10 @@ export class FieldReader {
     const { homes } = this.vocabulary;
     const home = homes.get(key);
     if (home !== undefined) return `it belongs ${home}`;
+    const [word = ''] = key.split(':', 1);
+    if (word !== key && known.includes(word)) return `write a space after the colon, as in "${word}: …"`;
+    if (ODD_SPACE.test(key))
+      return 'it begins with a space that is none to YAML (U+00A0 or the like); write plain spaces';
     const near = nearest(key, known);
     if (near !== undefined) return `did you mean "${near}"?`;
     const far = nearest(key, [...homes.keys(), ...elsewhere.keys()]);
@@ -174,8 +181,8 @@ export class FieldReader {
     return undefined;
   }
 
-  /** A whole number from `min` to `max`. */
-  integer(key: string, min: number, max: number): number | undefined {
+  /** A whole number from `min` to `max`; `less` is said, too, of a number below. */
+  integer(key: string, min: number, max: number, less?: string): number | undefined {
     const field = this.field(key);
     if (field === undefined) return undefined;
     const { value } = field;
@@ -183,7 +190,8 @@ export class FieldReader {
     const number = plain?.kind === 'integer' ? plain.value : undefined;
     if (number === undefined || number < BigInt(min) || number > BigInt(max)) {
       const remedy = `write a whole number from ${min} to ${max}${unquoted(value)}`;
-      this.error(key, `"${key}" is ${found(value)}; ${remedy}`);
+      const hint = less !== undefined && number !== undefined && number < BigInt(min) ? `, ${less}` : '';
+      this.error(key, `"${key}" is ${found(value)}; ${remedy}${hint}`);
       return undefined;
     }
     this.warnOfOctal(key, number);
@@ -212,14 +220,15 @@ export class FieldReader {
     this.warn(key, `"${value.text}" is read as octal, ${number}; write the number without the leading 0`);
   }
 
-  /** One of a few words. */
-  choice<T extends string>(key: string, choices: readonly T[]): T | undefined {
+  /** One of a few words; `meaning` helps to choose among them where none is near what is written. */
+  choice<T extends string>(key: string, choices: readonly T[], meaning?: string): T | undefined {
     const text = this.text(key);
     if (text === undefined) return undefined;
     const found = choices.find((choice) => choice === text);
     if (found !== undefined) return found;
     const near = nearest(text, choices);
-    const hint = near === undefined ? '' : `; did you mean "${near}"?`;
+    const help = meaning === undefined ? '' : `; ${meaning}`;
+    const hint = near === undefined ? help : `; did you mean "${near}"?`;
     this.error(key, `"${text.slice(0, 60)}" is not one of ${choices.join(', ')}${hint}`);
     return undefined;
   }

@@ -8,11 +8,11 @@ const SENTENCES: readonly (readonly [start: string, sentence: string])[] = [
   ['Alias cannot be an empty string', 'a "*" without quotes begins an alias; quote it, as in "*"'],
   ['Anchor cannot be an empty string', 'an "&" without quotes begins an anchor; quote it, as in "&"'],
   ['Plain value cannot start with', `a text that begins with this character needs quotes; ${QUOTE_IT}`],
-  ['Missing closing', 'a quoted text is not closed; add the missing quote, here or on a line above'],
   [
-    'Nested mappings are not allowed',
-    `there is a second ": " in one value; ${QUOTE_IT}, or correct the indentation of the next line`,
+    'Missing closing',
+    'the quoted text that begins here is not closed; add the missing quote, here or on a line above',
   ],
+  ['Nested mappings are not allowed', `there is a second ": " in one value; ${QUOTE_IT}`],
   [
     'Implicit map keys need to be followed by map values',
     'this line is no "key: value"; write a colon and a space behind the key, or correct the indentation',
@@ -34,10 +34,18 @@ const SENTENCES: readonly (readonly [start: string, sentence: string])[] = [
     'this list item is indented unlike what is above it; correct the spaces before the "-"',
   ],
   ['Tabs are not allowed as indentation', 'there is a tab in the indentation; write spaces in its place'],
-  ['Flow map', 'a "{" is not closed; add the missing "}", or indent the lines between more than the key'],
+  [
+    'Flow map',
+    'the "{" here is not closed; add the missing "}", or indent what stands in the braces more than their key',
+  ],
   [
     'Flow sequence',
-    'a "[" is not closed; add the missing "]", or indent the lines between more than the key',
+    'the "[" here is not closed; add the missing "]", or indent what stands in the brackets more than their key',
+  ],
+  [
+    'Sequence item without - indicator',
+    'this line is neither an item of the list above it nor a key of such an item; begin it with "- ", or correct ' +
+      'the spaces before it',
   ],
   [
     'Block collections are not allowed within flow collections',
@@ -71,20 +79,84 @@ const BY_CODE: ReadonlyMap<string, string> = new Map([
   ['KEY_OVER_1024_CHARS', 'a key is longer than 1024 characters; shorten it'],
 ]);
 
+const NO_SPACE = 'there is no space after the colon; write one, as in "key: value"';
+
+const DEEPER =
+  'this line is indented more than the key above it, which has a value on its own line already; indent the two ' +
+  'lines alike';
+
+/** So much of a line is looked at, characters. */
+const MAX_LINE = 1000;
+
 const OTHERS =
   'this cannot stand here; check the indentation, the brackets and the quotes on this line and above';
 
+/** Said of a template that nothing was put into yet, which is often valid YAML. */
+export const TEMPLATE =
+  'this is a template ("{{") that nothing has filled in yet; fill it in first, for instance with "helm template", ' +
+  'and load the result, or write the text in quotes';
+
+const MERGE_CONFLICT =
+  'this is a mark of a merge conflict; keep one of the two sides, and remove the three lines of marks';
+
+/** What the parser says of a document, `pos` with offsets into its text. */
+interface SyntaxError {
+  readonly code: string;
+  readonly message: string;
+  readonly pos: readonly [number, number];
+}
+
+/** A syntax error as people are told of it. */
+export interface SyntaxProblem {
+  /** Where to look, as an offset into the text. */
+  readonly offset: number;
+  /** What is wrong, and what to do about it; holds nothing of the text but keys of up to 24 letters. */
+  readonly sentence: string;
+  /** True: what the parser says of the lines after it comes of the same mistake. */
+  readonly isLast: boolean;
+}
+
 /**
- * What is wrong with the syntax of a document, and what to do about it. `before` is the text on the line up to the
- * place of the error, '' where nothing of it may be shown.
+ * What is wrong with the syntax of a document, and what to do about it. `openedAt`: where the quote or bracket began
+ * that the parser misses the end of at `error.pos[0]`, if it is known. With `secret` nothing of the text is repeated.
  */
-export function syntaxSentence(
-  error: { readonly code: string; readonly message: string },
-  before: string,
-): string {
-  const known = SENTENCES.find(([start]) => error.message.startsWith(start));
+export function syntaxProblem(
+  error: SyntaxError,
+  text: string,
+  openedAt: number | undefined,
+  secret: boolean,
+): SyntaxProblem {
+  const [offset] = error.pos;
+  const lineStart = text.lastIndexOf('\n', offset - 1) + 1;
+  const line = /.*/.exec(text.slice(lineStart, lineStart + MAX_LINE))?.[0] ?? '';
+  if (/^(?:<{7}|={7}|>{7})(?: |$)/.test(line))
+    return { offset: lineStart, sentence: MERGE_CONFLICT, isLast: true };
+  if (line.includes('{{'))
+    return { offset: lineStart + line.indexOf('{{'), sentence: TEMPLATE, isLast: true };
+  const at = (place: number, sentence: string): SyntaxProblem => ({
+    offset: place,
+    sentence: `this is not valid YAML: ${sentence}`,
+    isLast: false,
+  });
+  const { message } = error;
+  const first = lineStart + line.search(/\S|$/);
+  if (message.startsWith('Nested mappings') || message.startsWith('Implicit')) {
+    if (/^ *-[A-Za-z_]+:/.test(line))
+      return at(first, 'there is no space after the "-"; write one, as in "- key"');
+    if (/^[ -]*[A-Za-z_]+:[^ :]/.test(line)) return at(first, NO_SPACE);
+    const value = line.slice(offset - lineStart);
+    const next = offset + (/^.*(?:\s*\n)? */.exec(text.slice(offset, offset + MAX_LINE))?.[0].length ?? 0);
+    if (message.startsWith('Nested') && value !== '' && !/:(?: |$)/.test(value)) return at(next, DEEPER);
+  }
+  const isIndentation = message.startsWith('Sequence item') || message.startsWith('All ');
+  const known = SENTENCES.find(([start]) => message.startsWith(start));
   const sentence = known?.[1] ?? BY_CODE.get(error.code) ?? OTHERS;
   // Most often a pattern for every value: what to write is told whole.
-  const [, key] = error.message.startsWith('Alias cannot') ? (/([a-z_]{1,24}): +$/.exec(before) ?? []) : [];
-  return `this is not valid YAML: ${key === undefined ? sentence : sentence.replace(/"\*"$/, `${key}: "*"`)}`;
+  const before = secret ? '' : line.slice(0, offset - lineStart);
+  const [, key] = message.startsWith('Alias cannot') ? (/([a-z_]{1,24}): +$/.exec(before) ?? []) : [];
+  const isOpen = message.startsWith('Missing closing') || message.startsWith('Flow ');
+  return at(
+    (isOpen ? openedAt : undefined) ?? (isIndentation ? first : offset),
+    key === undefined ? sentence : sentence.replace(/"\*"$/, `${key}: "*"`),
+  );
 }

@@ -135,8 +135,8 @@ describe('errors of a key table file', () => {
     ],
     [
       'my-secret: "\n',
-      'keys.yaml:2:1: this is not valid YAML: a quoted text is not closed; add the missing quote, here ' +
-        'or on a line above',
+      'keys.yaml:1:12: this is not valid YAML: the quoted text that begins here is not closed; add the missing ' +
+        'quote, here or on a line above',
     ],
   ])('%j', (content, error) => {
     const errors = errorsOf(derive, { 'keys.yaml': content });

@@ -98,6 +98,21 @@ describe('a key that is misspelt', () => {
       'domain: d\ndenied_response: { body: b, content-type: text/html }\n',
       '2:29: denied_response.content-type: unknown key "content-type"; did you mean "content_type"?',
     ],
+    [
+      limit('unit:day, requests_per_unit: 1'),
+      `4:15: ${RATE_LIMIT}: "unit" is missing; write one of second, minute, hour, day, week, month, year|` +
+        `4:17: ${RATE_LIMIT}["unit:day"]: unknown key "unit:day"; write a space after the colon, as in "unit: …"`,
+    ],
+    [
+      'domain: d\n\u00a0\u00a0phase: active\n',
+      '2:1: [1]: unknown key (not shown, as it may be a secret); it begins with a space that is none to YAML (U+00A0 ' +
+        'or the like); write plain spaces',
+    ],
+    [
+      node('actions: []'),
+      "3:13: descriptors[0].actions: this belongs to the route in Envoy's configuration, where it says which " +
+        'descriptors Envoy sends; move it there, and write here "key" and "rate_limit" for the entries that it makes',
+    ],
     // What is near to no key of this mapping may be near to one of another.
     [
       node('tokn_bucket: {}'),
@@ -210,6 +225,10 @@ describe('a value that is not taken for what it looks like', () => {
   });
 });
 
+const TEMPLATE =
+  'this is a template ("{{") that nothing has filled in yet; fill it in first, for instance with "helm template", ' +
+  'and load the result, or write the text in quotes';
+
 describe('what YAML makes of a text', () => {
   test.each([
     [
@@ -231,18 +250,17 @@ describe('what YAML makes of a text', () => {
     ],
     [
       'domain: a: b\n',
-      '1:9: this is not valid YAML: there is a second ": " in one value; write the text in quotes, or ' +
-        'correct the indentation of the next line',
+      '1:9: this is not valid YAML: there is a second ": " in one value; write the text in quotes',
     ],
     [
       'domain: d\ndescriptors:\n  - key: k\n   value: v\n',
-      '4:1: this is not valid YAML: this cannot stand here; check the indentation, the brackets and the quotes ' +
-        'on this line and above',
+      '4:4: this is not valid YAML: this line is neither an item of the list above it nor a key of such an ' +
+        'item; begin it with "- ", or correct the spaces before it',
     ],
     [
       'domain: d\nphase: active\n derive: []\n',
-      '2:8: this is not valid YAML: there is a second ": " in one value; write the text in quotes, or ' +
-        'correct the indentation of the next line',
+      '3:2: this is not valid YAML: this line is indented more than the key above it, which has a value on its ' +
+        'own line already; indent the two lines alike',
     ],
     [
       'domain: d\ndescriptors:\n    - key: k\n  - key: l\n',
@@ -256,8 +274,22 @@ describe('what YAML makes of a text', () => {
     ],
     [
       'domain: d\ndescriptors: [{ key: k }\n',
-      '3:1: this is not valid YAML: a "[" is not closed; add the missing "]", or indent the lines between more ' +
-        'than the key',
+      '2:14: this is not valid YAML: the "[" here is not closed; add the missing "]", or indent what stands in ' +
+        'the brackets more than their key',
+    ],
+    [
+      'domain: d\ndescriptors:\n  - key: k\n    value:v\n',
+      '4:5: this is not valid YAML: there is no space after the colon; write one, as in "key: value"',
+    ],
+    [
+      'domain: d\ndescriptors:\n  -key: k\n   value: v\n',
+      '3:3: this is not valid YAML: there is no space after the "-"; write one, as in "- key"',
+    ],
+    ['domain: {{ .Values.domain }}\n', `1:9: domain: ${TEMPLATE}`],
+    ['domain: d\ndescriptors:\n  {{- range .Values.keys }}\n  - key: {{ . }}\n', `3:3: ${TEMPLATE}`],
+    [
+      'domain: d\n<<<<<<< HEAD\nphase: active\n=======\nphase: monitoring\n>>>>>>> main\n',
+      '2:1: this is a mark of a merge conflict; keep one of the two sides, and remove the three lines of marks',
     ],
     [
       'domain: d\ndescriptors: }\n',

@@ -55,8 +55,8 @@ describe('the file', () => {
       ['['.repeat(100_000), 'policy.yaml: the file nests more than 200 levels; flatten it'],
       [
         "domain: '\n",
-        'policy.yaml:2:1: this is not valid YAML: a quoted text is not closed; add the missing quote, ' +
-          'here or on a line above',
+        'policy.yaml:1:9: this is not valid YAML: the quoted text that begins here is not closed; add the ' +
+          'missing quote, here or on a line above',
       ],
       [
         'domain: d\n? [a]\n: b\n',
@@ -163,13 +163,14 @@ descriptors:
     expect(errorsOf(text)).toEqual([
       'policy.yaml:1:1: domain: "domain" is missing or empty; write the domain that Envoy sends, as in ' +
         'domain: shop',
-      'policy.yaml:1:8: phase: "later" is not one of monitoring, grace_period, active',
+      'policy.yaml:1:8: phase: "later" is not one of monitoring, grace_period, active; write active to deny ' +
+        'requests, and monitoring to let them pass and only count them',
       'policy.yaml:3:5: descriptors[0].key: the descriptor has no "key"; write the key of the entry ' +
         'that it matches',
       'policy.yaml:4:25: descriptors[0].rate_limit.unit: "fortnight" is no unit; the units are second, ' +
         'minute, hour, day, week, month, year',
       'policy.yaml:4:55: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write ' +
-        'a whole number from 0 to 4294967295',
+        'a whole number from 0 to 4294967295, or unlimited: true in its place for no limit',
       'policy.yaml:6:5: descriptors[1].rate_limt: unknown key "rate_limt"; did you mean "rate_limit"?',
     ]);
   });
@@ -398,8 +399,7 @@ describe('rate_limit', () => {
     ],
     [
       '{ unit: seconds, requests_per_unit: 5 }',
-      '4:23: descriptors[0].rate_limit.unit: "seconds" is no unit; the units are second, minute, hour, ' +
-        'day, week, month, year; did you mean "second"?',
+      '4:23: descriptors[0].rate_limit.unit: "seconds" is no unit; did you mean "second"?',
     ],
     [
       '{ unit: [second], requests_per_unit: 5 }',
@@ -561,10 +561,10 @@ describe('warnings', () => {
     const text = 'domain: d\ndescriptors:\n- key: a\n  key: b\ndomain: e\n';
     expect(errorsOf(text)).toEqual([]);
     expect(warningsOf(text)).toEqual([
-      'policy.yaml:4:3: descriptors[0].key: the key "key" is written twice in one mapping, and the ' +
-        'last one counts; remove the other',
-      'policy.yaml:5:1: domain: the key "domain" is written twice in one mapping, and the last one ' +
-        'counts; remove the other',
+      'policy.yaml:4:3: descriptors[0].key: the key "key" is written twice in one mapping, first in line 3, ' +
+        'and only the last one counts; remove one of the two',
+      'policy.yaml:5:1: domain: the key "domain" is written twice in one mapping, first in line 1, and only ' +
+        'the last one counts; remove one of the two',
     ]);
     const { policy } = parse(text);
     expect([policy?.domain, [...(policy?.root.children() ?? [])].map(({ label }) => label)]).toEqual([
