@@ -24,13 +24,23 @@ export function readArguments<T extends Options>(
       strict: true,
     });
   } catch (error) {
-    // Node's own sentences go on about positional arguments; the first one says it all.
-    const [sentence = ''] = (error as Error).message.split('. ');
-    const unknown = /^Unknown option '--(.+)'$/.exec(sentence)?.[1];
-    const meant = unknown === undefined ? undefined : nearest(unknown, Object.keys(options));
-    const hint = meant === undefined ? '' : ` (did you mean --${meant}?)`;
-    return `weir ${command}: ${sentence}${hint}; see weir ${command} --help\n`;
+    return `weir ${command}: ${argumentSentence(error as Error, Object.keys(options))}; see weir ${command} --help\n`;
   }
+}
+
+/** What is wrong with arguments that node:util refuses, whose options are `known`; Node's own sentences are longer. */
+export function argumentSentence({ message }: Error, known: readonly string[]): string {
+  // Node's own sentences go on about positional arguments; the first one says it all.
+  const [sentence = ''] = message.split(/\. |\n/);
+  const withoutValue = /^Option '(?:-\w, )?(--\S+) <value>' argument (missing|is ambiguous)/.exec(
+    sentence,
+  )?.[1];
+  if (withoutValue !== undefined) return `${withoutValue} has no value; write one behind it`;
+  const unknown = /^Unknown option '(--?(.+))'$/.exec(sentence);
+  if (unknown === null) return sentence;
+  const [, option, word = ''] = unknown;
+  const meant = nearest(word, known);
+  return `there is no option ${option}${meant === undefined ? '' : ` (did you mean --${meant}?)`}`;
 }
 
 /** A descriptor entry as the command line writes it. */
@@ -53,7 +63,10 @@ export function readEntries(command: string, words: readonly string[]): readonly
   const entries: ArgumentEntry[] = [];
   for (const [i, word] of words.entries()) {
     const entry = readEntry(word);
-    if (entry === undefined) return `weir ${command}: argument ${i + 2} is not of the form key=value\n`;
+    if (entry === undefined) {
+      const order = 'write the path of the policy first, and then entries such as user=ann';
+      return `weir ${command}: argument ${i + 2} is not of the form key=value; ${order}\n`;
+    }
     entries.push(entry);
   }
   return entries;

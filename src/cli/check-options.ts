@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { Descriptor, DescriptorEntry } from '../codec/messages.js';
 import { parseGoDuration } from '../config/yaml/go-duration.js';
-import { readEntry } from './arguments.js';
+import { argumentSentence, readEntry } from './arguments.js';
 import { isAddress } from './call/address.js';
 import { readTarget, type ServerTarget, TARGET_OPTIONS } from './call/target.js';
 import type { Io } from './io.js';
@@ -46,30 +46,31 @@ export function parseCheckArguments(args: readonly string[], environment: Io['en
     return parse(args, environment);
   } catch (error) {
     if (error instanceof UsageError) return { kind: 'usage', message: error.message };
-    // Unknown options and options without a value: the sentences of node:util are good enough.
     if (String((error as NodeJS.ErrnoException).code).startsWith('ERR_PARSE_ARGS')) {
-      return { kind: 'usage', message: (error as Error).message };
+      return { kind: 'usage', message: argumentSentence(error as Error, Object.keys(OPTIONS)) };
     }
     throw error;
   }
 }
 
+const OPTIONS = {
+  domain: { type: 'string', default: 'open-api' },
+  count: { type: 'string', default: '1' },
+  concurrency: { type: 'string', default: '1' },
+  hits: { type: 'string', default: '0' },
+  timeout: { type: 'string', default: '1s' },
+  ...TARGET_OPTIONS,
+  policy: { type: 'string' },
+  debug: { type: 'string' },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
+
 function parse(args: readonly string[], environment: Io['environment']): CheckArguments {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: {
-      domain: { type: 'string', default: 'open-api' },
-      count: { type: 'string', default: '1' },
-      concurrency: { type: 'string', default: '1' },
-      hits: { type: 'string', default: '0' },
-      timeout: { type: 'string', default: '1s' },
-      ...TARGET_OPTIONS,
-      policy: { type: 'string' },
-      debug: { type: 'string' },
-      json: { type: 'boolean', default: false },
-      help: { type: 'boolean', short: 'h', default: false },
-    },
+    options: OPTIONS,
   });
   if (values.help) return { kind: 'help' };
   const count = wholeNumber('--count', values.count, 1, MAX_COUNT);

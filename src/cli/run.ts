@@ -61,8 +61,17 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
 };
 
+/** What other programs call such commands. */
+const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
+  ['start', 'serve'],
+  ['run', 'serve'],
+  ['validate', 'check-config'],
+  ['lint', 'check-config'],
+  ['status', 'health'],
+]);
+
 function didYouMean(name: string): string {
-  const meant = nearest(name, Object.keys(COMMANDS));
+  const meant = OTHER_NAMES.get(name) ?? nearest(name, Object.keys(COMMANDS));
   return meant === undefined ? '' : ` (did you mean ${meant}?)`;
 }
 

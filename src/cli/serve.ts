@@ -21,7 +21,7 @@ export async function runServe(args: readonly string[], io: Io): Promise<number>
       typeof parsed === 'string'
         ? parsed
         : `weir serve: ${JSON.stringify(parsed.positionals[0])} is no setting; write settings as ` +
-            '--<setting> <value>, and see weir serve --help\n',
+            '--<setting> <value>, such as --config-path <policy>, and see weir serve --help\n',
     );
     return EXIT.USAGE;
   }

@@ -234,7 +234,9 @@ descriptors:
   test('says that there is no such host', async () => {
     const { code, err } = await check('--address', 'weir.invalid:8081', 'a=b');
     expect(code).toBe(1);
-    expect(err).toContain('weir.invalid:8081 cannot be resolved; name the server with --address');
+    expect(err).toContain(
+      'the host name of weir.invalid:8081 is unknown; correct it, and name the server with --address',
+    );
   });
 
   test('says that no answer came in time', async () => {

@@ -173,7 +173,10 @@ describe('weir health and weir check', () => {
         ['--tls'],
         `the certificate of ${named} is not accepted (unable to verify the first certificate); name`,
       ],
-      [['--ca', folder.join('none')], `the file ${folder.join('none')} cannot be read (ENOENT`],
+      [
+        ['--ca', folder.join('none')],
+        `--ca: cannot read ${folder.join('none')}: the file does not exist; correct the path`,
+      ],
     ] as const) {
       for (const command of [['health'], ['check', ...entries]]) {
         const { code, stderr } = await weir([...command, ...address, ...flags]);

@@ -248,8 +248,7 @@ describe('a start with several workers', () => {
     expect(code).toBe(1);
     expect(stderr).toBe(
       'weir: WORKERS: 2 workers need Redis: buckets in memory belong to one process, so each worker ' +
-        'would let every limit ' +
-        'through once; set REDIS_URL, or WORKERS=1\n',
+        'would count for itself, and callers would get every limit several times; set REDIS_URL, or WORKERS=1\n',
     );
   });
 

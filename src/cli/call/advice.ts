@@ -31,7 +31,7 @@ export async function failureAdvice(
     return `nothing listens on ${address}; start weir serve, or name the server with --address`;
   }
   if (/ENOTFOUND|EAI_AGAIN|^Name resolution failed/.test(details)) {
-    return `${address} cannot be resolved; name the server with --address`;
+    return `the host name of ${address} is unknown; correct it, and name the server with --address`;
   }
   const certificate = certificateAdvice(details, target);
   if (certificate !== undefined) return certificate;

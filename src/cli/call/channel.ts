@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { checkServerIdentity } from 'node:tls';
 import {
@@ -8,7 +7,7 @@ import {
   credentials,
   type VerifyOptions,
 } from '@grpc/grpc-js';
-import { whereLooked } from '../../working-directory.js';
+import { readNamedFile } from '../../server/settings/named-file.js';
 import { hostOf } from './address.js';
 import type { ServerTarget } from './target.js';
 
@@ -35,7 +34,7 @@ export function openClient(target: ServerTarget, options: ClientOptions = {}): C
 function channelCredentials({ channel, own }: ServerTarget, host: string): ChannelCredentials {
   const { tls, ca, cert, key } = channel;
   if (!tls) return credentials.createInsecure();
-  const [issuers, ownKey, ownCert] = [read(ca), read(key), read(cert)];
+  const [issuers, ownKey, ownCert] = [read('--ca', ca), read('--key', key), read('--cert', cert)];
   try {
     return credentials.createSsl(issuers, ownKey, ownCert, verification(own, ca, host));
   } catch (error) {
@@ -55,11 +54,6 @@ function verification(own: boolean, ca: string | undefined, host: string): Verif
   return { checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate) };
 }
 
-function read(path: string | undefined): Buffer | null {
-  if (path === undefined) return null;
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    throw new Error(`the file ${path} cannot be read${whereLooked(path)} (${(error as Error).message})`);
-  }
+function read(option: string, path: string | undefined): Buffer | null {
+  return path === undefined ? null : readNamedFile(option, path);
 }

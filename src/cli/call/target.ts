@@ -44,11 +44,13 @@ export function readTarget(
   if (typeof channel === 'string') return { kind: 'usage', message: channel };
   if (address === undefined) return ownTarget(channel, environment);
   if (isAddress(address)) return { kind: 'target', target: { address, channel, own: false } };
+  // Most often the port is left out.
+  const hint = /^(?:[a-z\d.-]+|\[[\da-f:.]+\])$/i.test(address) ? `; write ${address}:8081` : '';
   return {
     kind: 'usage',
     message:
       `--address ${JSON.stringify(address)} is neither host:port, with IPv6 addresses in brackets as in ` +
-      '[::1]:8081, nor unix:<path>',
+      `[::1]:8081, nor unix:<path>${hint}`,
   };
 }
 

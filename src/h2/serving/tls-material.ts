@@ -62,7 +62,11 @@ function readCertificate(part: 'cert' | 'clientCa', pem: string): X509Certificat
   try {
     if (pem.includes('-----BEGIN')) return new X509Certificate(pem);
   } catch (error) {
-    throw new TlsMaterialError(part, `no PEM certificate: ${(error as Error).message}`, { cause: error });
+    // OpenSSL's own words are no help where the file is another one.
+    const why = /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem)
+      ? 'the file holds a private key'
+      : (error as Error).message;
+    throw new TlsMaterialError(part, `no PEM certificate: ${why}`, { cause: error });
   }
   throw new TlsMaterialError(part, 'no PEM certificate: it has no line "-----BEGIN CERTIFICATE-----"');
 }

@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import { readRedisAddress, redisInstance } from './redis-address-settings.js';
 import type { Settings } from './settings-table.js';
 import type { RefusedSetting } from './spec.js';
@@ -44,6 +45,7 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
       `(${settings.grpcMaxMessageBytes}), so that one large message would end its own connection; raise it, ` +
       'or lower GRPC_MAX_MESSAGE_BYTES',
   );
+  refuseOnePort(settings, refuse);
   refuseRedis(settings, given, refuse);
   refuse(
     settings.configType === 'GRPC_XDS_SOTW' && /^https?:\/\//i.test(settings.xdsServerUrl),
@@ -70,6 +72,33 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
     'weir has no tracing yet; unset it. LOG_LEVEL=debug logs each decision, and /metrics has their durations',
   );
   return refused;
+}
+
+/** Whether a listener on `host` takes a port of `other`, too; false where that depends on what a name leads to. */
+function covers(host: string, other: string): boolean {
+  if (host === other || host === '' || host === '::') return true;
+  return host === '0.0.0.0' && isIPv4(other);
+}
+
+/** Two listeners with one port of one address. */
+function refuseOnePort(settings: Settings, refuse: Refuse): void {
+  const listeners = [
+    ...(settings.grpcUds === ''
+      ? [{ name: 'GRPC_PORT', host: settings.grpcHost, port: settings.grpcPort }]
+      : []),
+    { name: 'PORT', host: settings.host, port: settings.port },
+    { name: 'DEBUG_PORT', host: settings.debugHost, port: settings.debugPort },
+  ];
+  listeners.forEach(({ name, host, port }, i) => {
+    const other = listeners
+      .slice(0, i)
+      .find((one) => one.port === port && (covers(one.host, host) || covers(host, one.host)));
+    refuse(
+      other !== undefined && port !== 0,
+      name,
+      `${other?.name} is ${port}, too, and each needs a port of its own; choose another for one of them`,
+    );
+  });
 }
 
 function limitHeaders(settings: Settings): readonly (readonly [variable: string, header: string])[] {
@@ -160,7 +189,7 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
     refuse(
       auth !== '' && authFile !== '',
       `${prefix}_AUTH_FILE`,
-      `${prefix}_AUTH is set, too, and only one of them can hold; unset one of them`,
+      `${prefix}_AUTH is set, too, and only one of them can give the password; unset one of them`,
     );
   }
 }

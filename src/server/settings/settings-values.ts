@@ -81,6 +81,27 @@ function choice<T extends string>(...words: readonly T[]): (text: string) => Par
   };
 }
 
+/** Words that people write for a switch, and what is to be written. */
+const SWITCH_WORDS: ReadonlyMap<string, boolean> = new Map(
+  [true, false].flatMap((value) =>
+    (value ? 'y yes on enable enabled true' : 'n no off disable disabled false')
+      .split(' ')
+      .map((word) => [word, value] as const),
+  ),
+);
+
+/** How many bytes `512MB`, `512Mi` or `1 GiB` are, in units of 1024, which memory is counted in. */
+function bytesOf(text: string): number | undefined {
+  const [, digits = '', unit = ''] = /^(\d{1,6}) ?([kmg])i?b?$/i.exec(text.trim()) ?? [];
+  return digits === '' ? undefined : Number(digits) * 1024 ** ('kmg'.indexOf(unit.toLowerCase()) + 1);
+}
+
+/** What a whole number from `least` to `most` would be. */
+function expectedNumber(text: string, least: number, most: number): string {
+  const bytes = bytesOf(text);
+  return `a whole number ${range(least, most)}${bytes === undefined ? '' : `; write ${bytes}`}`;
+}
+
 /** The share that someone means who writes a percentage, `80` or `80%`, where a share is asked for. */
 function shareOf(text: string): number | undefined {
   const [, percent = '', sign = ''] = /^(\d{1,3}(?:\.\d{1,3})?)(%?)$/.exec(text.trim()) ?? [];
@@ -99,11 +120,11 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   },
   count: (text, max = Number.MAX_SAFE_INTEGER) => {
     const value = wholeNumber(text, 1, max);
-    return value === undefined ? bad(`a whole number ${range(1, max)}`) : good(value);
+    return value === undefined ? bad(expectedNumber(text, 1, max)) : good(value);
   },
   integer: (text, max = Number.MAX_SAFE_INTEGER) => {
     const value = wholeNumber(text, 0, max);
-    return value === undefined ? bad(`a whole number ${range(0, max)}`) : good(value);
+    return value === undefined ? bad(expectedNumber(text, 0, max)) : good(value);
   },
   optional_integer: (text, max) => (text === '' ? good(undefined) : parsers.integer(text, max)),
   number: (text, max = Number.MAX_SAFE_INTEGER) => {
@@ -114,9 +135,13 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   },
   boolean: (text) => {
     const value = goBoolean(text);
-    return value === undefined
-      ? bad('true or false (also 1, t, T, TRUE, True, 0, f, F, FALSE, False)')
-      : good(value);
+    if (value !== undefined) return good(value);
+    const meant = SWITCH_WORDS.get(text.trim().toLowerCase());
+    return bad(
+      meant === undefined
+        ? 'true or false (also 1, t, T, TRUE, True, 0, f, F, FALSE, False)'
+        : `true or false; write ${meant}`,
+    );
   },
   duration: (text) => {
     const value = parseDuration(text);

@@ -7,8 +7,8 @@ export function checkWorkers(settings: Settings): void {
   if (settings.redisUrl === '') {
     throw new StartError([
       `WORKERS: ${settings.workers} workers need Redis: buckets in memory belong to one process, so ` +
-        'each worker would let every limit ' +
-        'through once; set REDIS_URL, or WORKERS=1',
+        'each worker would count for itself, and callers would get every limit several times; set REDIS_URL, ' +
+        'or WORKERS=1',
     ]);
   }
   if (settings.workerScheduling !== 'reuse-port') return;

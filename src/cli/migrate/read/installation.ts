@@ -29,11 +29,14 @@ export function readInstallation(
   service: string | undefined,
 ): Installation | string {
   const directories = paths.filter(isDirectory);
-  if (directories.length > 1) return `one directory is enough: ${directories.join(', ')}`;
+  if (directories.length > 1) return `name one directory only, not ${directories.join(' and ')}`;
   const inputs: Input[] = [];
   for (const file of new Set([...paths.filter((path) => !isDirectory(path)), ...envFiles])) {
     const input = readInput(file);
     if (typeof input === 'string') return input;
+    if (input.format === 'policy' && envFiles.includes(file)) {
+      return `--env: "${file}" is a policy and holds no variables; name it without --env`;
+    }
     inputs.push(input);
   }
   const workloads = inputs.flatMap((input) => workloadsOf(input, inputs));

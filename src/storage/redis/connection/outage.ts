@@ -74,6 +74,12 @@ export class Outage {
       return `nothing listens there; start Redis, or correct ${url} (${reason})`;
     }
     if (/ENOTFOUND|EAI_AGAIN/.test(reason)) return `the host name is unknown; correct ${url} (${reason})`;
+    if (reason.startsWith('READONLY')) {
+      return `it is a replica, which takes no writes; name its primary in ${url} (${reason})`;
+    }
+    if (reason.startsWith('malformed reply')) {
+      return `what answers there does not speak the protocol of Redis; correct ${url} (${reason})`;
+    }
     if (/DB index is out of range/.test(reason)) {
       return `it has no database ${this.address.db}; name another in ${url} (${reason})`;
     }

@@ -53,7 +53,7 @@ test.each([
   [
     'a block with its own indentation',
     'data:\n  a.yaml: |2-\n      domain: a\n      x: [\n',
-    'm.yaml:8:11: data["a.yaml"]: this is not',
+    'm.yaml:8:10: data["a.yaml"]: this is not',
   ],
   ['quotes', 'data:\n  a.yaml: "descriptors: []\\ndomain:\\n"\n', 'm.yaml:6:11: data["a.yaml"].domain: '],
   ['no policy', 'data:\n  a.yaml: |\n    b: 1\n', 'm.yaml:6:11: data["a.yaml"]: the key holds no policy'],
@@ -70,7 +70,7 @@ test.each([
 
 test.each([
   [`${HEAD}data:\n  a: x\n`, 'm.yaml: no key of "data" in its ConfigMaps holds a policy; name '],
-  ['apiVersion: v1\nkind: Service\n', 'm.yaml: the file holds no ConfigMap, but Service; name '],
+  ['apiVersion: v1\nkind: Service\n', 'm.yaml: the file holds no ConfigMap, only Service; name '],
   [`${HEAD}---\n`.repeat(1001), 'm.yaml: the file has 1001 documents, the most is 1000'],
 ])('nothing there: %#', (text, start) => {
   expect(said(text)).toContainEqual(expect.stringContaining(start));

@@ -294,6 +294,32 @@ test('headers for the management server may hold a token: no message repeats the
   ]);
 });
 
+test.each<[environment: Record<string, string>, name: string | undefined, other: string]>([
+  [{ GRPC_PORT: '8080' }, 'PORT', 'GRPC_PORT'],
+  [{ DEBUG_PORT: '8080', DEBUG_HOST: '' }, 'DEBUG_PORT', 'PORT'],
+  [{ GRPC_PORT: '8080', GRPC_HOST: '0.0.0.0' }, 'PORT', 'GRPC_PORT'],
+  [{ GRPC_PORT: '8080', GRPC_HOST: '::1', HOST: '::' }, 'PORT', 'GRPC_PORT'],
+  [{ GRPC_PORT: '8080', GRPC_HOST: '127.0.0.2' }, undefined, ''],
+  [{ GRPC_PORT: '8080', GRPC_HOST: '0.0.0.0', HOST: '::1' }, undefined, ''],
+  [{ GRPC_PORT: '8080', GRPC_UDS: '/run/weir.sock' }, undefined, ''],
+  [{ GRPC_PORT: '0', PORT: '0', DEBUG_PORT: '0' }, undefined, ''],
+])('two listeners with one port: %j', (environment, name, other) => {
+  const error = `${name}: ${other} is 8080, too, and each needs a port of its own; choose another for one of them`;
+  expect(errorsOf(environment)).toEqual(name === undefined ? [] : [error]);
+});
+
+test.each([
+  ['USE_STATSD', 'yes', 'true or false; write true'],
+  ['USE_STATSD', 'Off', 'true or false; write false'],
+  ['USE_STATSD', 'maybe', 'true or false (also 1, t, T, TRUE, True, 0, f, F, FALSE, False)'],
+  ['MEMORY_MAX_BYTES', '512MB', 'a whole number of 1 or more; write 536870912'],
+  ['MEMORY_MAX_BYTES', '1 GiB', 'a whole number of 1 or more; write 1073741824'],
+  ['LOCAL_CACHE_SIZE_IN_BYTES', '64k', 'a whole number of 0 or more; write 65536'],
+  ['MEMORY_MAX_BYTES', 'much', 'a whole number of 1 or more'],
+])('%s=%s says what to write', (name, value, expected) => {
+  expect(errorsOf({ [name]: value })).toEqual([`${name}: ${JSON.stringify(value)} is not ${expected}`]);
+});
+
 test('names, flags and keys are unique, and every default can be read', () => {
   for (const of of [VARIABLES.map(({ name }) => name), VARIABLES.map(({ flag }) => flag)]) {
     expect(new Set(of).size).toBe(VARIABLES.length);

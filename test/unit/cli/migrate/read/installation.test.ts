@@ -279,7 +279,7 @@ test.each([
     '"a.yaml" is nothing that is known here: a compose file, ',
   ],
   ['an empty file', { 'a.yaml': '# nothing\n' }, '"a.yaml" is empty'],
-  ['no YAML', { 'a.yaml': 'services: [\n' }, 'a.yaml:2:1: this is not valid YAML'],
+  ['no YAML', { 'a.yaml': 'services: [\n' }, 'a.yaml:1:11: this is not valid YAML'],
   ['no such file', {}, ''],
 ])('a sentence for %s', (_name, texts, start) => {
   const found =
