@@ -1,0 +1,304 @@
+/* What commands say of wrong arguments, files and servers, the whole text. */
+import { afterAll, describe } from '@jest/globals';
+import { freePorts } from '../../support/process/free-port.js';
+import { type TlsFiles, tlsSettings, writeTlsFiles } from '../../support/tls/tls-files.js';
+import { startWeir, type WeirServer } from '../../support/weir/weir.js';
+import { CUSTOMER, LIMIT, type Mistake, testMistakes } from './table.js';
+
+interface BadCommand {
+  readonly command: string;
+  readonly code: 1 | 2;
+  readonly prints: string;
+}
+
+const POLICY = `${CUSTOMER}${LIMIT}`;
+/** What lies in the working directory. */
+const FILES: Readonly<Record<string, string>> = {
+  'shop.yaml': POLICY,
+  'bad.yaml': POLICY.replace('minute', 'minutes'),
+  'two/shop.yaml': POLICY,
+  'two/edge.yaml': POLICY.replace('shop', 'edge'),
+};
+
+const ARGUMENTS: readonly BadCommand[] = [
+  {
+    command: 'chekc',
+    code: 2,
+    prints: `weir: there is no command "chekc" (did you mean check?); see weir --help
+`,
+  },
+  {
+    command: 'start',
+    code: 2,
+    prints: `weir: there is no command "start" (did you mean serve?); see weir --help
+`,
+  },
+  {
+    command: 'serve shop.yaml',
+    code: 2,
+    prints: `weir serve: "shop.yaml" is no setting; write settings as --<setting> <value>, such as --config-path <policy>, and see weir serve --help
+`,
+  },
+  {
+    command: 'serve --grpc-prot 9000',
+    code: 2,
+    prints: `weir serve: there is no option --grpc-prot (did you mean --grpc-port?); see weir serve --help
+`,
+  },
+  {
+    command: 'serve --grpc-port abc',
+    code: 2,
+    prints: `weir: --grpc-port: "abc" is not a port number from 0 to 65535
+`,
+  },
+  {
+    command: 'check-config',
+    code: 2,
+    prints: `weir check-config: name at least one policy file or directory; see weir check-config --help
+`,
+  },
+  {
+    command: 'check-config --strict shop.yaml',
+    code: 2,
+    prints: `weir check-config: there is no option --strict; see weir check-config --help
+`,
+  },
+  {
+    command: 'explain shop.yaml',
+    code: 2,
+    prints: `weir explain: name a policy file and at least one key=value; see weir explain --help
+`,
+  },
+  {
+    command: 'explain customer=ann shop.yaml',
+    code: 2,
+    prints: `weir explain: argument 2 is not of the form key=value; write the path of the policy first, and then entries such as user=ann
+`,
+  },
+  {
+    command: 'explain two customer=ann',
+    code: 2,
+    prints: `weir explain: the policy has several domains; name one with --domain: edge, shop
+`,
+  },
+  {
+    command: 'check --address localhost customer=ann',
+    code: 2,
+    prints: `weir check: --address "localhost" is neither host:port, with IPv6 addresses in brackets as in [::1]:8081, nor unix:<path>; write localhost:8081
+Try weir check --help.
+`,
+  },
+  {
+    command: 'check --count many customer=ann',
+    code: 2,
+    prints: `weir check: --count "many" is not a whole number from 1 to 10000000
+Try weir check --help.
+`,
+  },
+  {
+    command: 'check --timeout 500 customer=ann',
+    code: 2,
+    prints: `weir check: --timeout "500" is not a duration from 1ms to 1h, such as 500ms or 2s
+Try weir check --help.
+`,
+  },
+  {
+    command: 'check customer=ann --domain',
+    code: 2,
+    prints: `weir check: --domain has no value; write one behind it
+Try weir check --help.
+`,
+  },
+  {
+    command: 'check customer:ann',
+    code: 2,
+    prints: `weir check: "customer:ann" is no entry; write key=value
+Try weir check --help.
+`,
+  },
+  {
+    command: 'diff shop.yaml',
+    code: 2,
+    prints: `weir diff: name two policy files or directories, the old and the new; see weir diff --help
+`,
+  },
+  {
+    command: 'migrate',
+    code: 2,
+    prints: `weir migrate: name the files of the installation, or a directory; see weir migrate --help
+`,
+  },
+];
+
+const PATHS: readonly BadCommand[] = [
+  {
+    command: 'check-config shop.yml',
+    code: 1,
+    prints: `shop.yml: "shop.yml" does not exist: it was looked for in the working directory "<folder>", as "<folder>/shop.yml"; check the path
+1 error
+`,
+  },
+  {
+    command: 'explain shop.yaml --domain shpo customer=ann',
+    code: 1,
+    prints: `domain:     shpo
+descriptor: customer=ann
+result:     The domain is unknown: no limit. Known domains: "shop".
+to match:   Did you mean shop?
+`,
+  },
+  {
+    command: 'explain shop.yaml customr=ann',
+    code: 1,
+    prints: `domain:     shop (shop.yaml)
+descriptor: customr=ann
+level 1:    customr=ann
+            no node has this key here
+result:     No node matches entry 1: no limit.
+to match:   Did you mean customer?
+overrides:  fixed_window
+decision metadata: as the environment says
+`,
+  },
+  {
+    command: 'diff old.yaml shop.yaml',
+    code: 1,
+    prints: `old.yaml: "old.yaml" does not exist: it was looked for in the working directory "<folder>", as "<folder>/old.yaml"; check the path
+`,
+  },
+  {
+    command: 'diff shop.yaml bad.yaml',
+    code: 1,
+    prints: `bad.yaml:4:25: descriptors[0].rate_limit.unit: "minutes" is no unit; did you mean "minute"?
+`,
+  },
+  {
+    command: 'migrate two --env ratelimit.env',
+    code: 1,
+    prints: `weir migrate: "ratelimit.env" does not exist: it was looked for in the working directory "<folder>", as "<folder>/ratelimit.env"; check the path
+`,
+  },
+  {
+    command: 'migrate two --env shop.yaml',
+    code: 1,
+    prints: `weir migrate: --env: "shop.yaml" is a policy and holds no variables; name it without --env
+`,
+  },
+  {
+    command: 'check --address 127.0.0.1:<tls> --ca ca.pem customer=ann',
+    code: 1,
+    prints: `weir check: --ca: cannot read ca.pem: the file does not exist: it was looked for in the working directory "<folder>", as "<folder>/ca.pem"; correct the path
+`,
+  },
+];
+
+const SERVERS: readonly BadCommand[] = [
+  {
+    command: 'check --address 127.0.0.1:<nobody> customer=ann',
+    code: 1,
+    prints: `OK                  0
+OVER_LIMIT          0
+UNAVAILABLE         1
+weir check: 1 of 1 calls failed: nothing listens on 127.0.0.1:<nobody>; start weir serve, or name the server with --address
+`,
+  },
+  {
+    command: 'check --address 127.0.0.1:<http> customer=ann',
+    code: 1,
+    prints: `OK                  0
+OVER_LIMIT          0
+UNAVAILABLE         1
+weir check: 1 of 1 calls failed: 127.0.0.1:<http> speaks HTTP/1.1 and no gRPC; name the server's gRPC port (GRPC_PORT) with --address
+`,
+  },
+  {
+    command: 'check --address 127.0.0.1:<tls> customer=ann',
+    code: 1,
+    prints: `OK                  0
+OVER_LIMIT          0
+UNAVAILABLE         1
+weir check: 1 of 1 calls failed: 127.0.0.1:<tls> speaks TLS, and it was asked in clear text; name the file with the issuer of its certificate with --ca, or use --tls if Node.js knows the issuer
+`,
+  },
+  {
+    command: 'check --address 127.0.0.1:<tls> --tls customer=ann',
+    code: 1,
+    prints: `OK                  0
+OVER_LIMIT          0
+UNAVAILABLE         1
+weir check: 1 of 1 calls failed: the certificate of 127.0.0.1:<tls> is not accepted (unable to verify the first certificate); name the file with its issuer with --ca
+`,
+  },
+  {
+    command: 'check --address 127.0.0.1:<clear> --tls customer=ann',
+    code: 1,
+    prints: `OK                  0
+OVER_LIMIT          0
+UNAVAILABLE         1
+weir check: 1 of 1 calls failed: 127.0.0.1:<clear> speaks clear text, and it was asked over TLS; leave out --tls, --ca, --cert and --key
+`,
+  },
+  {
+    command: 'check --address weir.invalid:8081 customer=ann',
+    code: 1,
+    prints: `OK                  0
+OVER_LIMIT          0
+UNAVAILABLE         1
+weir check: 1 of 1 calls failed: the host name of weir.invalid:8081 is unknown; correct it, and name the server with --address
+`,
+  },
+  {
+    command: 'health --address 127.0.0.1:<nobody>',
+    code: 1,
+    prints: `weir health: nothing listens on 127.0.0.1:<nobody>; start weir serve, or name the server with --address
+`,
+  },
+  {
+    command: 'health --address 127.0.0.1:<http>',
+    code: 1,
+    prints: `weir health: 127.0.0.1:<http> speaks HTTP/1.1 and no gRPC; name the server's gRPC port (GRPC_PORT) with --address
+`,
+  },
+  {
+    command: 'health --address 127.0.0.1:<tls>',
+    code: 1,
+    prints: `weir health: 127.0.0.1:<tls> speaks TLS, and it was asked in clear text; name the file with the issuer of its certificate with --ca, or use --tls if Node.js knows the issuer
+`,
+  },
+];
+
+const asMistake = ({ command, code, prints }: BadCommand): Mistake => ({
+  what: command,
+  args: command.split(' '),
+  files: FILES,
+  code,
+  prints,
+});
+
+let pem: TlsFiles | undefined;
+let servers: readonly WeirServer[] = [];
+afterAll(async () => {
+  await Promise.all(servers.map((server) => server.stop()));
+  pem?.remove();
+});
+
+/** Servers in clear text and over TLS, and a port where nobody listens. */
+async function prepare(): Promise<Readonly<Record<string, string>>> {
+  pem = writeTlsFiles();
+  const [clear, tls] = await Promise.all([
+    startWeir({ policy: POLICY }),
+    startWeir({ policy: POLICY, env: tlsSettings(pem) }),
+  ]);
+  servers = [clear, tls];
+  const [nobody] = await freePorts(1);
+  return {
+    '<nobody>': String(nobody),
+    '<http>': String(clear.httpPort),
+    '<clear>': String(clear.grpcPort),
+    '<tls>': String(tls.grpcPort),
+  };
+}
+
+describe('weir', () => {
+  testMistakes([...ARGUMENTS, ...PATHS, ...SERVERS].map(asMistake), prepare);
+});

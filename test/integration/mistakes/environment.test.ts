@@ -1,0 +1,207 @@
+/* What the log of weir says of surroundings that are not as they should be, the whole line. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { readSettings } from '../../../src/server/settings/read-settings.js';
+import { mainRedis } from '../../../src/server/settings/redis-settings.js';
+import { RedisStore } from '../../../src/storage/redis/redis-store.js';
+import { RlsClient } from '../../support/grpc/rls-client.js';
+import { freePorts } from '../../support/process/free-port.js';
+import { TempDir } from '../../support/process/temp-dir.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
+import { type TlsFiles, writeTlsFiles } from '../../support/tls/tls-files.js';
+import { startWeir, type WeirServer } from '../../support/weir/weir.js';
+import { CUSTOMER, LIMIT } from './table.js';
+
+describe('Redis', () => {
+  let pem: TlsFiles;
+  let http: Server;
+  let servers: Readonly<Record<string, RedisServer>> = {};
+  let ports: Readonly<Record<string, number>> = {};
+  let store: RedisStore | undefined;
+
+  beforeAll(async () => {
+    pem = writeTlsFiles();
+    http = createServer().listen(0, '127.0.0.1');
+    const [nobody = 0, tlsPort = 0] = await freePorts(2);
+    const tls = ['--port', '0', '--tls-port', String(tlsPort), '--tls-auth-clients', 'no'];
+    const [evicting, locked, secured] = await Promise.all([
+      startRedis({ args: ['--maxmemory', '10mb', '--maxmemory-policy', 'allkeys-lru'] }),
+      startRedis({ args: ['--requirepass', 's3cret', '--user', 'guest', 'on', '>pw', '~*', '+ping'] }),
+      startRedis({
+        port: tlsPort,
+        args: [...tls, '--tls-cert-file', pem.serverCert, '--tls-key-file', pem.serverKey],
+      }),
+    ]);
+    const replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(evicting.port)] });
+    servers = { evicting, locked, secured, replica };
+    ports = {
+      evicting: evicting.port,
+      locked: locked.port,
+      secured: tlsPort,
+      replica: replica.port,
+      http: (http.address() as AddressInfo).port,
+      nobody,
+    };
+  }, 60_000);
+  afterEach(async () => store?.close());
+  afterAll(async () => {
+    await Promise.all(Object.values(servers).map((server) => server.stop()));
+    http.close();
+    pem.remove();
+  });
+
+  test.each([
+    {
+      what: 'nobody listens',
+      url: '127.0.0.1:<nobody>',
+      prints: `error: Redis redis://127.0.0.1:<nobody> is away, and weir keeps trying: nothing listens there; start Redis, or correct REDIS_URL (connect ECONNREFUSED 127.0.0.1:<nobody>)
+`,
+    },
+    {
+      what: 'a wrong password',
+      url: '127.0.0.1:<locked>',
+      env: { REDIS_AUTH: 'wr0ng' },
+      prints: `error: Redis redis://127.0.0.1:<locked> refuses the login: correct the user or the password in REDIS_AUTH, which is read as user:password where it holds a colon (WRONGPASS invalid username-password pair or user is disabled.); weir keeps trying
+`,
+    },
+    {
+      what: 'no password',
+      url: '127.0.0.1:<locked>',
+      prints: `error: Redis redis://127.0.0.1:<locked> wants a login: set REDIS_AUTH or REDIS_AUTH_FILE to its password, or to user:password (NOAUTH Authentication required.); weir keeps trying
+`,
+    },
+    {
+      what: 'a user who may not do enough',
+      url: 'redis://guest:pw@127.0.0.1:<locked>',
+      prints: `error: Redis redis://127.0.0.1:<locked> does not let the user in REDIS_URL do what weir does: grant what is missing with ACL SETUSER (NOPERM this user has no permissions to run the 'set' command); weir keeps trying
+`,
+    },
+    {
+      what: 'clear text to TLS',
+      url: '127.0.0.1:<secured>',
+      prints: `error: Redis redis://127.0.0.1:<secured> is away, and weir keeps trying: it speaks TLS, and was asked in clear text; write rediss:// in REDIS_URL, or set REDIS_TLS=true
+`,
+    },
+    {
+      what: 'TLS to clear text',
+      url: 'rediss://127.0.0.1:<evicting>',
+      prints: `error: Redis rediss://127.0.0.1:<evicting> is away, and weir keeps trying: it speaks clear text, and was asked over TLS; write redis:// in REDIS_URL, and do not set REDIS_TLS
+`,
+    },
+    {
+      what: 'a certificate of an unknown issuer',
+      url: 'rediss://127.0.0.1:<secured>',
+      prints: `error: Redis rediss://127.0.0.1:<secured> is away, and weir keeps trying: its certificate is not known; set REDIS_TLS_CACERT to the file with its issuer (unable to verify the first certificate)
+`,
+    },
+    {
+      what: 'a replica',
+      url: '127.0.0.1:<replica>',
+      prints: `error: Redis redis://127.0.0.1:<replica> is away, and weir keeps trying: it is a replica, which takes no writes; name its primary in REDIS_URL (READONLY You can't write against a read only replica.)
+`,
+    },
+    {
+      what: 'a server of HTTP',
+      url: '127.0.0.1:<http>',
+      prints: `error: Redis redis://127.0.0.1:<http> is away, and weir keeps trying: what answers there does not speak the protocol of Redis; correct REDIS_URL (malformed reply: no answer to a login)
+`,
+    },
+    {
+      what: 'a database that it has not',
+      url: 'redis://127.0.0.1:<evicting>/99',
+      prints: `error: Redis redis://127.0.0.1:<evicting>/99 is away, and weir keeps trying: it has no database 99; name another in REDIS_URL (ERR DB index is out of range)
+`,
+    },
+    {
+      what: 'one that evicts',
+      url: '127.0.0.1:<evicting>',
+      prints: `warn: Redis may evict buckets before they are full (maxmemory-policy allkeys-lru), which hands their callers a full bucket: set maxmemory-policy noeviction
+`,
+    },
+  ])('$what', async ({ url, env, prints }) => {
+    const names = Object.keys(ports);
+    const filled = names.reduce((text, name) => text.replace(`<${name}>`, String(ports[name])), url);
+    const read = readSettings({ REDIS_URL: filled, REDIS_TIMEOUT: '300ms', ...env });
+    if (!read.ok) throw new Error(read.errors.join('\n'));
+    const log: string[] = [];
+    store = new RedisStore({
+      ...mainRedis(read.settings),
+      log: (level, message) => log.push(`${level}: ${message}`),
+    });
+    await waitFor('a line', () => log.some((line) => !line.startsWith('info')));
+    const line = log.find((one) => !one.startsWith('info')) ?? '';
+    const printed = names.reduce((text, name) => text.replaceAll(`:${ports[name]}`, `:<${name}>`), line);
+    expect(`${printed}\n`).toBe(prints);
+  });
+});
+
+describe('weir', () => {
+  const folder = new TempDir();
+  const servers: WeirServer[] = [];
+  afterAll(async () => {
+    await Promise.all(servers.map((server) => server.stop()));
+    folder.remove();
+  });
+
+  const start = async (...options: Parameters<typeof startWeir>): Promise<WeirServer> => {
+    const server = await startWeir(...options);
+    servers.push(server);
+    return server;
+  };
+  /** Warnings and errors since line `from`, with their fields. */
+  const warnings = (server: WeirServer, from = 0): readonly string[] =>
+    server
+      .log()
+      .slice(from)
+      .filter(({ level }) => level === 'warning' || level === 'error')
+      .map(({ level, msg, '@message': _message, '@timestamp': _time, policy: _version, ...fields }) => {
+        const text = `${level}: ${msg}${Object.keys(fields).length === 0 ? '' : ` ${JSON.stringify(fields)}`}`;
+        return text.replaceAll(folder.path, '<folder>');
+      });
+
+  test('variables that change nothing, and a directory without a policy', async () => {
+    folder.write('empty/notes.txt', '');
+    const server = await start({
+      env: { CONFIG_PATH: folder.join('empty'), LOG_LEVL: 'debug', PROMETHEUS_ADDR: ':9090' },
+    });
+    const prints = `warning: PROMETHEUS_ADDR changes nothing: the reference's metrics for Prometheus are off; set USE_PROMETHEUS=true.
+warning: LOG_LEVL is no setting of weir, so it changes nothing: did you mean LOG_LEVEL?
+warning: <folder>/empty: the directory has no file that ends in .yaml or .yml, but notes.txt; name the directory with the policies`;
+    const printed = warnings(server).join('\n');
+    expect(printed).toBe(prints);
+  });
+
+  test('requests that nothing limits', async () => {
+    const server = await start({ policy: CUSTOMER + LIMIT });
+    const client = new RlsClient(server.grpcPort);
+    const entry = (key: string) => ({
+      entries: [{ key, value: 'ann' }],
+      limit: undefined,
+      hitsAddend: undefined,
+      isNegativeHits: false,
+    });
+    await client.ask('shpo', [entry('customer')]);
+    await client.ask('shop', [entry('customr')]);
+    client.close();
+    await waitFor('two lines', () => warnings(server).length >= 2);
+    const prints = `warning: no policy has this domain, so its requests pass without a limit: did you mean shop? If that is meant, write a policy file with this domain and on_unmatched: ignore {"domain":"shpo"}
+warning: no rule matches this descriptor, so it passes without a limit: did you mean customer? weir explain shows how far it comes; on_unmatched: ignore in the policy says that it is meant to have no limit {"domain":"shop","keys":"customr"}`;
+    const printed = warnings(server).join('\n');
+    expect(printed).toBe(prints);
+  });
+
+  test('a bad policy that comes while it runs', async () => {
+    const path = folder.write('shop.yaml', CUSTOMER + LIMIT);
+    const server = await start({ env: { CONFIG_PATH: path } });
+    folder.write('shop.yaml', CUSTOMER + LIMIT.replace('10', '-1'));
+    server.process.signal('SIGHUP');
+    await server.process.waitForLine(/the policy on disk is bad/);
+    const prints = `error: <folder>/shop.yaml:4:52: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write a whole number from 0 to 4294967295, or unlimited: true in its place for no limit
+error: the domain is bad; its last good version stays in force {"domain":"shop","files":["<folder>/shop.yaml"]}
+error: the policy on disk is bad; what is good of it is in force, the rest stays as it was {"reason":"signal","errors":1,"domains":["shop"]}`;
+    const printed = warnings(server).join('\n');
+    expect(printed).toBe(prints);
+  });
+});

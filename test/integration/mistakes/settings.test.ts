@@ -1,0 +1,203 @@
+/* What weir serve says of settings that make no sense, the whole text. */
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { dirname } from 'node:path';
+import { afterAll, describe } from '@jest/globals';
+import { type TlsFiles, writeTlsFiles } from '../../support/tls/tls-files.js';
+import { CUSTOMER, LIMIT, type Mistake, testMistakes } from './table.js';
+
+interface BadSettings {
+  readonly environment: Readonly<Record<string, string>>;
+  readonly files?: Readonly<Record<string, string>>;
+  readonly prints: string;
+}
+
+const REDIS = { REDIS_URL: 'localhost:6379' };
+const TLS = { GRPC_SERVER_USE_TLS: 'true', GRPC_SERVER_TLS_CERT: '<pem>/server.pem' };
+
+const VALUES: readonly BadSettings[] = [
+  {
+    environment: { GRPC_PORT: '80801' },
+    prints: `weir: GRPC_PORT: "80801" is not a port number from 0 to 65535
+`,
+  },
+  {
+    environment: { LOG_LEVEL: 'verbose' },
+    prints: `weir: LOG_LEVEL: "verbose" is not one of panic, fatal, error, warn, warning, info, debug, trace
+`,
+  },
+  {
+    environment: { USE_STATSD: 'yes' },
+    prints: `weir: USE_STATSD: "yes" is not true or false; write true
+`,
+  },
+  {
+    environment: { ...REDIS, REDIS_TIMEOUT: '2' },
+    prints: `weir: REDIS_TIMEOUT: "2" is not a duration such as 150ms, 2s or 1h30m; write the unit, as in 2s
+`,
+  },
+  {
+    environment: { MEMORY_MAX_BYTES: '512MB' },
+    prints: `weir: MEMORY_MAX_BYTES: "512MB" is not a whole number of 1 or more; write 536870912
+`,
+  },
+  {
+    environment: { NEAR_LIMIT_RATIO: '80' },
+    prints: `weir: NEAR_LIMIT_RATIO: "80" is not a number from 0 to 1; write 0.8
+`,
+  },
+  {
+    environment: { ...REDIS, REDIS_TYPE: 'CLUSTER' },
+    prints: `weir: REDIS_TYPE: weir does not support cluster yet, only a single Redis; name the master in REDIS_URL and set REDIS_TYPE=SINGLE
+`,
+  },
+  {
+    environment: { BACKEND_TYPE: 'memcache' },
+    prints: `weir: BACKEND_TYPE: weir has no memcache; use Redis (REDIS_URL), or leave both unset to keep buckets in memory
+`,
+  },
+  {
+    environment: { TRACING_ENABLED: 'true' },
+    prints: `weir: TRACING_ENABLED: weir has no tracing yet; unset it. LOG_LEVEL=debug logs each decision, and /metrics has their durations
+`,
+  },
+];
+
+const ADDRESSES: readonly BadSettings[] = [
+  {
+    environment: { GRPC_PORT: '<taken>' },
+    prints: `weir: cannot listen on 127.0.0.1:<taken> for gRPC (GRPC_HOST, GRPC_PORT): the port is taken; stop what listens there, or choose another port
+`,
+  },
+  {
+    environment: { GRPC_PORT: '18080', PORT: '18080' },
+    prints: `weir: PORT: GRPC_PORT is 18080, too, and each needs a port of its own; choose another for one of them
+`,
+  },
+  {
+    environment: { GRPC_HOST: '192.0.2.1' },
+    prints: `weir: cannot listen on 192.0.2.1:0 for gRPC (GRPC_HOST, GRPC_PORT): this machine has no such address; choose one that it has, 127.0.0.1, or 0.0.0.0 for all
+`,
+  },
+  {
+    environment: { GRPC_UDS: '/nowhere/weir.sock' },
+    prints: `weir: cannot listen on unix:/nowhere/weir.sock for gRPC (GRPC_UDS): its folder is missing, or this user may not write to it; create the folder, or choose another path
+`,
+  },
+  {
+    environment: { REDIS_URL: 'http://localhost:6379' },
+    prints: `weir: REDIS_URL: Redis address: unknown scheme "http://"; use host:port, [::1]:6379, the path of a socket, redis://user:password@host:port/db, rediss:// for TLS, or unix:///path?db=1
+`,
+  },
+  {
+    environment: { REDIS_URL: 'redis://:p@ss/w0rd@localhost:6379' },
+    prints: `weir: REDIS_URL: Redis address: the user or the password holds a character that ends it in a URL; percent-encode them (/ is %2F, ? is %3F, # is %23, % is %25, "," is %2C), or leave them out and set REDIS_AUTH, which takes a password, or user:password, as it is
+`,
+  },
+  {
+    environment: { CONFIG_TYPE: 'GRPC_XDS_SOTW', CONFIG_GRPC_XDS_SERVER_URL: 'http://xds:18000' },
+    prints: `weir: CONFIG_GRPC_XDS_SERVER_URL: it is a URL; write host:port without a scheme, and set CONFIG_GRPC_XDS_SERVER_USE_TLS=true where it is TLS
+`,
+  },
+];
+
+const FILES: readonly BadSettings[] = [
+  {
+    environment: { CONFIG_PATH: 'policies/shop.yaml' },
+    prints: `weir: policies/shop.yaml: "policies/shop.yaml" does not exist: it was looked for in the working directory "<folder>", as "<folder>/policies/shop.yaml"; check the path
+weir: no policy of CONFIG_PATH (policies/shop.yaml) can be served (1 error); correct what is listed above, and check it with weir check-config before the next start
+`,
+  },
+  {
+    environment: { CONFIG_PATH: 'shop.yaml' },
+    files: { 'shop.yaml': `${CUSTOMER}${LIMIT.replace('minute', 'minutes')}` },
+    prints: `weir: shop.yaml:4:25: descriptors[0].rate_limit.unit: "minutes" is no unit; did you mean "minute"?
+weir: no policy of CONFIG_PATH (shop.yaml) can be served (1 error); correct what is listed above, and check it with weir check-config before the next start
+`,
+  },
+  {
+    environment: { ...TLS, GRPC_SERVER_TLS_KEY: 'tls/tls.key' },
+    prints: `weir: GRPC_SERVER_TLS_KEY: cannot read tls/tls.key: the file does not exist: it was looked for in the working directory "<folder>", as "<folder>/tls/tls.key"; correct the path
+`,
+  },
+  {
+    environment: { ...TLS, GRPC_SERVER_TLS_KEY: '<pem>/client-key.pem' },
+    prints: `weir: GRPC_SERVER_TLS_KEY: <pem>/client-key.pem: the key does not belong to the certificate; name the PEM file, without a passphrase, of the key that belongs to GRPC_SERVER_TLS_CERT
+`,
+  },
+  {
+    environment: {
+      ...TLS,
+      GRPC_SERVER_TLS_CERT: '<pem>/server-key.pem',
+      GRPC_SERVER_TLS_KEY: '<pem>/server.pem',
+    },
+    prints: `weir: GRPC_SERVER_TLS_CERT: <pem>/server-key.pem: no PEM certificate: the file holds a private key; name the PEM file with the certificate of the gRPC port
+`,
+  },
+  {
+    environment: { ...REDIS, REDIS_AUTH_FILE: '/run/secrets/redis' },
+    prints: `weir: REDIS_AUTH_FILE: cannot read /run/secrets/redis: the file does not exist; correct the path
+`,
+  },
+];
+
+const TOGETHER: readonly BadSettings[] = [
+  {
+    environment: TLS,
+    prints: `weir: GRPC_SERVER_USE_TLS is on: set GRPC_SERVER_TLS_KEY to a PEM file, or turn TLS off
+`,
+  },
+  {
+    environment: { WORKERS: '4' },
+    prints: `weir: WORKERS: 4 workers need Redis: buckets in memory belong to one process, so each worker would count for itself, and callers would get every limit several times; set REDIS_URL, or WORKERS=1
+`,
+  },
+  {
+    environment: { CONFIG_PATH: '/policies', RUNTIME_ROOT: '/data' },
+    prints: `weir: CONFIG_PATH: RUNTIME_ROOT is set, too, and both say where the policies are; unset one of them
+`,
+  },
+  {
+    environment: { ...REDIS, REDIS_AUTH: 'a', REDIS_AUTH_FILE: 'password' },
+    files: { password: 'b' },
+    prints: `weir: REDIS_AUTH_FILE: REDIS_AUTH is set, too, and only one of them can give the password; unset one of them
+`,
+  },
+  {
+    environment: { REDIS_AUTH: 'a' },
+    prints: `weir: REDIS_AUTH: REDIS_URL is not set, so buckets would be kept in memory; set REDIS_URL, or unset REDIS_AUTH
+`,
+  },
+];
+
+const FREE_PORTS = { GRPC_PORT: '0', PORT: '0', DEBUG_PORT: '0' };
+
+const started = ({ environment, files = {}, prints }: BadSettings): Mistake => ({
+  what: Object.entries(environment)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' '),
+  args: ['serve'],
+  environment: { ...('GRPC_UDS' in environment ? {} : FREE_PORTS), ...environment },
+  files,
+  code: 1,
+  prints,
+});
+
+let pem: TlsFiles | undefined;
+let listener: Server | undefined;
+afterAll(() => {
+  pem?.remove();
+  listener?.close();
+});
+
+/** A port that is taken, and certificates. */
+async function prepare(): Promise<Readonly<Record<string, string>>> {
+  pem = writeTlsFiles();
+  const server = createServer();
+  listener = server;
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { '<taken>': String((server.address() as AddressInfo).port), '<pem>': dirname(pem.ca) };
+}
+
+describe('what weir serve says of', () => {
+  testMistakes([...VALUES, ...ADDRESSES, ...FILES, ...TOGETHER].map(started), prepare);
+});
