@@ -147,7 +147,7 @@ export class UnmatchedWarnings {
     const paths = this.#paths.get(domain) ?? rulePaths(policy.root);
     this.#paths.set(domain, paths);
     const derived = policy.steps.length === 0 ? '' : ' (as derive made it)';
-    return { why: sentence(whyUnmatched(keys, paths)), derived };
+    return { why: sentence(whyUnmatched(keys, paths, policy)), derived };
   }
 
   #tellDomain(named: string): Told['tellMore'] {

@@ -11,6 +11,19 @@ export function enforcedFrom(rule: Rule, nowMicros: number): number {
   return Math.max(rule.phase.activeAtMicros, nowMicros);
 }
 
+/**
+ * From when on rules hold back the quotas of a request: quotas deny only together, so one with room lets the others
+ * pass, and one in shadow mode always does. Wall clock microseconds, not before now; Infinity: never, as in phases
+ * before `active`, where a quota is left out.
+ */
+export function holdsQuotasBackFrom(rules: readonly Rule[], nowMicros: number): number {
+  const from = ({ quotaMode, candidate, rate, shadowMode, phase }: Rule): number => {
+    if (!quotaMode || candidate || rate === undefined) return Infinity;
+    return shadowMode ? nowMicros : Math.max(phase.activeAtMicros, nowMicros);
+  };
+  return Math.min(Infinity, ...rules.map(from));
+}
+
 /** Whether two schedules have the same phase at any time from now on. */
 export function isSamePhase(one: PhaseSchedule, other: PhaseSchedule, nowMicros: number): boolean {
   const [a, b] = [phaseTurns(one, nowMicros), phaseTurns(other, nowMicros)];

@@ -4,7 +4,7 @@ import type { DomainSettings, UnmatchedMode } from '../../policy/policy.js';
 import type { DeniedResponse, ResponseHeaders, Rule } from '../../policy/rule.js';
 import { type Effect, effectOf, type LocalChange } from './change.js';
 import { isSameRate, narrower, reasonsOf, shortRate } from './compare-rates.js';
-import { enforcedFrom, isEnforced, isSamePhase } from './enforcement.js';
+import { enforcedFrom, holdsQuotasBackFrom, isEnforced, isSamePhase } from './enforcement.js';
 import { Identities } from './value-shape.js';
 
 /** What a domain says of answers that its rules do not. */
@@ -25,9 +25,12 @@ export interface DiffContext {
   /** Names of rules that ever deny. */
   readonly denyingBefore: ReadonlySet<string>;
   readonly denyingAfter: ReadonlySet<string>;
-  /** Whether some rule with `quota_mode` ever denies. */
-  readonly quotasBefore: boolean;
-  readonly quotasAfter: boolean;
+  /** Names of quotas that ever hold others back, see {@link holdsQuotasBackFrom}. */
+  readonly holdingBefore: ReadonlySet<string>;
+  readonly holdingAfter: ReadonlySet<string>;
+  /** How many rules with `quota_mode` ever deny. */
+  readonly quotasBefore: number;
+  readonly quotasAfter: number;
 }
 
 /** What two policies say beyond single rules. */
@@ -42,6 +45,8 @@ export function contextOf(before: PolicyTogether, after: PolicyTogether, nowMicr
     replacedAfter: now.replaced,
     denyingBefore: old.denying,
     denyingAfter: now.denying,
+    holdingBefore: old.holding,
+    holdingAfter: now.holding,
     quotasBefore: old.quotas,
     quotasAfter: now.quotas,
   };
@@ -50,15 +55,18 @@ export function contextOf(before: PolicyTogether, after: PolicyTogether, nowMicr
 interface RulesTogether {
   readonly replaced: ReadonlySet<string>;
   readonly denying: ReadonlySet<string>;
-  readonly quotas: boolean;
+  readonly holding: ReadonlySet<string>;
+  readonly quotas: number;
 }
 
 function rulesTogether(rules: readonly Rule[], nowMicros: number): RulesTogether {
   const denying = rules.filter((rule) => isEnforced(rule, nowMicros));
+  const holding = rules.filter((rule) => holdsQuotasBackFrom([rule], nowMicros) < Infinity);
   return {
+    holding: new Set(holding.map(({ name }) => name)),
     replaced: new Set(rules.flatMap(({ replaces }) => replaces)),
     denying: new Set(denying.map(({ name }) => name)),
-    quotas: denying.some(({ quotaMode }) => quotaMode),
+    quotas: denying.filter(({ quotaMode }) => quotaMode).length,
   };
 }
 
@@ -73,6 +81,8 @@ export function turned(context: DiffContext): DiffContext {
     replacedAfter: context.replacedBefore,
     denyingBefore: context.denyingAfter,
     denyingAfter: context.denyingBefore,
+    holdingBefore: context.holdingAfter,
+    holdingAfter: context.holdingBefore,
     quotasBefore: context.quotasAfter,
     quotasAfter: context.quotasBefore,
   };
@@ -93,9 +103,18 @@ export function noLongerHeldBack(
   const loose = [...names].filter((name) => !still.has(name) && context.denyingAfter.has(name));
   if (loose.length > 0)
     return `${loose.map(quoted).join(', ')} ${loose.length > 1 ? 'are' : 'is'} no longer replaced`;
-  const hadQuota = before.some(({ quotaMode, shadowMode }) => quotaMode && !shadowMode);
-  const hasQuota = after.some(({ quotaMode }) => quotaMode);
-  return hadQuota && !hasQuota && context.quotasAfter ? 'other quotas deny without it' : '';
+  return quotasDenyWithout(before, after, context) ? WITHOUT_IT : '';
+}
+
+const WITHOUT_IT = 'other quotas deny without it';
+
+/** Whether quotas elsewhere deny, at some time, what `before` held back and `after` does not. */
+function quotasDenyWithout(before: readonly Rule[], after: readonly Rule[], context: DiffContext): boolean {
+  const { nowMicros, quotasAfter } = context;
+  const held = holdsQuotasBackFrom(before, nowMicros);
+  if (held === Infinity || holdsQuotasBackFrom(after, nowMicros) <= held) return false;
+  const own = after.filter((rule) => rule.quotaMode && isEnforced(rule, nowMicros)).length;
+  return quotasAfter > own;
 }
 
 /** One sentence for each way in which a rule differs from what it was. */
@@ -103,8 +122,10 @@ export function ruleChanges(before: Rule, after: Rule, context: DiffContext): re
   const { nowMicros } = context;
   const was = isEnforced(before, nowMicros);
   const is = isEnforced(after, nowMicros);
+  const counted = was || deniesTogether(before, context.quotasBefore);
+  const counts = is || deniesTogether(after, context.quotasAfter);
   const changes: (LocalChange | undefined)[] = [
-    rateChange(before, after, was, is),
+    rateChange(before, after, counted, counts),
     ...whenChanges(before, after, nowMicros),
     percentChange(before, after, was, is),
     quotaChange(before, after, was && is),
@@ -115,7 +136,26 @@ export function ruleChanges(before: Rule, after: Rule, context: DiffContext): re
     ...answerChanges(before, after, context),
     plain('metadata', before.metadata, after.metadata),
   ];
-  return changes.filter((change) => change !== undefined);
+  const found = changes.filter((change) => change !== undefined);
+  return quotasDenyWithout([before], [after], context) ? loosened(found) : found;
+}
+
+/** What takes a quota out of a request, the likeliest cause first. */
+const TAKES_OUT = ['quota_mode', 'shadow_mode', 'phase', 'limit'];
+
+/** The changes of a quota that holds others back no longer: one of them is the cause. */
+function loosened(changes: readonly LocalChange[]): readonly LocalChange[] {
+  const cause = TAKES_OUT.find((setting) => changes.some((change) => change.setting === setting));
+  return changes.map((change) =>
+    change.setting === cause
+      ? { ...change, effect: 'tightens', tightens: true, text: `${change.text}; ${WITHOUT_IT}` }
+      : change,
+  );
+}
+
+/** Whether a quota of which no denial is drawn may still be the last of those that deny together. */
+function deniesTogether(rule: Rule, quotas: number): boolean {
+  return rule.enforcePercent === 0 && rule.quotaMode && !rule.shadowMode && quotas > 0;
 }
 
 /** A change of a value that is shown before and after. */
@@ -203,8 +243,13 @@ function replacesChange(before: Rule, after: Rule, context: DiffContext): LocalC
   const added = after.replaces.filter((name) => !before.replaces.includes(name));
   if (gone.length + added.length === 0) return undefined;
   const names = (rule: Rule): string => rule.replaces.map(quoted).join(', ') || 'none';
-  const reason = gone.length > 0 ? `${gone.map(quoted).join(', ')} applies beside it` : '';
-  const tightens = gone.some((name) => context.denyingAfter.has(name));
+  const held = context.quotasAfter > 0 ? added.filter((name) => context.holdingBefore.has(name)) : [];
+  const reasons = [
+    gone.length > 0 ? `${gone.map(quoted).join(', ')} applies beside it` : '',
+    held.length > 0 ? `other quotas deny without ${held.map(quoted).join(', ')}` : '',
+  ];
+  const reason = reasons.filter((text) => text !== '').join(', ');
+  const tightens = held.length > 0 || gone.some((name) => context.denyingAfter.has(name));
   const loosens = added.some((name) => context.denyingBefore.has(name));
   return shift('replaces', effectOf(tightens, loosens), names(before), names(after), reason);
 }

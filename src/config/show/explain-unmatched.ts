@@ -16,7 +16,7 @@ const MAX_NODES = 10_000;
 export function remedies(policy: CompiledPolicy, entries: readonly Entry[]): readonly string[] {
   const keys = entries.map(({ key }) => key);
   const paths = rulePaths(policy.root);
-  const found = [whyUnmatched(keys, paths)];
+  const found = [whyUnmatched(keys, paths, policy)];
   const end = endOf(policy.root, entries);
   const others = rulesAt(policy.root, keys);
   if (others.length > 0) {

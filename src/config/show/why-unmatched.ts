@@ -1,4 +1,5 @@
 import { nearest } from '../../nearest-name.js';
+import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { shellText } from './shell-text.js';
 
@@ -33,17 +34,20 @@ export function rulePaths(root: PolicyNode): readonly KeyPath[] {
   let level: readonly { readonly path: KeyPath; readonly nodes: readonly PolicyNode[] }[] = [
     { path: [], nodes: [root] },
   ];
-  let looked = 0;
-  while (level.length > 0) {
+  let left = MAX_NODES;
+  while (level.length > 0 && left > 0) {
     const next: { readonly path: KeyPath; readonly nodes: PolicyNode[] }[] = [];
     for (const { path, nodes } of level) {
       const below = new Map<string, PolicyNode[]>();
       for (const node of nodes) {
-        if (++looked > MAX_NODES) return found;
         for (const [key, { nodes: children }] of node.levels) {
+          // There may be thousands of keys, and thousands of nodes with one.
+          if (left <= 0) break;
           const known = below.get(key) ?? [];
           below.set(key, known);
-          for (const child of children.slice(0, MAX_NODES_OF_A_PATH - known.length)) known.push(child);
+          const taken = children.slice(0, Math.min(left, MAX_NODES_OF_A_PATH - known.length));
+          for (const child of taken) known.push(child);
+          left -= Math.max(1, taken.length);
         }
       }
       for (const [key, children] of below) next.push({ path: [...path, key], nodes: children });
@@ -63,10 +67,19 @@ export function rulePaths(root: PolicyNode): readonly KeyPath[] {
  *
  * @param keys of the descriptor's entries, after `derive`
  * @param paths where the rules of the domain stand
+ * @param policy the domain, whose rules may all be too far away for {@link rulePaths}
  */
-export function whyUnmatched(keys: KeyPath, paths: readonly KeyPath[]): string {
+export function whyUnmatched(
+  keys: KeyPath,
+  paths: readonly KeyPath[],
+  policy?: Pick<DomainPolicy, 'rules'>,
+): string {
   if (keys.length === 0) return 'the descriptor has no entries; a rule needs at least one';
-  if (paths.length === 0) return 'the domain has no rules; add one, or remove the domain';
+  if (paths.length === 0) {
+    return policy === undefined || policy.rules.length === 0
+      ? 'the domain has no rules; add one, or remove the domain'
+      : 'the policy is too large to say which rule is near; compare the entries with it';
+  }
   if (keys.length > MAX_KEYS) return `it has ${keys.length} entries, and ${listed(paths)}`;
   if (paths.some((path) => isSame(path, keys))) {
     const place = pathText(keys);

@@ -93,6 +93,18 @@ describe('however large the policy is', () => {
     expect(user / 10).toBeLessThan(100_000);
   });
 
+  test('rules that are too far away are not said to be missing', () => {
+    const far = policyOf(
+      `domain: d\ndescriptors:\n${Array.from(
+        { length: 5000 },
+        (_, i) => `- { key: k${i}, descriptors: [{ key: below-${i}, ${RULE} }] }\n`,
+      ).join('')}`,
+    );
+    expect(whyUnmatched(['other'], rulePaths(far.root), far)).toBe(
+      'the policy is too large to say which rule is near; compare the entries with it',
+    );
+  });
+
   test('the message is', () => {
     expect(whyUnmatched(['other'], rulePaths(large.root))).toMatch(/, and 195 more places$/);
     expect(whyUnmatched(['x'.repeat(100_000)], rulePaths(large.root)).length).toBeLessThan(300);
