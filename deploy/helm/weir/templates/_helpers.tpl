@@ -15,8 +15,8 @@
 {{- end -}}
 
 {{- define "weir.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "weir.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "weir.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "weir.labels" -}}
@@ -27,8 +27,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
 {{- define "weir.metadata" -}}
-name: {{ include "weir.fullname" . }}
-namespace: {{ .Release.Namespace }}
+name: {{ include "weir.fullname" . | quote }}
+namespace: {{ .Release.Namespace | quote }}
 labels:
   {{- include "weir.labels" . | nindent 2 }}
 {{- end -}}

@@ -11,7 +11,7 @@
 {{- with .Values.redis.url }}
 {{- if .existingSecret }}
 - name: REDIS_URL
-  valueFrom: { secretKeyRef: { name: {{ .existingSecret }}, key: {{ .key }} } }
+  valueFrom: { secretKeyRef: { name: {{ .existingSecret | quote }}, key: {{ .key | quote }} } }
 {{- end }}
 {{- end }}
 {{- with .Values.extraEnv }}
@@ -23,26 +23,26 @@
 {{- define "weir.volumes" -}}
 {{- with include "weir.policiesConfigMap" . }}
 - name: policies
-  configMap: { name: {{ . }} }
+  configMap: { name: {{ . | quote }} }
 {{- end }}
 {{- with .Values.apiKeys }}
 {{- if .existingSecret }}
 - name: api-keys
-  secret: { secretName: {{ .existingSecret }}, items: [{ key: {{ .key }}, path: {{ .key }} }] }
+  secret: { secretName: {{ .existingSecret | quote }}, items: [{ key: {{ .key | quote }}, path: {{ .key | quote }} }] }
 {{- end }}
 {{- end }}
 {{- with .Values.redis.auth }}
 {{- if .existingSecret }}
 - name: redis-auth
-  secret: { secretName: {{ .existingSecret }}, items: [{ key: {{ .key }}, path: {{ .key }} }] }
+  secret: { secretName: {{ .existingSecret | quote }}, items: [{ key: {{ .key | quote }}, path: {{ .key | quote }} }] }
 {{- end }}
 {{- end }}
 {{- if .Values.redis.tls.existingSecret }}
 - name: redis-tls
-  secret: { secretName: {{ .Values.redis.tls.existingSecret }} }
+  secret: { secretName: {{ .Values.redis.tls.existingSecret | quote }} }
 {{- end }}
 {{- if .Values.tls.existingSecret }}
 - name: tls
-  secret: { secretName: {{ .Values.tls.existingSecret }} }
+  secret: { secretName: {{ .Values.tls.existingSecret | quote }} }
 {{- end }}
 {{- end -}}

@@ -84,6 +84,41 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     expect(validate({ ...monitors[0], spec: { ...monitors[0].spec, podMetricEndpoints: [] } })).toBe(false);
   });
 
+  test('takes names that YAML would read as numbers, such as those made of a commit', async () => {
+    const values = {
+      nameOverride: '1e3',
+      fullnameOverride: '007',
+      priorityClassName: '1',
+      serviceAccount: { create: false, name: 'true' },
+      policies: { existingConfigMap: '12' },
+      tls: { existingSecret: '34' },
+      autoscaling: { enabled: true },
+      podDisruptionBudget: { enabled: true },
+      networkPolicy: { enabled: true },
+      metrics: { podMonitor: { enabled: true } },
+      redis: { url: { existingSecret: '56', key: '7' }, auth: { existingSecret: '89', key: '0' } },
+    };
+    const file = folder.write('numbers.yaml', stringify(values));
+    const { stdout } = await helm('template', '1234567', CHART, '--namespace', '42', '--values', file);
+    const [name, instance] = ['app.kubernetes.io/name', 'app.kubernetes.io/instance'];
+    const objects = objectsOf(stdout);
+    for (const { kind, metadata } of objects) {
+      const { labels } = metadata;
+      expect([kind, metadata.namespace, labels[name], labels[instance]]).toEqual([
+        kind,
+        '42',
+        '1e3',
+        '1234567',
+      ]);
+    }
+    const deployment = ofKind(objects, 'Deployment');
+    expect(ofKind(objects, 'HorizontalPodAutoscaler').spec.scaleTargetRef.name).toBe('007');
+    expect(deployment.metadata.name).toBe('007');
+    const { spec } = deployment.spec.template;
+    expect([spec.priorityClassName, spec.serviceAccountName]).toEqual(['1', 'true']);
+    expect(JSON.stringify([spec, deployment.spec.selector])).not.toMatch(/:(?:1234567|12|34|56|89)[,}]/);
+  });
+
   test('has the version of the package', () => {
     const { version } = JSON.parse(read('package.json'));
     expect(objectsOf(read('deploy/helm/weir/Chart.yaml'))[0]).toMatchObject({ version, appVersion: version });
