@@ -4,9 +4,11 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -275,7 +277,20 @@ describe('--write', () => {
     expect(written('README.md')).toMatch(/^# From envoyproxy\/ratelimit to weir\n/);
     const own = await migrate('moving/docker-compose.yaml', '--write', 'moving', '--force');
     expect(own).toMatchObject({ code: 1, stderr: expect.stringContaining('is never written over') });
+    // By another name they are the same files.
+    symlinkSync('moving', join(folder, 'same'));
+    mkdirSync(join(folder, 'links'));
+    symlinkSync('../moving/docker-compose.yaml', join(folder, 'links/docker-compose.yaml'));
+    for (const other of ['same', 'links']) {
+      const link = await migrate('moving/docker-compose.yaml', '--write', other, '--force');
+      expect(link).toMatchObject({ code: 1, stderr: expect.stringContaining('is never written over') });
+    }
     expect(readFileSync(join(folder, 'moving/docker-compose.yaml'), 'utf8')).toBe(COMPOSE);
+    // All or none, whatever is there.
+    mkdirSync(join(folder, 'nowhere'));
+    symlinkSync('missing', join(folder, 'nowhere/README.md'));
+    expect(await migrate('moving/docker-compose.yaml', '--write', 'nowhere')).toMatchObject({ code: 1 });
+    expect(readdirSync(join(folder, 'nowhere'))).toEqual(['README.md']);
   });
 
   test('a directory and an env file: variables, policies, and a command for both', async () => {

@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { lstatSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 
 /** A file to be written. */
 export interface WrittenFile {
@@ -22,12 +22,12 @@ export function writeFiles(
   remedy: string,
   { force = false, keep = [] }: { readonly force?: boolean; readonly keep?: readonly string[] } = {},
 ): string | undefined {
-  const kept = new Set(keep.map((file) => resolve(file)));
-  const own = files.find(({ path }) => kept.has(resolve(directory, path)));
+  const kept = new Set(keep.map(realPath));
+  const own = files.find(({ path }) => kept.has(realPath(join(directory, path))));
   if (own !== undefined) {
     return `"${join(directory, own.path)}" is a file that was read and is never written over; name another directory`;
   }
-  const there = files.filter(({ path }) => existsSync(join(directory, path))).map(({ path }) => path);
+  const there = files.filter(({ path }) => isThere(join(directory, path))).map(({ path }) => path);
   if (there.length > 0 && !force) {
     return `nothing was written, as "${directory}" has ${there.join(', ')} already; ${remedy}`;
   }
@@ -40,6 +40,21 @@ export function writeFiles(
   } catch (error) {
     return `the files cannot be written: ${(error as Error).message}`;
   }
+}
+
+/** Where a file lies, or would, links followed: by another name it is the same file. */
+function realPath(file: string): string {
+  const path = resolve(file);
+  try {
+    return realpathSync(path);
+  } catch {
+    return dirname(path) === path ? path : join(realPath(dirname(path)), basename(path));
+  }
+}
+
+/** Whether there is a file, or a link that leads nowhere. */
+function isThere(file: string): boolean {
+  return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
 }
 
 /** A word of a command line, in quotes where a shell would take it for anything else. */
