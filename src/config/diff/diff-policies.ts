@@ -1,11 +1,11 @@
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
-import { describeDecisionMetadata, describeHeaders, describePhase } from '../../policy/describe.js';
+import { describeDecisionMetadata, describeHeaders } from '../../policy/describe.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { effectOf, type LocalChange, type PolicyChange } from './change.js';
 import { deriveChanges } from './derive-changes.js';
-import { isEnforced, isSamePhase } from './enforcement.js';
-import { bodyOf, contextOf, plain, shift, unmatchedChange } from './rule-changes.js';
+import { isEnforced } from './enforcement.js';
+import { bodyOf, contextOf, phaseShift, plain, shift, unmatchedChange } from './rule-changes.js';
 import { treeChanges } from './tree-changes.js';
 
 /**
@@ -49,7 +49,7 @@ function domainChanges(
 ): readonly (LocalChange & { readonly path?: string })[] {
   const context = contextOf(before, after, nowMicros);
   const settings = [
-    phaseChange(before, after, nowMicros),
+    phaseShift(before.phase, after.phase, ON_OVERRIDES, nowMicros),
     failureChange(before, after),
     algorithmChange(before, after),
     headersChange(before, after),
@@ -66,14 +66,6 @@ function domainChanges(
 }
 
 const ON_OVERRIDES = 'for limits that callers send; what it does to rules is said below';
-
-function phaseChange(before: DomainPolicy, after: DomainPolicy, nowMicros: number): LocalChange | undefined {
-  const [old, now] = [before.phase, after.phase];
-  if (isSamePhase(old, now, nowMicros)) return undefined;
-  const [was, is] = [Math.max(old.activeAtMicros, nowMicros), Math.max(now.activeAtMicros, nowMicros)];
-  const effect = effectOf(is < was, is > was);
-  return shift('phase', effect, describePhase(old, nowMicros), describePhase(now, nowMicros), ON_OVERRIDES);
-}
 
 function failureChange(before: DomainPolicy, after: DomainPolicy): LocalChange | undefined {
   const [was, is] = [before.onStoreFailure, after.onStoreFailure];

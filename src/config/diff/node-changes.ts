@@ -4,11 +4,12 @@ import type { Rule } from '../../policy/rule.js';
 import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
 import { effectOf, type LocalChange } from './change.js';
 import { isSameRate, shortRate } from './compare-rates.js';
-import { couldDeny, isEnforced } from './enforcement.js';
+import { couldDeny, isEnforced, isSamePhase } from './enforcement.js';
 import {
   type DiffContext,
   noLongerHeldBack,
   onOff,
+  phaseShift,
   ruleChanges,
   shift,
   turned,
@@ -41,13 +42,59 @@ export function nodeChanges(
     const loose = noLongerHeldBack([rule], liveRules(after), context);
     add(itemOf(rule), [vanishing(rule, loose, context.nowMicros)]);
   }
-  add('', [firstItemChange(before, after), candidateChange(before, after)]);
+  add('', [orderChange(before, pairs), firstItemChange(before, after), candidateChange(before, after)]);
   add('', [
     flag('detailed_metric', before.fields.detailedMetric, after.fields.detailedMetric),
     flag('value_to_metric', before.valueToMetric, after.valueToMetric),
     isInheritedUnmatched(before, after) ? undefined : unmatchedChange(before, after),
+    overridesChange(before, after, pairs, context.nowMicros),
   ]);
   return changes;
+}
+
+/** The named limits of a list in another order; those without names begin anew, which is told of each. */
+function orderChange(before: PolicyNode, pairs: PairedRules['pairs']): LocalChange | undefined {
+  const named = pairs.filter(([old, now]) => old.statSuffix === now.statSuffix);
+  const places = named.map(([old]) => before.rules.indexOf(old));
+  if (places.every((place, i) => i === 0 || place > (places[i - 1] as number))) return undefined;
+  const names = (order: typeof named): string => order.map(([, now]) => itemOf(now)).join(', ');
+  const old = named.toSorted(([a], [b]) => before.rules.indexOf(a) - before.rules.indexOf(b));
+  return shift('order', 'changes', names(old), names(named), 'answers describe the first of equals');
+}
+
+const ON_OVERRIDES = 'for limits that callers send';
+
+/** The phase of a node, where it is not told of its limits or of the node above. */
+function overridesChange(
+  before: PolicyNode,
+  after: PolicyNode,
+  pairs: PairedRules['pairs'],
+  nowMicros: number,
+): LocalChange | undefined {
+  const isSame = (one: PolicyNode | Rule, other: PolicyNode | Rule): boolean =>
+    isSamePhase(one.phase, other.phase, nowMicros);
+  const [above, aboveNow] = [before.parent, after.parent];
+  if (above !== undefined && aboveNow !== undefined && isSame(above, before) && isSame(aboveNow, after))
+    return undefined;
+  if (pairs.some(([old, now]) => !isSame(old, now))) return undefined;
+  return phaseShift(before.phase, after.phase, ON_OVERRIDES, nowMicros);
+}
+
+/** What a move without limits does to those that callers send: they go by the phase where a descriptor ends. */
+function overridesMoved(
+  kind: 'appears' | 'vanishes' | 'moves',
+  move: Move,
+  context: DiffContext,
+): readonly NodeChange[] {
+  for (const { node: before } of move.before) {
+    for (const { node: after } of move.after) {
+      const [was, is] = [before ?? context.domainBefore, after ?? context.domainAfter];
+      const change = phaseShift(was.phase, is.phase, ON_OVERRIDES, context.nowMicros);
+      if (change !== undefined)
+        return [{ ...change, effect: kind === 'moves' ? change.effect : kind, item: '' }];
+    }
+  }
+  return [];
 }
 
 /** A list of blocks or regular expressions begins with another item, by which the node is named. */
@@ -221,7 +268,7 @@ export function movedChanges(
       ? `its values get ${takersText(others, nowMicros)}`
       : `its values had ${takersText(others, nowMicros)}`;
   if (kind === 'moves') {
-    if (!effect.tightens && !effect.loosens) return [];
+    if (!effect.tightens && !effect.loosens) return overridesMoved(kind, move, context);
     const [before, after] = [takersText(move.before, nowMicros), takersText(move.after, nowMicros)];
     return [{ ...shift('limit', effectOf(effect.tightens, effect.loosens), before, after), item: '' }];
   }
@@ -230,7 +277,7 @@ export function movedChanges(
   const because = loose === '' ? '' : `; ${loose}`;
   // A node without limits is there for those below it, or exempts its values: then that is the change.
   const isExemption = rules.length === 0 && others.some(({ node }) => liveRules(node).length > 0);
-  if (rules.length === 0 && !isExemption) return [];
+  if (rules.length === 0 && !isExemption) return overridesMoved(kind, move, context);
   if (isExemption) {
     const text = `no limit; ${tail}${because}`;
     return [{ setting: 'limit', effect: kind, tightens: effect.tightens, text, item: '' }];

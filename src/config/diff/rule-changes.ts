@@ -1,14 +1,15 @@
 import type { StoreFailurePolicy } from '../../limiter/entry.js';
 import { describeHeaders, describePhase } from '../../policy/describe.js';
-import type { DomainSettings, UnmatchedMode } from '../../policy/policy.js';
-import type { DeniedResponse, ResponseHeaders, Rule } from '../../policy/rule.js';
+import type { DomainPolicy, DomainSettings, UnmatchedMode } from '../../policy/policy.js';
+import type { DeniedResponse, PhaseSchedule, ResponseHeaders, Rule } from '../../policy/rule.js';
 import { type Effect, effectOf, type LocalChange } from './change.js';
 import { isSameRate, narrower, reasonsOf, shortRate } from './compare-rates.js';
 import { enforcedFrom, holdsQuotasBackFrom, isEnforced, isSamePhase } from './enforcement.js';
 import { Identities } from './value-shape.js';
 
-/** What a domain says of answers that its rules do not. */
-type AnswerSettings = Pick<DomainSettings, 'responseHeaders' | 'deniedResponse'>;
+/** What a domain says of answers that its rules do not, and of limits that callers send where no node does. */
+type AnswerSettings = Pick<DomainSettings, 'responseHeaders' | 'deniedResponse'> &
+  Pick<DomainPolicy, 'phase'>;
 
 /** A policy, as far as it counts beyond one rule. */
 type PolicyTogether = AnswerSettings & { readonly rules: readonly Rule[] };
@@ -203,6 +204,19 @@ function whenChanges(before: Rule, after: Rule, nowMicros: number): readonly Loc
     changes.push(shift('shadow_mode', effect, onOff(before.shadowMode), onOff(after.shadowMode)));
   }
   return changes;
+}
+
+/** A change of the phase in which limits are that stand in no rule; `reason`: which. */
+export function phaseShift(
+  before: PhaseSchedule,
+  after: PhaseSchedule,
+  reason: string,
+  nowMicros: number,
+): LocalChange | undefined {
+  if (isSamePhase(before, after, nowMicros)) return undefined;
+  const [was, is] = [Math.max(before.activeAtMicros, nowMicros), Math.max(after.activeAtMicros, nowMicros)];
+  const [old, now] = [describePhase(before, nowMicros), describePhase(after, nowMicros)];
+  return shift('phase', effectOf(is < was, is > was), old, now, reason);
 }
 
 function percentChange(before: Rule, after: Rule, was: boolean, is: boolean): LocalChange | undefined {

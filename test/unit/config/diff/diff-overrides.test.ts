@@ -1,0 +1,55 @@
+/* Limits that callers send (`limit` of a descriptor) go by the phase of the node where the descriptor ends. */
+import { expect, test } from '@jest/globals';
+import { diffPolicies } from '../../../../src/config/diff/diff-policies.js';
+import type { PolicySet } from '../../../../src/policy/policy-set.js';
+import { policyOf } from '../../../support/policy/policies.js';
+
+/** 2026-01-01. */
+const NOW = Date.UTC(2026, 0, 1) * 1000;
+const LIMIT = 'rate_limit: { unit: minute, requests_per_unit: 10 }';
+const BELOW = `descriptors: [{ key: below, phase: active, ${LIMIT} }]`;
+
+const setOf = (descriptors: string): PolicySet => ({
+  domains: new Map([['d', policyOf(`domain: d\ndescriptors: [${descriptors}]\n`)]]),
+  version: '',
+});
+const linesOf = (before: string, after: string): readonly string[] =>
+  diffPolicies(setOf(before), setOf(after), NOW).map(
+    ({ path, effect, tightens, text }) => `${path}: ${effect}${tightens ? ' !' : ''}: ${text}`,
+  );
+
+test.each<[what: string, before: string, after: string, line: string]>([
+  [
+    'of a node without limits',
+    `{ key: a, phase: monitoring, ${BELOW} }`,
+    `{ key: a, ${BELOW} }`,
+    'a: tightens !: phase: monitoring becomes active; for limits that callers send',
+  ],
+  [
+    'of a list whose limits have their own',
+    '{ key: a, phase: active, rate_limits: [{ unit: day, requests_per_unit: 1, phase: active }] }',
+    '{ key: a, phase: monitoring, rate_limits: [{ unit: day, requests_per_unit: 1, phase: active }] }',
+    'a: loosens: phase: active becomes monitoring; for limits that callers send',
+  ],
+  [
+    'of a node without limits that is new',
+    '',
+    '{ key: a, phase: monitoring }',
+    'a: appears: phase: active becomes monitoring; for limits that callers send',
+  ],
+  [
+    'of a node without limits that is gone',
+    '{ key: a, phase: monitoring }',
+    '',
+    'a: vanishes !: phase: monitoring becomes active; for limits that callers send',
+  ],
+])('the phase %s', (_, before, after, line) => {
+  expect(linesOf(before, after)).toEqual([line]);
+});
+
+test('what the limits of a node, or the node above, tell is not told again', () => {
+  const of = (phase: string): string =>
+    `{ key: a, phase: ${phase}, ${LIMIT}, descriptors: [{ key: b, descriptors: [{ key: c, ${LIMIT} }] }] }`;
+  const text = 'loosens: phase: active becomes monitoring';
+  expect(linesOf(of('active'), of('monitoring'))).toEqual([`a: ${text}`, `a/b/c: ${text}`]);
+});
