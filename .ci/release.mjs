@@ -141,18 +141,23 @@ function publishing(version, withChart) {
 async function release(version, helm) {
   const texts = await changedTexts(version);
   const paths = [...texts.keys()];
+  const before = (await git('rev-parse', 'HEAD')).trim();
   let made;
   try {
     for (const [path, text] of texts) writeFileSync(join(root, path), text);
     made = await makeDist(helm);
+    await git('add', '--', ...paths);
+    // A hook or a key for signatures may refuse either.
+    await git('commit', '--quiet', '--message', `Release ${version}`);
+    await git('tag', '--annotate', `v${version}`, '--message', `weir ${version}`);
   } catch (error) {
+    // The tree was clean, so nothing is lost.
+    await git('reset', '--quiet', '--soft', before);
+    await git('reset', '--quiet', '--', ...paths);
     await git('checkout', '--quiet', '--', ...paths);
     rmSync(join(root, DIST), { recursive: true, force: true });
     throw error;
   }
-  await git('add', '--', ...paths);
-  await git('commit', '--quiet', '--message', `Release ${version}`);
-  await git('tag', '--annotate', `v${version}`, '--message', `weir ${version}`);
   say(`${version} is committed and tagged as v${version}`);
   for (const path of made) say(`made ${path}`);
 }

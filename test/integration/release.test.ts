@@ -183,6 +183,21 @@ test('a build that fails leaves no release behind', async () => {
   }
 }, 60_000);
 
+test('nor does a tag that cannot be signed', async () => {
+  await git('config', 'tag.gpgSign', 'true');
+  await git('config', 'gpg.program', 'false');
+  try {
+    const before = await state();
+    expect(await release('minor', '--without-chart')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('git tag failed'),
+    });
+    expect(await state()).toBe(before);
+  } finally {
+    await git('config', '--unset', 'tag.gpgSign');
+  }
+}, 60_000);
+
 test('it commits, tags, fills dist/ and prints what would be pushed', async () => {
   const before = await git('rev-parse', 'HEAD');
   const ended = await release('minor');
