@@ -97,9 +97,13 @@ export function resetMicros({ outcome, rate }: DecidedTake): number {
   return limited && waitMicros === 0 ? rate.periodSeconds(0) * MICROS_PER_SECOND : waitMicros;
 }
 
-/** Whether a denial lasts for ever: the take asks for more than its limit can hold, see {@link isBeyondLimit}. */
-export function canNeverPass({ rate, hits, refund, outcome }: DecidedTake): boolean {
-  return outcome.limited && isBeyondLimit(rate, hits, refund);
+/**
+ * Whether a denial lasts for ever: the take asks for more than its limit can hold, see {@link isBeyondLimit}. Not where
+ * `enforce_percent` lets some denials pass: the next one may be among them.
+ */
+export function canNeverPass({ rate, hits, refund, outcome, rule }: DecidedTake): boolean {
+  if (!outcome.limited || !isBeyondLimit(rate, hits, refund)) return false;
+  return rule === undefined || rule.enforcePercent === 0 || rule.enforcePercent === 100;
 }
 
 /** Microseconds, beyond any wait (MAX_FILL_MICROS); with one added still exact. */

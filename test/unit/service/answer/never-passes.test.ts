@@ -223,3 +223,16 @@ test('the window of a list that a request does not fit says how much is left', (
   expect(left(2)).toEqual([[CODE.OK, 0]]);
   expect(left(1)).toEqual([[CODE.OVER_LIMIT, 0]]);
 });
+
+test('where enforce_percent lets some denials pass, nobody is told that none does', () => {
+  const ask = (percent: number) => {
+    const limit = `enforce_percent: ${percent}, rate_limit: { unit: minute, requests_per_unit: 5 }`;
+    const policy = `domain: d\n${FAMILIES}\ndenied_response: problem+json\ndescriptors: [{ key: k, ${limit} }]\n`;
+    const decider = new Decider(policy, { random: () => 0 });
+    const answer = decider.answer([hits('k=1', 6)]);
+    expect(answer.overallCode).toBe(CODE.OVER_LIMIT);
+    return { after: headers(answer)['retry-after'], body: Buffer.from(answer.rawBody ?? []).toString() };
+  };
+  expect(ask(100)).toEqual({ after: undefined, body: expect.stringContaining('it can never pass') });
+  expect(ask(50)).toEqual({ after: `${TO_END_OF_MINUTE}`, body: expect.not.stringContaining('never') });
+});
