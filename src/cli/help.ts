@@ -213,13 +213,16 @@ file that is there.
   <file>            describes the installation; several may be named, and each is known by what it holds: a docker
                     compose file, manifests of Kubernetes (Deployment, ConfigMap and others), values of a Helm chart,
                     a configuration of Envoy Gateway, variables as lines of KEY=VALUE, or a policy
+                    Compose files are put together in the order of the names, with the override file beside them
   <directory>       what RUNTIME_ROOT names, or the directory with the policy files; may be left out where a file says
                     where they are, or where a management server has them
   --env <file>      a file with the variables of the service, in any of these forms
   --service <name>  which service or container is the rate limit service, where images and commands do not tell
   --write <folder>  write the files with image and variables changed, the policies, and a README.md with the next
-                    commands. Variables that are unset and have another default here are added, so that they mean what
-                    they meant. Where one of the files is there already, nothing is written
+                    commands. Compose files that say it in several places, and what kubectl get printed, stay as they
+                    are: an override file or a patch is written instead. Variables that are unset and have another
+                    default here are added, so that they mean what they meant. Where one of the files is there
+                    already, nothing is written
   --force           write over files that are there, but never over one that was read
   --image <name>    the image to write; weir:<version> by default
   --json            the same for machines

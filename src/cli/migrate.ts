@@ -16,7 +16,7 @@ import { writeFiles } from './writing/written-files.js';
 
 const OPTIONS = {
   env: { type: 'string', multiple: true },
-  service: { type: 'string' },
+  service: { type: 'string', multiple: true },
   image: { type: 'string' },
   write: { type: 'string' },
   force: { type: 'boolean' },
@@ -43,7 +43,14 @@ export async function runMigrate(args: readonly string[], io: Io): Promise<numbe
     io.err('weir migrate: --image and --force go with --write; see weir migrate --help\n');
     return EXIT.USAGE;
   }
-  const installation = readInstallation(positionals, envFiles, values.service);
+  if (values.service !== undefined && values.service.length > 1) {
+    io.err(
+      `weir migrate: --service names one service; run weir migrate once for each of ${values.service.join(', ')}, ` +
+        'with a folder for each --write; see weir migrate --help\n',
+    );
+    return EXIT.USAGE;
+  }
+  const installation = readInstallation(positionals, envFiles, values.service?.[0]);
   const made = typeof installation === 'string' ? installation : makeReport(installation);
   if (typeof installation === 'string' || typeof made === 'string') {
     io.err(`weir migrate: ${String(typeof made === 'string' ? made : installation)}\n`);
@@ -94,7 +101,7 @@ function writeDeployment(
   const { installation, image, force, settings } = made;
   const target = { image, variables: made.report.keep };
   const deployment = makeDeployment(installation, target, made.report);
-  const decided = new Set(Object.keys(target.variables));
+  const decided = new Set(deployment.isAdded ? Object.keys(target.variables) : []);
   const report = {
     ...made.report,
     // What was unset is written as it was.
@@ -104,7 +111,7 @@ function writeDeployment(
   const files = [...deployment.files, { path: 'README.md', content: page, note: 'what to do next' }];
   const keep = [...installation.inputs.map(({ file }) => file), ...report.files];
   const refused = writeFiles(directory, files, REMEDY, { force, keep });
-  return refused ?? { ...report, written: { directory, files } };
+  return refused ?? { ...report, written: { directory, files, isAdded: deployment.isAdded } };
 }
 
 /** What is said of the policies, with a sentence on where they are. */

@@ -74,7 +74,7 @@ test.each(['layout', 'layout/ratelimit', 'layout/ratelimit/config'])(
   },
 );
 
-test('long windows, bad files and unset variables need a decision: exit 1', async () => {
+test('bad files and unset variables need a decision, long windows a note: exit 1', async () => {
   write({
     'bad/config/a.yaml':
       'domain: a\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1 } }]\n',
@@ -86,11 +86,11 @@ test('long windows, bad files and unset variables need a decision: exit 1', asyn
   expect(decide).toEqual(
     expect.arrayContaining([
       { about: expect.stringMatching(/^bad\/config\/b\.yaml:2:\d+$/), text: expect.stringContaining('key') },
-      { about: 'counters', text: expect.stringContaining('a: k') },
       { about: 'LOG_LEVEL', text: expect.stringContaining('LOG_LEVEL=WARN keeps what was') },
     ]),
   );
   expect(same).toContainEqual({ about: 'domain a', text: '1 rule, answered as there.' });
+  expect(same).toContainEqual({ about: 'counters', text: expect.stringContaining('a: k') });
   expect(keep).toMatchObject({ LOG_LEVEL: 'WARN', DEBUG_HOST: '0.0.0.0' });
 });
 
@@ -193,14 +193,16 @@ describe('what cannot be read', () => {
     expect(stderr).toContain(message);
   });
 
-  test.each([[[]], [['a', '--force']], [['--environment', 'x']]])(
-    '%j makes no sense: exit 2',
-    async (args) => {
-      const { code, stdout, stderr } = await migrate(...args);
-      expect([code, stdout]).toEqual([2, '']);
-      expect(stderr).toContain('weir migrate --help');
-    },
-  );
+  test.each([
+    [[]],
+    [['a', '--force']],
+    [['--environment', 'x']],
+    [['a', '--service', 'b', '--service', 'c']],
+  ])('%j makes no sense: exit 2', async (args) => {
+    const { code, stdout, stderr } = await migrate(...args);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain('weir migrate --help');
+  });
 });
 
 test('a limit of nothing lets nothing through twice, however long its window is', async () => {
@@ -316,20 +318,31 @@ describe('--write', () => {
     expect(mount).toMatch(/^\/\S+\/plain\/policies:\/data\/ratelimit\/config:ro$/);
   });
 
-  test('what it cannot change is left to decide, and not written', async () => {
+  test('an alias is left as it is: a file is put over it', async () => {
     write({
       'alias.yaml':
         `x: &env [LOG_LEVEL=info]\n` +
         `${COMPOSE.replace(/env_file[\s\S]*/, 'environment: *env\n  other: { environment: *env }\n')}`,
     });
-    const { code, stdout } = await migrate('alias.yaml', '--write', 'alias', '--json');
+    const { stdout } = await migrate('alias.yaml', '--write', 'alias', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ written: ['alias/compose.weir.yaml', 'alias/README.md'] });
+    expect(readFileSync(join(folder, 'alias/README.md'), 'utf8')).toContain(
+      '`docker compose --project-directory . -f alias.yaml -f alias/compose.weir.yaml up -d ratelimit`',
+    );
+  });
+
+  test('what it cannot change is left to decide, and no command names it', async () => {
+    const pod =
+      'apiVersion: v1\nkind: Pod\nmetadata: { name: p, annotations: { a: &i "envoyproxy/ratelimit:1" } }\n' +
+      'spec: { containers: [{ name: c, image: *i }] }\n';
+    write({ 'pod.yaml': pod });
+    const { code, stdout } = await migrate('pod.yaml', '--write', 'pod');
     expect(code).toBe(1);
-    expect(JSON.parse(stdout)).toMatchObject({
-      decide: expect.arrayContaining([
-        { about: 'alias.yaml', text: expect.stringContaining('set the image weir:') },
-      ]),
-      written: ['alias/README.md'],
-    });
+    expect(stdout).toContain('pod.yaml: image and variables are written in a way');
+    expect(stdout).toContain('\nTo keep what was\n');
+    const page = readFileSync(join(folder, 'pod/README.md'), 'utf8');
+    expect(page).toContain('Add them so that nothing changes');
+    expect(page).not.toContain('kubectl');
   });
 });
 

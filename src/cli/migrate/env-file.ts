@@ -41,6 +41,19 @@ export function readEnvFile(text: string): EnvFile {
   return { variables, unknown, problems };
 }
 
+/**
+ * The same lines in the one form that `docker run --env-file` takes, too: `KEY=VALUE` without `export`, spaces and
+ * quotes. Lines whose value is not known here, or has several lines, stay as they are.
+ */
+export function plainLines(text: string): string {
+  return text.replace(/^\uFEFF/, '').replaceAll(/^[^\r\n]+/gm, (raw) => {
+    const line = raw.trim();
+    const read = line === '' || line.startsWith('#') ? '' : readLine(line);
+    if (typeof read === 'string' || read.value === undefined || /[\r\n]/.test(read.value)) return raw;
+    return `${read.name}=${read.value}`;
+  });
+}
+
 type Line =
   | { readonly name: string; readonly value: string }
   | { readonly name: string; readonly value?: undefined; readonly problem: string };

@@ -64,7 +64,7 @@ export function findInPolicies({ policySet, errors, warnings }: LoadedPolicies):
       text: 'share one counter there, as keys and values are joined with "_"; here each has its own.',
     });
   }
-  if (policySet.domains.size > 0) addSwitch(long, same, decide);
+  if (policySet.domains.size > 0) addSwitch(long, same);
   better.push(...EVERYWHERE);
   return { same, better: mergeFindings(better), decide };
 }
@@ -114,7 +114,7 @@ function visit(
 }
 
 /** The counters of the reference are not taken over. */
-function addSwitch(long: readonly string[], same: Finding[], decide: Finding[]): void {
+function addSwitch(long: readonly string[], same: Finding[]): void {
   if (long.length === 0) {
     same.push({
       about: 'counters',
@@ -124,7 +124,7 @@ function addSwitch(long: readonly string[], same: Finding[], decide: Finding[]):
   }
   const shown = long.slice(0, 3).join(', ');
   const more = long.length > 3 ? ` and ${long.length - 3} more` : '';
-  decide.push({
+  same.push({
     about: 'counters',
     text:
       'start afresh at the switch, so that a window longer than a minute may let through up to twice its ' +

@@ -13,8 +13,15 @@ export interface Report extends Findings {
   readonly files: readonly string[];
   /** What to set so that what is unset means what it means in the reference. */
   readonly keep: Readonly<Record<string, string>>;
-  /** What `--write` wrote, with {@link keep} in it; undefined where nothing was. */
-  readonly written: { readonly directory: string; readonly files: readonly WrittenFile[] } | undefined;
+  /** What `--write` wrote, undefined where nothing was. */
+  readonly written: WrittenReport | undefined;
+}
+
+interface WrittenReport {
+  readonly directory: string;
+  readonly files: readonly WrittenFile[];
+  /** Whether {@link Report.keep} is in one of the files. */
+  readonly isAdded: boolean;
 }
 
 const TITLES = [
@@ -34,7 +41,7 @@ export function reportText(report: Report): string {
   }
   const variables = Object.entries(keep);
   if (variables.length > 0) {
-    const title = written === undefined ? 'To keep what was' : 'Written, to keep what was';
+    const title = written?.isAdded !== true ? 'To keep what was' : 'Written, to keep what was';
     parts.push(`${title}\n${variables.map(([name, value]) => `  ${name}=${value}\n`).join('')}`);
   }
   if (written !== undefined) parts.push(writtenText(written.directory, written.files));

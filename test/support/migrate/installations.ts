@@ -12,11 +12,21 @@ export class Installations {
 
   /** Writes files and reads those whose names begin neither with a dot nor with "unnamed". */
   read(files: Readonly<Record<string, string>>, service?: string): Installation | string {
+    const place = this.folderOf(files);
+    const named = Object.keys(files).filter((name) => !/(?:^|\/)(?:\.|unnamed)[^/]*$/.test(name));
+    const result = readInstallation(
+      named.map((name) => `${place}/${name}`),
+      [],
+      service,
+    );
+    return typeof result === 'string' ? result.replaceAll(`${place}/`, '') : result;
+  }
+
+  /** Writes files into a folder of their own, and returns its path. */
+  folderOf(files: Readonly<Record<string, string>>): string {
     const place = `case-${this.count++}`;
-    const paths = Object.entries(files).map(([name, text]) => this.folder.write(`${place}/${name}`, text));
-    const named = paths.filter((path) => !/\/(?:\.|unnamed)[^/]*$/.test(path));
-    const result = readInstallation(named, [], service);
-    return typeof result === 'string' ? result.replaceAll(`${this.folder.path}/${place}/`, '') : result;
+    for (const [name, text] of Object.entries(files)) this.folder.write(`${place}/${name}`, text);
+    return `${this.folder.path}/${place}`;
   }
 
   /** Throws where the files make none. */

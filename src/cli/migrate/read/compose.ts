@@ -2,70 +2,120 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { entriesAt, itemsAt, textAt, valueAt } from '../../../config/manifests/manifest.js';
 import { isNull, type YamlMap, type YamlValue } from '../../../config/yaml/yaml-document.js';
+import { VARIABLES } from '../../../server/settings/settings-table.js';
 import { readEnvFile } from '../env-file.js';
 import type { Finding } from '../findings.js';
+import { mountsOf } from './compose-mounts.js';
+import {
+  type ComposeProject,
+  type ComposeService,
+  composeProject,
+  type Layer,
+  servicesIn,
+} from './compose-project.js';
 import type { Input } from './input.js';
+import { interpolate, namesWithout } from './interpolate.js';
 import { memoryFindings } from './memory-limit.js';
-import type { Environment, Mount, Workload } from './workload.js';
+import { healthFindings } from './probe-programs.js';
+import type { Environment, Workload } from './workload.js';
 
 type Variables = Readonly<Record<string, string>>;
 
-/** The services of a compose file (github.com/compose-spec/compose-spec, 05-services). */
-export function composeServices(input: Input): readonly Workload[] {
-  const folder = dirname(input.file);
+/**
+ * The services that a compose file is the first to name (github.com/compose-spec/compose-spec, 05-services), put
+ * together with what other files say of them. `inputs`: all files.
+ */
+export function composeServices(input: Input, inputs: readonly Input[]): readonly Workload[] | string {
+  const project = composeProject(inputs);
+  if (typeof project === 'string') return project;
+  const folder = dirname(project.files[0]?.file ?? input.file);
   const beside = variablesBeside(folder);
-  return input.documents.flatMap((document) =>
-    entriesAt(document, 'services').flatMap(([name, service]) =>
-      service.kind === 'map' && document.kind === 'map'
-        ? [readService(input, document, name, service, folder, beside)]
-        : [],
-    ),
-  );
+  return servicesIn(project, input, inputs).map((service) => readService(input, project, service, beside));
 }
 
 function readService(
   input: Input,
-  root: YamlMap,
-  name: string,
-  service: YamlMap,
-  folder: string,
+  { files, override }: ComposeProject,
+  { name, layers, own, unresolved }: ComposeService,
   beside: Variables,
 ): Workload {
-  const container = textAt(service, 'container_name');
-  const image = interpolate(textAt(service, 'image'), beside);
-  const limit = textAt(service, 'deploy', 'resources', 'limits', 'memory') || textAt(service, 'mem_limit');
+  /** What the layer with the most say has there. */
+  const last = (...path: readonly string[]): string =>
+    layers.map(({ service }) => textAt(service, ...path)).findLast((text) => text !== '') ?? '';
+  const container = last('container_name');
+  const image = interpolate(last('image'), beside);
+  const limit = last('deploy', 'resources', 'limits', 'memory') || last('mem_limit');
+  const about = `${input.file}: ${name}`;
+  const environment = readEnvironment(layers, about, beside);
+  const redis = files.flatMap(({ documents }) => documents.flatMap(evictions));
   return {
     input,
     title: `service ${name}`,
     names: container === '' ? [name] : [name, container],
-    image: image.text ?? textAt(service, 'image'),
-    command: ['command', 'entrypoint'].flatMap((key) => words(service, key)),
-    environment: readEnvironment(service, `${input.file}: ${name}`, folder, beside),
-    mounts: itemsAt(service, 'volumes').flatMap((volume) => readVolume(volume, folder, beside)),
-    same: [],
-    decide: [...memoryFindings(`service ${name}`, limit), ...notFollowed(service, input.file, name)],
+    image: image.text ?? last('image'),
+    command: ['command', 'entrypoint'].flatMap(
+      (key) => layers.map(({ service }) => words(service, key)).findLast(([word]) => word !== '') ?? [],
+    ),
+    environment:
+      unresolved.length === 0
+        ? environment
+        : hideOthers(
+            environment,
+            unresolved.map((clause) => ({ about, text: `${clause}. ${RESOLVE}` })),
+          ),
+    mounts: mountsOf(layers, files, beside),
+    same:
+      override === undefined
+        ? []
+        : [{ about: override.file, text: 'is put over the other file, as docker compose does by itself.' }],
+    decide: [
+      ...memoryFindings(`service ${name}`, limit),
+      ...healthFindings(
+        `${about}: healthcheck`,
+        layers.flatMap(({ service }) => words(service, 'healthcheck', 'test')),
+      ),
+      ...redis,
+    ],
     edit: {
-      root,
+      root: own.root,
       image: ['services', name, 'image'],
       variables: ['services', name, 'environment'],
       form: 'map-or-lines',
       drop: ['build'],
     },
-    deployed: { by: 'compose', service: name },
+    deployed: {
+      by: 'compose',
+      service: name,
+      files: files.map(({ file }) => file),
+      isBuilt: layers.some(({ service }) => service.fields.has('build')),
+      isInOneFile:
+        files.length === 1 &&
+        layers.every(({ file }) => file === input.file) &&
+        !own.root.fields.has('include'),
+    },
   };
 }
 
-function words(service: YamlMap, key: string): readonly string[] {
-  const list = itemsAt(service, key).flatMap((item) => (item.kind === 'scalar' ? [item.text] : []));
-  return list.length > 0 ? list : [textAt(service, key)];
+const RESOLVE =
+  'So it is not known which variables are set, and none is added: run `docker compose config > resolved.yaml`, and ' +
+  'name that file alone. It then holds the values of all variables, secrets, too.';
+
+function words(service: YamlMap, ...path: readonly string[]): readonly string[] {
+  const list = itemsAt(service, ...path).flatMap((item) => (item.kind === 'scalar' ? [item.text] : []));
+  return list.length > 0 ? list : [textAt(service, ...path)];
 }
 
-/** What compose puts together from other files is not put together here. */
-function notFollowed(service: YamlMap, file: string, name: string): readonly Finding[] {
-  if (!service.fields.has('extends')) return [];
-  const text =
-    '"extends" takes a part of the service from elsewhere, which is not looked at: name that file, too.';
-  return [{ about: `${file}: ${name}`, text }];
+/** What is to be decided where a Redis of the file throws keys away that still count. */
+function evictions(document: YamlValue): readonly Finding[] {
+  return entriesAt(document, 'services').flatMap(([name, service]) => {
+    const command = service.kind === 'map' ? words(service, 'command').join(' ') : '';
+    const policy = /--maxmemory-policy[\s=]+(?!noeviction\b)([\w-]+)/.exec(command)?.[1];
+    if (policy === undefined) return [];
+    const text =
+      `its Redis has the maxmemory-policy ${policy}, so that it may throw counters away, which hands callers their ` +
+      'limits again; set noeviction.';
+    return [{ about: `service ${name}`, text }];
+  });
 }
 
 /** What compose takes values of `${NAME}` from, where the shell has none. */
@@ -74,24 +124,35 @@ function variablesBeside(folder: string): Variables {
   return existsSync(file) ? readEnvFile(readFileSync(file, 'utf8')).variables : {};
 }
 
-function readEnvironment(service: YamlMap, about: string, folder: string, beside: Variables): Environment {
+function readEnvironment(layers: readonly Layer[], about: string, beside: Variables): Environment {
   const variables: Record<string, string> = {};
   const unknown = new Set<string>();
   const decide: Finding[] = [];
-  for (const file of envFiles(service, folder)) {
+  for (const file of layers.flatMap((layer) => envFiles(layer, beside))) {
     try {
       const read = readEnvFile(readFileSync(file.path, 'utf8'));
-      Object.assign(variables, read.variables);
-      for (const name of read.unknown) unknown.add(name);
+      for (const [name, value] of Object.entries(read.variables)) {
+        variables[name] = value;
+        unknown.delete(name);
+      }
+      for (const name of read.unknown) {
+        delete variables[name];
+        unknown.add(name);
+      }
       for (const { line, message } of read.problems)
         decide.push({ about: `${file.path}:${line}`, text: `${message}.` });
     } catch (error) {
       if (!file.required) continue;
-      const text = `the file of "env_file" cannot be read: ${(error as Error).message}.`;
+      // It may set any variable, and outranks the files before it.
+      for (const { name } of VARIABLES) unknown.add(name);
+      for (const name of Object.keys(variables)) delete variables[name];
+      const text =
+        `the file of "env_file" cannot be read (${(error as Error).message}), so it is not known which variables it ` +
+        'sets, and none is added: put it there, or a copy of the one that is deployed, and run this again.';
       decide.push({ about: file.path, text });
     }
   }
-  for (const [name, written] of ownVariables(service)) {
+  for (const [name, written] of layers.flatMap(({ service }) => ownVariables(service))) {
     const value = written === undefined ? beside[name] : interpolate(written, beside).text;
     delete variables[name];
     unknown.delete(name);
@@ -100,11 +161,20 @@ function readEnvironment(service: YamlMap, about: string, folder: string, beside
       continue;
     }
     unknown.add(name);
-    const from = written === undefined ? 'has no value here' : 'takes its value from another variable';
+    const from =
+      written === undefined
+        ? 'has no value here'
+        : `takes its value from ${namesWithout(written, beside).join(' and ')}, which has no value here`;
     const remedy = 'write the value into .env beside the compose file, as compose reads it there, too';
     decide.push({ about, text: `${name} ${from}; ${remedy}.` });
   }
   return { variables, unknown, same: [], decide };
+}
+
+/** The same, where what sets variables is not known: none that is not seen is taken for unset. */
+function hideOthers({ variables, unknown, same, decide }: Environment, why: readonly Finding[]): Environment {
+  const others = VARIABLES.map(({ name }) => name).filter((name) => variables[name] === undefined);
+  return { variables, unknown: new Set([...unknown, ...others]), same, decide: [...decide, ...why] };
 }
 
 /** `environment`, as lines or as a mapping; undefined: what the shell has. */
@@ -125,55 +195,18 @@ function ownVariables(service: YamlMap): readonly (readonly [string, string | un
   ];
 }
 
-function envFiles(service: YamlMap, folder: string): readonly { path: string; required: boolean }[] {
+function envFiles(
+  { service, folder }: Layer,
+  beside: Variables,
+): readonly { path: string; required: boolean }[] {
   const written = valueAt(service, 'env_file');
   const all = written?.kind === 'list' ? written.items : written === undefined ? [] : [written];
   return all.flatMap((one) => {
-    const path = one.kind === 'scalar' ? one.text : textAt(one, 'path');
+    const text = one.kind === 'scalar' ? one.text : textAt(one, 'path');
+    const path = interpolate(text, beside).text ?? text;
     if (path === '') return [];
     return [
       { path: isAbsolute(path) ? path : join(folder, path), required: textAt(one, 'required') !== 'false' },
     ];
   });
-}
-
-/**
- * `${NAME}`, `${NAME:-default}`, `${NAME-default}`, `$NAME` and `$$`; without a text where a name has no value here.
- */
-export function interpolate(text: string, variables: Variables): { readonly text: string | undefined } {
-  let known = true;
-  const replaced = text.replaceAll(
-    /\$(?:(\$)|\{(\w+)(?:(:?[-?+])([^}]*))?\}|(\w+))/g,
-    (
-      _all,
-      dollar: string | undefined,
-      braced: string | undefined,
-      operator: string | undefined,
-      word: string | undefined,
-      bare: string | undefined,
-    ) => {
-      if (dollar !== undefined) return '$';
-      const value = variables[braced ?? bare ?? ''];
-      const isSet = value !== undefined && !(operator?.startsWith(':') === true && value === '');
-      if (operator?.endsWith('+') === true) return isSet ? (word ?? '') : '';
-      if (isSet) return value;
-      if (operator?.endsWith('-') === true) return word ?? '';
-      known = false;
-      return '';
-    },
-  );
-  return { text: known ? replaced : undefined };
-}
-
-/** `./config:/data/ratelimit/config:ro`, or the same as a mapping. */
-function readVolume(volume: YamlValue, folder: string, beside: Variables): readonly Mount[] {
-  const [source = '', target = ''] =
-    volume.kind === 'scalar'
-      ? (interpolate(volume.text, beside).text ?? '').split(':')
-      : [textAt(volume, 'source'), textAt(volume, 'target')];
-  if (target === '') return [];
-  if (!/^[./~]/.test(source))
-    return [{ target, source: { kind: 'elsewhere', what: `the volume ${source}` } }];
-  if (source.startsWith('~')) return [{ target, source: { kind: 'elsewhere', what: source } }];
-  return [{ target, source: { kind: 'path', path: isAbsolute(source) ? source : join(folder, source) } }];
 }

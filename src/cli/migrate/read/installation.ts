@@ -1,8 +1,10 @@
+import { join } from 'node:path';
 import { manifestsOf } from '../../../config/manifests/manifest.js';
 import { readEnvFile } from '../env-file.js';
 import type { Finding } from '../findings.js';
 import { chartServices } from './chart-values.js';
 import { composeServices } from './compose.js';
+import { composeFileIn } from './compose-project.js';
 import { gatewayPolicies, gatewayServices } from './envoy-gateway.js';
 import { type Input, readInput } from './input.js';
 import { containers } from './kubernetes.js';
@@ -39,7 +41,18 @@ export function readInstallation(
     }
     inputs.push(input);
   }
-  const workloads = inputs.flatMap((input) => workloadsOf(input, inputs));
+  const [root] = directories;
+  const beside = root === undefined || inputs.length > 0 ? undefined : composeFileIn(root);
+  if (root !== undefined && beside !== undefined) {
+    const path = join(root, beside);
+    return `"${root}" has the compose file ${beside}, which says more than the directory: weir migrate ${path}`;
+  }
+  const workloads: Workload[] = [];
+  for (const input of inputs) {
+    const found = workloadsOf(input, inputs);
+    if (typeof found === 'string') return found;
+    workloads.push(...found);
+  }
   const pick = workloads.length === 0 ? undefined : pickWorkload(workloads, service);
   if (typeof pick === 'string') return pick;
   if (pick === undefined && service !== undefined) return 'there is no service for --service in these files';
@@ -51,7 +64,7 @@ export function readInstallation(
     );
   }
   return {
-    root: directories[0],
+    root,
     inputs,
     pick,
     environment: environmentOf(pick?.workload.environment ?? NO_ENVIRONMENT, inputs),
@@ -60,11 +73,11 @@ export function readInstallation(
   };
 }
 
-/** What a file says that may run the service. `inputs`: all files. */
-export function workloadsOf(input: Input, inputs: readonly Input[]): readonly Workload[] {
+/** What a file says that may run the service; a sentence where a file beside it is bad. `inputs`: all files. */
+export function workloadsOf(input: Input, inputs: readonly Input[]): readonly Workload[] | string {
   switch (input.format) {
     case 'compose':
-      return composeServices(input);
+      return composeServices(input, inputs);
     case 'kubernetes': {
       const all = inputs.flatMap(({ documents }) => manifestsOf(documents));
       return [...containers(input, all), ...gatewayServices(input)];

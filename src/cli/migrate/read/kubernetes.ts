@@ -3,6 +3,7 @@ import type { YamlMap, YamlValue } from '../../../config/yaml/yaml-document.js';
 import { containerVariables } from './container-variables.js';
 import type { Input } from './input.js';
 import { memoryFindings } from './memory-limit.js';
+import { healthFindings } from './probe-programs.js';
 import type { Mount, MountSource, Workload } from './workload.js';
 
 /** Kinds of Kubernetes whose pods run for long, and where those stand. */
@@ -50,7 +51,12 @@ function readContainer(
     environment: containerVariables(container, all),
     mounts: itemsAt(container, 'volumeMounts').flatMap((mount) => readMount(mount, pod)),
     same: [],
-    decide: memoryFindings(`container ${name}`, textAt(container, 'resources', 'limits', 'memory')),
+    decide: [
+      ...memoryFindings(`container ${name}`, textAt(container, 'resources', 'limits', 'memory')),
+      ...PROBES.flatMap((probe) =>
+        healthFindings(`container ${name}: ${probe}`, commandOf(valueAt(container, probe))),
+      ),
+    ],
     edit: {
       root: manifest.fields,
       image: [...path, 'image'],
@@ -58,8 +64,28 @@ function readContainer(
       form: 'names-and-values',
       drop: [],
     },
-    deployed: { by: 'kubectl', owner: namespace === '' ? owner : `${owner} -n ${namespace}` },
+    deployed: {
+      by: 'kubectl',
+      owner: namespace === '' ? owner : `${owner} -n ${namespace}`,
+      container: name,
+      isPatchable: ['Deployment', 'StatefulSet', 'DaemonSet'].includes(manifest.kind),
+      isSnapshot: ['resourceVersion', 'uid'].some((key) => textAt(manifest.fields, 'metadata', key) !== ''),
+      probes: probesOf(container),
+    },
   };
+}
+
+const PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'];
+
+/** What an exec probe runs; nothing for others. */
+function commandOf(probe: YamlValue | undefined): readonly string[] {
+  return itemsAt(probe, 'exec', 'command').flatMap((word) => (word.kind === 'scalar' ? [word.text] : []));
+}
+
+function probesOf(container: YamlMap): 'none' | 'requests' | 'others' {
+  const probes = PROBES.flatMap((name) => valueAt(container, name) ?? []);
+  if (probes.length === 0) return 'none';
+  return probes.every((probe) => textAt(probe, 'httpGet', 'path') === '/healthcheck') ? 'requests' : 'others';
 }
 
 function readMount(mount: YamlValue, pod: YamlMap): readonly Mount[] {

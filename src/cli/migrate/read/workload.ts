@@ -38,9 +38,28 @@ export type VariablesForm = 'names-and-values' | 'map-or-lines';
 
 /** How a workload is deployed, by which one knows the commands for that. */
 export type Deployed =
-  | { readonly by: 'compose'; readonly service: string }
+  | {
+      readonly by: 'compose';
+      readonly service: string;
+      /** Those that compose puts together, in the order of its `-f`. */
+      readonly files: readonly string[];
+      /** Whether it has a `build`, in any file. */
+      readonly isBuilt: boolean;
+      /** Whether all that is said of it stands in the file that is changed. */
+      readonly isInOneFile: boolean;
+    }
   /** `owner`: `deployment/ratelimit`, with `-n` and its namespace if it has one. */
-  | { readonly by: 'kubectl'; readonly owner: string }
+  | {
+      readonly by: 'kubectl';
+      readonly owner: string;
+      readonly container: string;
+      /** Whether it has a template of pods, which a patch changes and `kubectl rollout` follows. */
+      readonly isPatchable: boolean;
+      /** Whether the file is what a cluster said (`kubectl get -o yaml`), and not what was given to it. */
+      readonly isSnapshot: boolean;
+      /** `requests`: all of them ask `/healthcheck`. */
+      readonly probes: 'none' | 'requests' | 'others';
+    }
   /** Envoy Gateway runs it: its configuration is a manifest, values of its chart, or a file by itself. */
   | { readonly by: 'envoy-gateway'; readonly as: 'manifest' | 'values' | 'file' }
   | { readonly by: 'chart' };

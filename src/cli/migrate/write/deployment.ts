@@ -1,10 +1,12 @@
 import { readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import type { WrittenFile } from '../../writing/written-files.js';
+import { plainLines } from '../env-file.js';
 import type { Finding } from '../findings.js';
 import type { Input } from '../read/input.js';
 import type { Installation } from '../read/installation.js';
 import { editWorkload, type Target } from './edit-workload.js';
+import { needsOverlay, overlayOf } from './overlay.js';
 
 /** What `--write` puts out, apart from the page that says what to do next. */
 export interface Deployment {
@@ -15,7 +17,14 @@ export interface Deployment {
   readonly names: ReadonlyMap<Input, string>;
   /** Where the policies were written to; undefined where they are in another file, or nowhere here. */
   readonly policies: string | undefined;
+  /** Name of the file that is put over those of the installation; undefined where one of them was changed. */
+  readonly overlay: string | undefined;
+  /** Whether the variables to add were written to some file. */
+  readonly isAdded: boolean;
 }
+
+/** Name of the file with the variables where none was named. */
+export const VARIABLES_FILE = 'weir.env';
 
 /** Names of the policies' directory where nothing says another. */
 const POLICIES = 'policies';
@@ -33,24 +42,48 @@ export function makeDeployment(
   const names = new Map<Input, string>();
   const files: WrittenFile[] = [];
   const decide: Finding[] = [];
+  let isAdded = false;
+  const text =
+    pick === undefined || needsOverlay(pick.workload)
+      ? undefined
+      : editWorkload(pick.workload, inputs, target);
+  const overlay = pick === undefined || text !== undefined ? undefined : overlayOf(pick.workload, target);
+  if (pick !== undefined && overlay !== undefined) {
+    const note = `${noteOf(target)}; to be put over your ${inputs.length === 1 ? 'file' : 'files'}`;
+    files.push({ path: overlay.name, content: overlay.text, note });
+    isAdded = true;
+  }
   for (const input of inputs) {
-    if (!isDeployed(input, installation)) continue;
+    // What an overlay is put over stays where it is.
+    if (overlay !== undefined || !isDeployed(input, installation)) continue;
     const name = freeName(basename(input.file), [...names.values()]);
-    names.set(input, name);
     if (pick?.workload.input === input) {
-      const text = editWorkload(pick.workload, inputs, target);
-      if (text === undefined) decide.push(byHand(input, target));
-      else files.push({ path: name, content: text, mode: modeOf(input.file), note: noteOf(target) });
+      if (text === undefined) {
+        decide.push(byHand(input, target));
+        continue;
+      }
+      files.push({ path: name, content: text, mode: modeOf(input.file), note: noteOf(target) });
+      isAdded = true;
     } else if (input.format === 'variables') {
       files.push({
         path: name,
-        content: withVariables(input.text, target.variables),
+        content: withVariables(plainLines(input.text), isAdded ? {} : target.variables),
         mode: modeOf(input.file),
-        note: noteOf(target, false),
+        note: isAdded ? 'its lines' : noteOf(target, false),
       });
+      isAdded = true;
     } else {
       files.push({ path: name, content: input.text, mode: modeOf(input.file), note: 'as it was' });
     }
+    names.set(input, name);
+  }
+  if (pick === undefined && !isAdded && Object.keys(target.variables).length > 0) {
+    files.push({
+      path: VARIABLES_FILE,
+      content: withVariables('', target.variables),
+      note: noteOf(target, false),
+    });
+    isAdded = true;
   }
   const place = policyPlace(installation, policies.directory);
   for (const file of policies.files) {
@@ -62,7 +95,8 @@ export function makeDeployment(
       note: 'as it was',
     });
   }
-  return { files, decide, names, policies: policies.files.length > 0 ? place : undefined };
+  const written = policies.files.length > 0 ? place : undefined;
+  return { files, decide, names, policies: written, overlay: overlay?.name, isAdded };
 }
 
 /** Who may read a file may read what is made of it, and nobody else: it may hold a password. */

@@ -86,7 +86,8 @@ function again(workload: Workload, inputs: readonly Input[], text: string): Work
   const input = readInputText(workload.input.file, text);
   if (typeof input === 'string') return undefined;
   const all = inputs.map((one) => (one === workload.input ? input : one));
-  return workloadsOf(input, all).find(({ title }) => title === workload.title);
+  const found = workloadsOf(input, all);
+  return typeof found === 'string' ? undefined : found.find(({ title }) => title === workload.title);
 }
 
 function isMeant(before: Workload, after: Workload, { image, variables }: Target): boolean {

@@ -4,8 +4,9 @@ import { version } from '../../version.js';
 import { shellWord } from '../../writing/written-files.js';
 import type { Installation } from '../read/installation.js';
 import { inContainer } from '../read/locate-policies.js';
+import type { Deployed } from '../read/workload.js';
 import type { Report } from '../report.js';
-import type { Deployment } from './deployment.js';
+import { type Deployment, VARIABLES_FILE } from './deployment.js';
 import type { Target } from './edit-workload.js';
 
 /** Everything that the page is about. */
@@ -29,11 +30,14 @@ export function nextSteps(written: Written): string {
     pick &&
     `- \`${target.image}\` takes the place of \`${pick.workload.image || 'the image that was built'}\`.`;
   const unset =
-    'These variables were unset, and unset means something else here. They are added so that nothing changes; ' +
-    'remove a line to have the default of weir (`docs/migrate.md` has both):';
+    `These variables were unset, and unset means something else here. ${
+      deployment.isAdded ? 'They are added so that nothing changes; ' : 'Add them so that nothing changes; '
+    }` +
+    `${deployment.isAdded ? 'remove' : 'leave out'} a line to have the default of weir (\`docs/migrate.md\` has both):`;
   const steps = [
-    'Make the image in the sources of weir, and push it to where it is pulled from:\n' +
-      `   \`docker build -f deploy/Dockerfile -t ${target.image} .\``,
+    'Make the image in the sources of weir:\n' +
+      `   \`docker build -f deploy/Dockerfile -t ${target.image} .\`\n` +
+      `   ${pushOf(target.image)}`,
     ...stepsOf(written),
   ];
   const paragraphs = [
@@ -48,9 +52,20 @@ export function nextSteps(written: Written): string {
     '## What is left to decide',
     report.decide.map(({ about, text }) => `- ${about}: ${text}`).join('\n') || 'Nothing.',
     '## What to do next',
+    ...(report.decide.length === 0
+      ? []
+      : ['First look at what is left to decide, above, and change what it names.']),
     steps.map((step, i) => `${i + 1}. ${step}`).join('\n'),
   ];
   return `${paragraphs.join('\n\n')}\n`;
+}
+
+/** A name whose first part is no host names Docker Hub, where nobody can push `weir`. */
+function pushOf(image: string): string {
+  return /^[^/]*[.:][^/]*\//.test(image)
+    ? `Push it: \`docker push ${image}\`.`
+    : 'Where it is pulled from a registry, run `weir migrate` again with `--force` and ' +
+        '`--image <registry>/weir:<version>`, and push it under that name.';
 }
 
 function code(text: string): string {
@@ -58,10 +73,20 @@ function code(text: string): string {
 }
 
 function stepsOf(written: Written): readonly string[] {
+  return [...checkSteps(written), ...deploySteps(written)];
+}
+
+/** A directory is checked as the server loads one: every file in it, with the rules of the reference. */
+function checkSteps(written: Written): readonly string[] {
   const checked = policyFilesOf(written);
-  const check =
-    checked === undefined ? [] : [`Check the policies: \`weir check-config ${shellWord(checked)}\`.`];
-  return [...check, ...deploySteps(written)];
+  if (checked === undefined) return [];
+  if (written.deployment.policies === undefined)
+    return [`Check the policies: \`weir check-config ${shellWord(checked)}\`.`];
+  const merge = written.settings.mergeDomains ? ' -merge_domain_configs=true' : '';
+  return [
+    'Check the policies, every file that the server will load: ' +
+      `\`weir ratelimit-config-check -config_dir ${shellWord(checked)}${merge}\`.`,
+  ];
 }
 
 /** What check-config is given: the directory that was written, or the manifest with the ConfigMap. */
@@ -71,6 +96,8 @@ function policyFilesOf({ directory, installation, deployment }: Written): string
   const maps = installation.inputs.find(
     ({ text, format }) => format === 'kubernetes' && /\bkind["']?:\s*["']?ConfigMap\b/.test(text),
   );
+  // Under a patch the manifests stay where they are.
+  if (maps !== undefined && deployment.overlay !== undefined) return maps.file;
   const name = maps && deployment.names.get(maps);
   return name === undefined ? undefined : join(directory, name);
 }
@@ -80,23 +107,38 @@ function deploySteps(written: Written): readonly string[] {
   const workload = installation.pick?.workload;
   if (workload === undefined) return dockerSteps(written);
   const { deployed, input } = workload;
-  const file = join(directory, deployment.names.get(input) ?? '');
+  const name = deployment.overlay ?? deployment.names.get(input);
+  // Without a file there is no command to deploy it.
+  if (name === undefined)
+    return ['Make the changes by hand, as said above, and deploy the result as you always do.'];
+  const file = join(directory, name);
   switch (deployed.by) {
     case 'compose':
-      return composeSteps(written, input.file, file, deployed.service);
+      return composeSteps(written, deployed, file);
     case 'kubectl':
       return [
-        ...applySteps(directory),
-        `Wait until it serves: \`kubectl rollout status ` +
-          `${deployed.owner}\`. Its probes ask \`/healthcheck\`, as before.`,
-        `Back again: \`kubectl rollout undo ${deployed.owner}\`.`,
+        ...(deployment.overlay === undefined
+          ? applySteps(directory, deployment)
+          : [
+              'Change image and variables, and nothing else: ' +
+                `\`kubectl patch ${deployed.owner} --patch-file ${shellWord(file)}\`. To see the result first, add ` +
+                '`--dry-run=server -o yaml`.',
+            ]),
+        ...(deployed.isPatchable
+          ? [
+              `Wait until it serves: \`kubectl rollout status ${deployed.owner}\`.` +
+                (deployed.probes === 'requests' ? ' Its probes ask `/healthcheck`, as before.' : '') +
+                (deployed.probes === 'none' ? ' It has no probes: add one that asks `/healthcheck`.' : ''),
+              `Back again: \`kubectl rollout undo ${deployed.owner}\`.`,
+            ]
+          : ['Back again: the same with the old file.']),
       ];
     case 'chart':
       return chartSteps(file);
     case 'envoy-gateway':
       return [
         ...(deployed.as === 'values' ? chartSteps(file).slice(0, 1) : []),
-        ...(deployed.as === 'manifest' ? applySteps(directory) : []),
+        ...(deployed.as === 'manifest' ? applySteps(directory, deployment) : []),
         ...(deployed.as === 'file'
           ? [
               `Give ${code(file)} to the controller: as \`envoy-gateway.yaml\` of its ConfigMap ` +
@@ -111,9 +153,10 @@ function deploySteps(written: Written): readonly string[] {
   }
 }
 
-function applySteps(directory: string): readonly string[] {
-  const all = shellWord(directory);
-  return [`See what would change, and change it: \`kubectl diff -f ${all}\`, \`kubectl apply -f ${all}\`.`];
+/** The files are named one by one: kubectl would take a policy for a manifest. */
+function applySteps(directory: string, { names }: Deployment): readonly string[] {
+  const all = [...names.values()].map((name) => ` -f ${shellWord(join(directory, name))}`).join('');
+  return [`See what would change, and change it: \`kubectl diff${all}\`, \`kubectl apply${all}\`.`];
 }
 
 function chartSteps(file: string): readonly string[] {
@@ -124,23 +167,37 @@ function chartSteps(file: string): readonly string[] {
 }
 
 function composeSteps(
-  { settings }: Written,
-  original: string,
+  { settings, deployment, report }: Written,
+  { service, files, isBuilt }: Extract<Deployed, { by: 'compose' }>,
   file: string,
-  service: string,
 ): readonly string[] {
+  const [original = ''] = files;
   const project = `docker compose --project-directory ${shellWord(dirname(original))}`;
+  const up = (all: readonly string[]): string =>
+    `\`${project}${all.map((one) => ` -f ${shellWord(one)}`).join('')} up -d ${shellWord(service)}\``;
+  const isOverlay = deployment.overlay !== undefined;
+  const used =
+    report.directory === undefined
+      ? ''
+      : ` It mounts the policies of ${code(report.directory)}, as before; those that were written are a copy.`;
   return [
-    'Replace the service, and it alone. The option keeps the project, its networks and its relative paths:\n' +
-      `   \`${project} -f ${shellWord(file)} up -d ${shellWord(service)}\``,
+    (isOverlay
+      ? 'Replace the service, and it alone: the written file is put over yours, which stay as they are.'
+      : 'Replace the service, and it alone. The option keeps the project, its networks and its relative paths.') +
+      `${used}${isOverlay && isBuilt ? ' `!reset` needs Docker Compose 2.24 or later.' : ''}\n` +
+      `   ${up(isOverlay ? [...files, file] : [file])}`,
     ...healthSteps(settings),
-    `When all is well, put that file in the place of ${code(original)}. Back again: ` +
-      `\`${project} -f ${shellWord(original)} up -d ${shellWord(service)}\``,
+    `When all is well, ${
+      isOverlay ? 'keep that file beside the others' : `put that file in the place of ${code(original)}`
+    }. Back again: ${up(files)}`,
   ];
 }
 
 function dockerSteps({ directory, deployment, settings, target }: Written): readonly string[] {
-  const env = [...deployment.names.values()].map((name) => ` --env-file ${shellWord(join(directory, name))}`);
+  const lines = deployment.files.map(({ path }) => path).filter((path) => path === VARIABLES_FILE);
+  const env = [...deployment.names.values(), ...lines].map(
+    (name) => ` --env-file ${shellWord(join(directory, name))}`,
+  );
   const place = deployment.policies;
   const mount =
     place === undefined ? '' : ` -v ${shellWord(resolve(directory, place))}:${inContainer(settings)}:ro`;

@@ -75,7 +75,7 @@ describe('variables of compose', () => {
     [
       'a name without a value',
       'environment: ["REDIS_AUTH=$\x7bSECRET}"]',
-      'REDIS_AUTH takes its value from another variable',
+      'REDIS_AUTH takes its value from SECRET, which has no value here; write',
     ],
     ['a missing env file', 'env_file: gone.env', 'the file of "env_file" cannot be read'],
     ['another file', 'extends: { file: base.yaml, service: ratelimit }', '"extends" takes a part'],

@@ -1,0 +1,13 @@
+import type { Finding } from '../findings.js';
+
+/** What is to be decided where a probe runs a program that the image does not have. `words`: its command. */
+export function healthFindings(about: string, words: readonly string[]): readonly Finding[] {
+  const program = /(?:^|[\s/;&|])(wget|curl|nc|grpc_health_probe|grpc-health-probe)(?=$|\s)/.exec(
+    words.join(' '),
+  )?.[1];
+  if (program === undefined) return [];
+  const text =
+    `runs ${program}, which the image of weir does not have, so it would fail; ` +
+    'run `weir health` in its place.';
+  return [{ about, text }];
+}
