@@ -156,8 +156,8 @@ level 1:    customr=ann
             no node has this key here
 result:     No node matches entry 1: no limit.
 to match:   Did you mean customer?
-overrides:  fixed_window
-decision metadata: as the environment says
+overrides:  a limit that the caller sends is a fixed window
+decision metadata: off, unless DECISION_METADATA is set
 `,
   },
   {
