@@ -1,4 +1,5 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
+import { certificateFault } from '../../certificate-fault.js';
 import { whatSpeaks } from './spoken.js';
 import type { ServerTarget } from './target.js';
 
@@ -67,9 +68,7 @@ function certificateAdvice(details: string, { address, channel }: ServerTarget):
       channel.ca === undefined
         ? 'name the file with its issuer with --ca'
         : 'the file of --ca must hold its issuer, and the certificate must be valid now';
-    // Newer Node.js adds advice of its own, about an option of Node.js.
-    const [reason = details] = details.split('; if the root CA');
-    return `the certificate of ${address} is not accepted (${reason}); ${remedy}`;
+    return `the certificate of ${address} is not accepted (${certificateFault(details)}); ${remedy}`;
   }
   // The first is how TLS says it, the second how HTTP/2 does: INADEQUATE_SECURITY.
   if (!/certificate required|handshake failure|Protocol not secure enough/.test(details)) return undefined;

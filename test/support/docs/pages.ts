@@ -1,14 +1,16 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { repositoryRoot } from '../process/tools.js';
 
 /** Pages of the manual, as paths from the root of the repository, sorted. */
 export function manualPages(): string[] {
+  const home = realpathSync(repositoryRoot);
   const below = (folder: string) =>
-    // With types, so that links to folders, whose pages are elsewhere, are not followed.
     readdirSync(join(repositoryRoot, folder), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && entry.name.endsWith('.md'))
       .map((entry) => relative(repositoryRoot, join(entry.parentPath, entry.name)))
+      // Links to folders, whose pages are elsewhere, are followed by some versions of Node.js.
+      .filter((path) => realpathSync(join(home, path)) === join(home, path))
       .filter((path) => !path.includes('node_modules'));
   const root = readdirSync(repositoryRoot).filter((path) => path.endsWith('.md'));
   return [...root, ...below('docs'), ...below('deploy')].sort();

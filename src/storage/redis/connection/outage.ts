@@ -1,4 +1,5 @@
 import { connect, type NetConnectOpts } from 'node:net';
+import { certificateFault } from '../../../certificate-fault.js';
 import { firstWord, speaksTls } from '../../../speaks-tls.js';
 import type { RedisAddress } from './redis-address.js';
 
@@ -90,7 +91,8 @@ export class Outage {
       );
     }
     if (/self[- ]signed certificate|unable to (?:verify|get)/.test(reason)) {
-      return `its certificate is not known; set REDIS_TLS_CACERT to the file with its issuer (${reason})`;
+      const fault = certificateFault(reason);
+      return `its certificate is not known; set REDIS_TLS_CACERT to the file with its issuer (${fault})`;
     }
     if (/certificate required/i.test(reason)) {
       return `it wants a client certificate; set REDIS_TLS_CLIENT_CERT and REDIS_TLS_CLIENT_KEY (${reason})`;
