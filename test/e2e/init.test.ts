@@ -35,6 +35,17 @@ test('never writes over files', async () => {
   expect((await weir('init', 'a', 'b')).code).toBe(2);
 });
 
+test('says why where there can be no folder', async () => {
+  root.write('file', '');
+  for (const [folder, code] of [
+    ['/proc/weir/new', 'ENOENT'],
+    ['file/new', 'ENOTDIR'],
+  ] as const) {
+    const { stderr } = await weir('init', folder);
+    expect(stderr).toMatch(new RegExp(`^weir init: the files cannot be written: ${code}: `));
+  }
+});
+
 test('the policy is good, without a warning', async () => {
   const checked = await weir('check-config', 'my api/policies');
   expect(written('policies/my-api.yaml')).toMatch(/^# A policy of weir: /);

@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, realpathSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 
 /** A file to be written. */
@@ -33,13 +33,20 @@ export function writeFiles(
   }
   try {
     for (const { path, content, mode = 0o666 } of files) {
-      mkdirSync(dirname(join(directory, path)), { recursive: true });
+      makeDirectory(dirname(resolve(directory, path)));
       writeFileSync(join(directory, path), content, { flag: force ? 'w' : 'wx', mode });
     }
     return undefined;
   } catch (error) {
     return `the files cannot be written: ${(error as Error).message}`;
   }
+}
+
+/** Not with `recursive`, which tries for ever where there can be no directory, as in /proc. */
+function makeDirectory(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return;
+  if (dirname(path) !== path) makeDirectory(dirname(path));
+  mkdirSync(path);
 }
 
 /** Where a file lies, or would, links followed: by another name it is the same file. */
@@ -52,9 +59,13 @@ function realPath(file: string): string {
   }
 }
 
-/** Whether there is a file, or a link that leads nowhere. */
+/** Whether there is a file, or a link that leads nowhere; what is below no directory is not. */
 function isThere(file: string): boolean {
-  return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+  try {
+    return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** A word of a command line, in quotes where a shell would take it for anything else. */
