@@ -50,6 +50,21 @@ function launcher(folder, command) {
   return path;
 }
 
+/** A program from PATH, or out of the Debian package `name` that has it. `optional`: what is skipped without it. */
+function ofDebian(program, name, optional) {
+  return {
+    what: program,
+    pin: 'Debian',
+    optional,
+    without: `install ${name}`,
+    async fetch(folder) {
+      const installed = onPath(program);
+      if (installed !== undefined) return installed;
+      return launcher(folder, await fetchDebianProgram(folder, [name], `usr/bin/${program}`));
+    },
+  };
+}
+
 /** Whether it is 6.2 or later (`Redis server v=7.0.15 …`). */
 async function isRecentRedis(path) {
   const [, major, minor] = /v=(\d+)\.(\d+)/.exec((await run(path, ['--version'])).output) ?? [];
@@ -286,17 +301,7 @@ const CATALOGUE = {
       return join(folder, 'node_modules', name, 'bin/node');
     },
   },
-  h2load: {
-    what: 'h2load',
-    pin: 'Debian',
-    optional: 'the calls of h2load and the load part of npm run bench',
-    without: 'install nghttp2-client',
-    async fetch(folder) {
-      const installed = onPath('h2load');
-      if (installed !== undefined) return installed;
-      return launcher(folder, await fetchDebianProgram(folder, ['nghttp2-client'], 'usr/bin/h2load'));
-    },
-  },
+  h2load: ofDebian('h2load', 'nghttp2-client', 'the calls of h2load and the load part of npm run bench'),
   typos: {
     what: 'typos',
     pin: 'typos==1.52.0',
@@ -307,28 +312,8 @@ const CATALOGUE = {
       return launcher(folder, `${folder}/bin/typos`);
     },
   },
-  curl: {
-    what: 'curl',
-    pin: 'Debian',
-    optional: 'the pages of the manual that are run from top to bottom',
-    without: 'install curl',
-    async fetch(folder) {
-      const installed = onPath('curl');
-      if (installed !== undefined) return installed;
-      return launcher(folder, await fetchDebianProgram(folder, ['curl'], 'usr/bin/curl'));
-    },
-  },
-  promtool: {
-    what: 'promtool',
-    pin: 'Debian',
-    optional: "Prometheus' own check of what weir shows",
-    without: 'install prometheus',
-    async fetch(folder) {
-      const installed = onPath('promtool');
-      if (installed !== undefined) return installed;
-      return launcher(folder, await fetchDebianProgram(folder, ['prometheus'], 'usr/bin/promtool'));
-    },
-  },
+  curl: ofDebian('curl', 'curl', 'the pages of the manual that are run from top to bottom'),
+  promtool: ofDebian('promtool', 'prometheus', "Prometheus' own check of what weir shows"),
 };
 
 /** What `npm test` needs. */
