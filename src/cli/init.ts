@@ -1,9 +1,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { assetPath, readAsset } from '../assets.js';
+import { shellWord } from '../config/show/shell-text.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
-import { shellWord, type WrittenFile, writeFiles, writtenText } from './writing/written-files.js';
+import { type WrittenFile, writeFiles, writtenText } from './writing/written-files.js';
 
 /** What is written lies there as it is. */
 const TEMPLATES = 'deploy/init';

@@ -68,11 +68,6 @@ function isThere(file: string): boolean {
   }
 }
 
-/** A word of a command line, in quotes where a shell would take it for anything else. */
-export function shellWord(text: string): string {
-  return /^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
 /** What was written, for people. */
 export function writtenText(directory: string, files: readonly WrittenFile[]): string {
   const width = Math.max(...files.map(({ path }) => path.length));

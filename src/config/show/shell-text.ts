@@ -11,12 +11,21 @@ const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Cs}]/u;
 export function shellText(text: string): string {
   const shown = text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
   if (PLAIN.test(shown)) return shown;
-  if (!UNPRINTABLE.test(shown)) return `'${shown.replaceAll("'", `'\\''`)}'`;
+  if (!UNPRINTABLE.test(shown)) return quoted(shown);
   const escaped = Array.from(shown, (character) => {
     if (character === "'" || character === '\\') return `\\${character}`;
     return UNPRINTABLE.test(character) ? codePointEscape(character) : character;
   });
   return `$'${escaped.join('')}'`;
+}
+
+/** A word of a command line to be run, whole: in quotes where a shell would take it for anything else. */
+export function shellWord(text: string): string {
+  return /^[\w./:@=-]+$/.test(text) ? text : quoted(text);
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** `\\U0000000a`, as bash and zsh read it between `$'` and `'`. */
