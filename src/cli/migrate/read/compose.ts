@@ -2,7 +2,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { entriesAt, itemsAt, textAt, valueAt } from '../../../config/manifests/manifest.js';
 import { isNull, type YamlMap, type YamlValue } from '../../../config/yaml/yaml-document.js';
-import { VARIABLES } from '../../../server/settings/settings-table.js';
 import { readEnvFile } from '../env-file.js';
 import type { Finding } from '../findings.js';
 import { mountsOf } from './compose-mounts.js';
@@ -13,11 +12,12 @@ import {
   type Layer,
   servicesIn,
 } from './compose-project.js';
+import { GatheredVariables } from './gathered-variables.js';
 import type { Input } from './input.js';
 import { interpolate, namesWithout } from './interpolate.js';
 import { memoryFindings } from './memory-limit.js';
 import { healthFindings } from './probe-programs.js';
-import type { Environment, Workload } from './workload.js';
+import type { Workload } from './workload.js';
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -47,6 +47,8 @@ function readService(
   const limit = last('deploy', 'resources', 'limits', 'memory') || last('mem_limit');
   const about = `${input.file}: ${name}`;
   const environment = readEnvironment(layers, about, beside);
+  if (unresolved.length > 0) environment.hideUnset();
+  for (const clause of unresolved) environment.decide.push({ about, text: `${clause}. ${RESOLVE}` });
   const redis = files.flatMap(({ documents }) => documents.flatMap(evictions));
   return {
     input,
@@ -56,13 +58,7 @@ function readService(
     command: ['command', 'entrypoint'].flatMap(
       (key) => layers.map(({ service }) => words(service, key)).findLast(([word]) => word !== '') ?? [],
     ),
-    environment:
-      unresolved.length === 0
-        ? environment
-        : hideOthers(
-            environment,
-            unresolved.map((clause) => ({ about, text: `${clause}. ${RESOLVE}` })),
-          ),
+    environment,
     mounts: mountsOf(layers, files, beside),
     same:
       override === undefined
@@ -124,57 +120,32 @@ function variablesBeside(folder: string): Variables {
   return existsSync(file) ? readEnvFile(readFileSync(file, 'utf8')).variables : {};
 }
 
-function readEnvironment(layers: readonly Layer[], about: string, beside: Variables): Environment {
-  const variables: Record<string, string> = {};
-  const unknown = new Set<string>();
-  const decide: Finding[] = [];
+function readEnvironment(layers: readonly Layer[], about: string, beside: Variables): GatheredVariables {
+  const gathered = new GatheredVariables();
   for (const file of layers.flatMap((layer) => envFiles(layer, beside))) {
     try {
-      const read = readEnvFile(readFileSync(file.path, 'utf8'));
-      for (const [name, value] of Object.entries(read.variables)) {
-        variables[name] = value;
-        unknown.delete(name);
-      }
-      for (const name of read.unknown) {
-        delete variables[name];
-        unknown.add(name);
-      }
-      for (const { line, message } of read.problems)
-        decide.push({ about: `${file.path}:${line}`, text: `${message}.` });
+      gathered.addEnvFile(file.path, readFileSync(file.path, 'utf8'));
     } catch (error) {
       if (!file.required) continue;
-      // It may set any variable, and outranks the files before it.
-      for (const { name } of VARIABLES) unknown.add(name);
-      for (const name of Object.keys(variables)) delete variables[name];
+      gathered.hideAll();
       const text =
         `the file of "env_file" cannot be read (${(error as Error).message}), so it is not known which variables it ` +
         'sets, and none is added: put it there, or a copy of the one that is deployed, and run this again.';
-      decide.push({ about: file.path, text });
+      gathered.decide.push({ about: file.path, text });
     }
   }
   for (const [name, written] of layers.flatMap(({ service }) => ownVariables(service))) {
     const value = written === undefined ? beside[name] : interpolate(written, beside).text;
-    delete variables[name];
-    unknown.delete(name);
-    if (value !== undefined) {
-      variables[name] = value;
-      continue;
-    }
-    unknown.add(name);
+    gathered.set(name, value);
+    if (value !== undefined) continue;
     const from =
       written === undefined
         ? 'has no value here'
         : `takes its value from ${namesWithout(written, beside).join(' and ')}, which has no value here`;
     const remedy = 'write the value into .env beside the compose file, as compose reads it there, too';
-    decide.push({ about, text: `${name} ${from}; ${remedy}.` });
+    gathered.decide.push({ about, text: `${name} ${from}; ${remedy}.` });
   }
-  return { variables, unknown, same: [], decide };
-}
-
-/** The same, where what sets variables is not known: none that is not seen is taken for unset. */
-function hideOthers({ variables, unknown, same, decide }: Environment, why: readonly Finding[]): Environment {
-  const others = VARIABLES.map(({ name }) => name).filter((name) => variables[name] === undefined);
-  return { variables, unknown: new Set([...unknown, ...others]), same, decide: [...decide, ...why] };
+  return gathered;
 }
 
 /** `environment`, as lines or as a mapping; undefined: what the shell has. */

@@ -1,7 +1,6 @@
 import { entriesAt, itemsAt, type Manifest, textAt, valueAt } from '../../../config/manifests/manifest.js';
 import type { YamlValue } from '../../../config/yaml/yaml-document.js';
-import { VARIABLES } from '../../../server/settings/settings-table.js';
-import type { Finding } from '../findings.js';
+import { GatheredVariables } from './gathered-variables.js';
 import type { Environment } from './workload.js';
 
 /**
@@ -15,14 +14,11 @@ export function containerVariables(container: YamlValue, manifests: readonly Man
   return reader;
 }
 
-class Reader implements Environment {
-  readonly variables: Record<string, string> = {};
-  readonly unknown = new Set<string>();
-  readonly same: Finding[] = [];
-  readonly decide: Finding[] = [];
+class Reader extends GatheredVariables {
   private readonly manifests: readonly Manifest[];
 
   constructor(manifests: readonly Manifest[]) {
+    super();
     this.manifests = manifests;
   }
 
@@ -34,14 +30,14 @@ class Reader implements Environment {
       const text = 'its variables come from there as before; their values are not looked at.';
       this.same.push({ about: `Secret ${secret}`, text });
       const manifest = this.find('Secret', secret);
-      if (manifest === undefined) this.hideAll(`Secret ${secret}`);
-      for (const key of keysOf(manifest)) this.hide(prefix + key);
+      if (manifest === undefined) this.miss(`Secret ${secret}`);
+      for (const key of keysOf(manifest)) this.set(prefix + key, undefined);
     }
     const map = textAt(source, 'configMapRef', 'name');
     if (map === '') return;
     const data = this.find('ConfigMap', map);
     if (data === undefined) {
-      this.hideAll(`ConfigMap ${map}`);
+      this.miss(`ConfigMap ${map}`);
       return;
     }
     for (const [key, value] of entriesAt(data.fields, 'data'))
@@ -60,7 +56,7 @@ class Reader implements Environment {
   private addReference(name: string, from: YamlValue): void {
     const secret = textAt(from, 'secretKeyRef', 'name');
     const map = textAt(from, 'configMapKeyRef', 'name');
-    this.hide(name);
+    this.set(name, undefined);
     if (secret !== '') {
       const key = textAt(from, 'secretKeyRef', 'key');
       const text = `comes from the Secret ${secret} (key ${key}) as before; its value is not looked at.`;
@@ -89,22 +85,9 @@ class Reader implements Environment {
     return known ? expanded : undefined;
   }
 
-  private set(name: string, value: string | undefined): void {
-    if (value === undefined) this.hide(name);
-    else {
-      this.variables[name] = value;
-      this.unknown.delete(name);
-    }
-  }
-
-  private hide(name: string): void {
-    delete this.variables[name];
-    this.unknown.add(name);
-  }
-
-  /** It may set any variable. */
-  private hideAll(about: string): void {
-    for (const { name } of VARIABLES) if (this.variables[name] === undefined) this.unknown.add(name);
+  /** What it says of variables is not known. */
+  private miss(about: string): void {
+    this.hideUnset();
     const text =
       'is not among the files, so it is not known which variables it sets, and which are unset; name its manifest, ' +
       'too, or look up in docs/migrate.md which defaults differ.';

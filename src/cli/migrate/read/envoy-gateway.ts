@@ -5,7 +5,7 @@ import { parseYamlPart, scalarPart } from '../../../config/yaml/yaml-part.js';
 import type { Finding } from '../findings.js';
 import { containerVariables } from './container-variables.js';
 import type { Input } from './input.js';
-import type { Deployed, Environment, Workload, YamlPath } from './workload.js';
+import { type Deployed, type Environment, NO_ENVIRONMENT, type Workload, type YamlPath } from './workload.js';
 
 type GatewayForm = Extract<Deployed, { by: 'envoy-gateway' }>['as'];
 
@@ -22,7 +22,7 @@ const DEPLOYMENT: YamlPath = ['provider', 'kubernetes', 'rateLimitDeployment'];
  * Variables that Envoy Gateway sets for the service, whatever its configuration says
  * (internal/infrastructure/kubernetes/ratelimit/resource.go, August 2026).
  */
-const ALWAYS: Readonly<Record<string, string>> = {
+export const GATEWAY_VARIABLES = {
   RUNTIME_ROOT: '/data',
   RUNTIME_SUBDIRECTORY: 'ratelimit',
   RUNTIME_IGNOREDOTFILES: 'true',
@@ -92,7 +92,7 @@ function gatewayVariables(
   container: YamlValue | undefined,
 ): Environment {
   const limits = valueAt(configuration, 'rateLimit');
-  const variables: Record<string, string> = { ...ALWAYS };
+  const variables: Record<string, string> = { ...GATEWAY_VARIABLES };
   const url = textAt(limits, 'backend', 'redis', 'url');
   if (url !== '') variables['REDIS_URL'] = url;
   if (valueAt(limits, 'backend', 'redis', 'tls') !== undefined) variables['REDIS_TLS'] = 'true';
@@ -101,10 +101,7 @@ function gatewayVariables(
     variables['PROMETHEUS_ADDR'] = ':19001';
   }
   if (valueAt(limits, 'telemetry', 'tracing') !== undefined) variables['TRACING_ENABLED'] = 'true';
-  const own =
-    container === undefined
-      ? { variables: {}, unknown: new Set<string>(), same: [], decide: [] }
-      : containerVariables(container, []);
+  const own = container === undefined ? NO_ENVIRONMENT : containerVariables(container, []);
   const merged = { ...variables, ...own.variables };
   for (const name of own.unknown) delete merged[name];
   return { ...own, variables: merged };

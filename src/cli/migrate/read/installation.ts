@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { manifestsOf } from '../../../config/manifests/manifest.js';
-import { readEnvFile } from '../env-file.js';
 import type { Finding } from '../findings.js';
 import { chartServices } from './chart-values.js';
 import { composeServices } from './compose.js';
 import { composeFileIn } from './compose-project.js';
 import { gatewayPolicies, gatewayServices } from './envoy-gateway.js';
+import { GatheredVariables } from './gathered-variables.js';
 import { type Input, readInput } from './input.js';
 import { containers } from './kubernetes.js';
 import { isDirectory } from './locate-policies.js';
@@ -91,22 +91,7 @@ export function workloadsOf(input: Input, inputs: readonly Input[]): readonly Wo
 
 /** Adds what env files say. */
 function environmentOf(own: Environment, inputs: readonly Input[]): Environment {
-  const variables = { ...own.variables };
-  const unknown = new Set(own.unknown);
-  const decide = [...own.decide];
-  for (const { file, format, text } of inputs) {
-    if (format !== 'variables') continue;
-    const read = readEnvFile(text);
-    for (const [name, value] of Object.entries(read.variables)) {
-      variables[name] = value;
-      unknown.delete(name);
-    }
-    for (const name of read.unknown) {
-      delete variables[name];
-      unknown.add(name);
-    }
-    for (const { line, message } of read.problems)
-      decide.push({ about: `${file}:${line}`, text: `${message}.` });
-  }
-  return { variables, unknown, same: own.same, decide };
+  const gathered = new GatheredVariables(own);
+  for (const { file, format, text } of inputs) if (format === 'variables') gathered.addEnvFile(file, text);
+  return gathered;
 }
