@@ -42,7 +42,7 @@ const MEASURED_AGAIN = ['memory/calls', 'memory/crowd', 'stall/stall'];
 const TOOLS_OF = {
   unit: [],
   property: ['redis-server', 'redis-server-old'],
-  contract: ['redis-server', 'redis-server-old'],
+  contract: ['redis-server', 'redis-server-old', 'valkey-server'],
   conformance: [
     ...['python-hpack', 'h2spec', 'connectconformance', 'grpc-go-client', 'python-grpc'],
     ...['grpcurl', 'ghz', 'h2load'],

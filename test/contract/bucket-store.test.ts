@@ -4,18 +4,14 @@ import { windowRate } from '../../src/limiter/fixed-window.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
-import { memoryBench, RedisBench, type TestBench, takeFrom } from '../support/limiter/test-stores.js';
+import { memoryBench, redisBenches, type TestBench, takeFrom } from '../support/limiter/test-stores.js';
 
 // Starting a Redis may take its time on a busy machine.
 jest.setTimeout(60_000);
 
 const SECOND = UNIT_MICROS.second;
 const PER_MINUTE = windowRate('minute', 5);
-const benches: TestBench[] = [
-  memoryBench(),
-  new RedisBench('redis-server'),
-  new RedisBench('redis-server-old'),
-];
+const benches: TestBench[] = [memoryBench(), ...redisBenches()];
 
 type Told = Pick<TakeOutcome, 'limited' | 'remaining' | 'waitMicros'>;
 const ok = (remaining: number, waitMicros: number): Told => ({

@@ -4,7 +4,7 @@ import { RunningBucket, TakeFinding } from '../../src/limiter/running-bucket.js'
 import { redisKey } from '../../src/storage/redis/redis-key.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { TAKE_VECTORS } from '../support/limiter/take-vectors.js';
-import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
+import { redisBenches, takeFrom } from '../support/limiter/test-stores.js';
 
 // Starting a Redis may take its time on a busy machine.
 jest.setTimeout(60_000);
@@ -42,26 +42,23 @@ test.each(TAKE_VECTORS)('decide: $name', ({ nowMicros, before, items, outcomes, 
   expect(stored).toEqual(after);
 });
 
-describe.each([new RedisBench('redis-server'), new RedisBench('redis-server-old')])(
-  'take.lua on $name',
-  (bench) => {
-    beforeAll(() => bench.start());
-    afterAll(() => bench.stop());
-    const key = (name: string) => redisKey(takeItem(name, HUNDRED));
+describe.each(redisBenches())('take.lua on $name', (bench) => {
+  beforeAll(() => bench.start());
+  afterAll(() => bench.stop());
+  const key = (name: string) => redisKey(takeItem(name, HUNDRED));
 
-    test.each(TAKE_VECTORS)(
-      '$name',
-      async ({ nowMicros, before, items, outcomes, after, afterInRedis, countDeniedHits }) => {
-        await bench.reset();
-        bench.clock.wall = nowMicros;
-        const store = await bench.open({ countDeniedHits: countDeniedHits ?? true });
-        for (const [name, value] of Object.entries(before)) await bench.redis.set(key(name), value);
-        expect(await takeFrom(store, ...items)).toMatchObject(outcomes);
-        for (const name of ['a', 'b', 'c', 'w', 'x']) {
-          const value = afterInRedis?.[name] ?? after[name] ?? null;
-          expect([name, await bench.redis.get(key(name))]).toEqual([name, value]);
-        }
-      },
-    );
-  },
-);
+  test.each(TAKE_VECTORS)(
+    '$name',
+    async ({ nowMicros, before, items, outcomes, after, afterInRedis, countDeniedHits }) => {
+      await bench.reset();
+      bench.clock.wall = nowMicros;
+      const store = await bench.open({ countDeniedHits: countDeniedHits ?? true });
+      for (const [name, value] of Object.entries(before)) await bench.redis.set(key(name), value);
+      expect(await takeFrom(store, ...items)).toMatchObject(outcomes);
+      for (const name of ['a', 'b', 'c', 'w', 'x']) {
+        const value = afterInRedis?.[name] ?? after[name] ?? null;
+        expect([name, await bench.redis.get(key(name))]).toEqual([name, value]);
+      }
+    },
+  );
+});

@@ -44,18 +44,31 @@ export function memoryBench(): TestBench {
   };
 }
 
-/** Buckets in a real Redis; `redis-server-old` is the oldest version supported. */
+/** Servers that speak Redis' protocol and that the contracts of stores hold on, as tools.ts names them. */
+const SERVERS = {
+  'redis-server': 'Redis',
+  // The oldest version supported.
+  'redis-server-old': 'Redis 6.2',
+  'valkey-server': 'Valkey 9',
+} as const;
+
+/** One bench for each kind of server that the contract of a store must hold on. */
+export function redisBenches(): RedisBench[] {
+  return (Object.keys(SERVERS) as (keyof typeof SERVERS)[]).map((tool) => new RedisBench(tool));
+}
+
+/** Buckets in a real Redis, or Valkey. */
 export class RedisBench implements TestBench {
   readonly name: string;
   readonly clock = new FakeClock();
-  private readonly tool: string;
+  private readonly tool: keyof typeof SERVERS;
   private server: RedisServer | undefined;
   private admin: Redis | undefined;
   private stores: RedisStore[] = [];
 
-  constructor(tool: 'redis-server' | 'redis-server-old') {
+  constructor(tool: keyof typeof SERVERS) {
     this.tool = tool;
-    this.name = tool === 'redis-server' ? 'Redis' : 'Redis 6.2';
+    this.name = SERVERS[tool];
   }
 
   /** A client of its own, to look at what is stored. */
