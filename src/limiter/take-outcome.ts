@@ -22,4 +22,9 @@ export interface TakeOutcome {
   readonly forgiven: number;
   /** Whether the store was not asked: a denial that was remembered. */
   readonly cached: boolean;
+  /**
+   * Hits that several items of the request ask of this bucket together, where that is more than it ever holds, so that
+   * they can never pass; absent for all others. Not of the store: see service/shared-bucket.ts.
+   */
+  readonly together?: number;
 }

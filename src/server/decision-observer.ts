@@ -68,8 +68,9 @@ export function decisionObserver(
       seldomOfRules(() => {
         named.add(about);
         const text =
-          'a request asks for more hits at once than this limit ever allows: where the limit is enforced it is ' +
-          'denied however long its caller waits; send fewer hits in one request, or raise the limit';
+          'a request asks for more hits at once than this limit ever allows (descriptors that fall on one bucket ' +
+          'count together): where the limit is enforced it is denied however long its caller waits; send fewer ' +
+          'hits in one request, or raise the limit';
         log.warn({ domain, rule: shown(rule), hits, limit }, text);
       });
     },

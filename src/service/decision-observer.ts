@@ -25,8 +25,8 @@ export interface DecisionLine {
  */
 export interface DecisionObserver {
   /**
-   * A descriptor asked `rule` for more hits than its `limit` can ever hold. `about` is the rule, or for an override the
-   * policy: one object for as long as that is in force.
+   * A descriptor, or several that fall on one bucket, asked `rule` for more hits than its `limit` can ever hold.
+   * `about` is the rule, or for an override the policy: one object for as long as that is in force.
    */
   neverPasses(domain: string, rule: string, hits: number, limit: number, about: object): void;
   /** A request named a domain that no policy has, in so many descriptors. */

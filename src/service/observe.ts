@@ -64,9 +64,11 @@ export class Observation {
         const limited = outcome?.limited === true;
         const denied = overLimit && limited && ruleEnforcement !== 'observe';
         observer.decided(policy.domain, label, denied, limited && !denied);
-        if (limited && isBeyondLimit(take.rate, take.hits, take.refund)) {
+        const together = limited ? outcome?.together : undefined;
+        if (limited && (together !== undefined || isBeyondLimit(take.rate, take.hits, take.refund))) {
           const { reportedLimit } = take.rate;
-          observer.neverPasses(policy.domain, label, take.hits, reportedLimit, take.rule ?? policy);
+          const hits = together ?? take.hits;
+          observer.neverPasses(policy.domain, label, hits, reportedLimit, take.rule ?? policy);
         }
         if (outcome !== undefined && outcome.forgiven > 0) {
           observer.forgiven(policy.domain, label, outcome.forgiven);

@@ -41,6 +41,7 @@ import {
   STORE_UNAVAILABLE,
   UNREADABLE,
 } from './refusal.js';
+import { noteTogether } from './shared-bucket.js';
 import { StepsAtOnce } from './steps-at-once.js';
 import { decideWithoutStore } from './store-failure.js';
 import { type NotDone, TurnQueue } from './turn-queue.js';
@@ -378,6 +379,7 @@ export class ShouldRateLimit {
       }
     } else {
       for (let i = 0; i < takes.length; i++) (takes[i] as PlannedTake).outcome = result[i];
+      if (takes.length > 1) noteTogether(takes);
     }
     const { shadowMode, quotaMode } = this.#answers;
     const denial = denialOf(decisions, quotaMode);

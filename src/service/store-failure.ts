@@ -2,6 +2,7 @@ import type { BucketStore, TakeOutcome } from '../limiter/bucket-store.js';
 import type { StoreFailurePolicy } from '../limiter/entry.js';
 import type { DecisionObserver } from './decision-observer.js';
 import { type Decision, type PlannedTake, takesOf } from './plan.js';
+import { noteTogether } from './shared-bucket.js';
 
 /**
  * `deny` cannot know more than that the caller should come back a little later. Its hits count as those past a used up
@@ -60,5 +61,6 @@ export function decideWithoutStore(
     if (take.onStoreFailure === 'deny') take.outcome = denyOutcome(take);
     else if (take.onStoreFailure === 'local') take.outcome = localOutcomes[nextLocal++];
   }
+  if (localTakes.length > 1) noteTogether(localTakes);
   return true;
 }

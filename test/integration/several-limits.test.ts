@@ -35,6 +35,8 @@ descriptors:
       - { name: seen, shadow_mode: true, token_bucket: { max_tokens: 10, fill_interval: 24h } }
       - { name: tight, token_bucket: { max_tokens: ${TIGHT}, fill_interval: 24h } }
       - { name: loose, unit: year, calendar: Europe/Berlin, requests_per_unit: 1000 }
+  - key: pair
+    rate_limit: { name: pair, response_headers: [retry-after], token_bucket: { max_tokens: 5, fill_interval: 24h } }
   - { key: without-tight, rate_limit: { replaces: [{ name: tight }], unlimited: true } }
 `;
 
@@ -179,4 +181,26 @@ test('worker processes add up what candidates saw', async () => {
     return sums.reduce((sum, one) => sum + one, 0);
   };
   expect(await total()).toBe(REQUESTS);
+});
+
+test('descriptors that ask together for more than their bucket holds are not told to come back', async () => {
+  await start(1);
+  const [client] = clients as [RlsClient];
+  const ask = (key: string, ...hits: number[]) =>
+    client.ask(
+      'd',
+      hits.map((hitsAddend) => descriptor([`pair=${key}`], { hitsAddend })),
+    );
+  const { response: never } = await ask('never', 4, 4);
+  expect(never?.overallCode).toBe(CODE.OVER_LIMIT);
+  expect(never?.responseHeadersToAdd).toEqual([]);
+  // Five tokens, one a day: what a full bucket takes to fill from empty.
+  expect(never?.statuses.map(({ durationUntilResetSeconds }) => durationUntilResetSeconds)).toEqual([
+    0, 432_000,
+  ]);
+  await ask('later', 2);
+  const { response: later } = await ask('later', 2, 2);
+  expect(later?.responseHeadersToAdd).toEqual([
+    { key: 'retry-after', value: expect.stringMatching(/^86(400|399)$/) },
+  ]);
 });

@@ -98,11 +98,13 @@ export function resetMicros({ outcome, rate }: DecidedTake): number {
 }
 
 /**
- * Whether a denial lasts for ever: the take asks for more than its limit can hold, see {@link isBeyondLimit}. Not where
- * `enforce_percent` lets some denials pass: the next one may be among them.
+ * Whether a denial lasts for ever: the take asks for more than its limit can hold, alone (see {@link isBeyondLimit}) or
+ * together with others of its request. Not where `enforce_percent` lets some denials pass: the next one may be among
+ * them.
  */
 export function canNeverPass({ rate, hits, refund, outcome, rule }: DecidedTake): boolean {
-  if (!outcome.limited || !isBeyondLimit(rate, hits, refund)) return false;
+  if (!outcome.limited) return false;
+  if (outcome.together === undefined && !isBeyondLimit(rate, hits, refund)) return false;
   return rule === undefined || rule.enforcePercent === 0 || rule.enforcePercent === 100;
 }
 

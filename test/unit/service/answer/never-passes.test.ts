@@ -148,6 +148,76 @@ describe('a request for more than a limit can hold', () => {
   });
 });
 
+describe('descriptors of one bucket that ask together for more than it can hold', () => {
+  const never = { decision: { reason: 'never_passes' }, retryAfter: undefined };
+
+  test.each<[string, Descriptor[], { before?: number; name: string; reset: number; sum: string }]>([
+    ['bucket', [hits('bucket=x', 6), hits('bucket=x', 5)], { name: 'bucket', reset: 10, sum: '11 of 10' }],
+    [
+      'bucket',
+      [hits('bucket=x', 6), hits('bucket=x', 5)],
+      { before: 2, name: 'bucket', reset: 2, sum: '11 of 10' },
+    ],
+    // The one that denies is the first, which would fit a full bucket.
+    [
+      'bucket',
+      [hits('bucket=x', 6), hits('bucket=x', 5)],
+      { before: 7, name: 'bucket', reset: 7, sum: '11 of 10' },
+    ],
+    ['peek', [hits('bucket=x', 10), hits('bucket=x', 0)], { name: 'bucket', reset: 10, sum: '10 of 10' }],
+    [
+      'window',
+      [hits('window=x', 3), hits('window=x', 3)],
+      { name: 'window', reset: TO_END_OF_MINUTE, sum: '6 of 5' },
+    ],
+    ['list', [hits('list=x', 6), hits('list=x', 6)], { before: 3, name: 'small', reset: 3, sum: '12 of 10' }],
+    ['debt', [hits('debt=x', 12), hits('debt=x', 1)], { before: 4, name: 'debt', reset: 4, sum: '13 of 10' }],
+    [
+      'many',
+      Array.from({ length: 20 }, (_, i) => hits(`bucket=${i % 19}`, 6)),
+      { name: 'bucket', reset: 10, sum: '12 of 10' },
+    ],
+  ])('%s %#', (key, descriptors, { before = 0, name, reset, sum }) => {
+    const decider = new Decider(POLICY);
+    if (before > 0) decider.answer([hits(`${key === 'peek' ? 'bucket' : key}=x`, before)]);
+    const answer = asked(decider, ...descriptors);
+    expect(answer).toMatchObject({ ...never, code: CODE.OVER_LIMIT, reset, decision: { name } });
+    expect(answer.status.at(-1)).toEqual([name, reset]);
+    expect(answer.body.detail).toContain('it can never pass');
+    const told = decider.observer.told.filter((line) => line.includes('never'));
+    expect(new Set(told)).toEqual(new Set([`d ${name === 'small' ? 'list[small]' : name} never ${sum}`]));
+  });
+
+  test.each<[string, Descriptor[]]>([
+    ['as much as it holds', [hits('bucket=x', 6), hits('bucket=x', 4)]],
+    ['another bucket', [hits('bucket=x', 6), hits('bucket=y', 6)]],
+    [
+      'hits that are given back between',
+      [hits('bucket=x', 6), hits('bucket=x', 6, { isNegativeHits: true }), hits('bucket=x', 6)],
+    ],
+  ])('is not said of %s', (_name, descriptors) => {
+    const decider = new Decider(POLICY);
+    decider.answer([hits('bucket=x', 9)]);
+    const { decision, retryAfter } = asked(decider, ...descriptors);
+    expect(decision).not.toHaveProperty('reason');
+    expect(Number(retryAfter)).toBeGreaterThan(0);
+  });
+
+  test('quotas pass where one of them fits alone', () => {
+    const decider = new Decider(POLICY);
+    const both = [hits('strict=x', 2), hits('strict=x', 1)];
+    expect(asked(decider, ...both).code).toBe(CODE.OK);
+    expect(asked(decider, ...both)).toMatchObject({ code: CODE.OVER_LIMIT, retryAfter: '2' });
+  });
+
+  test('is said where the local store decides for one that is away', () => {
+    const take = () => new StorageError('disconnected', 'away');
+    const policy = POLICY.replace('name: bucket,', 'name: bucket, on_store_failure: local,');
+    const decider = new Decider(policy, { store: { take, close: async () => {} } });
+    expect(asked(decider, hits('bucket=x', 6), hits('bucket=x', 5))).toMatchObject({ ...never, reset: 10 });
+  });
+});
+
 describe('a denial that will end', () => {
   test.each<[string, Descriptor[], string | undefined]>([
     ['as many hits as the bucket holds', [hits('bucket=x', 3), hits('bucket=x', 10)], '3'],
