@@ -251,6 +251,20 @@ describeXds('TLS', () => {
     const weir = await bench.weir(xds.port, settings({ CONFIG_GRPC_XDS_SERVER_TLS_SAN: san }));
     await untilServing(weir);
     expect(await limitOf(weir, 'one')).toBe(3);
+    // The server is reached by its address, which is no name to ask for in a handshake: Node.js would warn.
+    expect(weir.process.stderr()).not.toContain('DEP0123');
+  });
+
+  test('the certificate must be for the address by which the server is reached', async () => {
+    const authority = new CertificateAuthority();
+    const { cert, key } = authority.issue('DNS:xds.test,IP:127.0.0.2');
+    const tls = { cert: folder.write('elsewhere.pem', cert), key: folder.write('elsewhere-key.pem', key) };
+    const xds = await bench.server({ tls });
+    const ca = folder.write('elsewhere-ca.pem', authority.cert);
+    const weir = await bench.weir(xds.port, settings({ CONFIG_GRPC_XDS_SERVER_TLS_CACERT: ca }));
+    const { reason } = await untilLogged(weir, UNREACHABLE);
+    expect(reason).toContain("IP: 127.0.0.1 is not in the cert's list");
+    expect(await xds.requests()).toEqual([]);
   });
 
   test.each([

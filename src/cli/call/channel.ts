@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import { checkServerIdentity } from 'node:tls';
 import {
   type ChannelCredentials,
@@ -7,36 +6,29 @@ import {
   credentials,
   type VerifyOptions,
 } from '@grpc/grpc-js';
+import { ipOfTarget, withoutServerName } from '../../no-server-name.js';
 import { readNamedFile } from '../../server/settings/named-file.js';
-import { hostOf } from './address.js';
 import type { ServerTarget } from './target.js';
-
-/**
- * The name asked for in the handshake where there is none: an IP address may not be asked for (RFC 6066 section 3), and
- * no server has a certificate for a name below `invalid` (RFC 6761 section 6.4).
- */
-const NO_NAME = 'address.invalid';
 
 /**
  * A client of the server, which connects with its first call; `close` it. Throws a sentence as Error when a file cannot
  * be used.
  */
 export function openClient(target: ServerTarget, options: ClientOptions = {}): Client {
-  const host = hostOf(target.address);
-  return new Client(target.address, channelCredentials(target, host), {
+  return new Client(target.address, channelCredentials(target), {
     // A proxy of the environment has no business between these tools and a server named by address.
     'grpc.enable_http_proxy': 0,
-    ...(target.channel.tls && isIP(host) !== 0 && { 'grpc.ssl_target_name_override': NO_NAME }),
+    ...withoutServerName(target.address),
     ...options,
   });
 }
 
-function channelCredentials({ channel, own }: ServerTarget, host: string): ChannelCredentials {
+function channelCredentials({ channel, own, address }: ServerTarget): ChannelCredentials {
   const { tls, ca, cert, key } = channel;
   if (!tls) return credentials.createInsecure();
   const [issuers, ownKey, ownCert] = [read('--ca', ca), read('--key', key), read('--cert', cert)];
   try {
-    return credentials.createSsl(issuers, ownKey, ownCert, verification(own, ca, host));
+    return credentials.createSsl(issuers, ownKey, ownCert, verification(own, ca, address));
   } catch (error) {
     const files = [ca, cert, key].filter((path) => path !== undefined).join(', ');
     throw new Error(
@@ -47,11 +39,13 @@ function channelCredentials({ channel, own }: ServerTarget, host: string): Chann
 }
 
 /** Which certificates are good: one's own server on loopback is known without any. */
-function verification(own: boolean, ca: string | undefined, host: string): VerifyOptions {
+function verification(own: boolean, ca: string | undefined, address: string): VerifyOptions {
   if (own)
     return { checkServerIdentity: () => undefined, ...(ca === undefined && { rejectUnauthorized: false }) };
-  if (isIP(host) === 0) return {};
-  return { checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate) };
+  const ip = ipOfTarget(address);
+  return ip === undefined
+    ? {}
+    : { checkServerIdentity: (_name, certificate) => checkServerIdentity(ip, certificate) };
 }
 
 function read(option: string, path: string | undefined): Buffer | null {

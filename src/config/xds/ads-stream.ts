@@ -6,6 +6,7 @@ import {
   type StatusObject,
   status,
 } from '@grpc/grpc-js';
+import { withoutServerName } from '../../no-server-name.js';
 import { turn } from '../../turns.js';
 import { type DiscoveryCodec, type DiscoveryRequest, STREAM_PATH } from './discovery.js';
 import { type Envelope, readEnvelope } from './envelope.js';
@@ -14,7 +15,10 @@ import { type Envelope, readEnvelope } from './envelope.js';
 export interface AdsAddress {
   /** `host:port`, or another target of gRPC. */
   readonly target: string;
-  /** Asked for each connection, so that renewed certificates are taken; a throw is a connection that failed. */
+  /**
+   * Asked for each connection, so that renewed certificates are taken; a throw is a connection that failed. They check
+   * the certificate themselves where the target is an IP address, which is not asked for in the handshake.
+   */
   credentials(): ChannelCredentials;
   /** The name to ask for in the TLS handshake, in the place of the target's. */
   readonly serverName: string | undefined;
@@ -70,10 +74,12 @@ export class AdsStream {
       // Retries would keep what was sent in memory for as long as the stream lasts.
       'grpc.enable_retries': 0,
       'grpc.service_config_disable_resolution': 1,
-      ...(address.serverName !== undefined && {
-        'grpc.ssl_target_name_override': address.serverName,
-        'grpc.default_authority': address.serverName,
-      }),
+      ...(address.serverName === undefined
+        ? withoutServerName(address.target)
+        : {
+            'grpc.ssl_target_name_override': address.serverName,
+            'grpc.default_authority': address.serverName,
+          }),
     });
     this.#call = this.#client.makeBidiStreamRequest(
       STREAM_PATH,

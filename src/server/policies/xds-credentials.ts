@@ -1,9 +1,10 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { rootCertificates } from 'node:tls';
+import { checkServerIdentity, rootCertificates } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
-import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
+import { type ChannelCredentials, credentials, type VerifyOptions } from '@grpc/grpc-js';
 import { holdsSubjectAltName } from '../../h2/serving/tls-material.js';
+import { ipOfTarget } from '../../no-server-name.js';
 import { readNamedFile } from '../settings/named-file.js';
 import type { Settings } from '../settings/settings-table.js';
 
@@ -23,7 +24,7 @@ export class XdsCredentials {
 
   /** Of the files as they are now. Throws an Error that names the variable and the file when one cannot be used. */
   get(): ChannelCredentials {
-    const { xdsUseTls, xdsTlsCert, xdsTlsKey, xdsTlsCaCert, xdsTlsSan } = this.#settings;
+    const { xdsUseTls, xdsTlsCert, xdsTlsKey, xdsTlsCaCert } = this.#settings;
     if (!xdsUseTls) return credentials.createInsecure();
     const ca = readPem(CA, xdsTlsCaCert);
     const key = readPem(KEY, xdsTlsKey);
@@ -34,7 +35,7 @@ export class XdsCredentials {
       // Node.js passes over a text in which there is no certificate, and nobody would be trusted.
       if (ca !== null) new X509Certificate(ca);
       const roots = ca === null ? null : withShipped(ca);
-      const made = credentials.createSsl(roots, key, cert, xdsTlsSan === '' ? {} : checkName(xdsTlsSan));
+      const made = credentials.createSsl(roots, key, cert, verification(this.#settings));
       this.#last = { files, made };
       return made;
     } catch (error) {
@@ -50,8 +51,17 @@ function withShipped(ca: Buffer): Buffer {
   return Buffer.from(`${rootCertificates.join('\n')}\n${ca}`);
 }
 
+/** How the name in the certificate is checked. An IP address is not asked for, so gRPC cannot check it. */
+function verification({ xdsTlsSan, xdsServerUrl }: Settings): VerifyOptions {
+  if (xdsTlsSan !== '') return checkName(xdsTlsSan);
+  const ip = ipOfTarget(xdsServerUrl);
+  return ip === undefined
+    ? {}
+    : { checkServerIdentity: (_name, certificate) => checkServerIdentity(ip, certificate) };
+}
+
 /** The certificate must hold this name, whatever host the connection leads to. */
-function checkName(name: string): Parameters<typeof credentials.createSsl>[3] {
+function checkName(name: string): VerifyOptions {
   return {
     checkServerIdentity: (_host, { raw }) =>
       holdsSubjectAltName(new X509Certificate(raw), name)
@@ -68,7 +78,7 @@ function readPem(variable: string, path: string): Buffer | null {
 
 /**
  * The name to ask for in the handshake where CONFIG_GRPC_XDS_SERVER_TLS_SAN gives one. Addresses and URIs are none (RFC
- * 6066 section 3): then the host of the target is asked for.
+ * 6066 section 3): then the host of the target is asked for, unless it is an address as well.
  */
 export function xdsServerName({ xdsUseTls, xdsTlsSan }: Settings): string | undefined {
   return xdsUseTls && xdsTlsSan !== '' && !xdsTlsSan.includes(':') && isIP(xdsTlsSan) === 0
