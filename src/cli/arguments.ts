@@ -35,7 +35,7 @@ export function argumentSentence({ message }: Error, known: readonly string[]): 
   const withoutValue = /^Option '(?:-\w, )?(--\S+) <value>' argument (missing|is ambiguous)/.exec(
     sentence,
   )?.[1];
-  if (withoutValue !== undefined) return `${withoutValue} has no value; write one behind it`;
+  if (withoutValue !== undefined) return `${withoutValue} has no value; write one after it`;
   const unknown = /^Unknown option '(--?(.+))'$/.exec(sentence);
   if (unknown === null) return sentence;
   const [, option, word = ''] = unknown;

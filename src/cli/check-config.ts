@@ -54,7 +54,7 @@ function stateLines(loaded: LoadedPolicies): readonly string[] {
   const bad = loaded.domains.filter(({ state }) => state !== 'ok').map(({ domain }) => domain);
   const good = goodDomains(loaded);
   return [
-    ...(good.length === 0 ? [] : [`loaded at startup: ${good.join(', ')}`]),
-    ...(bad.length === 0 ? [] : [`not loaded at startup: ${bad.join(', ')}`]),
+    ...(good.length === 0 ? [] : [`domains that weir serve would load: ${good.join(', ')}`]),
+    ...(bad.length === 0 ? [] : [`domains that weir serve would not load: ${bad.join(', ')}`]),
   ];
 }

@@ -120,7 +120,10 @@ function descriptors(words: readonly string[]): Descriptor[] {
 
 function entry(word: string): DescriptorEntry {
   const read = readEntry(word);
-  if (read === undefined) throw new UsageError(`"${word}" is no entry; write key=value`);
+  if (read === undefined) {
+    const meant = /^[^:]+:[^:]/.test(word) ? word.replace(/: */, '=') : 'key=value';
+    throw new UsageError(`"${word}" is no entry; write ${meant}`);
+  }
   return read;
 }
 

@@ -20,8 +20,8 @@ export async function runServe(args: readonly string[], io: Io): Promise<number>
     io.err(
       typeof parsed === 'string'
         ? parsed
-        : `weir serve: ${JSON.stringify(parsed.positionals[0])} is no setting; write settings as ` +
-            '--<setting> <value>, such as --config-path <policy>, and see weir serve --help\n',
+        : `weir serve: ${JSON.stringify(parsed.positionals[0])} has no setting before it; write --config-path ` +
+            'before it if it is the policy, and see weir serve --help\n',
     );
     return EXIT.USAGE;
   }

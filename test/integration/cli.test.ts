@@ -61,7 +61,7 @@ describe('weir', () => {
     [[], 'Usage: weir'],
     [['frobnicate'], 'there is no command "frobnicate"'],
     [['serve', '--frobnicate', '1'], 'there is no option --frobnicate'],
-    [['serve', 'now'], '"now" is no setting'],
+    [['serve', 'now'], '"now" has no setting before it'],
     [['serve', '--grpc-port', 'abc'], 'weir: --grpc-port: "abc" is not a port number from 0 to 65535'],
     [['serve', '--redis-type', 'cluster', '--redis-url', 'h:1'], 'weir: --redis-type: weir does not support'],
     [['serve', '--grpc-prot', '1'], '(did you mean --grpc-port?)'],
@@ -132,7 +132,9 @@ describe('weir check-config', () => {
     expect(stderr).toMatch(
       /^shop-b\.yaml:1:9: domain: the domain "shop" is already defined in shop-a\.yaml:1:9/,
     );
-    expect(stderr).toMatch(/\nloaded at startup: mail \(1 rule\)\nnot loaded at startup: shop\n1 error\n$/);
+    expect(stderr).toMatch(
+      /\ndomains that weir serve would load: mail \(1 rule\)\ndomains that weir serve would not load: shop\n1 error\n$/,
+    );
     expect(await weir('check-config', '--merge-domains', ...files)).toMatchObject({
       code: 0,
       stdout: 'ok: 3 files, shop (2 rules), mail (1 rule)\n',
@@ -301,7 +303,8 @@ describe('weir check and weir health', () => {
     );
     expect(code).toBe(0);
     expect(stdout).toMatch(/^OK +3$/m);
-    expect(stdout).toMatch('x-ratelimit-remaining: 97');
+    // The bucket fills by one in a tenth of a second, and the calls may take that long.
+    expect(stdout).toMatch(/x-ratelimit-remaining: 9[789]$/m);
     await server.stop();
     const gone = await weir('health', '--address', address);
     expect([gone.code, gone.stdout]).toEqual([1, '']);

@@ -104,7 +104,7 @@ function nothingSentence(directory: string, lacking: string): string {
   if (entries.length === 0) return `the directory is empty; ${remedy}`;
   const names = entries.slice(0, SHOWN_NAMES).map((entry) => entry.name + (entry.isDirectory() ? '/' : ''));
   const more = entries.length > SHOWN_NAMES ? ` and ${entries.length - SHOWN_NAMES} more` : '';
-  return `the directory has no ${lacking}, but ${names.join(', ')}${more}; ${remedy}`;
+  return `the directory has no ${lacking}, and holds only ${names.join(', ')}${more}; ${remedy}`;
 }
 
 function listingSentence(place: PolicyPlace, error: unknown): string {

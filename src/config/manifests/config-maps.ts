@@ -32,7 +32,7 @@ export function openConfigMaps(file: string, bytes: Uint8Array): readonly Opened
     const kinds = [...new Set(manifests.map(({ kind }) => kind))].join(', ');
     const found =
       maps.length === 0
-        ? `the file holds no ConfigMap, only ${kinds}`
+        ? `the file holds no ConfigMap, and only manifests of kind ${kinds}`
         : 'no key of "data" in its ConfigMaps holds a policy';
     problems.error(WHOLE_FILE, '', `${found}; name the manifest of the ConfigMap that holds the policies`);
   }

@@ -57,7 +57,7 @@ export const NOT_IN_CANDIDATE: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-const ON_A_DESCRIPTOR = 'on a descriptor';
+const ON_A_DESCRIPTOR = 'in an item of "descriptors"';
 const IN_RATE_LIMIT = 'in "rate_limit"';
 
 /**
@@ -68,7 +68,7 @@ export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
   ['domain', 'at the top of the file'],
   ['key', ON_A_DESCRIPTOR],
   ['value', ON_A_DESCRIPTOR],
-  ['descriptors', 'at the top of the file or on a descriptor'],
+  ['descriptors', 'at the top of the file or in an item of "descriptors"'],
   ['rate_limit', ON_A_DESCRIPTOR],
   ['shadow_mode', `${ON_A_DESCRIPTOR}, beside "rate_limit"`],
   ['quota_mode', `${ON_A_DESCRIPTOR}, beside "rate_limit"`],

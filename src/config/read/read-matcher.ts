@@ -62,7 +62,7 @@ export function warnOfLiteral(reader: FieldReader, key: string, value: string): 
     : 'is compared as a text, character by character';
   const message =
     BLOCK.test(value) && key !== SENDS_BLOCKS && typeof parseBlock(value) !== 'string'
-      ? 'so it takes none of the addresses of this block; write "value_cidr" in its place to match them'
+      ? 'so it matches none of the addresses of this block; write "value_cidr" in its place to match them'
       : value.length <= MAX_REGEX_LENGTH && REGEX.test(value)
         ? 'and this looks like a regular expression; write "value_regex" in its place if it is one'
         : undefined;

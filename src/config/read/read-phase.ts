@@ -42,7 +42,13 @@ function readTime(schedule: FieldReader, key: string): number | undefined {
   if (text === undefined) return undefined;
   const micros = parseRfc3339(text);
   if (micros === undefined) {
-    schedule.error(key, `"${text.slice(0, 60)}" is no RFC 3339 time; write it as 2024-05-15T00:00:00Z`);
+    // Of a day alone the time is hardly in doubt; what else is wrong with a time is not guessed.
+    const day = `${text}T00:00:00Z`;
+    const remedy =
+      parseRfc3339(day) === undefined
+        ? 'write a day and a time, such as 2030-01-31T12:00:00Z'
+        : `write ${day}`;
+    schedule.error(key, `"${text.slice(0, 60)}" is no RFC 3339 time; ${remedy}`);
   }
   return micros;
 }

@@ -107,7 +107,7 @@ function readSingle(
   if (reader.field('rate_limit')?.value.kind === 'list') {
     reader.error(
       'rate_limit',
-      '"rate_limit" must be a mapping, not a list; several limits on one key stand under "rate_limits"',
+      '"rate_limit" must be a mapping, not a list; write "rate_limits" in its place for a list of limits on one key',
     );
     return [];
   }

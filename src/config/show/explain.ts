@@ -318,7 +318,7 @@ function answerLines(answer: ExplainedAnswer | undefined): readonly string[] {
 
 function fileLines({ overrideAlgorithm, decisionMetadata }: ExplainedFile): readonly string[] {
   return [
-    `overrides:  a limit that the caller sends is a ${overrideAlgorithm.replace('_', ' ')}`,
+    `overrides:  a request that brings its own limit is counted in a ${overrideAlgorithm.replace('_', ' ')}`,
     `decision metadata: ${describeDecisionMetadata(decisionMetadata ?? undefined)}`,
   ];
 }

@@ -26,7 +26,7 @@ export interface Located<T> {
 /** What a format knows of its keys beyond those of the mapping at hand. */
 export interface Vocabulary {
   /**
-   * Where keys belong that stand where they are not known: the remedy of that error, as in "it belongs on a
+   * Where keys belong that stand where they are not known: the remedy of that error, as in "it belongs in a
    * descriptor".
    */
   readonly homes: ReadonlyMap<string, string>;

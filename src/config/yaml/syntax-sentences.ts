@@ -157,6 +157,10 @@ export function syntaxProblem(
   const isOpen = message.startsWith('Missing closing') || message.startsWith('Flow ');
   return at(
     (isOpen ? openedAt : undefined) ?? (isIndentation ? first : offset),
-    key === undefined ? sentence : sentence.replace(/"\*"$/, `${key}: "*"`),
+    (key === undefined ? sentence : sentence.replace(/"\*"$/, `${key}: "*"`)).replace(
+      'this character',
+      // Known to be one of a few that YAML keeps for itself, and so no part of a secret.
+      () => JSON.stringify(text.charAt(offset)),
+    ),
   );
 }

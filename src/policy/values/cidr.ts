@@ -202,7 +202,7 @@ export function parseBlock(text: string): CidrBlock | string {
   if (first !== address) {
     const meant = blockOf(raw, first, prefix).text;
     const one = blockOf(raw, address, bits).text;
-    return `"${shown}" has bits set behind its prefix; write ${meant}, or ${one} for the one address`;
+    return `"${shown}" has bits set after its prefix; write ${meant}, or ${one} for the one address`;
   }
   return blockOf(raw, first, prefix);
 }

@@ -37,7 +37,10 @@ export function patternSize(pattern: string): number | string {
     compiledPattern = RE2JS.compile(pattern);
   } catch (error) {
     const reason = (error as Error).message.replace(/^error parsing regexp: /, '');
-    return `RE2 does not take this regular expression (${reason}); correct it, without lookaround and backreferences`;
+    return (
+      `RE2 cannot read this regular expression (${reason}); correct it, and use no lookaround and no backreference, ` +
+      'which RE2 does not have'
+    );
   }
   const size = compiledPattern.programSize();
   if (size <= MAX_INSTRUCTIONS) return size + sizeOfRanges(pattern, compiledPattern.re2());

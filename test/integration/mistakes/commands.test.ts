@@ -36,7 +36,7 @@ const ARGUMENTS: readonly BadCommand[] = [
   {
     command: 'serve shop.yaml',
     code: 2,
-    prints: `weir serve: "shop.yaml" is no setting; write settings as --<setting> <value>, such as --config-path <policy>, and see weir serve --help
+    prints: `weir serve: "shop.yaml" has no setting before it; write --config-path before it if it is the policy, and see weir serve --help
 `,
   },
   {
@@ -105,14 +105,14 @@ Try weir check --help.
   {
     command: 'check customer=ann --domain',
     code: 2,
-    prints: `weir check: --domain has no value; write one behind it
+    prints: `weir check: --domain has no value; write one after it
 Try weir check --help.
 `,
   },
   {
     command: 'check customer:ann',
     code: 2,
-    prints: `weir check: "customer:ann" is no entry; write key=value
+    prints: `weir check: "customer:ann" is no entry; write customer=ann
 Try weir check --help.
 `,
   },
@@ -156,7 +156,7 @@ level 1:    customr=ann
             no node has this key here
 result:     No node matches entry 1: no limit.
 to match:   Did you mean customer?
-overrides:  a limit that the caller sends is a fixed window
+overrides:  a request that brings its own limit is counted in a fixed window
 decision metadata: off, unless DECISION_METADATA is set
 `,
   },

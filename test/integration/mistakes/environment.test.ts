@@ -168,7 +168,7 @@ describe('weir', () => {
     });
     const prints = `warning: PROMETHEUS_ADDR changes nothing: the reference's metrics for Prometheus are off; set USE_PROMETHEUS=true.
 warning: LOG_LEVL is no setting of weir, so it changes nothing: did you mean LOG_LEVEL?
-warning: <folder>/empty: the directory has no file that ends in .yaml or .yml, but notes.txt; name the directory with the policies`;
+warning: <folder>/empty: the directory has no file that ends in .yaml or .yml, and holds only notes.txt; name the directory with the policies`;
     const printed = warnings(server).join('\n');
     expect(printed).toBe(prints);
   });

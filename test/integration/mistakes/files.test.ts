@@ -48,7 +48,7 @@ const YAML: readonly BadPolicy[] = [
   {
     what: 'a value that begins with @',
     policy: node('value: @beta'),
-    prints: `shop.yaml:4:12: this is not valid YAML: a text that begins with this character needs quotes; write the text in quotes
+    prints: `shop.yaml:4:12: this is not valid YAML: a text that begins with "@" needs quotes; write the text in quotes
 1 error
 `,
   },
@@ -115,7 +115,7 @@ const OTHER_FILES: readonly BadPolicy[] = [
   {
     what: 'a Deployment',
     policy: 'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: weir }\n',
-    prints: `shop.yaml: the file holds no ConfigMap, only Deployment; name the manifest of the ConfigMap that holds the policies
+    prints: `shop.yaml: the file holds no ConfigMap, and only manifests of kind Deployment; name the manifest of the ConfigMap that holds the policies
 1 error
 `,
   },
@@ -138,14 +138,14 @@ shop.yaml: no key of "data" in its ConfigMaps holds a policy; name the manifest 
     what: "actions of Envoy's route",
     policy: `${CUSTOMER}    actions: [{ request_headers: { header_name: x-customer, descriptor_key: customer } }]\n`,
     prints: `shop.yaml:4:5: descriptors[0].actions: this belongs to the route in Envoy's configuration, where it says which descriptors Envoy sends; move it there, and write here "key" and "rate_limit" for the entries that it makes
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
   {
     what: 'a directory without policies',
     policy: { 'README.md': '# Policies\n' },
-    prints: `.: the directory has no file that ends in .yaml or .yml, but README.md; name the directory with the policies
+    prints: `.: the directory has no file that ends in .yaml or .yml, and holds only README.md; name the directory with the policies
 1 error
 `,
   },
@@ -153,7 +153,7 @@ not loaded at startup: shop
     what: 'one domain in two files',
     policy: { 'a.yaml': `${CUSTOMER}${LIMIT}`, 'b.yaml': `${CUSTOMER.replace('customer', 'path')}${LIMIT}` },
     prints: `b.yaml:1:9: domain: the domain "shop" is already defined in a.yaml:1:9, so neither file is used; write one file for a domain, or set MERGE_DOMAIN_CONFIG=true
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },

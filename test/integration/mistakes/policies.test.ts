@@ -21,7 +21,7 @@ const KEYS: readonly BadPolicy[] = [
     policy: `domain: shop\ndescriptors:\n  - kye: customer\n${LIMIT}`,
     prints: `shop.yaml:3:5: descriptors[0].kye: unknown key "kye"; did you mean "key"?
 shop.yaml:3:5: descriptors[0].key: the descriptor has no "key"; write the key of the entry that it matches
-not loaded at startup: shop
+domains that weir serve would not load: shop
 2 errors
 `,
   },
@@ -44,7 +44,7 @@ shop.yaml:1:1: domian: unknown key "domian"; did you mean "domain"?
     what: 'camel case',
     policy: `${CUSTOMER}    rateLimit: { unit: minute, requestsPerUnit: 10 }\n`,
     prints: `shop.yaml:4:5: descriptors[0].rateLimit: unknown key "rateLimit"; did you mean "rate_limit"?
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -61,7 +61,7 @@ ok: 1 file, shop (0 rules)
     what: 'a limit for the whole file',
     policy: `domain: shop\n${LIMIT.trim()}\n`,
     warning: true,
-    prints: `warning: shop.yaml:2:1: rate_limit: "rate_limit" has no effect here; it belongs on a descriptor
+    prints: `warning: shop.yaml:2:1: rate_limit: "rate_limit" has no effect here; it belongs in an item of "descriptors"
 ok: 1 file, shop (0 rules)
 `,
   },
@@ -69,15 +69,15 @@ ok: 1 file, shop (0 rules)
     what: 'a descriptor that is no item',
     policy: CUSTOMER.replace('- ', '') + LIMIT.slice(2),
     prints: `shop.yaml:3:3: descriptors: "descriptors" must be a list of mappings with a key; begin each item with "- "
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
   {
     what: 'several limits in rate_limit',
     policy: `${CUSTOMER}    rate_limit: [{ unit: day, requests_per_unit: 1 }]\n`,
-    prints: `shop.yaml:4:17: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a list; several limits on one key stand under "rate_limits"
-not loaded at startup: shop
+    prints: `shop.yaml:4:17: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a list; write "rate_limits" in its place for a list of limits on one key
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -93,7 +93,7 @@ ok: 1 file, shop (1 rule)
     what: 'a descriptor twice',
     policy: `${CUSTOMER}${LIMIT}  - key: customer\n${LIMIT}`,
     prints: `shop.yaml:5:10: descriptors[1]: "customer" is written twice on this level, first in shop.yaml:3:10; merge the two, or remove one
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -112,7 +112,7 @@ const VALUES: readonly BadPolicy[] = [
     what: 'a unit in the plural',
     policy: limit('unit: minutes, requests_per_unit: 10'),
     prints: `shop.yaml:4:25: descriptors[0].rate_limit.unit: "minutes" is no unit; did you mean "minute"?
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -120,7 +120,7 @@ not loaded at startup: shop
     what: 'a unit with a number',
     policy: limit('unit: 5m, requests_per_unit: 10'),
     prints: `shop.yaml:4:25: descriptors[0].rate_limit.unit: "5m" is no unit; write unit: minute, unit_multiplier: 5
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -128,7 +128,7 @@ not loaded at startup: shop
     what: 'no unit',
     policy: limit('requests_per_unit: 10'),
     prints: `shop.yaml:4:17: descriptors[0].rate_limit: "unit" is missing; write one of second, minute, hour, day, week, month, year
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -136,7 +136,7 @@ not loaded at startup: shop
     what: 'a number in quotes',
     policy: limit('unit: minute, requests_per_unit: "10"'),
     prints: `shop.yaml:4:52: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is the text "10"; write a whole number from 0 to 4294967295, without quotes
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -144,7 +144,7 @@ not loaded at startup: shop
     what: 'a number below 0',
     policy: limit('unit: minute, requests_per_unit: -1'),
     prints: `shop.yaml:4:52: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write a whole number from 0 to 4294967295, or unlimited: true in its place for no limit
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -152,7 +152,7 @@ not loaded at startup: shop
     what: 'a rate for a number',
     policy: limit('unit: minute, requests_per_unit: 10/minute'),
     prints: `shop.yaml:4:52: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is "10/minute"; write a whole number from 0 to 4294967295
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -160,7 +160,7 @@ not loaded at startup: shop
     what: 'a duration in days',
     policy: limit('token_bucket: { max_tokens: 10, fill_interval: 1d }'),
     prints: `shop.yaml:4:66: descriptors[0].rate_limit.token_bucket.fill_interval: "1d" is no duration; write 24h
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -168,7 +168,7 @@ not loaded at startup: shop
     what: 'a duration without a unit',
     policy: limit('token_bucket: { max_tokens: 10, fill_interval: 60 }'),
     prints: `shop.yaml:4:66: descriptors[0].rate_limit.token_bucket.fill_interval: "60" is no duration; write 1m
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -176,7 +176,7 @@ not loaded at startup: shop
     what: 'a bucket and a window',
     policy: limit('unit: day, token_bucket: { max_tokens: 1, fill_interval: 1s }'),
     prints: `shop.yaml:4:25: descriptors[0].rate_limit.unit: "unit" cannot stand beside "token_bucket"; keep one of the two
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -184,7 +184,7 @@ not loaded at startup: shop
     what: 'a block of addresses in value',
     policy: node('value: 10.0.0.0/8'),
     warning: true,
-    prints: `warning: shop.yaml:4:12: descriptors[0].value: "value" is compared as a text, character by character, so it takes none of the addresses of this block; write "value_cidr" in its place to match them
+    prints: `warning: shop.yaml:4:12: descriptors[0].value: "value" is compared as a text, character by character, so it matches none of the addresses of this block; write "value_cidr" in its place to match them
 ok: 1 file, shop (1 rule)
 `,
   },
@@ -199,16 +199,16 @@ ok: 1 file, shop (1 rule)
   {
     what: 'a block with bits behind its prefix',
     policy: node('value_cidr: 10.0.0.1/8'),
-    prints: `shop.yaml:4:17: descriptors[0].value_cidr: "10.0.0.1/8" has bits set behind its prefix; write 10.0.0.0/8, or 10.0.0.1/32 for the one address
-not loaded at startup: shop
+    prints: `shop.yaml:4:17: descriptors[0].value_cidr: "10.0.0.1/8" has bits set after its prefix; write 10.0.0.0/8, or 10.0.0.1/32 for the one address
+domains that weir serve would not load: shop
 1 error
 `,
   },
   {
     what: 'a lookahead',
     policy: node("value_regex: '/v1/(?!health).*'"),
-    prints: `shop.yaml:4:18: descriptors[0].value_regex: RE2 does not take this regular expression (invalid or unsupported Perl syntax: \`(?!\`); correct it, without lookaround and backreferences
-not loaded at startup: shop
+    prints: `shop.yaml:4:18: descriptors[0].value_regex: RE2 cannot read this regular expression (invalid or unsupported Perl syntax: \`(?!\`); correct it, and use no lookaround and no backreference, which RE2 does not have
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -216,7 +216,7 @@ not loaded at startup: shop
     what: 'a word for true',
     policy: node('shadow_mode: enabled'),
     prints: `shop.yaml:4:18: descriptors[0].shadow_mode: "shadow_mode" is "enabled"; write true or false
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -224,15 +224,15 @@ not loaded at startup: shop
     what: 'a word for a phase',
     policy: node('phase: shadow'),
     prints: `shop.yaml:4:12: descriptors[0].phase: "shadow" is not one of monitoring, grace_period, active; write active to deny requests, and monitoring to let them pass and only count them
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
   {
     what: 'a day for a time',
     policy: node('phase: { active: 2026-09-01 }'),
-    prints: `shop.yaml:4:22: descriptors[0].phase.active: "2026-09-01" is no RFC 3339 time; write it as 2024-05-15T00:00:00Z
-not loaded at startup: shop
+    prints: `shop.yaml:4:22: descriptors[0].phase.active: "2026-09-01" is no RFC 3339 time; write 2026-09-01T00:00:00Z
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -240,7 +240,7 @@ not loaded at startup: shop
     what: 'a percent sign',
     policy: node('enforce_percent: 25%'),
     prints: `shop.yaml:4:22: descriptors[0].enforce_percent: "enforce_percent" is "25%"; write a number from 0 to 100
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -248,7 +248,7 @@ not loaded at startup: shop
     what: 'the name of a header',
     policy: `response_headers: [x-ratelimit-limit]\n${CUSTOMER}${LIMIT}`,
     prints: `shop.yaml:1:20: response_headers[0]: "x-ratelimit-limit" is no header family; did you mean "x-ratelimit"?
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -256,7 +256,7 @@ not loaded at startup: shop
     what: 'an open brace in a path',
     policy: derive('{ path: "/{v4,v5/users", value: users }'),
     prints: `shop.yaml:6:17: derive[0].rules[0].path: "/{v4,v5/users" is no path pattern: a "{" is not closed; add "}", or write "\\{" for the character
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -264,7 +264,7 @@ not loaded at startup: shop
     what: 'an entry that is not in from',
     policy: derive('{ verb: GET, value: users }'),
     prints: `shop.yaml:6:11: derive[0].rules[0][0]: unknown key (not shown, as it may be a secret); the keys allowed here are method, path, value
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },
@@ -272,7 +272,7 @@ not loaded at startup: shop
     what: 'a rule without its result',
     policy: derive('{ method: GET, path: "/open/**" }'),
     prints: `shop.yaml:6:9: derive[0].rules[0].value: "value" is missing; write the value of the new entry
-not loaded at startup: shop
+domains that weir serve would not load: shop
 1 error
 `,
   },

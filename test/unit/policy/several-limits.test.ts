@@ -120,8 +120,8 @@ describe('what is wrong with several limits', () => {
   test.each([
     [
       `rate_limit: [{ ${MINUTE} }]`,
-      '2:37: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a list; several limits on ' +
-        'one key stand under "rate_limits"',
+      '2:37: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a list; write "rate_limits" in ' +
+        'its place for a list of limits on one key',
     ],
     [
       `rate_limits: { ${MINUTE} }`,
@@ -188,16 +188,16 @@ describe('what is wrong with enforce_percent and candidate', () => {
   test.each([
     [
       `rate_limit: { ${MINUTE}, enforce_percent: 5 }`,
-      'unknown key "enforce_percent"; it belongs at the top of the file, on a descriptor or in an item ' +
+      'unknown key "enforce_percent"; it belongs at the top of the file, in an item of "descriptors" or in an item ' +
         'of "rate_limits"',
     ],
     [
       `rate_limit: { ${MINUTE}, candidate: {} }`,
-      'unknown key "candidate"; it belongs on a descriptor, beside "rate_limit"',
+      'unknown key "candidate"; it belongs in an item of "descriptors", beside "rate_limit"',
     ],
     [
       `rate_limit: { ${MINUTE}, rate_limits: [] }`,
-      'unknown key "rate_limits"; it belongs on a descriptor, in the place of "rate_limit"',
+      'unknown key "rate_limits"; it belongs in an item of "descriptors", in the place of "rate_limit"',
     ],
     [
       `rate_limit: { ${MINUTE} }, enforce_percent: "5"`,
@@ -338,7 +338,7 @@ bucket:     1:d6:tenant4:acme~2%86400
 statistics: d.tenant.2
 candidate:  "next"; token bucket: 5 tokens, 1 every 1s
 bucket:     1:d6:tenant4:acme~c
-overrides:  a limit that the caller sends is a fixed window
+overrides:  a request that brings its own limit is counted in a fixed window
 decision metadata: off, unless DECISION_METADATA is set
 `);
   });

@@ -183,7 +183,7 @@ describe('a directory without policy files is a warning, or an error where that 
       'with other files',
       () => layout().directory,
       ['README', 'a.yml/b.yaml', 'c', 'd', 'e', 'f.yaml.bak'],
-      'the directory has no file that ends in .yaml or .yml, but README, a.yml/, c, d, e and 1 more; ' +
+      'the directory has no file that ends in .yaml or .yml, and holds only README, a.yml/, c, d, e and 1 more; ' +
         'name the directory with the policies',
     ],
   ])('%s', (_name, place, files, message) => {

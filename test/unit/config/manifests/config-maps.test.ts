@@ -70,7 +70,10 @@ test.each([
 
 test.each([
   [`${HEAD}data:\n  a: x\n`, 'm.yaml: no key of "data" in its ConfigMaps holds a policy; name '],
-  ['apiVersion: v1\nkind: Service\n', 'm.yaml: the file holds no ConfigMap, only Service; name '],
+  [
+    'apiVersion: v1\nkind: Service\n',
+    'm.yaml: the file holds no ConfigMap, and only manifests of kind Service; name ',
+  ],
   [`${HEAD}---\n`.repeat(1001), 'm.yaml: the file has 1001 documents, the most is 1000'],
 ])('nothing there: %#', (text, start) => {
   expect(said(text)).toContainEqual(expect.stringContaining(start));

@@ -193,7 +193,7 @@ describe('a value that is not taken for what it looks like', () => {
   test.each([
     [
       '"10.0.0.0/8"',
-      'is compared as a text, character by character, so it takes none of the addresses of this block; ' +
+      'is compared as a text, character by character, so it matches none of the addresses of this block; ' +
         'write "value_cidr" in its place to match them',
     ],
     ['"^/v1/.*$"', `is a pattern in which only "*" is special, ${regex}`],
@@ -246,7 +246,7 @@ describe('what YAML makes of a text', () => {
     ],
     [
       'domain: @d\n',
-      '1:9: this is not valid YAML: a text that begins with this character needs quotes; write the text in quotes',
+      '1:9: this is not valid YAML: a text that begins with "@" needs quotes; write the text in quotes',
     ],
     [
       'domain: a: b\n',

@@ -211,7 +211,12 @@ describe('domain and settings of the file', () => {
       ],
       [
         'domain: d\nphase: { active: 2024-05-15 }\n',
-        '2:18: phase.active: "2024-05-15" is no RFC 3339 time; write it as 2024-05-15T00:00:00Z',
+        '2:18: phase.active: "2024-05-15" is no RFC 3339 time; write 2024-05-15T00:00:00Z',
+      ],
+      [
+        'domain: d\nphase: { active: 2024-05-15 10:00 }\n',
+        '2:18: phase.active: "2024-05-15 10:00" is no RFC 3339 time; write a day and a time, such as ' +
+          '2030-01-31T12:00:00Z',
       ],
       [
         'domain: d\nphase:\n  grace_period: 2024-05-15T00:00:00Z\n  active: 2024-05-14T23:59:59Z\n',
@@ -597,8 +602,8 @@ describe('warnings', () => {
       ],
       [
         limit('{ unlimited: true, shadow_mode: true }'),
-        '4:34: descriptors[0].rate_limit.shadow_mode: "shadow_mode" has no effect here; it belongs on ' +
-          'a descriptor, beside "rate_limit"',
+        '4:34: descriptors[0].rate_limit.shadow_mode: "shadow_mode" has no effect here; it belongs in ' +
+          'an item of "descriptors", beside "rate_limit"',
       ],
       ['domain: d\nunit: day\n', '2:1: unit: "unit" has no effect here; it belongs in "rate_limit"'],
       [

@@ -67,7 +67,7 @@ headers:    x-ratelimit (of the file)
 denied:     without a body
 bucket:     8:open-api6:tenant4:acme5:group10:user-chats
 statistics: open-api.tenant.group_user-chats
-overrides:  a limit that the caller sends is a fixed window
+overrides:  a request that brings its own limit is counted in a fixed window
 decision metadata: off, unless DECISION_METADATA is set
 `);
   expect(explanation.rules[0]?.phase).toBe('grace_period');
@@ -108,7 +108,7 @@ descriptors:
     'denied:     with problem+json (of the file)',
     'headers:    none (of the rule)',
     'denied:     with 2 bytes of text/plain (of the rule)',
-    'overrides:  a limit that the caller sends is a token bucket',
+    'overrides:  a request that brings its own limit is counted in a token bucket',
     'decision metadata: on',
   ]);
   expect(explain(set, 'd', entries('b=1'), NOW).rules[0]?.answer).toBeUndefined();

@@ -196,7 +196,7 @@ describe('errors', () => {
   test.each([
     [
       'key: k, value_cidr: 10.0.0.1/8',
-      '3:25: descriptors[0].value_cidr: "10.0.0.1/8" has bits set behind its prefix; write 10.0.0.0/8, ' +
+      '3:25: descriptors[0].value_cidr: "10.0.0.1/8" has bits set after its prefix; write 10.0.0.0/8, ' +
         'or 10.0.0.1/32 for the one address',
     ],
     [
@@ -220,7 +220,7 @@ describe('errors', () => {
     ],
     [
       'key: k, value_cidr: "::ffff:10.0.0.1/104"',
-      '3:25: descriptors[0].value_cidr: "::ffff:10.0.0.1/104" has bits set behind its prefix; write ' +
+      '3:25: descriptors[0].value_cidr: "::ffff:10.0.0.1/104" has bits set after its prefix; write ' +
         '10.0.0.0/8, or 10.0.0.1/32 for the one address',
     ],
     [
@@ -257,18 +257,19 @@ describe('errors', () => {
     ],
     [
       'key: k, value_regex: "a("',
-      '3:26: descriptors[0].value_regex: RE2 does not take this regular expression (missing closing ): ' +
-        '`a(`); correct it, without lookaround and backreferences',
+      '3:26: descriptors[0].value_regex: RE2 cannot read this regular expression (missing closing ): ' +
+        '`a(`); correct it, and use no lookaround and no backreference, which RE2 does not have',
     ],
     [
       'key: k, value_regex: ["a", "(?=a)"]',
-      '3:32: descriptors[0].value_regex[1]: RE2 does not take this regular expression (invalid or ' +
-        'unsupported Perl syntax: `(?=`); correct it, without lookaround and backreferences',
+      '3:32: descriptors[0].value_regex[1]: RE2 cannot read this regular expression (invalid or ' +
+        'unsupported Perl syntax: `(?=`); correct it, and use no lookaround and no backreference, which RE2 ' +
+        'does not have',
     ],
     [
       'key: k, value_regex: "(a{1000}){1000}"',
-      '3:26: descriptors[0].value_regex: RE2 does not take this regular expression (invalid repeat ' +
-        'count: `{1000}`); correct it, without lookaround and backreferences',
+      '3:26: descriptors[0].value_regex: RE2 cannot read this regular expression (invalid repeat ' +
+        'count: `{1000}`); correct it, and use no lookaround and no backreference, which RE2 does not have',
     ],
     [
       'key: k, value_regex: "(ab){1000}"',
