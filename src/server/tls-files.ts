@@ -66,7 +66,9 @@ function findContradictions(useTls: boolean, paths: Paths, clientSan: string): r
   if (useTls) {
     for (const part of ['cert', 'key'] as const) {
       if (paths[part] === '')
-        lines.push(`GRPC_SERVER_USE_TLS is on: set ${VARIABLES[part]} to a PEM file, or turn TLS off`);
+        lines.push(
+          `GRPC_SERVER_USE_TLS is on: set ${VARIABLES[part]} to a PEM file, or unset GRPC_SERVER_USE_TLS`,
+        );
     }
     if (clientSan !== '' && paths.clientCa === '') {
       lines.push(

@@ -134,7 +134,7 @@ export class UnmatchedWarnings {
     log.warn(
       { domain, keys },
       `no rule matches this descriptor${derived}, so it passes without a limit: ${why} weir explain shows how far ` +
-        'it comes; on_unmatched: ignore in the policy says that it is meant to have no limit',
+        'it matches. If it is to have no limit, write on_unmatched: ignore in the policy',
     );
     return (count) =>
       log.warn({ domain, keys, count }, 'more of these descriptors matched no rule and passed');
@@ -161,7 +161,7 @@ export class UnmatchedWarnings {
       known.length === 0 ? 'no domain is in force' : near || `the domains in force are ${names}${more}`;
     log.warn(
       { domain },
-      `no policy has this domain, so its requests pass without a limit: ${sentence(hint)} If that is meant, ` +
+      `no policy has this domain, so its requests pass without a limit: ${sentence(hint)} If it is to have no limit, ` +
         'write a policy file with this domain and on_unmatched: ignore',
     );
     return (count) =>

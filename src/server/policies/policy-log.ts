@@ -40,7 +40,8 @@ export function logOutcome(log: Logger, outcome: ReloadOutcome): void {
   if (outcome.kind === 'failed') {
     log.error(
       { reason, policy, errors: countProblems(outcome.errors), domains },
-      'the policy on disk is bad; what is good of it is in force, the rest stays as it was',
+      'the policy on disk is bad: its good domains are in force, and bad ones stay as they were; ' +
+        'correct the errors above',
     );
   } else if (outcome.kind === 'loaded') {
     log.info({ reason, policy, domains }, 'policy reloaded');

@@ -36,7 +36,8 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
   refuse(
     settings.backendType === 'memcache',
     'BACKEND_TYPE',
-    'weir has no memcache; use Redis (REDIS_URL), or leave both unset to keep buckets in memory',
+    'weir does not support memcache; unset it, and set REDIS_URL to keep buckets in Redis: without it ' +
+      'they are in memory',
   );
   refuse(
     settings.grpcMaxBufferedBytes < 2 * settings.grpcMaxMessageBytes,
@@ -169,7 +170,8 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
     refuse(
       type !== 'single',
       `${prefix}_TYPE`,
-      `weir does not support ${type} yet, only a single Redis; name the master in ${prefix}_URL and set ` +
+      `weir does not support ${type} yet, only a single Redis; name ` +
+        `${type === 'cluster' ? 'a Redis that is in no cluster' : 'the master itself'} in ${prefix}_URL, and set ` +
         `${prefix}_TYPE=SINGLE`,
     );
   }

@@ -56,7 +56,7 @@ describe('Redis', () => {
     {
       what: 'nobody listens',
       url: '127.0.0.1:<nobody>',
-      prints: `error: Redis redis://127.0.0.1:<nobody> is away, and weir keeps trying: nothing listens there; start Redis, or correct REDIS_URL (connect ECONNREFUSED 127.0.0.1:<nobody>)
+      prints: `error: Redis redis://127.0.0.1:<nobody> cannot be used, and weir keeps trying: nothing listens there; start Redis, or correct REDIS_URL (connect ECONNREFUSED 127.0.0.1:<nobody>)
 `,
     },
     {
@@ -75,43 +75,43 @@ describe('Redis', () => {
     {
       what: 'a user who may not do enough',
       url: 'redis://guest:pw@127.0.0.1:<locked>',
-      prints: `error: Redis redis://127.0.0.1:<locked> does not let the user in REDIS_URL do what weir does: grant what is missing with ACL SETUSER (NOPERM this user has no permissions to run the 'set' command); weir keeps trying
+      prints: `error: Redis redis://127.0.0.1:<locked> does not let the user in REDIS_URL do what weir does: run ACL SETUSER with that user and ~*weir:1:* +evalsha +eval +mget +set +del +time (NOPERM this user has no permissions to run the 'set' command); weir keeps trying
 `,
     },
     {
       what: 'clear text to TLS',
       url: '127.0.0.1:<secured>',
-      prints: `error: Redis redis://127.0.0.1:<secured> is away, and weir keeps trying: it speaks TLS, and was asked in clear text; write rediss:// in REDIS_URL, or set REDIS_TLS=true
+      prints: `error: Redis redis://127.0.0.1:<secured> cannot be used, and weir keeps trying: it speaks TLS, and was asked in clear text; write rediss:// in REDIS_URL, or set REDIS_TLS=true
 `,
     },
     {
       what: 'TLS to clear text',
       url: 'rediss://127.0.0.1:<evicting>',
-      prints: `error: Redis rediss://127.0.0.1:<evicting> is away, and weir keeps trying: it speaks clear text, and was asked over TLS; write redis:// in REDIS_URL, and do not set REDIS_TLS
+      prints: `error: Redis rediss://127.0.0.1:<evicting> cannot be used, and weir keeps trying: it speaks clear text, and was asked over TLS; write redis:// in REDIS_URL, and do not set REDIS_TLS
 `,
     },
     {
       what: 'a certificate of an unknown issuer',
       url: 'rediss://127.0.0.1:<secured>',
-      prints: `error: Redis rediss://127.0.0.1:<secured> is away, and weir keeps trying: its certificate is not known; set REDIS_TLS_CACERT to the file with its issuer (unable to verify the first certificate)
+      prints: `error: Redis rediss://127.0.0.1:<secured> cannot be used, and weir keeps trying: its certificate is not known; set REDIS_TLS_CACERT to the file with its issuer (unable to verify the first certificate)
 `,
     },
     {
       what: 'a replica',
       url: '127.0.0.1:<replica>',
-      prints: `error: Redis redis://127.0.0.1:<replica> is away, and weir keeps trying: it is a replica, which takes no writes; name its primary in REDIS_URL (READONLY You can't write against a read only replica.)
+      prints: `error: Redis redis://127.0.0.1:<replica> cannot be used, and weir keeps trying: it is a replica, which takes no writes; name its primary in REDIS_URL (READONLY You can't write against a read only replica.)
 `,
     },
     {
       what: 'a server of HTTP',
       url: '127.0.0.1:<http>',
-      prints: `error: Redis redis://127.0.0.1:<http> is away, and weir keeps trying: what answers there does not speak the protocol of Redis; correct REDIS_URL (malformed reply: no answer to a login)
+      prints: `error: Redis redis://127.0.0.1:<http> cannot be used, and weir keeps trying: what answers there does not speak the protocol of Redis; correct REDIS_URL (malformed reply: no answer to a login)
 `,
     },
     {
       what: 'a database that it has not',
       url: 'redis://127.0.0.1:<evicting>/99',
-      prints: `error: Redis redis://127.0.0.1:<evicting>/99 is away, and weir keeps trying: it has no database 99; name another in REDIS_URL (ERR DB index is out of range)
+      prints: `error: Redis redis://127.0.0.1:<evicting>/99 cannot be used, and weir keeps trying: it has no database 99; name another in REDIS_URL (ERR DB index is out of range)
 `,
     },
     {
@@ -186,8 +186,8 @@ warning: <folder>/empty: the directory has no file that ends in .yaml or .yml, a
     await client.ask('shop', [entry('customr')]);
     client.close();
     await waitFor('two lines', () => warnings(server).length >= 2);
-    const prints = `warning: no policy has this domain, so its requests pass without a limit: did you mean shop? If that is meant, write a policy file with this domain and on_unmatched: ignore {"domain":"shpo"}
-warning: no rule matches this descriptor, so it passes without a limit: did you mean customer? weir explain shows how far it comes; on_unmatched: ignore in the policy says that it is meant to have no limit {"domain":"shop","keys":"customr"}`;
+    const prints = `warning: no policy has this domain, so its requests pass without a limit: did you mean shop? If it is to have no limit, write a policy file with this domain and on_unmatched: ignore {"domain":"shpo"}
+warning: no rule matches this descriptor, so it passes without a limit: did you mean customer? weir explain shows how far it matches. If it is to have no limit, write on_unmatched: ignore in the policy {"domain":"shop","keys":"customr"}`;
     const printed = warnings(server).join('\n');
     expect(printed).toBe(prints);
   });
@@ -200,7 +200,7 @@ warning: no rule matches this descriptor, so it passes without a limit: did you 
     await server.process.waitForLine(/the policy on disk is bad/);
     const prints = `error: <folder>/shop.yaml:4:52: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write a whole number from 0 to 4294967295, or unlimited: true in its place for no limit
 error: the domain is bad; its last good version stays in force {"domain":"shop","files":["<folder>/shop.yaml"]}
-error: the policy on disk is bad; what is good of it is in force, the rest stays as it was {"reason":"signal","errors":1,"domains":["shop"]}`;
+error: the policy on disk is bad: its good domains are in force, and bad ones stay as they were; correct the errors above {"reason":"signal","errors":1,"domains":["shop"]}`;
     const printed = warnings(server).join('\n');
     expect(printed).toBe(prints);
   });

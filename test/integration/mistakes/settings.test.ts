@@ -47,12 +47,12 @@ const VALUES: readonly BadSettings[] = [
   },
   {
     environment: { ...REDIS, REDIS_TYPE: 'CLUSTER' },
-    prints: `weir: REDIS_TYPE: weir does not support cluster yet, only a single Redis; name the master in REDIS_URL and set REDIS_TYPE=SINGLE
+    prints: `weir: REDIS_TYPE: weir does not support cluster yet, only a single Redis; name a Redis that is in no cluster in REDIS_URL, and set REDIS_TYPE=SINGLE
 `,
   },
   {
     environment: { BACKEND_TYPE: 'memcache' },
-    prints: `weir: BACKEND_TYPE: weir has no memcache; use Redis (REDIS_URL), or leave both unset to keep buckets in memory
+    prints: `weir: BACKEND_TYPE: weir does not support memcache; unset it, and set REDIS_URL to keep buckets in Redis: without it they are in memory
 `,
   },
   {
@@ -143,7 +143,7 @@ weir: no policy of CONFIG_PATH (shop.yaml) can be served (1 error); correct what
 const TOGETHER: readonly BadSettings[] = [
   {
     environment: TLS,
-    prints: `weir: GRPC_SERVER_USE_TLS is on: set GRPC_SERVER_TLS_KEY to a PEM file, or turn TLS off
+    prints: `weir: GRPC_SERVER_USE_TLS is on: set GRPC_SERVER_TLS_KEY to a PEM file, or unset GRPC_SERVER_USE_TLS
 `,
   },
   {

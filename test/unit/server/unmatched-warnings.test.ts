@@ -46,7 +46,7 @@ describe('a descriptor that no rule matches', () => {
       [
         { domain: 'shop', keys: 'tenat' },
         'no rule matches this descriptor, so it passes without a limit: did you mean tenant? weir explain shows how ' +
-          'far it comes; on_unmatched: ignore in the policy says that it is meant to have no limit',
+          'far it matches. If it is to have no limit, write on_unmatched: ignore in the policy',
       ],
     ]);
   });
@@ -120,7 +120,7 @@ describe('a domain that no policy has', () => {
     expect(lines).toEqual([
       [
         { domain },
-        `no policy has this domain, so its requests pass without a limit: ${hint} If that is meant, write a ` +
+        `no policy has this domain, so its requests pass without a limit: ${hint} If it is to have no limit, write a ` +
           'policy file with this domain and on_unmatched: ignore',
       ],
       [{ domain, count: 4 }, 'more requests for this domain, which no policy has, passed'],

@@ -16,6 +16,9 @@ const CUT_OFF = /ECONNRESET|EPIPE|connection closed|malformed reply: no answer t
 const NO_HANDSHAKE =
   /ETIMEDOUT|no answer to the greeting|disconnected before secure|wrong version|packet length/;
 
+/** What the user of weir needs, whatever CACHE_KEY_PREFIX is; docs/operate/redis.md says what more is of use. */
+const RIGHTS = '~*weir:1:* +evalsha +eval +mget +set +del +time';
+
 /** Puts into words why a Redis is away: what is wrong, and which variable mends it. Shows no password. */
 export class Outage {
   private readonly address: RedisAddress;
@@ -46,7 +49,7 @@ export class Outage {
     const login = this.loginSentence(reason);
     if (login !== undefined) return `${redis} ${login}; weir keeps trying`;
     const why = (this.isDoubtful(reason) ? this.mismatch : undefined) ?? this.remedy(reason);
-    return `${redis} is away, and weir keeps trying: ${why}`;
+    return `${redis} cannot be used, and weir keeps trying: ${why}`;
   }
 
   /** About who may log in, and do what. */
@@ -64,7 +67,7 @@ export class Outage {
     }
     if (reason.startsWith('NOPERM')) {
       const user = login === undefined ? 'the default user' : `the user in ${place}`;
-      return `does not let ${user} do what weir does: grant what is missing with ACL SETUSER (${reason})`;
+      return `does not let ${user} do what weir does: run ACL SETUSER with that user and ${RIGHTS} (${reason})`;
     }
     return undefined;
   }

@@ -98,7 +98,7 @@ describe('needs a decision', () => {
   test.each([
     [{ REDIS_TYPE: 'CLUSTER' }, /^REDIS_TYPE: weir does not support cluster yet/],
     [{ REDIS_TYPE: 'sentinel', REDIS_URL: 'mymaster,a:1,b:2' }, /^REDIS_TYPE: /],
-    [{ BACKEND_TYPE: 'memcache' }, /^BACKEND_TYPE: weir has no memcache/],
+    [{ BACKEND_TYPE: 'memcache' }, /^BACKEND_TYPE: weir does not support memcache/],
     [{ TRACING_ENABLED: 'true' }, /^TRACING_ENABLED: weir has no tracing/],
     [{ REDIS_POOL_ON_EMPTY_BEHAVIOR: 'CREATE' }, /^REDIS_POOL_ON_EMPTY_BEHAVIOR: /],
     [{ NEAR_LIMIT_RATIO: 'much' }, /^NEAR_LIMIT_RATIO: "much" is not a number/],

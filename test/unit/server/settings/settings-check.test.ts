@@ -13,7 +13,7 @@ const REDIS = { REDIS_URL: 'redis:6379' };
 test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   ['two places for policies', { CONFIG_PATH: '/a', RUNTIME_ROOT: '/b' }, /^CONFIG_PATH: RUNTIME_ROOT is set/],
   ['also by half', { CONFIG_PATH: '/a', RUNTIME_APPDIRECTORY: 'b' }, /^CONFIG_PATH: RUNTIME_APPDIRECTORY/],
-  ['memcache', { BACKEND_TYPE: 'memcache' }, /^BACKEND_TYPE: weir has no memcache; use Redis/],
+  ['memcache', { BACKEND_TYPE: 'memcache' }, /^BACKEND_TYPE: weir does not support memcache; unset it/],
   ['Redis without address', { BACKEND_TYPE: 'redis' }, /^BACKEND_TYPE: redis needs REDIS_URL/],
   ['a socket type alone', { REDIS_SOCKET_TYPE: 'tcp' }, /^REDIS_SOCKET_TYPE: REDIS_URL is not set/],
   ['a password alone', { REDIS_AUTH: 'geheim' }, /^REDIS_AUTH: REDIS_URL is not set/],
@@ -80,7 +80,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'a cluster for seconds',
     { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_TYPE: 'CLUSTER' },
-    /^REDIS_PERSECOND_TYPE: .* REDIS_PERSECOND_URL and set REDIS_PERSECOND_TYPE=SINGLE$/,
+    /^REDIS_PERSECOND_TYPE: .* REDIS_PERSECOND_URL, and set REDIS_PERSECOND_TYPE=SINGLE$/,
   ],
   ['seconds alone', { REDIS_PERSECOND: 'true' }, /^REDIS_PERSECOND: it needs REDIS_URL/],
   [
@@ -139,7 +139,7 @@ test('a variable that changes nothing is told of, with the reason, if it is set'
 test.each<[flags: Record<string, string>, line: RegExp]>([
   [{ GRPC_PORT: 'abc' }, /^--grpc-port: "abc" is not a port number from 0 to 65535$/],
   [{ REDIS_POOL_SIZE: 'many' }, /^--redis-pool-size: "many" is not a whole number/],
-  [{ BACKEND_TYPE: 'memcache' }, /^--backend-type: weir has no memcache/],
+  [{ BACKEND_TYPE: 'memcache' }, /^--backend-type: weir does not support memcache/],
   [{ REDIS_URL: 'redis:port', REDIS_TLS: '1' }, /^--redis-url, --redis-tls: Redis address cannot be read/],
   [{ REDIS_POOL_ON_EMPTY_BEHAVIOR: 'ERROR' }, /^--redis-pool-on-empty-behavior: ERROR ends the start/],
 ])(
