@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import cluster from 'node:cluster';
 import { run } from './cli/run.js';
+import { isWorkingDirectoryGone } from './working-directory.js';
 
 /**
  * The only module that touches argv, signals and process.exit. The second SIGTERM or SIGINT ends at once, with the code
@@ -39,16 +40,25 @@ function watchSignals(): void {
   process.on('SIGHUP', () => notify('SIGHUP'));
 }
 
-// A reader of our output that goes away (`weir explain … | head`) is no reason for a stack trace.
+const unread = new Set<NodeJS.WriteStream>();
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    process.exit(error.code === 'EPIPE' ? 0 : 1);
+    // A reader that goes away (`weir diff … | head`) is no reason for a stack trace, nor to say that all is well: the
+    // command goes on, and its exit code is the answer.
+    unread.add(stream);
+    if (error.code === 'EPIPE') return;
+    if (stream === process.stdout) print(process.stderr, `weir: standard output: ${error.message}\n`);
+    process.exit(1);
   });
+}
+
+function print(stream: NodeJS.WriteStream, text: string): void {
+  if (!unread.has(stream)) stream.write(text);
 }
 
 /** Resolves when all that was printed is written: a pipe takes 64 KiB at once, the rest when its reader has read. */
 function written(stream: NodeJS.WriteStream): Promise<void> {
-  if (stream.writableLength === 0) return Promise.resolve();
+  if (stream.writableLength === 0 || unread.has(stream)) return Promise.resolve();
   return new Promise((resolve) => {
     stream.write('', () => resolve());
   });
@@ -62,6 +72,11 @@ async function exit(code: number): Promise<never> {
   process.exit(code);
 }
 
+function failureText(error: unknown): string {
+  if (isWorkingDirectoryGone(error)) return 'the working directory was removed; change to one that is there';
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
 // Before anything is loaded: a signal that comes early must not kill what would drain, or reload.
 if (process.argv[2] === 'serve' && !cluster.isWorker) watchSignals();
 // The primary decides about the end of its workers; a terminal sends its signals to all of them.
@@ -69,8 +84,8 @@ if (cluster.isWorker) for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) proc
 
 run(process.argv.slice(2), {
   environment: process.env,
-  out: (text) => process.stdout.write(text),
-  err: (text) => process.stderr.write(text),
+  out: (text) => print(process.stdout, text),
+  err: (text) => print(process.stderr, text),
   terminal: process.stdout.isTTY === true,
   entry: process.argv[1] ?? __filename,
   worker: cluster.isWorker,
@@ -79,6 +94,6 @@ run(process.argv.slice(2), {
     for (const signal of early.splice(0)) callback(signal);
   },
 }).then(exit, (error: unknown) => {
-  process.stderr.write(`weir: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  print(process.stderr, `weir: ${failureText(error)}\n`);
   return exit(1);
 });

@@ -99,6 +99,39 @@ test('weir serve says where it looked for a relative CONFIG_PATH; a bad variable
   });
 });
 
+/** Runs a script of the shell, with `weir` as a function. */
+async function shell(script: string): ReturnType<typeof runToEnd> {
+  const weirFunction = `weir() { "${process.execPath}" "${WEIR_MAIN}" "$@"; }`;
+  return runToEnd('/bin/sh', ['-c', `${weirFunction}\n${script}`], { cwd: folder });
+}
+
+test('the exit code is the answer, also where nobody reads what is printed', async () => {
+  writeFileSync(join(folder, 'bad.yaml'), 'domain: d\ndescriptors: 5\n');
+  const rule = (hits: number): string =>
+    `domain: d\ndescriptors: [{ key: k, rate_limit: { unit: hour, requests_per_unit: ${hits} } }]\n`;
+  writeFileSync(join(folder, 'few.yaml'), rule(1));
+  writeFileSync(join(folder, 'many-hits.yaml'), rule(9));
+  const { stdout } = await shell(`
+    { weir check-config bad.yaml 2>&1; echo $? > unread; } | :; cat unread
+    { weir diff many-hits.yaml few.yaml; echo $? > unread; } | :; cat unread`);
+  expect(stdout).toBe('1\n3\n');
+});
+
+test('a working directory that was removed is named', async () => {
+  const { stdout } = await shell(`mkdir gone; cd gone; rmdir ../gone
+    for command in 'check-config p.yaml' 'init' 'serve --config-path p.yaml'; do weir $command 2>&1; done`);
+  const where =
+    '"p.yaml" does not exist: it is looked for in the working directory, which was removed, so start weir again in ' +
+    'one that is there; check the path\n';
+  expect(stdout).toContain(`p.yaml: ${where}1 error\n`);
+  expect(stdout).toContain(`weir: the working directory was removed; change to one that is there\n`);
+  expect(stdout).toContain(
+    'weir: the policies could not be loaded: the working directory of weir was removed; start weir again in one that ' +
+      'is there',
+  );
+  expect(stdout).not.toMatch(/uv_cwd| at /);
+});
+
 describe('weir check-config', () => {
   test('says what is in good files', async () => {
     expect(await weir('check-config', BUNDLED)).toMatchObject({

@@ -4,6 +4,7 @@ import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { sha256Hex } from '../../policy/names/sha256.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
+import { comparablePath } from '../../working-directory.js';
 import {
   type InForce,
   joinDomains,
@@ -290,11 +291,11 @@ function lostFiles(
   unread: readonly string[],
   memory: LoadMemory,
 ): readonly string[] {
-  const gone = new Set([...unlisted, ...unread].map((path) => resolve(path)));
-  const unlistedPaths = new Set(unlisted.map((path) => resolve(path)));
+  const gone = new Set([...unlisted, ...unread].map(comparablePath));
+  const unlistedPaths = new Set(unlisted.map(comparablePath));
   const beside = [...unlistedPaths].map((path) => `${path}.`);
   return [...memory.domainOf.keys()].filter((file) => {
-    const path = resolve(file);
+    const path = comparablePath(file);
     if (unlistedPaths.has(path) || beside.some((start) => path.startsWith(start))) return true;
     for (let above = dirname(path); above !== dirname(above); above = dirname(above)) {
       if (gone.has(above)) return true;

@@ -4,6 +4,7 @@ import { assetPath } from '../../assets.js';
 import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
 import { inTurns, turn } from '../../turns.js';
+import { threadError } from '../../working-directory.js';
 import type { InForce, LoadedPolicies } from './load-policies.js';
 import { type LoadItem, LoadReceiver } from './load-transfer.js';
 import { takesLong } from './policy-transfer.js';
@@ -69,7 +70,7 @@ export class LoadThread {
       // Nobody waits for a reload; a start waits for its first load.
       if (isReload) thread.unref();
       thread.once('message', resolve);
-      thread.once('error', reject);
+      thread.once('error', (error) => reject(threadError(error)));
       thread.once('exit', (code) => {
         if (this.thread === thread) this.thread = undefined;
         reject(new Error(`the thread that loads policies ended (exit code ${code})`));

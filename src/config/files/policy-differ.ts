@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { assetPath } from '../../assets.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { turn } from '../../turns.js';
+import { threadError } from '../../working-directory.js';
 import type { ToldChanges } from '../diff/told-changes.js';
 import { policyItems } from './policy-transfer.js';
 import { cutSlices } from './slices.js';
@@ -59,7 +60,7 @@ export class PolicyDiffer {
         void thread.terminate();
       }, MAX_MS).unref();
       thread.once('message', resolve);
-      thread.once('error', reject);
+      thread.once('error', (error) => reject(threadError(error)));
       thread.once('exit', (code) => {
         clearTimeout(late);
         if (this.#thread === thread) this.#thread = undefined;
