@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, realpathSync, statSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 
 /** A file to be written. */
@@ -14,7 +14,8 @@ export interface WrittenFile {
 
 /**
  * Writes files below a directory, all or none: a sentence with `remedy` where one is there already and `force` is not
- * set, or where one would take the place of a file of `keep`, which is never written over.
+ * set, or where one would take the place of a file of `keep`, which is never written over. A file that is replaced is
+ * another one then: its permissions are those of a new file, and what a link led to stays.
  */
 export function writeFiles(
   directory: string,
@@ -34,11 +35,25 @@ export function writeFiles(
   try {
     for (const { path, content, mode = 0o666 } of files) {
       makeDirectory(dirname(resolve(directory, path)));
-      writeFileSync(join(directory, path), content, { flag: force ? 'w' : 'wx', mode });
+      const file = join(directory, path);
+      if (force) replaceFile(file, content, mode);
+      else writeFileSync(file, content, { flag: 'wx', mode });
     }
     return undefined;
   } catch (error) {
     return `the files cannot be written: ${(error as Error).message}`;
+  }
+}
+
+/** Writes beside the file and renames: a file that is written over would keep its permissions. */
+function replaceFile(file: string, content: WrittenFile['content'], mode: number): void {
+  const beside = `${file}.${process.pid}.new`;
+  try {
+    writeFileSync(beside, content, { flag: 'wx', mode });
+    renameSync(beside, file);
+  } catch (error) {
+    rmSync(beside, { force: true });
+    throw error;
   }
 }
 

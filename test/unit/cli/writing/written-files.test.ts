@@ -1,0 +1,37 @@
+import { chmodSync, linkSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { writeFiles } from '../../../../src/cli/writing/written-files.js';
+import { TempDir } from '../../../support/process/temp-dir.js';
+
+let folder: TempDir;
+beforeEach(() => {
+  folder = new TempDir();
+});
+afterEach(() => folder.remove());
+
+const SECRET = { path: 'rl.env', content: 'REDIS_AUTH=geheim\n', mode: 0o600, note: '' };
+const modeOf = (name: string): number => statSync(folder.join(name)).mode & 0o777;
+const force = (): string | undefined => writeFiles(folder.path, [SECRET], 'remedy', { force: true });
+
+test.each([0o644, 0o666, 0o400])('a file of mode %o that is replaced does not hand its mode on', (mode) => {
+  chmodSync(folder.write('rl.env', 'old'), mode);
+  expect(force()).toBeUndefined();
+  expect([readFileSync(folder.join('rl.env'), 'utf8'), modeOf('rl.env')]).toEqual([SECRET.content, 0o600]);
+  expect(readdirSync(folder.path)).toEqual(['rl.env']);
+});
+
+test('what a link leads to, and another name of the file, stay as they were', () => {
+  folder.write('elsewhere', 'old');
+  symlinkSync('elsewhere', folder.join('rl.env'));
+  expect(force()).toBeUndefined();
+  expect([readFileSync(folder.join('elsewhere'), 'utf8'), modeOf('rl.env')]).toEqual(['old', 0o600]);
+  linkSync(folder.join('rl.env'), folder.join('second'));
+  expect(writeFiles(folder.path, [{ ...SECRET, content: 'new' }], 'remedy', { force: true })).toBeUndefined();
+  expect(readFileSync(folder.join('second'), 'utf8')).toBe(SECRET.content);
+});
+
+test('where a folder is in the way it is said, and nothing is left behind', () => {
+  folder.write('rl.env/inside', 'old');
+  expect(force()).toMatch(/^the files cannot be written: /);
+  expect(readdirSync(folder.path)).toEqual(['rl.env']);
+});
