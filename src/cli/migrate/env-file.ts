@@ -13,6 +13,11 @@ export interface EnvProblem {
   readonly message: string;
 }
 
+/** No variables yet, without a prototype: `__proto__` and `constructor` are names like any other. */
+export function emptyVariables(variables: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.assign(Object.create(null) as Record<string, string>, variables);
+}
+
 /**
  * Reads lines of `KEY=VALUE` as docker compose does
  * (docs.docker.com/compose/how-tos/environment-variables/variable-interpolation, "Env file syntax"): `#` begins a
@@ -20,7 +25,7 @@ export interface EnvProblem {
  * without quotes ` #` ends the value. Values that name other variables are not known here.
  */
 export function readEnvFile(text: string): EnvFile {
-  const variables: Record<string, string> = {};
+  const variables = emptyVariables();
   const unknown = new Set<string>();
   const problems: EnvProblem[] = [];
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);

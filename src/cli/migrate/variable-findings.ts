@@ -3,6 +3,7 @@ import { readSettings } from '../../server/settings/read-settings.js';
 import { hasReferenceDefault } from '../../server/settings/reference-defaults.js';
 import type { GivenSettings } from '../../server/settings/settings-check.js';
 import { SETTINGS, type Setting, type Settings, VARIABLES } from '../../server/settings/settings-table.js';
+import { emptyVariables } from './env-file.js';
 import { type Finding, type Findings, mergeFindings } from './findings.js';
 
 type Variables = Readonly<Record<string, string>>;
@@ -91,7 +92,7 @@ function readWhatCanBe(variables: Variables): {
   /** Names of what is bad or refused. */
   readonly leftOut: ReadonlySet<string>;
 } {
-  const left: Record<string, string> = { ...variables };
+  const left = emptyVariables(variables);
   const refused: Finding[] = [];
   const leftOut = new Set<string>();
   for (;;) {

@@ -5,6 +5,7 @@ import { ProblemList } from '../../../config/yaml/config-problem.js';
 import { joinPath, type YamlMap, type YamlValue } from '../../../config/yaml/yaml-document.js';
 import { scalarPart } from '../../../config/yaml/yaml-part.js';
 import { VARIABLES } from '../../../server/settings/settings-table.js';
+import { emptyVariables } from '../env-file.js';
 import type { Finding } from '../findings.js';
 import { containerVariables } from './container-variables.js';
 import { gatewayService } from './envoy-gateway.js';
@@ -107,7 +108,7 @@ function registryFindings(file: string, image: YamlValue): readonly Finding[] {
 
 /** What the values say; of all other variables nothing is known, as the chart's templates may set them. */
 function chartVariables(values: YamlMap, key: string): Environment {
-  const variables: Record<string, string> = {};
+  const variables = emptyVariables();
   for (const [name, ...paths] of NAMED) {
     const text = paths.map((path) => textAt(values, ...path)).find((one) => one !== '');
     if (text !== undefined) variables[name] = text;
@@ -118,7 +119,7 @@ function chartVariables(values: YamlMap, key: string): Environment {
   const listed = containerVariables({ kind: 'map', at: values.at, fields: envField(values, key) }, []);
   for (const [name, value] of entriesAt(values, key))
     if (value.kind === 'scalar') variables[name] = value.text;
-  const known = { ...variables, ...listed.variables };
+  const known = emptyVariables({ ...variables, ...listed.variables });
   const unknown = new Set(VARIABLES.map(({ name }) => name).filter((name) => known[name] === undefined));
   return { ...listed, variables: known, unknown };
 }

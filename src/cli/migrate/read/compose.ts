@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { entriesAt, itemsAt, textAt, valueAt } from '../../../config/manifests/manifest.js';
 import { isNull, type YamlMap, type YamlValue } from '../../../config/yaml/yaml-document.js';
-import { readEnvFile } from '../env-file.js';
+import { emptyVariables, readEnvFile } from '../env-file.js';
 import type { Finding } from '../findings.js';
 import { mountsOf } from './compose-mounts.js';
 import {
@@ -117,7 +117,7 @@ function evictions(document: YamlValue): readonly Finding[] {
 /** What compose takes values of `${NAME}` from, where the shell has none. */
 function variablesBeside(folder: string): Variables {
   const file = join(folder, '.env');
-  return existsSync(file) ? readEnvFile(readFileSync(file, 'utf8')).variables : {};
+  return existsSync(file) ? readEnvFile(readFileSync(file, 'utf8')).variables : emptyVariables();
 }
 
 function readEnvironment(layers: readonly Layer[], about: string, beside: Variables): GatheredVariables {

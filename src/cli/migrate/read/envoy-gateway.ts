@@ -2,6 +2,7 @@ import { entriesAt, itemsAt, manifestsOf, textAt, valueAt } from '../../../confi
 import { ProblemList } from '../../../config/yaml/config-problem.js';
 import type { YamlMap, YamlValue } from '../../../config/yaml/yaml-document.js';
 import { parseYamlPart, scalarPart } from '../../../config/yaml/yaml-part.js';
+import { emptyVariables } from '../env-file.js';
 import type { Finding } from '../findings.js';
 import { containerVariables } from './container-variables.js';
 import type { Input } from './input.js';
@@ -92,7 +93,7 @@ function gatewayVariables(
   container: YamlValue | undefined,
 ): Environment {
   const limits = valueAt(configuration, 'rateLimit');
-  const variables: Record<string, string> = { ...GATEWAY_VARIABLES };
+  const variables = emptyVariables(GATEWAY_VARIABLES);
   const url = textAt(limits, 'backend', 'redis', 'url');
   if (url !== '') variables['REDIS_URL'] = url;
   if (valueAt(limits, 'backend', 'redis', 'tls') !== undefined) variables['REDIS_TLS'] = 'true';
@@ -102,7 +103,7 @@ function gatewayVariables(
   }
   if (valueAt(limits, 'telemetry', 'tracing') !== undefined) variables['TRACING_ENABLED'] = 'true';
   const own = container === undefined ? NO_ENVIRONMENT : containerVariables(container, []);
-  const merged = { ...variables, ...own.variables };
+  const merged = emptyVariables({ ...variables, ...own.variables });
   for (const name of own.unknown) delete merged[name];
   return { ...own, variables: merged };
 }

@@ -1,5 +1,5 @@
 import { VARIABLES } from '../../../server/settings/settings-table.js';
-import { readEnvFile } from '../env-file.js';
+import { emptyVariables, readEnvFile } from '../env-file.js';
 import type { Finding } from '../findings.js';
 import { type Environment, NO_ENVIRONMENT } from './workload.js';
 
@@ -11,7 +11,7 @@ export class GatheredVariables implements Environment {
   readonly decide: Finding[];
 
   constructor({ variables, unknown, same, decide }: Environment = NO_ENVIRONMENT) {
-    this.variables = { ...variables };
+    this.variables = emptyVariables(variables);
     this.unknown = new Set(unknown);
     this.same = [...same];
     this.decide = [...decide];

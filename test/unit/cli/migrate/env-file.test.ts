@@ -21,6 +21,11 @@ test.each([
   expect(readEnvFile(text)).toEqual({ variables: { A: value }, unknown: new Set(), problems: [] });
 });
 
+test.each(['__proto__', 'constructor', 'toString'])('%s is a name like any other', (name) => {
+  expect(Object.entries(readEnvFile(`${name}=b\n`).variables)).toEqual([[name, 'b']]);
+  expect(readEnvFile('A=b').variables[name]).toBeUndefined();
+});
+
 test('comments and empty lines are nothing', () => {
   expect(readEnvFile('\n# A=b\n   \n').variables).toEqual({});
 });

@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { readInstallation } from '../../../../../src/cli/migrate/read/installation.js';
 import { findInVariables } from '../../../../../src/cli/migrate/variable-findings.js';
+import { makeDeployment } from '../../../../../src/cli/migrate/write/deployment.js';
 import {
   composeFile,
   configMap,
@@ -244,6 +245,32 @@ describe('Envoy Gateway', () => {
       expect.stringContaining('no rateLimit.backend.redis.url'),
       expect.stringContaining('names no image'),
     ]);
+  });
+});
+
+describe.each(['__proto__', 'constructor', 'toString'])('a variable called %s', (name) => {
+  const item = `env: [{ name: ${name}, value: b }, { name: A, value: "$(${name}) $(valueOf)" }]`;
+  const chart = `image: { repository: envoyproxy/ratelimit, tag: a }\nenv: { ${name}: b }\n`;
+  test.each<[string, Readonly<Record<string, string>>]>([
+    ['a list of compose', { 'c.yaml': composeFile(`image: ratelimit\nenvironment: [${name}=b]`) }],
+    ['a mapping of compose', { 'c.yaml': composeFile(`image: ratelimit\nenvironment: { ${name}: b }`) }],
+    ['.env', { 'c.yaml': composeFile(`image: ratelimit\nenvironment: [${name}]`), '.env': `${name}=b\n` }],
+    ['a text', { 'c.yaml': composeFile(`image: ratelimit\nenvironment: { ${name}: "$\x7b${name}:-b}" }`) }],
+    ['an env file', { 'rl.env': `${name}=b\n` }],
+    ['a container', { 'k.yaml': deployment(item) }],
+    ['a chart', { 'values.yaml': chart }],
+  ])('of %s is found, written, and said to be read by neither', (_name, texts) => {
+    const found = files.good(texts);
+    const { variables, unknown } = found.environment;
+    expect(Object.entries(variables)).toContainEqual([name, 'b']);
+    expect(Object.values(variables).every((value) => typeof value === 'string')).toBe(true);
+    if (variables['A'] !== undefined) expect(variables['A']).toBe('b $(valueOf)');
+    const { same } = findInVariables(variables, unknown);
+    expect(same.map(({ about }) => about).join(', ')).toContain(name);
+    const target = { image: 'weir:1', variables: { PORT: '1' } };
+    const { files: written, isAdded } = makeDeployment(found, target, { files: [], directory: undefined });
+    expect(isAdded).toBe(true);
+    expect(written.map(({ content }) => String(content)).join()).toContain(name);
   });
 });
 
