@@ -27,7 +27,7 @@ const OPTIONS = {
 const REMEDY = 'name another directory, or write over them with --force';
 
 /** `weir migrate`: what an installation of envoyproxy/ratelimit would be here. Starts nothing and asks nobody. */
-export async function runMigrate(args: readonly string[], io: Io): Promise<number> {
+export async function runMigrate(args: readonly string[], io: Pick<Io, 'out' | 'err'>): Promise<number> {
   const parsed = readArguments('migrate', args, OPTIONS);
   if (typeof parsed === 'string') {
     io.err(parsed);

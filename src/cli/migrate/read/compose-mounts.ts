@@ -1,10 +1,13 @@
 import { isAbsolute, join } from 'node:path';
 import { itemsAt, textAt, valueAt } from '../../../config/manifests/manifest.js';
-import type { YamlValue } from '../../../config/yaml/yaml-document.js';
+import { openPart } from '../../../config/read/policy-source.js';
+import { ProblemList } from '../../../config/yaml/config-problem.js';
+import { joinPath, type YamlScalar, type YamlValue } from '../../../config/yaml/yaml-document.js';
+import { scalarPart } from '../../../config/yaml/yaml-part.js';
 import type { Layer } from './compose-project.js';
 import type { Input } from './input.js';
-import { interpolate } from './interpolate.js';
-import type { Mount } from './workload.js';
+import { interpolate, namesWithout } from './interpolate.js';
+import type { Mount, MountSource } from './workload.js';
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -36,19 +39,44 @@ function splitVolume(text: string): readonly string[] {
   return text.match(/(?:\$\{[^}]*\}|[^:])+/g) ?? [];
 }
 
-/** An item of a service's `configs`: the file that the top of a file says it is. */
+/** An item of a service's `configs`, by name or as a mapping: what the top of the last file that has it says it is. */
 function readConfig(config: YamlValue, folder: string, files: readonly Input[], beside: Variables): Mount {
   const name = config.kind === 'scalar' ? config.text : textAt(config, 'source');
   const target = textAt(config, 'target') || `/${name}`;
-  const file = files
-    .flatMap(({ documents }) =>
-      documents.map((document) => textAt(valueAt(document, 'configs', name), 'file')),
-    )
-    .findLast((one) => one !== '');
-  const what = `the config ${name}, which is not a file`;
-  if (file === undefined) return { target, source: { kind: 'elsewhere', what } };
-  const path = interpolate(file, beside).text ?? file;
-  return mountOf(isAbsolute(path) || path.includes('$') ? path : `./${path}`, target, folder, what);
+  const what = `the config ${name}, which is neither a file nor a text in the compose file`;
+  const sources = files.flatMap((input) =>
+    input.documents.flatMap((document): readonly MountSource[] => {
+      const file = textAt(document, 'configs', name, 'file');
+      if (file !== '') {
+        const path = interpolate(file, beside).text ?? file;
+        const isPath = isAbsolute(path) || path.includes('$');
+        return [mountOf(isPath ? path : `./${path}`, target, folder, what).source];
+      }
+      const content = valueAt(document, 'configs', name, 'content');
+      return content?.kind === 'scalar' ? [textSource(name, content, input, beside)] : [];
+    }),
+  );
+  return { target, source: sources.at(-1) ?? { kind: 'elsewhere', what } };
+}
+
+/** A config whose text stands in the compose file, where compose replaces `${NAME}` and `$$`. */
+function textSource(name: string, content: YamlScalar, input: Input, beside: Variables): MountSource {
+  const text = content.text.includes('$') ? interpolate(content.text, beside).text : content.text;
+  if (text === undefined) {
+    const names = namesWithout(content.text, beside).join(' and ');
+    return {
+      kind: 'elsewhere',
+      what: `the config ${name}, whose text names ${names}, which has no value here`,
+    };
+  }
+  const within = joinPath(joinPath('configs', name), 'content');
+  const part = { ...scalarPart(content, input.lines), text };
+  return {
+    kind: 'text',
+    name,
+    part: { name: `${input.file} ${within}`, opened: openPart(part, new ProblemList(input.file, within)) },
+    file: input.file,
+  };
 }
 
 function mountOf(source: string, target: string, folder: string, what: string): Mount {

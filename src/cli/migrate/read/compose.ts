@@ -5,6 +5,7 @@ import { isNull, type YamlMap, type YamlValue } from '../../../config/yaml/yaml-
 import { emptyVariables, readEnvFile } from '../env-file.js';
 import type { Finding } from '../findings.js';
 import { mountsOf } from './compose-mounts.js';
+import { portsOf } from './compose-ports.js';
 import {
   type ComposeProject,
   type ComposeService,
@@ -84,6 +85,7 @@ function readService(
       service: name,
       files: files.map(({ file }) => file),
       isBuilt: layers.some(({ service }) => service.fields.has('build')),
+      ports: portsOf(layers, beside),
       isInOneFile:
         files.length === 1 &&
         layers.every(({ file }) => file === input.file) &&

@@ -8,7 +8,7 @@ import { ProblemList } from '../../../config/yaml/config-problem.js';
 import { policyPlace } from '../../../server/settings/policy-place.js';
 import type { Settings } from '../../../server/settings/settings-table.js';
 import type { Input } from './input.js';
-import type { Mount, Workload } from './workload.js';
+import type { Mount, MountSource, Workload } from './workload.js';
 
 /** Where the policies of an installation are. */
 export type FoundPolicies =
@@ -87,12 +87,24 @@ function inMounts(
     return { kind: 'not-found', text };
   }
   const paths = mounts.flatMap((mount) => pathOf(mount, directory, settings));
+  const texts = mounts.flatMap(({ source }) => (source.kind === 'text' ? [source] : []));
+  if (texts.length > 0) return inTexts(texts, paths.length > 0);
   if (paths.length > 0) {
     const [first] = paths;
     const only = typeof first === 'string' || paths.length > 1 ? undefined : first?.directory;
     return { kind: 'files', places: paths, directory: only };
   }
   return inMountedMaps(mounts, inputs);
+}
+
+/** Policies that stand in the compose file. `hasFiles`: others lie in files. */
+function inTexts(texts: readonly Extract<MountSource, { kind: 'text' }>[], hasFiles: boolean): FoundPolicies {
+  const configs = texts.map(({ name, file }) => `config ${name} of ${file}`).join(' and the ');
+  if (!hasFiles) return { kind: 'parts', parts: texts.map(({ part }) => part), of: `the ${configs}` };
+  const text =
+    `some policies are files, and others the text of the ${configs}; ` +
+    'copy all to a directory, and name it, too';
+  return { kind: 'not-found', text };
 }
 
 function pathOf({ target, source }: Mount, directory: string, settings: Settings): readonly PolicyPlace[] {

@@ -26,6 +26,8 @@ export type MountSource =
   /** A file or directory, as seen from here. */
   | { readonly kind: 'path'; readonly path: string }
   /** `files`: paths below the target, by key of the ConfigMap; undefined: all keys, by their names. */
+  /** A text that stands in one of the files. */
+  | { readonly kind: 'text'; readonly name: string; readonly part: OpenedPart; readonly file: string }
   | { readonly kind: 'config-map'; readonly name: string; readonly files?: ReadonlyMap<string, string> }
   /** `what`: `the volume data`. */
   | { readonly kind: 'elsewhere'; readonly what: string };
@@ -36,6 +38,16 @@ export type YamlPath = readonly (string | number)[];
 /** How the variables of a workload are written. */
 export type VariablesForm = 'names-and-values' | 'map-or-lines';
 
+/** A TCP port of a container that is one of the machine, too. */
+export interface PublishedPort {
+  /** The address of the machine that it is published on; '' for all of them. */
+  readonly host: string;
+  /** The machine's port; undefined where docker chooses one. */
+  readonly published: number | undefined;
+  /** The container's port. */
+  readonly target: number;
+}
+
 /** How a workload is deployed, by which one knows the commands for that. */
 export type Deployed =
   | {
@@ -45,6 +57,8 @@ export type Deployed =
       readonly files: readonly string[];
       /** Whether it has a `build`, in any file. */
       readonly isBuilt: boolean;
+      /** What its files publish; undefined where it shares the network of the machine. */
+      readonly ports: readonly PublishedPort[] | undefined;
       /** Whether all that is said of it stands in the file that is changed. */
       readonly isInOneFile: boolean;
     }

@@ -4,7 +4,7 @@ import type { Settings } from '../../../server/settings/settings-table.js';
 import { version } from '../../version.js';
 import type { Installation } from '../read/installation.js';
 import { inContainer } from '../read/locate-policies.js';
-import type { Deployed } from '../read/workload.js';
+import type { Deployed, PublishedPort } from '../read/workload.js';
 import type { Report } from '../report.js';
 import { type Deployment, VARIABLES_FILE } from './deployment.js';
 import type { Target } from './edit-workload.js';
@@ -168,13 +168,14 @@ function chartSteps(file: string): readonly string[] {
 
 function composeSteps(
   { settings, deployment, report }: Written,
-  { service, files, isBuilt }: Extract<Deployed, { by: 'compose' }>,
+  { service, files, isBuilt, ports }: Extract<Deployed, { by: 'compose' }>,
   file: string,
 ): readonly string[] {
   const [original = ''] = files;
   const project = `docker compose --project-directory ${shellWord(dirname(original))}`;
-  const up = (all: readonly string[]): string =>
-    `\`${project}${all.map((one) => ` -f ${shellWord(one)}`).join('')} up -d ${shellWord(service)}\``;
+  const command = (all: readonly string[]): string =>
+    `${project}${all.map((one) => ` -f ${shellWord(one)}`).join('')}`;
+  const up = (all: readonly string[]): string => `\`${command(all)} up -d ${shellWord(service)}\``;
   const isOverlay = deployment.overlay !== undefined;
   const used =
     report.directory === undefined
@@ -186,7 +187,7 @@ function composeSteps(
       : 'Replace the service, and it alone. The option keeps the project, its networks and its relative paths.') +
       `${used}${isOverlay && isBuilt ? ' `!reset` needs Docker Compose 2.24 or later.' : ''}\n` +
       `   ${up(isOverlay ? [...files, file] : [file])}`,
-    ...healthSteps(settings),
+    healthStep(settings.port, ports, command(isOverlay ? [...files, file] : [file]), service),
     `When all is well, ${
       isOverlay ? 'keep that file beside the others' : `put that file in the place of ${code(original)}`
     }. Back again: ${up(files)}`,
@@ -203,14 +204,41 @@ function dockerSteps({ directory, deployment, settings, target }: Written): read
     place === undefined ? '' : ` -v ${shellWord(resolve(directory, place))}:${inContainer(settings)}:ro`;
   return [
     'Start weir where the other service was started, with these variables and policies. With Docker alone:\n' +
-      `   \`docker run${env.join('')}${mount} -p 8081:8081 -p 8080:8080 ${target.image} /bin/ratelimit\``,
-    ...healthSteps(settings),
+      `   \`docker run${env.join('')}${mount} ${published(settings)} ${target.image} /bin/ratelimit\``,
+    healthStep(settings.port, undefined),
   ];
 }
 
-function healthSteps({ port }: Settings): readonly string[] {
-  return [
-    `Ask it, under the address where its HTTP port is published: \`curl http://127.0.0.1:${port}/healthcheck\` ` +
-      'answers `OK` once Redis is reached.',
-  ];
+function published({ grpcPort, port }: Settings): string {
+  return [grpcPort, port].map((one) => `-p ${one}:${one}`).join(' ');
+}
+
+const ONCE = 'answers `OK` once Redis is reached';
+
+/**
+ * How to ask for the health. `ports`: those that are published; undefined: all, as they are. `compose`: the command
+ * with its files, where that runs the service.
+ */
+function healthStep(
+  port: number,
+  ports: readonly PublishedPort[] | undefined,
+  compose = '',
+  service = '',
+): string {
+  const found = ports?.findLast(({ target }) => target === port);
+  if (ports === undefined || found?.published !== undefined) {
+    const host = /^(?:|0\.0\.0\.0|::)$/.test(found?.host ?? '') ? '127.0.0.1' : (found?.host ?? '');
+    const address = `${host.includes(':') ? `[${host}]` : host}:${found?.published ?? port}`;
+    return `Ask it: \`curl http://${address}/healthcheck\` ${ONCE}.`;
+  }
+  if (found !== undefined) {
+    return (
+      `Ask it: \`curl http://$(${compose} port ${shellWord(service)} ${port})/healthcheck\` ${ONCE}; ` +
+      'Docker chooses the port.'
+    );
+  }
+  return (
+    `Ask it. Its HTTP port ${port} is not published, so ask within the container: ` +
+    `\`${compose} exec ${shellWord(service)} weir health\` succeeds once Redis is reached.`
+  );
 }

@@ -140,15 +140,30 @@ describe('mounts', () => {
       { kind: 'elsewhere', what: 'the volume $\x7bCONF}' },
     ],
     ['configs', 'configs: [{ source: shop, target: /data/shop.yaml }]', '/data/shop.yaml', path('shop.yaml')],
+    ['configs by name', 'configs: [inline]', '/inline', { kind: 'text', name: 'inline' }],
     [
-      'configs without a file',
-      'configs: [inline]',
-      '/inline',
-      { kind: 'elsewhere', what: expect.stringContaining('the config inline') },
+      'configs with a text',
+      'configs: [{ source: inline, target: /data/a.yaml }]',
+      '/data/a.yaml',
+      { kind: 'text', name: 'inline' },
+    ],
+    [
+      'configs that are made elsewhere',
+      'configs: [outside]',
+      '/outside',
+      { kind: 'elsewhere', what: expect.stringContaining('the config outside, which is neither') },
+    ],
+    [
+      'configs whose text names what has no value',
+      'configs: [named]',
+      '/named',
+      { kind: 'elsewhere', what: expect.stringContaining('names DOMAIN, which has no value here') },
     ],
   ])('%s', (_name, service, target, source) => {
-    const rest = 'configs: { shop: { file: ./shop.yaml }, inline: { content: "domain: a" } }\n';
-    expect(mounts(service, rest)).toEqual([{ target, source }]);
+    const rest =
+      'configs: { shop: { file: ./shop.yaml }, inline: { content: "domain: a" }, outside: { external: true }, ' +
+      'named: { content: "domain: $\x7bDOMAIN}" } }\n';
+    expect(mounts(service, rest)).toMatchObject([{ target, source }]);
   });
 });
 

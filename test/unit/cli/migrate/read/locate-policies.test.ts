@@ -26,7 +26,7 @@ describe('where the policies are', () => {
         : [];
     const parts = found.kind === 'parts' ? found.parts.map(({ name }) => name) : [];
     const text = found.kind === 'not-found' ? found.text : '';
-    return [...paths, ...parts, text].map((one) => one.replace(/^.*\/case-\d+\//, ''));
+    return [...paths, ...parts, text].map((one) => one.replace(/\/\S*\/case-\d+\//, ''));
   };
 
   test.each([
@@ -47,6 +47,33 @@ describe('where the policies are', () => {
     expect(locate({ 'c.yaml': composeFile(`environment: { ${ROOT} }\nvolumes: ["${volume}"]`) })).toEqual(
       expected,
     );
+  });
+
+  const inline = POLICY.replace(/^/gm, '      ');
+  const CONFIGS = `configs:\n  shop:\n    content: |\n${inline}\n  file: { file: ./f.yaml }\n`;
+  const config = (name: string, mount = `{ source: ${name}, target: /data/ratelimit/config/${name} }`) =>
+    composeFile(`environment: { ${ROOT} }\nconfigs: [${mount}]`) + CONFIGS;
+  test.each([
+    ['a text', config('shop'), ['c.yaml configs.shop.content', '']],
+    ['a file', config('file'), ['f.yaml', '']],
+    [
+      'a text at the path of its name',
+      config('shop', 'shop').replace(
+        'RUNTIME_ROOT: /data, RUNTIME_SUBDIRECTORY: ratelimit',
+        'CONFIG_PATH: /shop',
+      ),
+      ['c.yaml configs.shop.content', ''],
+    ],
+    [
+      'a text beside a directory',
+      `${config('shop')}`.replace('configs: [', 'volumes: ["./d:/data/ratelimit/config"]\n    configs: ['),
+      [
+        'some policies are files, and others the text of the config shop of c.yaml; copy all to a directory, and ' +
+          'name it, too',
+      ],
+    ],
+  ])('configs of compose: %s', (_name, text, expected) => {
+    expect(locate({ 'c.yaml': text })).toEqual(expected);
   });
 
   const mounts = (mount: string) =>
