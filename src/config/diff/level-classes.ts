@@ -1,6 +1,6 @@
 import { foundAtLast, unboundedWork } from '../../policy/match-work.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
-import type { Taker } from './node-changes.js';
+import { type Taker, takerOf } from './node-changes.js';
 import {
   holds,
   type Identities,
@@ -35,8 +35,7 @@ export class SideLevel {
   /** In file order. */
   readonly nodes: readonly PolicyNode[];
   private readonly places: readonly {
-    readonly path: string;
-    readonly parent: PolicyNode | undefined;
+    readonly above: Taker;
     /** Without those of exact values, in the order in which they are tried. */
     readonly tried: readonly PolicyNode[];
     readonly byIdentity: ReadonlyMap<string, PolicyNode>;
@@ -52,12 +51,11 @@ export class SideLevel {
     this.identify = identify;
     this.key = key;
     this.pathOf = pathOf;
-    this.places = sides.map(({ node, path }) => {
-      const nodes = node?.levels.get(key)?.nodes ?? [];
+    this.places = sides.map((above) => {
+      const nodes = above.node?.levels.get(key)?.nodes ?? [];
       const tried = inOrder(nodes.filter((one) => shapeOf(one).kind !== 'exact'));
       return {
-        path,
-        parent: node,
+        above,
         tried,
         byIdentity: new Map(tried.map((one) => [this.identify(one), one])),
       };
@@ -84,29 +82,31 @@ export class SideLevel {
    */
   takers(shape: ValueShape, identity: string, other: SideLevel, part = false): readonly Taker[] {
     const takers = new Map<PolicyNode | undefined, Taker>();
-    const add = (node: PolicyNode | undefined, parent: string): void => {
-      takers.set(node, { node, path: node === undefined ? '' : this.pathOf(parent, node) });
+    const add = (node: PolicyNode | undefined, { path, onUnmatched }: Taker): void => {
+      const taker =
+        node === undefined ? { node, path: '', onUnmatched } : takerOf(node, this.pathOf(path, node));
+      takers.set(node, taker);
     };
-    for (const { path, parent, tried, byIdentity } of this.places) {
+    for (const { above, tried, byIdentity } of this.places) {
       if (shape.kind === 'exact') {
-        const found = parent?.find(this.key, shape.items[0] ?? '', unboundedWork());
-        add(found === undefined ? undefined : foundAtLast(found), path);
+        const found = above.node?.find(this.key, shape.items[0] ?? '', unboundedWork());
+        add(found === undefined ? undefined : foundAtLast(found), above);
         continue;
       }
       const same = part ? undefined : byIdentity.get(identity);
       if (same !== undefined) {
-        add(same, path);
+        add(same, above);
         continue;
       }
       let isCovered = false;
       for (const node of tried) {
         const taken = shapeOf(node);
         if (!mayOverlap(taken, shape)) continue;
-        if (!other.keeps(node, taken, shape, identity)) add(node, path);
+        if (!other.keeps(node, taken, shape, identity)) add(node, above);
         isCovered = takesAllOf(taken, shape);
         if (isCovered) break;
       }
-      if (!isCovered) add(undefined, path);
+      if (!isCovered) add(undefined, above);
     }
     return [...takers.values()];
   }

@@ -1,4 +1,5 @@
 import { describePhase } from '../../policy/describe.js';
+import type { UnmatchedMode } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { Rule } from '../../policy/rule.js';
 import { matcherField, matcherName } from '../../policy/values/value-matcher.js';
@@ -10,6 +11,7 @@ import {
   noLongerHeldBack,
   onOff,
   phaseShift,
+  quoted,
   ruleChanges,
   shift,
   turned,
@@ -42,7 +44,7 @@ export function nodeChanges(
     const loose = noLongerHeldBack([rule], liveRules(after), context);
     add(itemOf(rule), [vanishing(rule, loose, context.nowMicros)]);
   }
-  add('', [orderChange(before, pairs), firstItemChange(before, after), candidateChange(before, after)]);
+  add('', [orderChange(before, pairs), firstItemChange(before, after), ...candidateChanges(before, after)]);
   add('', [
     flag('detailed_metric', before.fields.detailedMetric, after.fields.detailedMetric),
     flag('value_to_metric', before.valueToMetric, after.valueToMetric),
@@ -80,6 +82,22 @@ function overridesChange(
   return phaseShift(before.phase, after.phase, ON_OVERRIDES, nowMicros);
 }
 
+/**
+ * What a node without limits, which comes or goes, does to the log: descriptors that end at it, or have no node below
+ * it, go by its `on_unmatched`. What it has from the node above is told there.
+ */
+function unmatchedMoved(kind: 'appears' | 'vanishes', move: Move): readonly NodeChange[] {
+  const own = kind === 'vanishes' ? move.before[0]?.node : move.after[0]?.node;
+  if (own === undefined || own.parent?.onUnmatched === own.onUnmatched) return [];
+  for (const before of move.before) {
+    for (const after of move.after) {
+      const change = unmatchedChange(before, after);
+      if (change !== undefined) return [{ ...change, effect: kind, item: '' }];
+    }
+  }
+  return [];
+}
+
 /** What a move without limits does to those that callers send: they go by the phase where a descriptor ends. */
 function overridesMoved(
   kind: 'appears' | 'vanishes' | 'moves',
@@ -108,12 +126,20 @@ function firstItemChange(before: PolicyNode, after: PolicyNode): LocalChange | u
 }
 
 /** The candidate differs: no answer does. */
-function candidateChange(before: PolicyNode, after: PolicyNode): LocalChange | undefined {
+function candidateChanges(before: PolicyNode, after: PolicyNode): readonly LocalChange[] {
   const candidateOf = ({ rules }: PolicyNode): Rule | undefined => rules.find(({ candidate }) => candidate);
   const [was, is] = [candidateOf(before), candidateOf(after)];
-  if (isSameRate(was?.rate, is?.rate)) return undefined;
+  const changes: LocalChange[] = [];
+  const add = (old: string, now: string): void => {
+    changes.push(shift('candidate', 'changes', old, now, 'it changes no answer'));
+  };
   const text = (rule: Rule | undefined): string => (rule === undefined ? 'none' : shortRate(rule.rate));
-  return shift('candidate', 'changes', text(was), text(is), 'it changes no answer');
+  if (!isSameRate(was?.rate, is?.rate)) add(text(was), text(is));
+  // Of one that comes or goes, the limit is told.
+  if (was !== undefined && is !== undefined && was.name !== is.name) {
+    add(`the name ${quoted(was.name)}`, quoted(is.name));
+  }
+  return changes;
 }
 
 function flag(setting: string, before: boolean, after: boolean): LocalChange | undefined {
@@ -195,6 +221,13 @@ export interface Taker {
   readonly node: PolicyNode | undefined;
   /** How messages name it. */
   readonly path: string;
+  /** Of the node; without one, of the last node above that took the descriptor. */
+  readonly onUnmatched: UnmatchedMode;
+}
+
+/** A node that takes values. */
+export function takerOf(node: PolicyNode, path: string): Taker {
+  return { node, path, onUnmatched: node.onUnmatched };
 }
 
 /** What becomes of values that one node took and another takes, or none. */
@@ -277,7 +310,9 @@ export function movedChanges(
   const because = loose === '' ? '' : `; ${loose}`;
   // A node without limits is there for those below it, or exempts its values: then that is the change.
   const isExemption = rules.length === 0 && others.some(({ node }) => liveRules(node).length > 0);
-  if (rules.length === 0 && !isExemption) return overridesMoved(kind, move, context);
+  if (rules.length === 0 && !isExemption) {
+    return [...overridesMoved(kind, move, context), ...unmatchedMoved(kind, move)];
+  }
   if (isExemption) {
     const text = `no limit; ${tail}${because}`;
     return [{ setting: 'limit', effect: kind, tightens: effect.tightens, text, item: '' }];

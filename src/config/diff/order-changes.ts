@@ -1,7 +1,7 @@
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { effectOf, type LocalChange } from './change.js';
 import { type PathOf, SideLevel } from './level-classes.js';
-import { type Move, moveEffect, type Taker, takersText } from './node-changes.js';
+import { type Move, moveEffect, type Taker, takerOf, takersText } from './node-changes.js';
 import type { DiffContext } from './rule-changes.js';
 import { inOrder, mayOverlap, shapeOf, type ValueShape } from './value-shape.js';
 
@@ -41,12 +41,12 @@ export function* matchChanges(
     const removed = without(shapeOf(standing), shapeOf(node));
     if (added.items.length > 0) {
       const takers = oldLevel.takers(added, identityOf(node), nowLevel, true);
-      const move = moveOf(takers, [{ node, path }]);
+      const move = moveOf(takers, [takerOf(node, path)]);
       yield placed(path, added, move, `takes ${listed(added)}, too; they had`, takers, context);
     }
     if (removed.items.length > 0) {
       const takers = nowLevel.takers(removed, identityOf(node), oldLevel, true);
-      const move = moveOf([{ node: standing, path }], takers);
+      const move = moveOf([takerOf(standing, path)], takers);
       yield placed(path, removed, move, `no longer takes ${listed(removed)}; they get`, takers, context);
     }
   }
@@ -78,8 +78,8 @@ function* orderChanges(
       const { shape: taken, standing: other } = common[i] as (typeof common)[number];
       if (other.i > standing.i || shape.kind !== taken.kind || !mayOverlap(shape, taken)) continue;
       const path = pathOf(parent, node);
-      const takers = [{ node: other.node, path: pathOf(parent, other.node) }];
-      const move = moveOf(takers, [{ node, path }]);
+      const takers = [takerOf(other.node, pathOf(parent, other.node))];
+      const move = moveOf(takers, [takerOf(node, path)]);
       const { tightens, loosens } = moveEffect(move, context);
       const [was, is] = [takersText(takers, context.nowMicros), takersText(move.after, context.nowMicros)];
       const text = `goes before ${takers[0]?.path} now; values that fit both had ${was} and get ${is}`;

@@ -369,6 +369,7 @@ export function onOff(value: boolean): string {
   return value ? 'on' : 'off';
 }
 
-function quoted(name: string): string {
+/** The name of a rule as changes show it. */
+export function quoted(name: string): string {
   return name === '' ? 'none' : `"${name}"`;
 }

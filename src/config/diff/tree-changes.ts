@@ -2,7 +2,7 @@ import type { PolicyNode } from '../../policy/policy-node.js';
 import { isCredential, redacted } from '../../policy/redact.js';
 import { isEnforced } from './enforcement.js';
 import { classesBelow, type DescriptorClass, type PathOf } from './level-classes.js';
-import { movedChanges, nodeChanges, shareChange, type Taker } from './node-changes.js';
+import { movedChanges, nodeChanges, shareChange, type Taker, takerOf } from './node-changes.js';
 import { matchChanges, type PlacedChange } from './order-changes.js';
 import type { DiffContext } from './rule-changes.js';
 import { shapeOf } from './value-shape.js';
@@ -43,8 +43,8 @@ export function treeChanges(
   };
   below({
     path: '',
-    before: [{ node: before, path: '' }],
-    after: [{ node: after, path: '' }],
+    before: [takerOf(before, '')],
+    after: [takerOf(after, '')],
     ownBefore: true,
     ownAfter: true,
     sharedMore: false,

@@ -166,6 +166,36 @@ test('what is said of unmatched requests is told where it is written, not at eve
   ]);
 });
 
+test('what is said of unmatched requests is told of a node that comes or goes, or has another key', () => {
+  const ignores = (key: string): string =>
+    file(`{ key: ${key}, on_unmatched: ignore, descriptors: [{ key: l }] }`);
+  expect(linesOf(ignores('k'), ignores('m'))).toEqual([
+    'm: appears: on_unmatched: warn becomes ignore; only the log differs',
+    'k: vanishes: on_unmatched: ignore becomes warn; only the log differs',
+  ]);
+  expect(linesOf(ignores('k'), file('{ key: m, descriptors: [{ key: l }] }'))).toEqual([
+    'k: vanishes: on_unmatched: ignore becomes warn; only the log differs',
+  ]);
+  // What is said at the top holds for both.
+  const all = (key: string): string =>
+    file(`{ key: ${key}, descriptors: [{ key: l }] }`, 'on_unmatched: ignore');
+  expect(linesOf(all('k'), all('m'))).toEqual([]);
+  // A node takes values from another one of the same mode.
+  const pattern = '{ key: k, value: a*, on_unmatched: ignore }';
+  expect(linesOf(file(pattern), file(`${pattern}, { key: k, value: ab, on_unmatched: ignore }`))).toEqual([]);
+});
+
+test('a candidate with another name', () => {
+  const named = (name: string): string =>
+    limited(MINUTE, `candidate: { unit: hour, requests_per_unit: 5${name} },`);
+  expect(linesOf(named(', name: old'), named(', name: new'))).toEqual([
+    'k: changes: candidate: the name "old" becomes "new"; it changes no answer',
+  ]);
+  expect(linesOf(named(''), named(', name: new'))).toEqual([
+    'k: changes: candidate: the name none becomes "new"; it changes no answer',
+  ]);
+});
+
 describe('several limits', () => {
   const list = (...items: readonly string[]): string =>
     file(`{ key: k, rate_limits: [${items.map((item) => `{ ${item} }`).join(', ')}] }`);
