@@ -1,12 +1,11 @@
 import type { DecisionLine, DecisionObserver } from '../service/decision-observer.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import { shown } from './shown-text.js';
 import type { UnmatchedWarnings } from './unmatched-warnings.js';
 
 /** Between two lines about requests that were too much work, which callers can make as many as they like of. */
 const QUIET_MS = 10_000;
-/** Most characters of a text in a line of the log. */
-export const MAX_CHARACTERS = 256;
 
 /** Does what it is given if it did nothing for a while. */
 function onceInAWhile(nowMs: () => number): (action: () => void) => void {
@@ -16,12 +15,6 @@ function onceInAWhile(nowMs: () => number): (action: () => void) => void {
     quietUntilMs = nowMs() + QUIET_MS;
     action();
   };
-}
-
-/** The beginning of a long text, and how much of it is missing. */
-function shown(text: string): string {
-  if (text.length <= MAX_CHARACTERS) return text;
-  return `${text.slice(0, MAX_CHARACTERS)}… (${text.length - MAX_CHARACTERS} more characters)`;
 }
 
 /** A line of the decision log with its long texts cut: bounded, whatever was asked. */

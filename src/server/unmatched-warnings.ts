@@ -6,6 +6,7 @@ import type { PolicySet } from '../policy/policy-set.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { UnmatchedSeries } from '../telemetry/metrics.js';
 import type { Closers } from './closers.js';
+import { shown } from './shown-text.js';
 
 /** Lines about requests of one kind: in an hour with one policy, and in an hour however often the policy changes. */
 export const MAX_LINES = 20;
@@ -13,6 +14,8 @@ export const MAX_LINES_AN_HOUR = 100;
 /** So many keys of a descriptor, and so many domains, are shown. */
 const MAX_SHOWN = 16;
 const NAMED_DOMAINS = 5;
+/** Longest list of keys, domain and reason in a line, characters: what quotes and escapes make of them, too. */
+const MAX_TEXT = 2000;
 
 const TELL_COUNTS_MS = 3_600_000;
 
@@ -128,8 +131,8 @@ export class UnmatchedWarnings {
   #tellDescriptor(domain: string, entries: readonly Entry[]): Told['tellMore'] {
     const log = this.#log;
     const all = entries.map(({ key }) => key);
-    const shown = all.slice(0, MAX_SHOWN).map(shellText);
-    const keys = shown.join(' ') + (all.length > MAX_SHOWN ? ` … (${all.length - MAX_SHOWN} more)` : '');
+    const first = shown(all.slice(0, MAX_SHOWN).map(shellText).join(' '), MAX_TEXT);
+    const keys = first + (all.length > MAX_SHOWN ? ` … (${all.length - MAX_SHOWN} more)` : '');
     const { why, derived } = this.#why(domain, all);
     log.warn(
       { domain, keys },
@@ -147,12 +150,12 @@ export class UnmatchedWarnings {
     const paths = this.#paths.get(domain) ?? rulePaths(policy.root);
     this.#paths.set(domain, paths);
     const derived = policy.steps.length === 0 ? '' : ' (as derive made it)';
-    return { why: sentence(whyUnmatched(keys, paths, policy)), derived };
+    return { why: sentence(shown(whyUnmatched(keys, paths, policy), MAX_TEXT)), derived };
   }
 
   #tellDomain(named: string): Told['tellMore'] {
     const log = this.#log;
-    const domain = shellText(named);
+    const domain = shown(shellText(named), MAX_TEXT);
     const known = [...(this.#policies()?.domains.keys() ?? [])];
     const near = didYouMean(named, known);
     const names = known.slice(0, NAMED_DOMAINS).map(shellText).join(', ');
@@ -161,7 +164,8 @@ export class UnmatchedWarnings {
       known.length === 0 ? 'no domain is in force' : near || `the domains in force are ${names}${more}`;
     log.warn(
       { domain },
-      `no policy has this domain, so its requests pass without a limit: ${sentence(hint)} If it is to have no limit, ` +
+      `no policy has this domain, so its requests pass without a limit: ${sentence(shown(hint, MAX_TEXT))} If it is ` +
+        'to have no limit, ' +
         'write a policy file with this domain and on_unmatched: ignore',
     );
     return (count) =>

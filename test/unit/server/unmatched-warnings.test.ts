@@ -106,6 +106,18 @@ describe('a descriptor that no rule matches', () => {
     expect(fields['keys']).toMatch(/^('k{100}…' ){16}… \(484 more\)$/);
     expect(text.length).toBeLessThan(400);
   });
+
+  test('is shown in a line of bounded length, whatever the keys are made of', () => {
+    const odd = '\ud800\u0007'.repeat(100);
+    const { lines, observer } = open();
+    observer.unmatched('shop', entries(...Array.from({ length: 20 }, (_, i) => `${odd}${i}=v`)), false);
+    observer.unknownDomain(odd, 1);
+    expect(lines.map(([{ keys, domain }]) => keys ?? domain)).toEqual([
+      expect.stringMatching(/more characters\) … \(4 more\)$/),
+      expect.stringContaining('U0000d800'),
+    ]);
+    for (const line of lines) expect(JSON.stringify(line).length).toBeLessThan(6000);
+  });
 });
 
 describe('a domain that no policy has', () => {
