@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { oneLine } from '../config/yaml/config-problem.js';
 import { nearest } from '../nearest-name.js';
 
 type Options = NonNullable<ParseArgsConfig['options']>;
@@ -29,14 +30,18 @@ export function readArguments<T extends Options>(
 }
 
 /** What is wrong with arguments that node:util refuses, whose options are `known`; Node's own sentences are longer. */
-export function argumentSentence({ message }: Error, known: readonly string[]): string {
+export function argumentSentence(error: Error, known: readonly string[]): string {
+  return oneLine(sentenceOf(error, known));
+}
+
+function sentenceOf({ message }: Error, known: readonly string[]): string {
   // Node's own sentences go on about positional arguments; the first one says it all.
   const [sentence = ''] = message.split(/\. |\n/);
   const withoutValue = /^Option '(?:-\w, )?(--\S+) <value>' argument (missing|is ambiguous)/.exec(
     sentence,
   )?.[1];
   if (withoutValue !== undefined) return `${withoutValue} has no value; write one after it`;
-  const unknown = /^Unknown option '(--?(.+))'$/.exec(sentence);
+  const unknown = /^Unknown option '(--?(.+))'$/s.exec(sentence);
   if (unknown === null) return sentence;
   const [, option, word = ''] = unknown;
   const meant = nearest(word, known);
@@ -63,6 +68,12 @@ export function readEntries(command: string, words: readonly string[]): readonly
   const entries: ArgumentEntry[] = [];
   for (const [i, word] of words.entries()) {
     const entry = readEntry(word);
+    if (word === '+') {
+      return (
+        `weir ${command}: a + begins another descriptor, and weir ${command} takes one; ` +
+        'call it once for each descriptor of the request\n'
+      );
+    }
     if (entry === undefined) {
       const order = 'write the path of the policy first, and then entries such as user=ann';
       return `weir ${command}: argument ${i + 2} is not of the form key=value; ${order}\n`;

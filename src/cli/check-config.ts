@@ -1,4 +1,5 @@
 import { type LoadedPolicies, loadPolicies } from '../config/files/load-policies.js';
+import { shellText } from '../config/show/shell-text.js';
 import { countProblems, formatProblem } from '../config/yaml/config-problem.js';
 import type { DomainPolicy } from '../policy/policy.js';
 import { readArguments } from './arguments.js';
@@ -38,7 +39,7 @@ export async function runCheckConfig(args: readonly string[], io: Io): Promise<n
 
 /** `open-api (5 rules)` of each domain that would be served. */
 function goodDomains({ policySet }: LoadedPolicies): readonly string[] {
-  return [...policySet.domains.values()].map((policy) => `${policy.domain} (${counted(policy)})`);
+  return [...policySet.domains.values()].map((policy) => `${shellText(policy.domain)} (${counted(policy)})`);
 }
 
 /** `5 rules`, `1 rule, 1 candidate`. */
@@ -51,7 +52,7 @@ function counted({ rules }: DomainPolicy): string {
 
 /** What a start would make of each domain; nothing where no domain could be read. */
 function stateLines(loaded: LoadedPolicies): readonly string[] {
-  const bad = loaded.domains.filter(({ state }) => state !== 'ok').map(({ domain }) => domain);
+  const bad = loaded.domains.filter(({ state }) => state !== 'ok').map(({ domain }) => shellText(domain));
   const good = goodDomains(loaded);
   return [
     ...(good.length === 0 ? [] : [`domains that weir serve would load: ${good.join(', ')}`]),

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import type { Descriptor, DescriptorEntry } from '../codec/messages.js';
+import { oneLine } from '../config/yaml/config-problem.js';
 import { parseGoDuration } from '../config/yaml/go-duration.js';
 import { argumentSentence, readEntry } from './arguments.js';
 import { isAddress } from './call/address.js';
@@ -35,7 +36,12 @@ const MAX_CONCURRENCY = 10_000;
 const MAX_TIMEOUT_MS = 3_600_000;
 const MAX_HITS = 0xffff_ffff;
 
-class UsageError extends Error {}
+/** What is wrong with the arguments, which the message repeats. */
+class UsageError extends Error {
+  constructor(message: string) {
+    super(oneLine(message));
+  }
+}
 
 /**
  * Reads the arguments after `check`; `environment` says which server is asked without `--address`. Never throws: a

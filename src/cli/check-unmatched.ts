@@ -2,6 +2,7 @@ import { get } from 'node:http';
 import { CODE, type DescriptorStatus, type RateLimitResponse } from '../codec/messages.js';
 import { loadPolicies } from '../config/files/load-policies.js';
 import { explain } from '../config/show/explain.js';
+import { shellText } from '../config/show/shell-text.js';
 import { didYouMean, type KeyPath, whyUnmatched } from '../config/show/why-unmatched.js';
 import { defaultOf } from '../server/settings/settings-table.js';
 import type { CheckOptions } from './check-options.js';
@@ -102,8 +103,9 @@ function tellByConfig(
   const policy = inForce.find((one) => one.domain === domain)?.policy;
   if (policy === undefined) {
     const names = inForce.map((one) => one.domain);
-    const known = didYouMean(domain, names) || `it has ${names.slice(0, 5).join(', ') || 'no domain'}`;
-    return () => [`the server whose debug port is ${address} has no domain ${domain}: ${known}`];
+    const known =
+      didYouMean(domain, names) || `it has ${names.slice(0, 5).map(shellText).join(', ') || 'no domain'}`;
+    return () => [`the server whose debug port is ${address} has no domain ${shellText(domain)}: ${known}`];
   }
   if (policy.derive.length > 0) {
     return () => ['the domain derives entries before they are matched: name the policy with --policy <path>'];

@@ -1,6 +1,7 @@
 import { loadPolicies } from '../config/files/load-policies.js';
 import { type ExplainedRule, explain, renderExplanation } from '../config/show/explain.js';
 import { explanationJson } from '../config/show/explain-json.js';
+import { shellText } from '../config/show/shell-text.js';
 import { formatProblem } from '../config/yaml/config-problem.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { redisKey } from '../storage/redis/redis-key.js';
@@ -22,7 +23,7 @@ function chooseDomain(policies: PolicySet, asked: string | undefined): { domain:
   const domains = [...policies.domains.keys()];
   return domains.length === 0
     ? 'weir explain: the policy has no domain, so there is nothing to explain\n'
-    : `weir explain: the policy has several domains; name one with --domain: ${domains.join(', ')}\n`;
+    : `weir explain: the policy has several domains; name one with --domain: ${domains.map(shellText).join(', ')}\n`;
 }
 
 /** Nothing is kept for an unlimited rule. */

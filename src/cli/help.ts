@@ -140,6 +140,9 @@ Says what a descriptor meets in a policy: what \`derive\` made of it, which node
 its phase, its name in the statistics, its headers and what denied callers get, and the bucket's key. Where no rule
 matches it says what would have to be different. Values of API keys are never shown.
 
+It takes one descriptor, whose entries are the arguments key=value in their order. Of a request with several
+descriptors, call it for each; weir check takes several, with a + between them.
+
   --domain <domain>
                    required when the policy holds more than one
   --json           the same for machines; docs/reference/explain-json.md tells of each field

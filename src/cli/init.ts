@@ -27,6 +27,10 @@ export async function runInit(args: readonly string[], io: Io): Promise<number> 
     return EXIT.USAGE;
   }
   const folder = parsed.positionals[0] ?? '.';
+  if (folder === '') {
+    io.err('weir init: the name of the folder is empty; write one, or none at all for this folder\n');
+    return EXIT.USAGE;
+  }
   const files = templates();
   const refused = writeFiles(folder, files, 'name another folder');
   if (refused !== undefined) {

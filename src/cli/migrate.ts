@@ -1,4 +1,5 @@
 import { loadParts, loadPolicies } from '../config/files/load-policies.js';
+import { shellText } from '../config/show/shell-text.js';
 import { loadOptions } from '../server/settings/policy-place.js';
 import type { Settings } from '../server/settings/settings-table.js';
 import { readArguments } from './arguments.js';
@@ -44,10 +45,15 @@ export async function runMigrate(args: readonly string[], io: Pick<Io, 'out' | '
     return EXIT.USAGE;
   }
   if (values.service !== undefined && values.service.length > 1) {
+    const services = values.service.map(shellText).join(', ');
     io.err(
-      `weir migrate: --service names one service; run weir migrate once for each of ${values.service.join(', ')}, ` +
+      `weir migrate: --service names one service; run weir migrate once for each of ${services}, ` +
         'with a folder for each --write; see weir migrate --help\n',
     );
+    return EXIT.USAGE;
+  }
+  if (values.write === '') {
+    io.err('weir migrate: the folder of --write is empty; write its name; see weir migrate --help\n');
     return EXIT.USAGE;
   }
   const installation = readInstallation(positionals, envFiles, values.service?.[0]);

@@ -165,8 +165,7 @@ export class UnmatchedWarnings {
     log.warn(
       { domain },
       `no policy has this domain, so its requests pass without a limit: ${sentence(shown(hint, MAX_TEXT))} If it is ` +
-        'to have no limit, ' +
-        'write a policy file with this domain and on_unmatched: ignore',
+        'to have no limit, write a policy file with this domain and on_unmatched: ignore',
     );
     return (count) =>
       log.warn({ domain, count }, 'more requests for this domain, which no policy has, passed');

@@ -69,6 +69,13 @@ describe('weir', () => {
     [['check-config'], 'name at least one policy file'],
     [['explain', BUNDLED], 'at least one key=value'],
     [['explain', BUNDLED, 'tenant'], 'argument 2 is not of the form key=value'],
+    [
+      ['explain', BUNDLED, 'tenant=a', '+', 'tenant=b'],
+      'a + begins another descriptor, and weir explain takes one; call it once for each descriptor of the request',
+    ],
+    [['init', ''], 'the name of the folder is empty; write one, or none at all for this folder'],
+    [['migrate', BUNDLED, '--write', ''], 'the folder of --write is empty; write its name'],
+    [['check', 'a\n\u001b[31m'], 'weir check: "a\\u000a\\u001b[31m" is no entry; write key=value'],
     [['check'], 'key=value'],
     [['health', '--cert', 'a'], '--cert and --key go together'],
     [['health', 'now'], 'takes options only'],
@@ -228,6 +235,40 @@ describe('weir check-config', () => {
       `three.yaml: "three.yaml" does not exist: it was looked for in the working directory "${folder}", ` +
         `as "${join(folder, 'three.yaml')}"; check the path\n`,
     );
+  });
+});
+
+describe('names that hold line feeds and control codes', () => {
+  const odd = 'a\n\u001b[31mb';
+  // Only what a command itself prints parts lines.
+  const isClean = (text: string): boolean => !text.includes('\u001b') && !/^.?\[31m/m.test(text);
+
+  test('are printed on one line, quoted', async () => {
+    const { stdout } = await weir('explain', BUNDLED, '--domain', odd, `tenant=${odd}`);
+    expect(stdout).toContain(
+      "domain:     $'a\\U0000000a\\U0000001b[31mb'\ndescriptor: tenant=a\\u000a\\u001b[31mb\n",
+    );
+    expect(isClean(stdout)).toBe(true);
+  });
+
+  test('also those of policies', async () => {
+    const policy = (limit: number): string =>
+      JSON.stringify({
+        domain: odd,
+        descriptors: [{ key: odd, value: odd, rate_limit: { unit: 'minute', requests_per_unit: limit } }],
+      });
+    const [one, two] = [join(folder, 'odd-1.yaml'), join(folder, 'odd-2.yaml')];
+    writeFileSync(one, policy(1));
+    writeFileSync(two, policy(2));
+    for (const args of [
+      ['check-config', one],
+      ['diff', one, two],
+      ['explain', one, `${odd}=${odd}`],
+    ]) {
+      const { stdout, stderr } = await weir(...args);
+      expect(stdout).toContain('31mb');
+      expect([stderr, isClean(stdout)]).toEqual(['', true]);
+    }
   });
 });
 

@@ -1,3 +1,5 @@
+import { shellText } from '../show/shell-text.js';
+import { oneLine } from '../yaml/config-problem.js';
 import { type DiffSummary, type PolicyChange, summaryOf } from './change.js';
 
 /** Settings that many rules inherit from one place: equal changes of them are told once. */
@@ -13,10 +15,10 @@ export function renderDiff(changes: readonly PolicyChange[]): string {
   for (const line of changeLines(changes)) {
     if (line.domain !== domain) {
       if (domain !== undefined) lines.push('');
-      lines.push(`domain ${line.domain}`);
+      lines.push(`domain ${shellText(line.domain)}`);
       domain = line.domain;
     }
-    lines.push(`  ${line.text}`);
+    lines.push(`  ${oneLine(line.text)}`);
   }
   if (domain !== undefined) lines.push('');
   lines.push(summaryText(summaryOf(changes)));

@@ -21,9 +21,11 @@ import {
   type ResponseHeaders,
   type Rule,
 } from '../../policy/rule.js';
+import { oneLine } from '../yaml/config-problem.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
 import { type TriedNode, triedNodes } from './explain-level.js';
 import { remedies } from './explain-unmatched.js';
+import { shellText } from './shell-text.js';
 import { didYouMean } from './why-unmatched.js';
 
 /** One step of `derive` on the way. */
@@ -268,7 +270,7 @@ export function renderExplanation(
   redisKeyOf: (rule: ExplainedRule) => string | undefined = () => undefined,
 ): string {
   const lines = [
-    `domain:     ${explanation.domain}${explanation.file === undefined ? '' : ` (${explanation.file})`}`,
+    `domain:     ${shellText(explanation.domain)}${explanation.file === undefined ? '' : ` (${explanation.file})`}`,
     `descriptor: ${renderEntries(explanation.given)}`,
   ];
   for (const step of explanation.steps)
@@ -293,7 +295,8 @@ export function renderExplanation(
     if (redisKey !== undefined) lines.push(`Redis key:  ${redisKey}`);
   }
   if (explanation.settings !== undefined) lines.push(...fileLines(explanation.settings));
-  return `${lines.join('\n')}\n`;
+  // Names and values come from the command line and from the policy.
+  return `${lines.map(oneLine).join('\n')}\n`;
 }
 
 function ruleLines(rule: Rule, wallMicros: number): readonly string[] {

@@ -23,7 +23,7 @@ export function countProblems(problems: readonly ConfigProblem[]): number {
 export function formatProblem(problem: ConfigProblem): string {
   const position = problem.line === 0 ? '' : `:${problem.line}:${problem.column}`;
   const path = problem.path === '' ? '' : `${problem.path}: `;
-  return `${problem.file}${position}: ${path}${problem.message}`;
+  return `${oneLine(problem.file)}${position}: ${path}${problem.message}`;
 }
 
 /** Most errors, and most warnings, that are kept of one file, and of one load: who mends so many may well ask again. */
@@ -100,11 +100,11 @@ export interface Position {
 }
 
 function shown(text: string): string {
-  return visible(text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}...` : text);
+  return oneLine(text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}...` : text);
 }
 
-/** Messages repeat what the file says: on one line, and without codes that a terminal obeys. */
-function visible(text: string): string {
+/** A text that repeats what somebody wrote, on one line, and without codes that a terminal obeys. */
+export function oneLine(text: string): string {
   return text.replaceAll(
     /[\p{Cc}\u2028\u2029]/gu,
     (code) => `\\u${(code.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
