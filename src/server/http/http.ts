@@ -93,7 +93,10 @@ const STATUS_TEXTS = {
   503: 'Service Unavailable',
 } as const;
 
-/** A failure as Go's http.Error writes it, and so the reference: the reason stands in a header. */
+/**
+ * A failure as Go's http.Error writes it, and so the reference: the first line is the status in words. The reason is
+ * the second one, for people, and stands in a header, for programs.
+ */
 export function failed(
   status: keyof typeof STATUS_TEXTS,
   reason: string,
@@ -101,7 +104,7 @@ export function failed(
 ): HttpAnswer {
   // Reasons may quote what a caller sent, and header values are printable ASCII.
   const shown = reason.replaceAll(/[^\x20-\x7e]+/g, '?').slice(0, MAX_REASON_LENGTH);
-  return text(status, `${STATUS_TEXTS[status]}\n`, { ...headers, [REASON_HEADER]: shown });
+  return text(status, `${STATUS_TEXTS[status]}\n${shown}\n`, { ...headers, [REASON_HEADER]: shown });
 }
 
 const UNKNOWN_EXPECTATION = text(417, 'the only expectation that is met is 100-continue\n');

@@ -73,7 +73,8 @@ function patienceOf(header: string | readonly string[] | undefined): number {
 
 /**
  * `/json`: ShouldRateLimit for callers without gRPC. 200 OK, 429 OVER_LIMIT, 400 what is wrong with the request, 503 no
- * decision could be had; the reason stands in a header. A `grpc-timeout` header says how long the caller waits.
+ * decision could be had; the reason stands in the body and in a header. A `grpc-timeout` header says how long the
+ * caller waits.
  */
 export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
   const { codec, decide, maxBodyBytes, turns, calls } = options;

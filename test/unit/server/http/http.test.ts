@@ -67,9 +67,9 @@ describe('requests with bodies', () => {
     await statusBecomes(200, 'y'.repeat(11));
   });
 
-  test('a failure tells its reason in a header that can hold it', () => {
+  test('a failure tells its reason in the body, and in a header that can hold it', () => {
     const { body, headers } = failed(400, 'not\r\n\u00fcber\u2026 good');
-    expect([body, headers]).toEqual(['Bad Request\n', { 'x-weir-reason': 'not?ber? good' }]);
+    expect([body, headers]).toEqual(['Bad Request\nnot?ber? good\n', { 'x-weir-reason': 'not?ber? good' }]);
   });
 
   test('an endpoint that breaks is an internal error', async () => {
