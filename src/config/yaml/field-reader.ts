@@ -161,9 +161,18 @@ export class FieldReader {
    */
   name(key: string): string | undefined {
     const value = this.field(key)?.value;
+    // The text is not repeated: it may be the value of a credential.
     if (value?.kind === 'scalar' && value.plain && isOddNumber(value.text)) {
-      // The text is not repeated: it may be the value of a credential.
       this.error(key, `"${key}" has no quotes, so YAML reads it as a number; write it in quotes`);
+    }
+    const quotes = value?.kind === 'scalar' && value.plain ? typographicQuotes(value.text) : undefined;
+    if (quotes !== undefined) {
+      const [first, last] = quotes;
+      this.warn(
+        key,
+        `"${key}" begins with ${first} and ends with ${last}, which are no quotes in YAML but a part of the text; ` +
+          'write straight quotes (") in their place, or around them if requests hold them, too',
+      );
     }
     return this.text(key);
   }
@@ -300,6 +309,17 @@ function found(value: YamlValue): string {
 /** What a remedy adds where the quotes are the mistake, or a part of it. */
 function unquoted(value: YamlValue): string {
   return value.kind === 'scalar' && !value.plain ? ', without quotes' : '';
+}
+
+const TYPOGRAPHIC_QUOTES =
+  '\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u201b\u00ab\u00bb\u2039\u203a\uff02\uff07';
+
+/** The characters round a text that word processors write for quotes; undefined where it is not in a pair of them. */
+function typographicQuotes(text: string): readonly [first: string, last: string] | undefined {
+  const [first, last] = [text.charAt(0), text.charAt(text.length - 1)];
+  if (text.length < 2 || !TYPOGRAPHIC_QUOTES.includes(first) || !TYPOGRAPHIC_QUOTES.includes(last))
+    return undefined;
+  return [first, last];
 }
 
 /** Whether YAML takes a text without quotes for a number with a fraction, or of more than 63 bits. */

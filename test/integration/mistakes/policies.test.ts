@@ -58,6 +58,23 @@ ok: 1 file, shop (0 rules)
 `,
   },
   {
+    what: 'quotes of a word processor',
+    policy: `${node('value: “ann”').replace('shop', '“shop”').replace('key: customer', 'key: ‘customer’')}`,
+    warning: true,
+    prints: `warning: shop.yaml:1:9: domain: "domain" begins with “ and ends with ”, which are no quotes in YAML but a part of the text; write straight quotes (") in their place, or around them if requests hold them, too
+warning: shop.yaml:3:10: descriptors[0].key: "key" begins with ‘ and ends with ’, which are no quotes in YAML but a part of the text; write straight quotes (") in their place, or around them if requests hold them, too
+warning: shop.yaml:4:12: descriptors[0].value: "value" begins with “ and ends with ”, which are no quotes in YAML but a part of the text; write straight quotes (") in their place, or around them if requests hold them, too
+ok: 1 file, '“shop”' (1 rule)
+`,
+  },
+  {
+    what: 'quotes of a word processor that are meant',
+    policy: node('value: "“ann”"'),
+    warning: true,
+    prints: `ok: 1 file, shop (1 rule)
+`,
+  },
+  {
     what: 'a limit for the whole file',
     policy: `domain: shop\n${LIMIT.trim()}\n`,
     warning: true,
