@@ -263,6 +263,7 @@ function openMetrics({ settings, policies, version }: GrpcServiceOptions, store:
   metrics.storeUp(store.up());
   store.onChange((up) => metrics.storeUp(up));
   store.onAnswer((micros) => metrics.storeAnswered(micros));
+  store.onFault((redis, fault) => metrics.redisFault(redis, fault));
   return metrics;
 }
 

@@ -1,6 +1,7 @@
 import { Counter } from 'prom-client';
 import type { StorageFailure } from '../limiter/bucket-store.js';
 import type { StoreFailurePolicy } from '../limiter/entry.js';
+import type { StoreFault } from '../limiter/store-fault.js';
 import type { FamilyRegistry } from './family-registry.js';
 import { KNOWN_DOMAIN, type LabelMeanings } from './label-meanings.js';
 
@@ -22,6 +23,35 @@ const FAILURE_POLICIES: Readonly<Record<StoreFailurePolicy, string>> = {
   local: 'buckets in memory decided',
 };
 
+const REDIS_FAULTS: Readonly<Record<StoreFault, string>> = {
+  readonly: 'it is a replica, or became one: weir looks for the master',
+  masterdown: 'it is a replica without its master: weir looks for the master',
+  loading: 'it reads its data from disk: weir waits',
+  busy: "somebody's script keeps it busy: weir waits",
+  unkillable: "somebody's script keeps it busy, and cannot be ended: weir waits",
+  noreplicas: 'too few replicas to write: weir waits',
+  misconf: 'it cannot save to disk: weir waits',
+  oom: 'it is full: maxmemory is reached',
+  noauth: 'it wants a login: weir logs in anew',
+  wrongpass: 'it refuses the login: weir asks for a new one',
+  noperm: 'the user may not do what weir does: weir waits',
+  noscript: 'it does not know the script, not even when it is sent along',
+  cluster: 'it is a node of a Redis Cluster',
+  protected_mode: 'it takes no connections from other machines',
+  max_clients: 'it has as many connections as it may have',
+  not_redis: 'it does not know the commands of a Redis: a Sentinel, for example',
+  no_database: 'it does not have the database',
+  refused: 'nothing listens there',
+  unknown_host: 'its name is unknown',
+  protocol: 'what answers there does not speak the protocol of Redis',
+  tls: 'TLS failed: a certificate, or clear text on one side',
+  no_answer: 'it did not answer in time',
+  lost: 'the connection ended',
+  moved: 'the Sentinels announced another master',
+  no_master: 'no Sentinel names a master',
+  other: 'anything else: the log says what',
+};
+
 /** Counters of what became of calls, of the store and of reloads. */
 export function callCounters(registry: FamilyRegistry) {
   const registers = [registry];
@@ -35,6 +65,17 @@ export function callCounters(registry: FamilyRegistry) {
       'weir_store_errors_total',
       { reason: { meaning: 'Why there was no decision.', values: STORE_FAILURES } },
       'Requests that the store could not decide, by reason.',
+    ),
+    redisFaults: counter(
+      'weir_redis_faults_total',
+      {
+        redis: {
+          meaning: 'Which Redis.',
+          values: { main: 'that of REDIS_URL', per_second: 'that of REDIS_PERSECOND_URL' },
+        },
+        reason: { meaning: 'What went wrong.', values: REDIS_FAULTS },
+      },
+      'Errors that Redis answered, and connections to it that failed or ended, by reason.',
     ),
     storeFailureAnswers: counter(
       'weir_store_failure_answers_total',

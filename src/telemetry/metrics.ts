@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client';
 import type { Entry, StoreFailurePolicy } from '../limiter/entry.js';
+import type { StoreFault } from '../limiter/store-fault.js';
 import { BoundedCounters, SeriesLimit } from './bounded-counters.js';
 import { type CallCounters, callCounters } from './call-counters.js';
 import { CandidateCounts } from './candidate-counts.js';
@@ -194,6 +195,11 @@ export class Metrics {
   /** Counts a request that the store could not decide; `reason` is one of a handful. */
   storeError(reason: string): void {
     this.#calls.storeErrors.inc({ reason });
+  }
+
+  /** Counts a fault of one Redis, or of the way to it. */
+  redisFault(redis: 'main' | 'per_second', reason: StoreFault): void {
+    this.#calls.redisFaults.inc({ redis, reason });
   }
 
   storeAnswered(micros: number): void {

@@ -356,7 +356,7 @@ describe('deadlines and bounds', () => {
     redis.resume();
     await redis.kill();
     const never = open();
-    expect(reason(hit(never) as TakeResult)).toBe('disconnected');
+    expect(reason(await hit(never))).toBe('disconnected');
     await never.close();
     expect(never.everReached).toBe(false);
   });

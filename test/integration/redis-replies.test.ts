@@ -156,7 +156,7 @@ describe('a Redis that lies loses that connection, and no more: it', () => {
       64 * 1024 * 1024,
     );
     expect(lied.connected).toBe(false);
-    expect(lines).toEqual([expect.stringContaining('malformed reply: no answer to a login')]);
+    expect(lines).toEqual([expect.stringContaining('malformed reply: ')]);
     await lied.close();
     await new Promise((resolve) => liar.close(resolve));
   });

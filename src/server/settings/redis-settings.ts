@@ -6,6 +6,7 @@ import {
   type RedisTlsOptions,
   type RetryPauses,
 } from '../../storage/redis/connection/connection-options.js';
+import { readLogin } from '../../storage/redis/connection/login-source.js';
 import type { RedisSettingNames } from '../../storage/redis/connection/outage.js';
 import type { RedisAddress } from '../../storage/redis/connection/redis-address.js';
 import { parseLogin, type RedisLogin } from '../../storage/redis/connection/redis-login.js';
@@ -38,7 +39,7 @@ function instanceOptions(settings: Settings, instance: RedisInstance): RedisStor
     address,
     ...(address.tls ? { tls: tlsOptions(settings) } : {}),
     names: { prefix, login: loginSource(instance, address) },
-    ...(authFile === '' ? {} : { login: loginFile(`${prefix}_AUTH_FILE`, authFile) }),
+    ...(authFile === '' ? {} : { login: readLogin(loginFile(`${prefix}_AUTH_FILE`, authFile)) }),
     startup: startupPauses(settings),
     timeoutMicros: timeout ?? settings.redisTimeout,
     countDeniedHits: !settings.stopIncrementWhenOver,

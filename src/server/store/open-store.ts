@@ -24,6 +24,7 @@ export function openStore(settings: Settings, clock: Clock, log: Logger): Store 
     reloaded: () => {},
     onChange: () => {},
     onAnswer: () => {},
+    onFault: () => {},
     onGivenUp: () => {},
     onWork: () => {},
     othersWork: () => {},

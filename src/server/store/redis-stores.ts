@@ -1,5 +1,6 @@
 import type { BucketStore } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
+import type { StoreFault } from '../../limiter/store-fault.js';
 import { DenyCache } from '../../storage/deny-cache.js';
 import type { MemoryStore } from '../../storage/memory/memory-store.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
@@ -19,12 +20,16 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   const onAnswer: ((micros: number) => void)[] = [];
   const onChange: ((up: boolean) => void)[] = [];
   const onGivenUp: ((error: StartError) => void)[] = [];
+  const onFault: ((redis: 'main' | 'per_second', fault: StoreFault) => void)[] = [];
   const onWork: ((pool: number, micros: number) => void)[] = [];
   const observed = (options: RedisStoreOptions, pool: number): RedisStoreOptions => ({
     ...options,
     log: (level, message) => log[level](message),
     observeCall: (micros) => {
       for (const listener of onAnswer) listener(micros);
+    },
+    observeFault: (fault) => {
+      for (const listener of onFault) listener(pool === 0 ? 'main' : 'per_second', fault);
     },
     tellWork: (micros) => {
       for (const listener of onWork) listener(pool, micros);
@@ -70,6 +75,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     reloaded: () => denials?.clear(),
     onChange: (listener) => onChange.push(listener),
     onAnswer: (listener) => onAnswer.push(listener),
+    onFault: (listener) => onFault.push(listener),
     onGivenUp: (listener) => onGivenUp.push(listener),
     onWork: (listener) => onWork.push(listener),
     othersWork: (from, pool, micros) => pools[pool]?.store.othersWork(from, micros),

@@ -1,5 +1,6 @@
 import type { BucketStore } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
+import type { StoreFault } from '../../limiter/store-fault.js';
 import type { LocalCacheStats } from '../../storage/deny-cache.js';
 import { MemoryStore } from '../../storage/memory/memory-store.js';
 import type { DenyCacheStats, MemoryStats } from '../../telemetry/metrics-options.js';
@@ -41,6 +42,8 @@ export interface Store extends RedisWork {
   onChange(listener: (up: boolean) => void): void;
   /** Told of each call to Redis: microseconds until its answer. */
   onAnswer(listener: (micros: number) => void): void;
+  /** Told of each fault of a Redis, or of the way to it. */
+  onFault(listener: (redis: 'main' | 'per_second', fault: StoreFault) => void): void;
   /** Told when Redis was not reached in time after the start (REDIS_STARTUP_MAX_ELAPSED_TIME): weir must end. */
   onGivenUp(listener: (error: StartError) => void): void;
   close(): Promise<void>;

@@ -1,19 +1,20 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
+import type { StoreFault } from '../../limiter/store-fault.js';
 import type { RedisLog, RedisTlsOptions, RetryPauses } from './connection/connection-options.js';
+import type { LoginSource } from './connection/login-source.js';
 import type { RedisSettingNames } from './connection/outage.js';
 import type { RedisAddress } from './connection/redis-address.js';
-import type { RedisLogin } from './connection/redis-login.js';
+import type { RedisFinder } from './connection/redis-finder.js';
 
 /** Settings of RedisStore. */
 export interface RedisStoreOptions {
   readonly address: RedisAddress;
   /** Used when `address.tls`. */
   readonly tls?: RedisTlsOptions;
-  /**
-   * Asked before each connection in place of what `address` says; what it throws is logged, and the login before it
-   * used again.
-   */
-  readonly login?: () => RedisLogin;
+  /** Where the login comes from, in place of `address`. */
+  readonly login?: LoginSource;
+  /** Who knows where Redis is, in place of `address`. */
+  readonly finder?: RedisFinder;
   /** How address and login are named in the log; default the variables of the main Redis. */
   readonly names?: RedisSettingNames;
   /** Pauses between attempts until Redis was reached for the first time; default as later. */
@@ -36,6 +37,8 @@ export interface RedisStoreOptions {
   readonly log?: RedisLog;
   /** Told about every call: microseconds until its answer or failure, items in it, and what went wrong. */
   readonly observeCall?: (micros: number, items: number, failure: StorageError['reason'] | undefined) => void;
+  /** Told of each fault of Redis or of the way to it, by name. */
+  readonly observeFault?: (fault: StoreFault) => void;
   /**
    * Told of work that other processes of this server may have to wait for: Redis is expected to be busy with it for so
    * many microseconds.
@@ -54,6 +57,8 @@ export interface RedisStoreCounters {
   /** Requests in them. */
   takes: number;
   items: number;
+  /** Calls sent again on another connection, because the one that they were sent on was lost. */
+  resent: number;
   /** Takes that ended with an error, by reason. */
   readonly failures: Record<StorageError['reason'], number>;
 }
@@ -69,7 +74,7 @@ export function newCounters(): RedisStoreCounters {
     rejected: 0,
     broken: 0,
   };
-  return { calls: 0, takes: 0, items: 0, failures };
+  return { calls: 0, takes: 0, items: 0, resent: 0, failures };
 }
 
 export const DEFAULT_BREAKER_FAILURES = 5;

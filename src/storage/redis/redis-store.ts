@@ -1,4 +1,3 @@
-import { BrokenInvariant } from '../../invariant.js';
 import {
   type BucketStore,
   StorageError,
@@ -7,17 +6,15 @@ import {
 } from '../../limiter/bucket-store.js';
 import { MAX_TIMER_MS, systemClock, timerMs } from '../../limiter/clock.js';
 import { ScarceRoom } from '../../limiter/scarce-room.js';
+import { CallsUnderWay } from './calls-under-way.js';
 import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
 import { RedisConnection } from './connection/redis-connection.js';
-import { isAnswer } from './connection/redis-error.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
 import { PROBE } from './probe.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
-import { RedisLoad } from './redis-load.js';
 import { DEFAULT_BREAKER_FAILURES, newCounters, type RedisStoreOptions } from './redis-store-options.js';
 import { RedisTime } from './redis-time.js';
 import { ScriptCalls } from './script-calls.js';
-import { SilenceWatch } from './silence-watch.js';
 import { TakeBatch } from './take-batch.js';
 import { loadTakeScript } from './take-script.js';
 import { WideSender } from './wide-sender.js';
@@ -27,8 +24,6 @@ import { NARROW_ITEMS, NO_ROOM } from './wide-takes.js';
 export const MAX_TAKES_PER_CALL = 1000;
 /** Longest that closing waits for answers, milliseconds. */
 const CLOSE_WAIT_MS = 500;
-const LATE = new StorageError('timeout', 'Redis did not answer in time');
-const BUSY = new StorageError('full', 'Redis was busy with others');
 /** Timers fire on whole milliseconds: waits are cut this much short, so that no answer is later than its deadline. */
 const TIMER_SLACK_MICROS = 1000;
 
@@ -57,14 +52,11 @@ export class RedisStore implements BucketStore {
   /** Takes of this turn, in calls not yet sent. */
   private waiting: TakeBatch[] = [];
   private flushScheduled = false;
-  /** Calls sent and not yet answered, whether or not anybody waits for them. */
-  private readonly sent = new Set<TakeBatch>();
+  private readonly underWay: CallsUnderWay;
   /** Items of requests of few, sent or waiting. */
   private readonly narrow: ScarceRoom;
   private readonly wide: WideSender;
-  private readonly load: RedisLoad;
   private readonly time: RedisTime;
-  private readonly silence: SilenceWatch;
   private timer: NodeJS.Timeout | undefined;
   private whenIdle: (() => void) | undefined;
   private timerAtMicros = Infinity;
@@ -78,13 +70,12 @@ export class RedisStore implements BucketStore {
     const script = loadTakeScript();
     this.time = new RedisTime(this.monotonicMicros);
     this.calls = new ScriptCalls(script, this.time, options.clock);
-    this.load = new RedisLoad(options.tellWork);
     this.maxInFlight = options.maxInFlight;
     this.narrow = new ScarceRoom(this.maxInFlight);
     this.wide = new WideSender(this.maxInFlight, {
       newBatch: () => this.newBatch(this.monotonicMicros()),
       hasRoomFor: (batch, items) => this.hasRoomFor(batch, items),
-      send: (batch) => this.sendOrFail(batch),
+      send: (batch) => this.underWay.give(batch),
     });
     this.keysPerCall = options.keysPerCall;
     this.countDeniedHits = options.countDeniedHits;
@@ -92,12 +83,16 @@ export class RedisStore implements BucketStore {
     this.reached = new Promise((resolve) => {
       this.resolveReached = resolve;
     });
-    this.silence = new SilenceWatch({
-      patienceMicros: this.timeoutMicros,
+    this.underWay = new CallsUnderWay({
+      calls: this.calls,
+      time: this.time,
+      connection: () => this.connection,
+      counters: this.counters,
+      timeoutMicros: this.timeoutMicros,
       monotonicMicros: this.monotonicMicros,
-      oldest: () => (this.connection.up ? this.sent.values().next().value : undefined),
-      othersSince: (batch, nowMicros) => this.load.othersSince(batch, nowMicros),
-      onSilence: (micros) => this.connection.noteSilence(micros),
+      tellWork: options.tellWork,
+      observeCall: options.observeCall,
+      onEnded: (batch) => this.retire(batch),
     });
     this.connection = new RedisConnection(
       {
@@ -105,6 +100,8 @@ export class RedisStore implements BucketStore {
         tls: options.tls,
         login: options.login,
         names: options.names,
+        finder: options.finder,
+        observeFault: options.observeFault,
         startup: options.startup,
         breakerFailures: options.breakerFailures ?? DEFAULT_BREAKER_FAILURES,
         patienceMs: timerMs(this.timeoutMicros),
@@ -115,10 +112,11 @@ export class RedisStore implements BucketStore {
       {
         up: () => this.onConnectionUp(),
         down: (reason) => {
-          this.failWide(this.connection.downReason, 'Redis went away');
+          if (!this.connection.hopeful) this.failUnsent();
           for (const listener of this.downListeners) listener(reason);
         },
-        lost: () => this.onConnectionLost(),
+        lost: () => this.underWay.lost(),
+        hopeless: () => this.failUnsent(),
       },
     );
   }
@@ -155,7 +153,7 @@ export class RedisStore implements BucketStore {
 
   /** Another process, `from`, told what this one hears by `tellWork`. */
   othersWork(from: number, micros: number): void {
-    this.load.othersWork(from, micros, this.monotonicMicros());
+    this.underWay.load.othersWork(from, micros, this.monotonicMicros());
   }
 
   take(
@@ -165,7 +163,7 @@ export class RedisStore implements BucketStore {
     mayWait = true,
   ): TakeResult | Promise<TakeResult> {
     if (this.closing) return this.refuse('disconnected', 'the store is closed');
-    if (!this.connection.up) {
+    if (!this.connection.up && !(this.connection.hopeful && mayWait)) {
       return this.refuse(this.connection.downReason, `Redis ${this.options.address.redactedAddress} is away`);
     }
     const now = this.monotonicMicros();
@@ -210,11 +208,11 @@ export class RedisStore implements BucketStore {
     }
     const closed = new StorageError('disconnected', 'the store is closed');
     this.failWide(closed.reason, closed.message);
-    for (const batch of [...this.sent, ...this.waiting.splice(0)])
-      this.fail(batch, closed.reason, closed.message);
+    for (const batch of [...this.underWay, ...this.waiting.splice(0)])
+      this.underWay.fail(batch, closed.reason, closed.message);
     this.connection.close();
     clearTimeout(this.timer);
-    this.silence.stop();
+    this.underWay.stop();
   }
 
   private refuse(reason: StorageError['reason'], message: string): StorageError {
@@ -223,7 +221,7 @@ export class RedisStore implements BucketStore {
 
   /** Redis that answers is busy, and an error would be a way round the limit; of one that does not it is the truth. */
   private refuseToWait(nowMicros: number, message: string): StorageError {
-    return this.refuse(this.load.isLively(nowMicros) ? 'full' : 'overloaded', message);
+    return this.refuse(this.underWay.load.isLively(nowMicros) ? 'full' : 'overloaded', message);
   }
 
   /** Counts it. */
@@ -252,33 +250,14 @@ export class RedisStore implements BucketStore {
 
   private flush(): void {
     this.flushScheduled = false;
+    // What waits is sent when Redis comes up, or fails with the hope for that.
+    if (this.connection.hopeful) return;
+    this.underWay.giveHeld();
     for (const batch of this.waiting.splice(0)) {
-      if (batch.hasPending) this.sendOrFail(batch);
+      if (batch.hasPending) this.underWay.give(batch);
       else this.retire(batch);
     }
     this.wide.send();
-  }
-
-  private sendOrFail(batch: TakeBatch): void {
-    if (this.connection.up) this.send(batch);
-    else this.fail(batch, this.connection.downReason, 'Redis went away');
-  }
-
-  private send(batch: TakeBatch): void {
-    const { counters } = this;
-    counters.calls++;
-    counters.takes += batch.takeCount;
-    counters.items += batch.itemCount;
-    this.load.sent(batch, this.monotonicMicros());
-    this.sent.add(batch);
-    this.silence.begin();
-    const wanted = (): boolean => batch.hasPending && this.sent.has(batch);
-    this.calls
-      .run(batch, (name, args, bound) => this.connection.send(name, args, bound), wanted)
-      .then(
-        (reply) => this.onReply(batch, reply),
-        (error: Error) => this.onError(batch, error),
-      );
   }
 
   /** Takes a token of a bucket that nobody uses: all that calls need must work. */
@@ -291,39 +270,12 @@ export class RedisStore implements BucketStore {
     this.time.note(batch.nowMicros);
   }
 
-  private onReply(batch: TakeBatch, reply: unknown): void {
-    if (!this.sent.has(batch)) return;
-    this.answered();
-    try {
-      batch.succeed(reply);
-      this.time.note(batch.nowMicros);
-      this.connection.noteSuccess();
-    } catch (error) {
-      this.onError(batch, error as Error);
-      return;
-    }
-    this.observe(batch, undefined);
-    this.retire(batch);
-  }
-
-  private answered(): void {
-    this.silence.answered();
-    this.load.answered(this.silence.answeredMicros);
-  }
-
-  private onError(batch: TakeBatch, error: Error): void {
-    if (!this.sent.has(batch)) return;
-    const isOurs = error instanceof BrokenInvariant;
-    const reason = isOurs ? 'broken' : isAnswer(error) ? 'rejected' : 'disconnected';
-    if (reason !== 'disconnected') this.answered();
-    this.fail(batch, reason, error.message);
-    if (!isOurs) this.connection.noteFailure(error.message);
-  }
-
-  private fail(batch: TakeBatch, reason: StorageError['reason'], message: string): void {
-    this.counters.failures[reason] += batch.fail(new StorageError(reason, message));
-    if (this.sent.has(batch)) this.observe(batch, reason);
-    this.retire(batch);
+  /** Fails everything that Redis was not given. */
+  private failUnsent(): void {
+    const { downReason } = this.connection;
+    this.failWide(downReason, 'Redis went away');
+    this.underWay.failHeld(downReason, 'Redis went away');
+    for (const batch of this.waiting.splice(0)) this.underWay.fail(batch, downReason, 'Redis went away');
   }
 
   private failWide(reason: StorageError['reason'], message: string): void {
@@ -332,17 +284,12 @@ export class RedisStore implements BucketStore {
 
   /** Nothing more will come of this call. */
   private retire(batch: TakeBatch): void {
-    if (this.sent.delete(batch)) this.load.ended(batch);
     if (!this.wide.retire(batch)) this.narrow.giveBack(batch.itemCount, batch.scarce);
     if (this.isIdle) this.whenIdle?.();
   }
 
   private get isIdle(): boolean {
-    return this.sent.size + this.waiting.length + this.wide.items === 0;
-  }
-
-  private observe(batch: TakeBatch, failure: StorageError['reason'] | undefined): void {
-    this.options.observeCall?.(this.monotonicMicros() - batch.sentMicros, batch.itemCount, failure);
+    return this.underWay.size + this.waiting.length + this.wide.items === 0;
   }
 
   private onConnectionUp(): void {
@@ -351,10 +298,7 @@ export class RedisStore implements BucketStore {
       this.resolveReached();
     }
     for (const listener of this.upListeners) listener();
-  }
-
-  private onConnectionLost(): void {
-    for (const batch of [...this.sent]) this.fail(batch, 'disconnected', 'the connection to Redis was lost');
+    this.flush();
   }
 
   /** One timer for all takes, set to the soonest deadline. */
@@ -374,13 +318,13 @@ export class RedisStore implements BucketStore {
     this.timerAtMicros = Infinity;
     // What waits for its turn, or was not sent yet, waits for others.
     const { queue, making } = this.wide;
-    const waits = this.load.isLively(now) ? BUSY : LATE;
+    const waits = this.underWay.lateInLine(now);
     this.counters.failures[waits.reason] += queue.expire(due, waits);
     let soonest = queue.soonestDeadline;
-    for (const batch of [...this.sent, ...this.waiting, ...(making === undefined ? [] : [making])]) {
+    for (const batch of [...this.underWay, ...this.waiting, ...(making === undefined ? [] : [making])]) {
       if (!batch.hasPending) continue;
       const errorOf = (deadline: number): StorageError =>
-        this.failed(this.load.explains(batch, deadline, now) ? BUSY : LATE);
+        this.failed(this.underWay.late(batch, deadline, now));
       if (batch.soonestDeadline <= due) batch.expire(due, errorOf);
       soonest = Math.min(soonest, batch.soonestDeadline);
     }

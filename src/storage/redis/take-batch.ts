@@ -45,6 +45,10 @@ export class TakeBatch {
   readonly scarce = new Map<unknown, number>();
   /** Redis's time in the answer. */
   nowMicros = 0;
+  /** How often it was sent. */
+  sends = 0;
+  /** Whether a request gives hits back: what Redis did twice would let too much through then. */
+  givesBack = false;
   /** Soonest deadline of a take that still waits, Infinity when none does. */
   soonestDeadline = Infinity;
   private readonly takes: PendingTake[] = [];
@@ -121,6 +125,7 @@ export class TakeBatch {
     this.wait(items, deadlineMicros, group, resolve);
     for (let i = 0; i < items.length; i++) {
       const { rate, hits, refund, enforcement } = items[i] as TakeItem;
+      if (refund) this.givesBack = true;
       const slot = this.slotOf(items[i] as TakeItem);
       touch(slot, group);
       indexes.push(slot.index, this.asks.indexOf(rate, hits, refund, enforcement));

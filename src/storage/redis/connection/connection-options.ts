@@ -1,6 +1,8 @@
+import type { StoreFault } from '../../../limiter/store-fault.js';
+import type { LoginSource } from './login-source.js';
 import type { RedisSettingNames } from './outage.js';
 import type { RedisAddress } from './redis-address.js';
-import type { RedisLogin } from './redis-login.js';
+import type { RedisFinder } from './redis-finder.js';
 import type { ReplyBound } from './reply-bound.js';
 
 /** TLS settings of a Redis connection, as node:tls takes them. Certificates and keys are PEM texts. */
@@ -33,11 +35,10 @@ export interface RetryPauses {
 export interface RedisConnectionOptions {
   readonly address: RedisAddress;
   readonly tls: RedisTlsOptions | undefined;
-  /**
-   * Asked before each connection in place of what `address` says. What it throws is logged, and the login before it
-   * used again.
-   */
-  readonly login?: (() => RedisLogin) | undefined;
+  /** Where the login comes from in place of `address`; closed with the connection. */
+  readonly login?: LoginSource | undefined;
+  /** Who knows where Redis is; default what `address` says. Closed with the connection. */
+  readonly finder?: RedisFinder | undefined;
   /** How what is above is named in the log; default the variables of the main Redis. */
   readonly names?: RedisSettingNames | undefined;
   /** Pauses between attempts until Redis was reached for the first time. */
@@ -51,6 +52,8 @@ export interface RedisConnectionOptions {
   /** Does by `send` what calls will do, a write included. Rejects when that does not work. */
   readonly probe: (send: SendCommand) => Promise<void>;
   readonly log: RedisLog;
+  /** Told of each error that Redis answers, and of each connection that fails: by name. */
+  readonly observeFault?: ((fault: StoreFault) => void) | undefined;
 }
 
 /** Connections by what became of them. */
@@ -69,6 +72,8 @@ export interface RedisConnectionEvents {
   down(reason: string): void;
   /** The connection is gone, and every call on it. */
   lost(): void;
+  /** What waits for Redis to come up has waited in vain. */
+  hopeless(): void;
 }
 
 // With these, service is back well within two seconds of Redis.

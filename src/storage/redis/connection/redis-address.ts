@@ -1,5 +1,17 @@
+/** Where a Redis listens: a host and a port, or the path of a Unix domain socket. */
+export type RedisEndpoint = { readonly host: string; readonly port: number } | { readonly path: string };
+
+/** Who knows where the master of a Redis is (REDIS_TYPE=SENTINEL). */
+export interface SentinelAddress {
+  /** What the Sentinels call the master. */
+  readonly masterName: string;
+  readonly sentinels: readonly { readonly host: string; readonly port: number }[];
+}
+
 /** Where a Redis is and how to log in. */
 export interface RedisAddress {
+  /** Set in place of host and port. */
+  readonly sentinel?: SentinelAddress;
   /** Host name or IP address without brackets; absent for a socket. */
   readonly host?: string;
   readonly port?: number;

@@ -1,5 +1,3 @@
-import { createSecureContext, type SecureContext } from 'node:tls';
-import type { RedisOptions } from 'ioredis';
 import { BackOff } from '../../../back-off.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import {
@@ -9,16 +7,17 @@ import {
   type RedisConnectionOptions,
   type SendCommand,
 } from './connection-options.js';
-import { guardHandshake } from './handshake-guard.js';
+import { fixedLogin } from './login-source.js';
 import { Outage } from './outage.js';
-import { LoginRedis, type RedisLogin } from './redis-login.js';
+import { redisFaultOf } from './redis-fault.js';
+import type { FoundRedis } from './redis-finder.js';
+import { fixedFinder } from './redis-finder.js';
+import { RedisLink } from './redis-link.js';
 import { INFO_TEXT, type ReplyBound, SHORT_TEXT } from './reply-bound.js';
-import { RespPipe } from './resp-pipe.js';
-import { serverAdvice } from './server-advice.js';
+import { infoField, serverAdvice } from './server-advice.js';
 
 const FIRST_PROBE_MS = 100;
-/** A handshake and a probe may each take as long as a decision may (REDIS_TIMEOUT), but at least this long. */
-const LEAST_CONNECT_TIMEOUT_MS = 1000;
+/** A probe may take as long as a decision may (REDIS_TIMEOUT), but at least this long. */
 const LEAST_PROBE_TIMEOUT_MS = 500;
 /** Probes without an answer after which the connection counts as hung and is made anew. */
 const HUNG_AFTER_PROBES = 2;
@@ -27,75 +26,83 @@ const HUNG_AFTER_PROBES = 2;
  * reasons are not logged again.
  */
 const STABLE_MS = 5000;
+/** Longest that calls are let wait for a connection that is made anew. */
+const HOPE_MS = 1000;
 /** Different reasons logged while Redis stays away. */
 const MAX_REASONS = 10;
 
 /**
- * One connection to one Redis that keeps itself up: connects in the background, probes, reconnects for ever. It is up
- * once a probe (what calls do, a write included, so that a replica, a full Redis or missing rights do not pass)
- * succeeded, and down when the connection is lost or the circuit breaker opens; an open breaker is closed by a probe.
- * Nothing is queued and nothing is sent twice.
+ * One connection to one Redis that keeps itself up: connects in the background, probes, reconnects for ever
+ * ({@link RedisLink}). It is up once a probe (what calls do, a write included, so that a replica, a full Redis or
+ * missing rights do not pass) succeeded, and down when the connection is lost, when Redis says that it refuses
+ * everything, or when the circuit breaker opens, which a probe closes.
  *
- * ioredis finds Redis, connects, logs in and connects again; once it is ready, commands and replies go over its socket
- * through a {@link RespPipe}.
+ * While it is down there may be hope: a first attempt to connect, or the first one after Redis was lost or another was
+ * announced, has not come to its end. Calls may wait for that.
  */
 export class RedisConnection {
   private readonly options: RedisConnectionOptions;
   private readonly events: RedisConnectionEvents;
-  private readonly client: LoginRedis;
+  private readonly link: RedisLink;
   private readonly breaker: CircuitBreaker;
-  private readonly tlsContext: SecureContext | undefined;
   private readonly outage: Outage;
-  private pipe: RespPipe | undefined;
   private readonly loggedReasons = new Set<string>();
-  /** The login of the latest connection. */
-  private login: RedisLogin;
-  private lastError = '';
+  private found: FoundRedis | undefined;
+  /** Why the connection at hand is being closed, which was counted. */
+  private leftFor = '';
   private everUp = false;
   private isUp = false;
+  private hopes = true;
+  private hopeTimer: NodeJS.Timeout | undefined;
   private upSince = 0;
   /** Whether the next `up` is worth a line; so is the first. */
   private loggedDown = true;
   private advised = false;
   private closed = false;
-  /** Pauses before attempts to connect until Redis was reached for the first time, and later. */
-  private readonly startupPauses: BackOff;
-  private readonly pauses = new BackOff(DEFAULT_RETRY);
   /** Counts connections, so that answers of an earlier one are known as such. */
   private epoch = 0;
-  /** Connections that were made, login included. */
-  private openedCount = 0;
-  private connected = false;
   private readonly probePauses = new BackOff({ ...DEFAULT_RETRY, firstMs: FIRST_PROBE_MS });
   private unansweredProbes = 0;
   private probeTimer: NodeJS.Timeout | undefined;
-  private handshakeTimer: NodeJS.Timeout | undefined;
 
   /** Starts connecting. Throws an Error when the TLS settings cannot be used. */
   constructor(options: RedisConnectionOptions, events: RedisConnectionEvents) {
     this.options = options;
     this.events = events;
-    this.startupPauses = new BackOff(options.startup ?? DEFAULT_RETRY);
     this.breaker = new CircuitBreaker(options.breakerFailures);
-    const { address } = options;
-    this.login = address;
+    const { address, tls, login, finder, startup, patienceMs } = options;
     this.outage = new Outage(address, options.names);
-    // ioredis gives up for ever when a TLS socket cannot be made: better to hear of it at start. Reading a hundred
-    // certificates takes milliseconds, so it is done once.
-    this.tlsContext = address.tls ? createSecureContext({ ...options.tls }) : undefined;
-    this.client = new LoginRedis(this.clientOptions(), () => this.currentLogin());
-    this.client.on('error', (error: Error) => {
-      this.lastError = error.message;
-    });
-    this.client.on('connect', () => this.watchHandshake());
-    this.client.on('ready', () => this.onReady());
-    this.client.on('close', () => this.onClose());
-    this.client.connect().catch(ignore);
+    this.link = new RedisLink(
+      {
+        finder: finder ?? fixedFinder(address),
+        login: login ?? fixedLogin(address),
+        tls: address.tls ? { ...tls } : undefined,
+        db: address.db,
+        startup,
+        patienceMs,
+      },
+      {
+        opened: (found) => this.onOpened(found),
+        closed: (reason) => this.onClosed(reason),
+        failed: (reason, found) => this.onFailed(reason, found),
+        moved: (reason) => {
+          this.goDown(reason);
+          this.hope();
+        },
+        loginFailed: (sentence) => this.logOnce('warn', sentence),
+      },
+    );
+    this.link.start();
   }
 
   /** Whether calls may be made. */
   get up(): boolean {
     return this.isUp;
+  }
+
+  /** Whether Redis may be up in a moment, though it is not: a call may wait for it. */
+  get hopeful(): boolean {
+    return this.hopes && !this.isUp;
   }
 
   /** Why calls may not be made now. */
@@ -105,13 +112,12 @@ export class RedisConnection {
 
   /** Connections since start, logged in; at most one is open. */
   get connections(): ConnectionCounts {
-    const active = this.connected ? 1 : 0;
-    return { active, opened: this.openedCount, closed: this.openedCount - active };
+    return this.link.counts;
   }
 
   /** Sends one command; see {@link SendCommand}. */
   send(name: string, args: string[], bound: ReplyBound): Promise<unknown> {
-    return this.pipe?.send(name, args, bound) ?? Promise.reject(new Error('there is no connection'));
+    return this.link.send(name, args, bound);
   }
 
   /** A call was answered. */
@@ -119,10 +125,22 @@ export class RedisConnection {
     this.breaker.success();
   }
 
-  /** A call failed. A run of them opens the breaker. */
-  noteFailure(message: string): void {
-    if (!this.isUp || !this.breaker.failure()) return;
-    this.goDown(`${this.options.breakerFailures} calls in a row failed (${message})`);
+  /**
+   * A call failed. What Redis says of one may be true of all: then nothing more is asked. Else a run of them opens the
+   * breaker.
+   */
+  noteFailure({ message }: Error): void {
+    if (!this.isUp) return;
+    const { reason, reaction } = redisFaultOf(message);
+    this.options.observeFault?.(reason);
+    if (reaction === 'find' || reaction === 'login') {
+      this.leave(message, reaction === 'login');
+      return;
+    }
+    const isOver = reaction === 'wait' ? this.breaker.trip() : this.breaker.failure();
+    if (!isOver) return;
+    const run = `${this.options.breakerFailures} calls in a row failed`;
+    this.goDown(reaction === 'wait' ? message : `${run} (${message})`);
     this.unansweredProbes = 0;
     this.probeLater();
   }
@@ -139,104 +157,60 @@ export class RedisConnection {
   close(): void {
     this.closed = true;
     this.isUp = false;
+    this.hopes = false;
     this.epoch++;
-    this.stopTimers();
-    this.client.disconnect();
-    this.client.stream?.destroy();
+    clearTimeout(this.probeTimer);
+    clearTimeout(this.hopeTimer);
+    this.link.close();
   }
 
-  private clientOptions(): RedisOptions & { replyMapping: 'legacy' } {
-    const { address, tls } = this.options;
-    return {
-      ...(address.path === undefined
-        ? { host: address.host as string, port: address.port as number }
-        : { path: address.path }),
-      ...(this.tlsContext === undefined ? {} : { tls: { ...tls, secureContext: this.tlsContext } }),
-      db: address.db,
-      // RESP2: all that integers need, and every proxy speaks it.
-      protocol: 2,
-      replyMapping: 'legacy',
-      connectionName: 'weir',
-      disableClientInfo: true,
-      // The probe does what the ready check would, and more.
-      enableReadyCheck: false,
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      // 0 makes ioredis reject whatever was in flight when a connection closes.
-      maxRetriesPerRequest: 0,
-      // Without TLS a connection is the kernel's work, not that of a slow Redis.
-      connectTimeout: address.tls ? this.greetingTimeoutMs() : LEAST_CONNECT_TIMEOUT_MS,
-      disconnectTimeout: 100,
-      retryStrategy: () => this.retryPause(),
-    };
-  }
-
-  private greetingTimeoutMs(): number {
-    return Math.max(LEAST_CONNECT_TIMEOUT_MS, this.options.patienceMs);
-  }
-
-  private retryPause(): number {
-    return (this.everUp ? this.pauses : this.startupPauses).next();
-  }
-
-  private currentLogin(): RedisLogin {
-    try {
-      this.login = this.options.login?.() ?? this.login;
-    } catch (error) {
-      this.logOnce('warn', (error as Error).message);
-    }
-    return this.login;
-  }
-
-  private watchHandshake(): void {
-    clearTimeout(this.handshakeTimer);
-    if (this.closed) return;
-    guardHandshake(this.client.stream, (reason) => this.breakOff(reason));
-    this.handshakeTimer = setTimeout(() => {
-      this.breakOff('no answer to the greeting');
-    }, this.greetingTimeoutMs());
-  }
-
-  private onReady(): void {
-    clearTimeout(this.handshakeTimer);
-    if (this.closed) return;
+  private onOpened(found: FoundRedis): void {
     this.epoch++;
-    this.openedCount++;
-    this.connected = true;
+    this.found = found;
     this.unansweredProbes = 0;
-    this.takeOver();
     // Spares the first calls the detour over NOSCRIPT; who may not SCRIPT LOAD takes that detour.
     this.send('script', ['LOAD', this.options.script], SHORT_TEXT).catch(ignore);
     this.probe();
   }
 
-  /** From here on ioredis waits for no reply: the socket's data are the pipe's. */
-  private takeOver(): void {
-    const { stream } = this.client;
-    stream.removeAllListeners('data');
-    this.pipe = new RespPipe(stream, {
-      broken: (error) => {
-        this.lastError = error.message;
-        stream.destroy();
-      },
-      errorReply: (error) => {
-        // A master that became a replica: the name may lead to the new master.
-        if (error.code === 'READONLY') this.client.disconnect(true);
-      },
-    });
+  private onClosed(reason: string): void {
+    this.epoch++;
+    clearTimeout(this.probeTimer);
+    this.breaker.close();
+    if (this.isUp) this.hope();
+    this.goDown(reason);
+    if (reason !== this.leftFor) this.options.observeFault?.(redisFaultOf(reason).reason);
+    this.leftFor = '';
+    this.events.lost();
   }
 
-  private onClose(): void {
-    this.epoch++;
-    this.connected = false;
-    this.pipe?.end(new Error('the connection is closed'));
-    this.pipe = undefined;
-    this.stopTimers();
-    this.breaker.close();
-    if (this.closed) return;
-    this.goDown(this.lastError === '' ? 'connection closed' : this.lastError);
-    this.lastError = '';
-    this.events.lost();
+  private onFailed(reason: string, found: FoundRedis | undefined): void {
+    this.found = found ?? this.found;
+    this.options.observeFault?.(redisFaultOf(reason).reason);
+    this.goDown(reason);
+    this.endHope();
+  }
+
+  /** Closes the connection at hand in the hope for a better one. */
+  private leave(reason: string, loginRefused: boolean): void {
+    this.leftFor = reason;
+    this.goDown(reason);
+    this.hope();
+    this.link.breakOff(reason, loginRefused);
+  }
+
+  /** Redis may be there in a moment. */
+  private hope(): void {
+    this.hopes = true;
+    clearTimeout(this.hopeTimer);
+    this.hopeTimer = setTimeout(() => this.endHope(), HOPE_MS);
+  }
+
+  private endHope(): void {
+    clearTimeout(this.hopeTimer);
+    if (!this.hopes) return;
+    this.hopes = false;
+    if (!this.isUp && !this.closed) this.events.hopeless();
   }
 
   /** Tries what calls will do, in the right database; ioredis goes on in database 0 when its own SELECT fails. */
@@ -253,9 +227,10 @@ export class RedisConnection {
       Math.max(LEAST_PROBE_TIMEOUT_MS, this.options.patienceMs),
     );
     this.probeTimer = timer;
-    const selected = db === 0 ? undefined : this.send('select', [String(db)], SHORT_TEXT);
-    const tried = this.options.probe((name, args, bound) => this.send(name, args, bound));
-    Promise.all([selected, tried]).then(
+    const send: SendCommand = (name, args, bound) => this.send(name, args, bound);
+    const selected = db === 0 ? undefined : send('select', [String(db)], SHORT_TEXT);
+    const isMaster = this.found?.mustBeMaster ? expectMaster(send) : undefined;
+    Promise.all([selected, isMaster, this.options.probe(send)]).then(
       () => {
         if (over || epoch !== this.epoch) return;
         clearTimeout(timer);
@@ -265,25 +240,30 @@ export class RedisConnection {
         if (over || epoch !== this.epoch) return;
         clearTimeout(timer);
         this.unansweredProbes = 0;
-        this.goDown(error.message);
-        this.probeLater();
+        this.onFailedProbe(error.message);
       },
     );
   }
 
+  private onFailedProbe(reason: string): void {
+    this.goDown(reason);
+    this.endHope();
+    const { reason: label, reaction } = redisFaultOf(reason);
+    this.options.observeFault?.(label);
+    this.leftFor = reason;
+    const isElsewhere = reaction === 'find' || reaction === 'login';
+    if (isElsewhere) this.link.breakOff(reason, reaction === 'login');
+    else this.probeLater();
+  }
+
   private onSilentProbe(): void {
     this.goDown('no answer');
+    this.endHope();
     if (++this.unansweredProbes < HUNG_AFTER_PROBES) {
       this.probeLater();
       return;
     }
-    this.breakOff('no answer');
-  }
-
-  /** Closes the connection at hand; `reason` is logged. */
-  private breakOff(reason: string): void {
-    this.lastError = reason;
-    this.client.stream.destroy();
+    this.link.breakOff('no answer');
   }
 
   private probeLater(): void {
@@ -291,14 +271,20 @@ export class RedisConnection {
     this.probeTimer = setTimeout(() => this.probe(), this.probePauses.next());
   }
 
+  private get name(): string {
+    return this.found?.name ?? this.options.address.redactedAddress;
+  }
+
   private goUp(): void {
     this.breaker.close();
-    this.lastError = '';
+    this.link.working();
     if (this.isUp) return;
     this.isUp = true;
     this.everUp = true;
+    this.hopes = false;
+    clearTimeout(this.hopeTimer);
     this.upSince = performance.now();
-    if (this.loggedDown) this.options.log('info', `Redis ${this.options.address.redactedAddress} is up`);
+    if (this.loggedDown) this.options.log('info', `Redis ${this.name} is up`);
     this.loggedDown = false;
     this.events.up();
     if (!this.advised) this.advise();
@@ -306,13 +292,13 @@ export class RedisConnection {
 
   private goDown(reason: string): void {
     if (this.isUp && performance.now() - this.upSince >= STABLE_MS) {
-      this.pauses.reset();
+      this.link.resetPauses();
       this.probePauses.reset();
       this.loggedReasons.clear();
     }
     // Until it was reached once the settings may be what is wrong.
-    if (this.everUp || !this.outage.isDoubtful(reason)) this.logDown(reason);
-    else void this.outage.look().then(() => this.logDown(reason));
+    if (this.everUp || this.found === undefined || !this.outage.isDoubtful(reason)) this.logDown(reason);
+    else void this.outage.look(this.found.endpoint).then(() => this.logDown(reason));
     if (!this.isUp) return;
     this.isUp = false;
     this.events.down(reason);
@@ -320,7 +306,7 @@ export class RedisConnection {
 
   private logDown(reason: string): void {
     if (this.closed) return;
-    if (this.logOnce('error', this.outage.sentence(reason))) this.loggedDown = true;
+    if (this.logOnce('error', this.outage.sentence(reason, this.name))) this.loggedDown = true;
   }
 
   /** Logs each sentence once an outage, and not too many. Returns whether it did. */
@@ -339,11 +325,13 @@ export class RedisConnection {
       for (const advice of serverAdvice(texts.join('\n'))) this.options.log('warn', advice);
     }, ignore);
   }
+}
 
-  private stopTimers(): void {
-    clearTimeout(this.handshakeTimer);
-    clearTimeout(this.probeTimer);
-  }
+/** Rejects where a Redis says that it is no master. Who may not ask finds out by a write. */
+async function expectMaster(send: SendCommand): Promise<void> {
+  const text = await send('info', ['replication'], INFO_TEXT).catch(ignore);
+  const role = typeof text === 'string' ? infoField(text, 'role') : undefined;
+  if (role !== undefined && role !== 'master') throw new Error(`READONLY its role is ${role}`);
 }
 
 function ignore(): void {}

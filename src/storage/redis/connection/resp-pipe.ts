@@ -2,19 +2,11 @@ import { RedisReplyError } from './redis-error.js';
 import type { ReplyBound } from './reply-bound.js';
 import { type Reply, RespReader } from './resp-reader.js';
 
-/** What a {@link RespPipe} needs of a connection: a stream of node:net or node:tls, its login done. */
+/** What a {@link RespPipe} needs of a connection: a stream of node:net or node:tls. */
 export interface PipeStream {
   readonly writable: boolean;
   write(text: string, encoding: 'latin1' | 'utf8'): unknown;
   on(event: 'data', listener: (chunk: Buffer) => void): unknown;
-}
-
-/** What a {@link RespPipe} tells its owner. */
-export interface PipeEvents {
-  /** Redis sent what is no reply, and everything that waited is rejected: the connection must be closed. */
-  broken(error: Error): void;
-  /** Redis answered a command with an error. */
-  errorReply(error: RedisReplyError): void;
 }
 
 interface Waiting {
@@ -43,16 +35,19 @@ function prefix(bytes: number): string {
  */
 export class RespPipe {
   private readonly stream: PipeStream;
-  private readonly events: PipeEvents;
+  private readonly onBroken: (error: Error) => void;
   private readonly waiting: Waiting[] = [];
   private unsent = '';
   private ascii = true;
   private ended: Error | undefined;
 
-  /** Takes over what comes from `stream`. */
-  constructor(stream: PipeStream, events: PipeEvents) {
+  /**
+   * Takes over what comes from `stream`. `onBroken` is called where Redis sent what is no reply, and everything that
+   * waited is rejected: the connection must be closed.
+   */
+  constructor(stream: PipeStream, onBroken: (error: Error) => void) {
     this.stream = stream;
-    this.events = events;
+    this.onBroken = onBroken;
     const reader = new RespReader(
       (reply) => this.settle(reply),
       () => this.waiting[0]?.bound,
@@ -90,18 +85,14 @@ export class RespPipe {
 
   private break(error: Error): void {
     this.end(error);
-    this.events.broken(error);
+    this.onBroken(error);
   }
 
   private settle(reply: Reply): void {
     const one = this.waiting.shift();
     if (one === undefined) return;
-    if (!(reply instanceof RedisReplyError)) {
-      one.resolve(reply);
-      return;
-    }
-    one.reject(reply);
-    this.events.errorReply(reply);
+    if (reply instanceof RedisReplyError) one.reject(reply);
+    else one.resolve(reply);
   }
 
   private encode(command: string, args: readonly string[]): void {

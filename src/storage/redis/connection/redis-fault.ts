@@ -1,0 +1,196 @@
+import { certificateFault } from '../../../certificate-fault.js';
+import type { StoreFault } from '../../../limiter/store-fault.js';
+
+/**
+ * What weir does about a fault:
+ * - `find`: leaves this Redis and looks for the master anew. What was refused is asked again, within its time;
+ * - `login`: connects anew with a fresh login, and asks again as with `find`;
+ * - `wait`: asks for nothing until a probe succeeds, because all calls would be refused;
+ * - `count`: a run of such failures opens the circuit breaker.
+ */
+export type FaultReaction = 'find' | 'login' | 'wait' | 'count';
+
+/** Where a Redis is set up, for sentences about it. */
+export interface FaultPlace {
+  /** Begins the names of the variables: `REDIS` of REDIS_URL. */
+  readonly prefix: string;
+  readonly db: number;
+  /** Whether Sentinels say where Redis is. */
+  readonly sentinel: boolean;
+}
+
+/** A kind of fault of a Redis, or of the way to it. */
+export interface RedisFault {
+  readonly reason: StoreFault;
+  /** What Redis or the system say of it. */
+  readonly says: RegExp;
+  readonly reaction: FaultReaction;
+  /** What is wrong and what an operator does about it, for the log; absent where the text says all. */
+  readonly remedy?: (place: FaultPlace, text: string) => string;
+}
+
+/** A code that Redis answers with; Redis 6.2 puts that of a command in a script behind words of its own. */
+const code = (name: string): RegExp => new RegExp(`(?:^|: -)${name}\\b`);
+const url = ({ prefix }: FaultPlace): string => `${prefix}_URL`;
+
+/**
+ * Every fault that is known by name; the first that fits counts. Of a login {@link Outage} says more. Codes are those
+ * of Redis 7 and Valkey 9 (server.c, createSharedObjects).
+ */
+export const REDIS_FAULTS: readonly RedisFault[] = [
+  {
+    reason: 'readonly',
+    says: code('READONLY'),
+    reaction: 'find',
+    remedy: (place) =>
+      place.sentinel
+        ? 'it is a replica, which takes no writes; weir asks the Sentinels for the master again'
+        : `it is a replica, which takes no writes; name its primary in ${url(place)}`,
+  },
+  {
+    reason: 'masterdown',
+    says: code('MASTERDOWN'),
+    reaction: 'find',
+    remedy: (place) =>
+      `it is a replica that has lost its master; bring that back, or name the master in ${url(place)}`,
+  },
+  {
+    reason: 'loading',
+    says: code('LOADING'),
+    reaction: 'wait',
+    remedy: () => 'it is reading its data from disk; wait until it has',
+  },
+  {
+    reason: 'busy',
+    says: code('BUSY'),
+    reaction: 'wait',
+    remedy: () => "somebody's script keeps it busy; SCRIPT KILL ends that",
+  },
+  {
+    reason: 'unkillable',
+    says: code('UNKILLABLE'),
+    reaction: 'wait',
+    remedy: () =>
+      "somebody's script keeps it busy that has already written; wait, or end Redis with SHUTDOWN NOSAVE",
+  },
+  {
+    reason: 'noreplicas',
+    says: code('NOREPLICAS'),
+    reaction: 'wait',
+    remedy: () =>
+      'it takes no writes without enough replicas; bring these back, or lower min-replicas-to-write',
+  },
+  {
+    reason: 'misconf',
+    says: code('MISCONF'),
+    reaction: 'wait',
+    remedy: () =>
+      'it cannot save to disk and therefore takes no writes; mend the disk, or set ' +
+      'stop-writes-on-bgsave-error no',
+  },
+  {
+    reason: 'oom',
+    says: code('OOM'),
+    reaction: 'count',
+    remedy: () =>
+      'it is full; raise its maxmemory, or move what else is stored there (buckets of weir expire by themselves)',
+  },
+  { reason: 'noauth', says: code('NOAUTH'), reaction: 'login' },
+  { reason: 'wrongpass', says: code('WRONGPASS'), reaction: 'login' },
+  { reason: 'noperm', says: code('NOPERM'), reaction: 'wait' },
+  { reason: 'noscript', says: code('NOSCRIPT'), reaction: 'count' },
+  {
+    reason: 'cluster',
+    says: /^(?:MOVED|ASK|CROSSSLOT|CLUSTERDOWN|TRYAGAIN)/,
+    reaction: 'wait',
+    remedy: (place) =>
+      `it is a node of a Redis Cluster, which weir does not support yet; name a single Redis in ${url(place)}`,
+  },
+  {
+    reason: 'protected_mode',
+    says: code('DENIED'),
+    reaction: 'wait',
+    remedy: (place) =>
+      `it takes no connections from other machines (protected mode); set a password there and in ${place.prefix}_AUTH`,
+  },
+  {
+    reason: 'max_clients',
+    says: /max number of clients/,
+    reaction: 'count',
+    remedy: () => 'it has as many connections as it may have; raise its maxclients',
+  },
+  {
+    reason: 'not_redis',
+    says: /unknown command '?`?(?:set|evalsha|select)/i,
+    reaction: 'wait',
+    remedy: (place) =>
+      'what answers there does not know the commands of a Redis; if it is a Sentinel, set ' +
+      `${place.prefix}_TYPE=SENTINEL and ${url(place)}=<name of the master>,<host:port of each Sentinel>`,
+  },
+  {
+    reason: 'no_database',
+    says: /DB index is out of range/,
+    reaction: 'wait',
+    remedy: (place) => `it has no database ${place.db}; name another in ${url(place)}`,
+  },
+  {
+    reason: 'refused',
+    says: /ECONNREFUSED|ENOENT/,
+    reaction: 'count',
+    remedy: (place) =>
+      place.sentinel
+        ? 'nothing listens there; weir goes on asking the Sentinels for another master'
+        : `nothing listens there; start Redis, or correct ${url(place)}`,
+  },
+  {
+    reason: 'unknown_host',
+    says: /ENOTFOUND|EAI_AGAIN/,
+    reaction: 'count',
+    remedy: (place) => `the host name is unknown; correct ${url(place)}`,
+  },
+  {
+    reason: 'protocol',
+    says: /malformed reply/,
+    reaction: 'count',
+    remedy: (place) => `what answers there does not speak the protocol of Redis; correct ${url(place)}`,
+  },
+  {
+    reason: 'tls',
+    says: /altnames/,
+    reaction: 'count',
+    remedy: (place) =>
+      `its certificate is for another name; write that name in ${url(place)}, or set ` +
+      'REDIS_TLS_SKIP_HOSTNAME_VERIFICATION=true',
+  },
+  {
+    reason: 'tls',
+    says: /self[- ]signed certificate|unable to (?:verify|get)/,
+    reaction: 'count',
+    remedy: () => 'its certificate is not known; set REDIS_TLS_CACERT to the file with its issuer',
+  },
+  {
+    reason: 'tls',
+    says: /certificate required/i,
+    reaction: 'count',
+    remedy: () => 'it wants a client certificate; set REDIS_TLS_CLIENT_CERT and REDIS_TLS_CLIENT_KEY',
+  },
+  { reason: 'tls', says: /certificate|disconnected before secure|wrong version|SSL|TLS/, reaction: 'count' },
+  { reason: 'no_answer', says: /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|no answer/, reaction: 'count' },
+  { reason: 'lost', says: /ECONNRESET|EPIPE|connection closed|connection is closed/, reaction: 'count' },
+  { reason: 'moved', says: /announced another master/, reaction: 'find' },
+  { reason: 'no_master', says: /Sentinel/, reaction: 'count' },
+];
+
+const OTHER: RedisFault = { reason: 'other', says: /^/, reaction: 'count' };
+
+/** The kind of what Redis, the system or TLS said. */
+export function redisFaultOf(text: string): RedisFault {
+  return REDIS_FAULTS.find(({ says }) => says.test(text)) ?? OTHER;
+}
+
+/** What is wrong and what to do about it, with what was said in brackets. */
+export function faultSentence(place: FaultPlace, text: string): string {
+  const { remedy, reason } = redisFaultOf(text);
+  if (remedy === undefined) return text;
+  return `${remedy(place, text)} (${reason === 'tls' ? certificateFault(text) : text})`;
+}

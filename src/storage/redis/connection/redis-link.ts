@@ -1,0 +1,251 @@
+import { createSecureContext } from 'node:tls';
+import { BackOff } from '../../../back-off.js';
+import {
+  type ConnectionCounts,
+  DEFAULT_RETRY,
+  type RedisTlsOptions,
+  type RetryPauses,
+} from './connection-options.js';
+import { type DialedRedis, dial, endOf, type PreparedTls, sendLogin } from './dial.js';
+import type { LoginSource } from './login-source.js';
+import type { RedisEndpoint } from './redis-address.js';
+import { redisFaultOf } from './redis-fault.js';
+import type { FoundRedis, RedisFinder } from './redis-finder.js';
+import type { RedisLogin } from './redis-login.js';
+import type { ReplyBound } from './reply-bound.js';
+
+/** A handshake may take as long as a decision may (REDIS_TIMEOUT), but at least this long. */
+const LEAST_CONNECT_TIMEOUT_MS = 1000;
+/** What worked for so long is connected to again without a pause. */
+const WORKED_MS = 1000;
+
+/** Settings of {@link RedisLink}. */
+export interface RedisLinkOptions {
+  readonly finder: RedisFinder;
+  readonly login: LoginSource;
+  /** Undefined: clear text. */
+  readonly tls: RedisTlsOptions | undefined;
+  readonly db: number;
+  /** Pauses between attempts until Redis was reached for the first time. */
+  readonly startup: RetryPauses | undefined;
+  /** How long Redis may be silent, milliseconds. */
+  readonly patienceMs: number;
+}
+
+/** What a {@link RedisLink} tells its owner. */
+export interface RedisLinkEvents {
+  /** Commands may be sent. */
+  opened(found: FoundRedis): void;
+  /** The connection ended, and every command on it; another attempt follows. `reason` is for the log. */
+  closed(reason: string): void;
+  /** An attempt to connect came to nothing; another one follows. */
+  failed(reason: string, found: FoundRedis | undefined): void;
+  /** Another Redis was announced, and is about to be connected to. */
+  moved(reason: string): void;
+  /** No new login could be had, or Redis does not take it: the one before stays. */
+  loginFailed(sentence: string): void;
+}
+
+/** Keeps one connection to a Redis, logged in: finds it, connects, connects again for ever. */
+export class RedisLink {
+  readonly #options: RedisLinkOptions;
+  readonly #events: RedisLinkEvents;
+  readonly #tls: PreparedTls | undefined;
+  readonly #startupPauses: BackOff;
+  readonly #pauses = new BackOff(DEFAULT_RETRY);
+  #dialed: DialedRedis | undefined;
+  #found: FoundRedis | undefined;
+  /** Ends the latest attempt. */
+  #attempt: AbortController | undefined;
+  #isConnecting = false;
+  #retry: NodeJS.Timeout | undefined;
+  #login: RedisLogin = {};
+  #loginRefused = false;
+  /** Whether Redis was ever of use. */
+  #everWorked = false;
+  /** Since when the connection at hand is of use; undefined while it is not known to be. */
+  #workingSinceMs: number | undefined;
+  /** Whether the next attempt needs no pause. */
+  #atOnce = false;
+  #opened = 0;
+  #closed = false;
+  /** Why the connection at hand was broken off by this side. */
+  #brokenOff = '';
+
+  /** Throws an Error when the TLS settings cannot be used. */
+  constructor(options: RedisLinkOptions, events: RedisLinkEvents) {
+    this.#options = options;
+    this.#events = events;
+    this.#startupPauses = new BackOff(options.startup ?? DEFAULT_RETRY);
+    const { tls, finder, login } = options;
+    // Reading a hundred certificates takes milliseconds, so it is done once, and at start.
+    this.#tls = tls === undefined ? undefined : { options: tls, context: createSecureContext({ ...tls }) };
+    finder.onMoved((found) => this.#onMoved(found));
+    login.onRenewed((renewed) => void this.#renew(renewed));
+  }
+
+  /** Begins to connect. */
+  start(): void {
+    void this.#connect();
+  }
+
+  /** Sends one command; rejects with Redis's error, or at once when the connection is lost. */
+  send(name: string, args: string[], bound: ReplyBound): Promise<unknown> {
+    return this.#dialed?.pipe.send(name, args, bound) ?? Promise.reject(new Error('there is no connection'));
+  }
+
+  /** Connections since start, logged in; at most one is open. */
+  get counts(): ConnectionCounts {
+    const active = this.#dialed === undefined ? 0 : 1;
+    return { active, opened: this.#opened, closed: this.#opened - active };
+  }
+
+  /** The connection at hand is of use. */
+  working(): void {
+    this.#everWorked = true;
+    this.#workingSinceMs ??= performance.now();
+  }
+
+  /** What was good for a while: pauses are short again. */
+  resetPauses(): void {
+    this.#pauses.reset();
+  }
+
+  /** Closes the connection at hand; `reason` is for the log. Redis refused the login, or what it did not allow. */
+  breakOff(reason: string, loginRefused = false): void {
+    this.#brokenOff = reason;
+    this.#loginRefused ||= loginRefused;
+    this.#dialed?.stream.destroy();
+  }
+
+  /** Ends the connection and all attempts for good. */
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#retry);
+    this.#attempt?.abort();
+    this.#options.finder.close();
+    this.#options.login.close();
+    this.#dialed?.stream.destroy();
+    this.#dialed = undefined;
+  }
+
+  async #connect(): Promise<void> {
+    const attempt = new AbortController();
+    const { signal } = attempt;
+    this.#attempt = attempt;
+    this.#isConnecting = true;
+    this.#atOnce = false;
+    let found: FoundRedis | undefined;
+    try {
+      found = await this.#options.finder.find();
+      const login = await this.#currentLogin();
+      if (signal.aborted) return;
+      this.#found = found;
+      const greetingTimeoutMs = Math.max(LEAST_CONNECT_TIMEOUT_MS, this.#options.patienceMs);
+      const dialed = await dial(
+        {
+          endpoint: found.endpoint,
+          tls: this.#tls,
+          login,
+          db: this.#options.db,
+          // Without TLS a connection is the kernel's work, not that of a slow Redis.
+          connectTimeoutMs: this.#tls === undefined ? LEAST_CONNECT_TIMEOUT_MS : greetingTimeoutMs,
+          greetingTimeoutMs,
+        },
+        signal,
+      );
+      if (signal.aborted) {
+        dialed.stream.destroy();
+        return;
+      }
+      this.#isConnecting = false;
+      this.#onOpened(dialed, found);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#isConnecting = false;
+      const { message } = error as Error;
+      this.#loginRefused = redisFaultOf(message).reaction === 'login';
+      this.#events.failed(message, found);
+      this.#connectLater();
+    }
+  }
+
+  async #currentLogin(): Promise<RedisLogin> {
+    try {
+      this.#login = await this.#options.login.login(this.#loginRefused);
+      this.#loginRefused = false;
+    } catch (error) {
+      this.#events.loginFailed((error as Error).message);
+    }
+    return this.#login;
+  }
+
+  async #renew(login: RedisLogin): Promise<void> {
+    this.#login = login;
+    if (this.#dialed === undefined) return;
+    try {
+      await sendLogin(this.#dialed.pipe, login);
+    } catch (error) {
+      this.#events.loginFailed(`Redis does not take the renewed login (${(error as Error).message})`);
+    }
+  }
+
+  #onOpened(dialed: DialedRedis, found: FoundRedis): void {
+    const { stream } = dialed;
+    this.#dialed = dialed;
+    this.#opened++;
+    this.#workingSinceMs = undefined;
+    this.#brokenOff = '';
+    const onClose = (): void => {
+      if (this.#dialed !== dialed) return;
+      this.#onClosed(this.#brokenOff || endOf(stream));
+    };
+    stream.once('close', onClose);
+    if (stream.destroyed) onClose();
+    else this.#events.opened(found);
+  }
+
+  #onClosed(reason: string): void {
+    this.#dialed?.pipe.end(new Error('the connection is closed'));
+    this.#dialed = undefined;
+    const workedMs = performance.now() - (this.#workingSinceMs ?? Infinity);
+    this.#atOnce ||= workedMs >= WORKED_MS;
+    this.#workingSinceMs = undefined;
+    if (this.#closed) return;
+    this.#events.closed(reason);
+    this.#connectLater();
+  }
+
+  #connectLater(): void {
+    if (this.#closed) return;
+    clearTimeout(this.#retry);
+    if (this.#atOnce) {
+      void this.#connect();
+      return;
+    }
+    const pauses = this.#everWorked ? this.#pauses : this.#startupPauses;
+    this.#retry = setTimeout(() => void this.#connect(), pauses.next());
+  }
+
+  /** Another Redis was announced, or one that could not be reached is announced again. */
+  #onMoved(found: FoundRedis): void {
+    if (this.#closed) return;
+    const isAnother = this.#found === undefined || !isSame(this.#found.endpoint, found.endpoint);
+    const isBusy = this.#dialed !== undefined || this.#isConnecting;
+    if (!isAnother && isBusy) return;
+    this.#atOnce = true;
+    const reason = `the Sentinels announced another master, ${found.name}`;
+    this.#events.moved(reason);
+    if (this.#dialed !== undefined) {
+      this.breakOff(reason);
+      return;
+    }
+    this.#attempt?.abort();
+    this.#connectLater();
+  }
+}
+
+function isSame(one: RedisEndpoint, other: RedisEndpoint): boolean {
+  if ('path' in one || 'path' in other) return 'path' in one && 'path' in other && one.path === other.path;
+  return one.host === other.host && one.port === other.port;
+}

@@ -1,0 +1,245 @@
+/* Calls that come while Redis is not there yet, or is being changed for another. */
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { CODE } from '../../src/codec/messages.js';
+import { STATUS } from '../../src/grpc/grpc-server.js';
+import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
+import type { StoreFault } from '../../src/limiter/store-fault.js';
+import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
+import { RedisStore } from '../../src/storage/redis/redis-store.js';
+import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { REDIS } from '../support/limiter/store-options.js';
+import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
+import { descriptor } from '../support/policy/decider.js';
+import { freePorts } from '../support/process/free-port.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type HeldProxy, startHeldProxy } from '../support/redis/held-proxy.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startWeir } from '../support/weir/weir.js';
+
+// Starting a Redis may take its time on a busy machine.
+jest.setTimeout(60_000);
+
+let redis: RedisServer;
+let proxy: HeldProxy;
+let store: RedisStore | undefined;
+let log: string[];
+let faults: StoreFault[];
+
+beforeEach(async () => {
+  log = [];
+  faults = [];
+  redis = await startRedis();
+  proxy = await startHeldProxy(redis.port);
+});
+afterEach(async () => {
+  await store?.close();
+  store = undefined;
+  await proxy.close();
+  await redis.stop();
+});
+
+function open(options: Partial<RedisStoreOptions> = {}): RedisStore {
+  store = new RedisStore({
+    ...REDIS,
+    address: parseRedisUrl(`127.0.0.1:${proxy.port}`),
+    timeoutMicros: 20_000_000,
+    log: (level, message) => log.push(`${level}: ${message}`),
+    observeFault: (fault) => faults.push(fault),
+    ...options,
+  });
+  return store;
+}
+
+const now = () => Math.floor(performance.now() * 1000);
+const take = (key: string, options = {}, deadline = Infinity) =>
+  store!.take([takeItem(key, HUNDRED, options)], deadline);
+const reason = (result: TakeResult) => (result instanceof StorageError ? result.reason : 'decided');
+const remaining = async (key: string) =>
+  ((await take(key, { hits: 0 })) as readonly { remaining: number }[])[0]!.remaining;
+
+describe('at the start', () => {
+  test('calls wait for the first connection, and are decided by it', async () => {
+    proxy.hold('replies');
+    open();
+    const calls = [take('a'), take('a'), take('b')];
+    await waitFor('the greeting', () => proxy.received > 0);
+    proxy.release();
+    expect((await Promise.all(calls)).map(reason)).toEqual(['decided', 'decided', 'decided']);
+    expect(await remaining('a')).toBe(98);
+  });
+
+  test('requests of many limits wait, too', async () => {
+    proxy.hold('replies');
+    open();
+    const items = Array.from({ length: 1500 }, (_, i) => takeItem(`k${i}`, HUNDRED));
+    const call = store!.take(items, Infinity);
+    await waitFor('the greeting', () => proxy.received > 0);
+    proxy.release();
+    expect(await call).toHaveLength(1500);
+  });
+
+  test('a call does not wait longer than its caller, and is told that Redis was not there', async () => {
+    proxy.hold('replies');
+    open();
+    expect(reason(await take('a', {}, now() + 20_000))).toBe('disconnected');
+    expect(store!.inFlight).toBe(1);
+    proxy.release();
+    await store!.reached;
+    await waitFor('the room to be given back', () => store!.inFlight === 0);
+    // What nobody waited for was not sent.
+    expect(await remaining('a')).toBe(100);
+  });
+
+  test('no more calls wait than REDIS_MAX_IN_FLIGHT says', async () => {
+    proxy.hold('replies');
+    open({ maxInFlight: 10 });
+    const calls = Array.from({ length: 10 }, (_, i) => take(`k${i}`));
+    expect(take('one too many')).toBeInstanceOf(StorageError);
+    proxy.release();
+    expect((await Promise.all(calls)).map(reason)).toEqual(Array(10).fill('decided'));
+  });
+
+  test('who may not wait is answered at once', () => {
+    open();
+    expect(store!.take([takeItem('a', HUNDRED)], Infinity, undefined, false)).toBeInstanceOf(StorageError);
+  });
+
+  test('calls end with the first attempt that fails; later ones do not wait', async () => {
+    const [nowhere] = await freePorts(1);
+    open({ address: parseRedisUrl(`127.0.0.1:${nowhere}`) });
+    expect(reason(await take('a'))).toBe('disconnected');
+    expect(take('a')).toBeInstanceOf(StorageError);
+    expect(faults).toContain('refused');
+  });
+
+  test('a new worker: no call fails while it has no Redis yet', async () => {
+    proxy.hold('replies');
+    const policy =
+      'domain: d\ndescriptors: [{ key: k, rate_limit: { token_bucket: { max_tokens: 100, fill_interval: 1h } } }]\n';
+    const server = await startWeir({
+      policy,
+      env: { REDIS_URL: `127.0.0.1:${proxy.port}`, WORKERS: '2', REDIS_TIMEOUT: '30s' },
+      untilHealthy: false,
+    });
+    await waitFor('the port to be open', () =>
+      server.log().some(({ msg }) => String(msg).startsWith('weir serves')),
+    );
+    const clients = Array.from({ length: 4 }, () => new RlsClient(server.grpcPort));
+    try {
+      const calls = clients.map((client) => client.ask('d', [descriptor(['k=v'])]));
+      await waitFor('both workers to greet', () => proxy.accepted >= 2);
+      proxy.release();
+      for (const { code, response, details } of await Promise.all(calls)) {
+        expect([details, code, response?.overallCode]).toEqual(['', STATUS.OK, CODE.OK]);
+      }
+    } finally {
+      for (const client of clients) client.close();
+      await server.stop();
+    }
+  });
+});
+
+describe('a connection that is lost', () => {
+  test('what Redis has not answered is asked again of the next one, once', async () => {
+    open();
+    await store!.reached;
+    proxy.hold('replies');
+    const calls = [take('a'), take('a'), take('b', { hits: 0 })];
+    await waitFor('the call to be sent', () => store!.counters.calls === 1);
+    await waitFor('Redis to have done it', async () => (await tokensLeft('a')) === 98);
+    proxy.cut();
+    proxy.release();
+    expect((await Promise.all(calls)).map(reason)).toEqual(['decided', 'decided', 'decided']);
+    expect(store!.counters).toMatchObject({ calls: 2, resent: 1 });
+    // Redis had done the first, too: that takes too much, and lets nothing through.
+    expect(await remaining('a')).toBe(96);
+    expect(faults).toEqual(['lost']);
+  });
+
+  test('what gives hits back is not asked again: it would let too much through', async () => {
+    open();
+    await store!.reached;
+    await take('a', { hits: 50 });
+    proxy.hold('replies');
+    const refund = take('a', { hits: 10, refund: true });
+    await waitFor('the call to be sent', () => store!.counters.calls === 2);
+    await waitFor('Redis to have done it', async () => (await tokensLeft('a')) === 60);
+    proxy.cut();
+    proxy.release();
+    expect(reason(await refund)).toBe('disconnected');
+    await waitFor('the connection', () => store!.connected);
+    expect(await remaining('a')).toBe(60);
+  });
+
+  test('a call is sent again once only', async () => {
+    open();
+    await store!.reached;
+    proxy.hold('requests');
+    const call = take('a');
+    await waitFor('the call to be sent', () => store!.counters.calls === 1);
+    proxy.cut();
+    proxy.release();
+    await waitFor('the call to be sent again', () => store!.counters.resent === 1);
+    expect(reason(await call)).toBe('decided');
+    proxy.hold('requests');
+    const other = take('a');
+    await waitFor('the call to be sent', () => store!.counters.calls === 3);
+    proxy.refuseFrom(0);
+    proxy.cut();
+    expect(reason(await other)).toBe('disconnected');
+  });
+
+  /** What the bucket holds as another client sees it. */
+  async function tokensLeft(key: string): Promise<number> {
+    const other = new RedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
+    await other.reached;
+    const [outcome] = (await other.take([takeItem(key, HUNDRED, { hits: 0 })], Infinity)) as readonly {
+      remaining: number;
+    }[];
+    await other.close();
+    return outcome!.remaining;
+  }
+});
+
+describe('a Redis that refuses everything', () => {
+  test('a master that became a replica is left at once, and the call goes to the next one', async () => {
+    const second = await startRedis();
+    let port = redis.port;
+    const moving = await startHeldProxy(() => port);
+    try {
+      open({ address: parseRedisUrl(`127.0.0.1:${moving.port}`) });
+      await store!.reached;
+      const admin = new Redis(redis.port, '127.0.0.1');
+      await admin.replicaof('127.0.0.1', String(second.port));
+      port = second.port;
+      expect(reason(await take('a'))).toBe('decided');
+      expect(store!.counters).toMatchObject({ resent: 1 });
+      expect(faults).toEqual(['readonly']);
+      admin.disconnect();
+    } finally {
+      await store!.close();
+      await moving.close();
+      await second.stop();
+    }
+  });
+
+  test('one that loads its data, or may not write, is not asked again until it can', async () => {
+    open();
+    await store!.reached;
+    const admin = new Redis(redis.port, '127.0.0.1');
+    await admin.config('SET', 'min-replicas-to-write', '1');
+    expect(reason(await take('a'))).toBe('rejected');
+    expect(store!.connected).toBe(false);
+    expect(take('a')).toMatchObject({ reason: 'breaker_open' });
+    expect(log.at(-1)).toMatch(
+      /without enough replicas; bring these back, or lower min-replicas-to-write \(NOREPL/,
+    );
+    await admin.config('SET', 'min-replicas-to-write', '0');
+    await waitFor('the return', () => store!.connected);
+    expect(reason(await take('a'))).toBe('decided');
+    expect(new Set(faults)).toEqual(new Set(['noreplicas']));
+    admin.disconnect();
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect, test } from '@jest/globals';
+import { faultSentence, redisFaultOf } from '../../../../src/storage/redis/connection/redis-fault.js';
+
+const PLACE = { prefix: 'REDIS', db: 3, sentinel: false };
+
+describe('what Redis, the system or TLS says', () => {
+  test.each([
+    ["READONLY You can't write against a read only replica.", 'readonly', 'find'],
+    // Redis 6.2, of a command in a script.
+    [
+      'ERR Error running script (call to f_1): @user_script:12: -READONLY You cannot write',
+      'readonly',
+      'find',
+    ],
+    [
+      "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+      'masterdown',
+      'find',
+    ],
+    ['LOADING Redis is loading the dataset in memory', 'loading', 'wait'],
+    ['BUSY Redis is busy running a script. You can only call SCRIPT KILL', 'busy', 'wait'],
+    ['BUSYKEY Target key name already exists.', 'other', 'count'],
+    ['UNKILLABLE Sorry the script already executed write commands', 'unkillable', 'wait'],
+    ['NOREPLICAS Not enough good replicas to write.', 'noreplicas', 'wait'],
+    ['MISCONF Redis is configured to save RDB snapshots', 'misconf', 'wait'],
+    ["OOM command not allowed when used memory > 'maxmemory'.", 'oom', 'count'],
+    ['NOAUTH Authentication required.', 'noauth', 'login'],
+    ['WRONGPASS invalid username-password pair or user is disabled.', 'wrongpass', 'login'],
+    ["NOPERM this user has no permissions to run the 'evalsha' command", 'noperm', 'wait'],
+    ['NOSCRIPT No matching script. Please use EVAL.', 'noscript', 'count'],
+    ['MOVED 1234 10.0.0.1:6379', 'cluster', 'wait'],
+    ['DENIED Redis is running in protected mode', 'protected_mode', 'wait'],
+    ['ERR max number of clients reached', 'max_clients', 'count'],
+    ["ERR unknown command 'set', with args beginning with: ", 'not_redis', 'wait'],
+    ['ERR unknown command `SET`, with args beginning with: ', 'not_redis', 'wait'],
+    ['ERR DB index is out of range', 'no_database', 'wait'],
+    ['connect ECONNREFUSED 127.0.0.1:6379', 'refused', 'count'],
+    ['getaddrinfo ENOTFOUND redis', 'unknown_host', 'count'],
+    ['malformed reply: an unknown type', 'protocol', 'count'],
+    ['self-signed certificate', 'tls', 'count'],
+    ["Hostname/IP does not match certificate's altnames", 'tls', 'count'],
+    ['connect ETIMEDOUT', 'no_answer', 'count'],
+    ['read ECONNRESET', 'lost', 'count'],
+    ['connection closed', 'lost', 'count'],
+    ['something that nobody has seen', 'other', 'count'],
+  ])('%j is %s', (text, reason, reaction) => {
+    expect(redisFaultOf(text)).toMatchObject({ reason, reaction });
+  });
+});
+
+test('a sentence names what to do, and what was said', () => {
+  expect(faultSentence(PLACE, 'ERR DB index is out of range')).toBe(
+    'it has no database 3; name another in REDIS_URL (ERR DB index is out of range)',
+  );
+  expect(faultSentence({ ...PLACE, prefix: 'REDIS_PERSECOND' }, 'READONLY no')).toBe(
+    'it is a replica, which takes no writes; name its primary in REDIS_PERSECOND_URL (READONLY no)',
+  );
+  expect(faultSentence({ ...PLACE, sentinel: true }, 'READONLY no')).toMatch(/weir asks the Sentinels/);
+  expect(faultSentence(PLACE, 'something else')).toBe('something else');
+});
