@@ -3,7 +3,7 @@ import type { Algorithm, DomainStatus } from '../../policy/policy.js';
 import { type DomainSpec, keysBelow, secretSources } from '../../policy/spec.js';
 import type { ProblemList } from '../yaml/config-problem.js';
 import { type OpenedSource, type PolicySource, placeName, unreadable } from './policy-source.js';
-import type { ReadFile } from './read-derive.js';
+import { declaredSecrets, type ReadFile } from './read-derive.js';
 import { type ReadDomain, readDomain } from './read-domain.js';
 import { allSecretKeys } from './secret-keys.js';
 
@@ -102,8 +102,9 @@ export function joinDomains(
   const { claims, domainOf } = claimsOf(loaded, lost, before.memory.domainOf);
   const tables = new Map<string, ProblemList>();
   const read = new Map<string, ReadClaim>();
+  const declared = allSecretKeys([...before.inForce.values(), ...[...claims.values()].map(secretsOfClaim)]);
   for (const [domain, claim] of claims) {
-    const { spec, tableFiles } = readClaim(domain, claim, options);
+    const { spec, tableFiles } = readClaim(domain, claim, options, declared);
     for (const table of tableFiles) if (!tables.has(table.file)) tables.set(table.file, table);
     if (domain === '') continue;
     const tableDigests = tableFiles.map(({ file }) => `${baseName(file)}:${options.tableDigest(file)}`);
@@ -154,6 +155,10 @@ function secretsOfOthers({ steps, root }: DomainSpec, secrets: ReadonlySet<strin
   return foreign.filter((key) => keys.has(key)).map((key) => `secret:${key}`);
 }
 
+function secretsOfClaim({ sources }: Claim): ReadonlySet<string> {
+  return new Set(sources.flatMap(({ root }) => declaredSecrets(root)));
+}
+
 function claimsOf(
   loaded: readonly LoadedSource[],
   lost: readonly string[],
@@ -194,21 +199,21 @@ function readClaim(
   domain: string,
   claim: Claim,
   options: LoadOptions & { readonly readFile: ReadFile },
+  secretKeys: ReadonlySet<string>,
 ): ReadDomain {
   const { sources, broken } = claim;
+  const readOne = (files: readonly PolicySource[]): ReadDomain =>
+    readDomain(files, options.readFile, options.defaultAlgorithm, secretKeys);
   const merges = options.mergeDomains === true && domain !== '';
   if (merges || sources.length + broken.length === 1) {
     // Nodes are added in the order of the files' names, wherever the files lie.
     const inOrder = [...sources].sort((a, b) => compareTexts(baseName(a.file), baseName(b.file)));
-    const read =
-      inOrder.length === 0 ? NOTHING : readDomain(inOrder, options.readFile, options.defaultAlgorithm);
+    const read = inOrder.length === 0 ? NOTHING : readOne(inOrder);
     return broken.length === 0 ? read : { ...read, spec: undefined };
   }
   // Several files, none of which counts: each is checked by itself.
   if (domain !== '') reportDuplicates(domain, claim);
-  const tableFiles = sources.flatMap(
-    (source) => readDomain([source], options.readFile, options.defaultAlgorithm).tableFiles,
-  );
+  const tableFiles = sources.flatMap((source) => readOne([source]).tableFiles);
   return { spec: undefined, tableFiles };
 }
 

@@ -5,7 +5,7 @@ import { isCredential, redacted } from '../../policy/redact.js';
 import type { ConditionSpec, DeriveRuleSpec, StepSpec, TableSpec } from '../../policy/spec.js';
 import { ProblemList } from '../yaml/config-problem.js';
 import { FieldReader } from '../yaml/field-reader.js';
-import { parseYaml } from '../yaml/yaml-document.js';
+import { parseYaml, type YamlMap } from '../yaml/yaml-document.js';
 import { keysOf } from './policy-fields.js';
 import { readKeyTable } from './read-key-table.js';
 
@@ -113,12 +113,27 @@ function readTableStep(
 
 /** The files that `derive` of a document names as tables, read or not: to tell them from policies. */
 export function tableNames(root: FieldReader): readonly string[] {
-  const derive = root.map.fields.get('derive')?.value;
-  const items = derive?.kind === 'list' ? derive.items : [];
-  return items.flatMap((item) => {
-    const name = item.kind === 'map' ? item.fields.get('sha256_file')?.value : undefined;
+  return deriveItems(root).flatMap(({ fields }) => {
+    const name = fields.get('sha256_file')?.value;
     return name?.kind === 'scalar' && name.text !== '' ? [tablePath(root, name.text)] : [];
   });
+}
+
+/**
+ * The entry keys whose values `derive` of a document takes for secrets, whatever is wrong with it: before documents are
+ * read, as what is wrong with one must not show the secrets of another.
+ */
+export function declaredSecrets(root: FieldReader): readonly string[] {
+  return deriveItems(root).flatMap(({ fields }) => {
+    const from = fields.get('from')?.value;
+    if (from?.kind !== 'list' || !(fields.has('sha256') || fields.has('sha256_file'))) return [];
+    return from.items.flatMap((source) => (source.kind === 'scalar' ? [source.text] : []));
+  });
+}
+
+function deriveItems(root: FieldReader): readonly YamlMap[] {
+  const derive = root.map.fields.get('derive')?.value;
+  return derive?.kind === 'list' ? derive.items.filter((item) => item.kind === 'map') : [];
 }
 
 function tablePath(reader: FieldReader, name: string): string {

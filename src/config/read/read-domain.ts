@@ -1,6 +1,7 @@
 import { nearest } from '../../nearest-name.js';
 import { type Algorithm, DEFAULT_ALGORITHM } from '../../policy/policy.js';
 import { nodeLabel } from '../../policy/policy-node.js';
+import { isSecretKey } from '../../policy/redact.js';
 import {
   type DomainSpec,
   inFileOrder,
@@ -13,7 +14,7 @@ import type { ProblemList } from '../yaml/config-problem.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 import { MISPLACED_KEYS, NODE_KEYS, NOT_IN_DESCRIPTOR, ROOT_KEYS } from './policy-keys.js';
 import { type PolicySource, placeName } from './policy-source.js';
-import type { ReadFile } from './read-derive.js';
+import { declaredSecrets, type ReadFile } from './read-derive.js';
 import { readMatcher, warnOfLiteral } from './read-matcher.js';
 import { readPhase } from './read-phase.js';
 import { readEnforcePercent, readRules } from './read-rules.js';
@@ -30,18 +31,21 @@ export interface ReadDomain {
 /**
  * Reads the files of one domain and checks them completely: the nodes of later files follow those of the earlier.
  * Problems go into the list of the file they are in; there is a specification only if none of them is an error.
- * `readFile` gets the files named by `sha256_file`; `defaultAlgorithm` holds where the files say nothing.
+ * `readFile` gets the files named by `sha256_file`; `defaultAlgorithm` holds where the files say nothing. No problem
+ * shows a value of `secretKeys`, the entry keys whose values any domain takes for secrets; those of these files if left
+ * out.
  */
 export function readDomain(
   sources: readonly PolicySource[],
   readFile: ReadFile,
   defaultAlgorithm: Algorithm = DEFAULT_ALGORITHM,
+  secretKeys: ReadonlySet<string> = new Set(sources.flatMap(({ root }) => declaredSecrets(root))),
 ): ReadDomain {
   for (const { root } of sources) root.expectKeys(ROOT_KEYS, MISPLACED_KEYS);
   const settings = readRootSettings(sources, readFile, defaultAlgorithm);
   const { steps, tableFiles } = settings.derived;
   const domain = sources[0]?.domain ?? '';
-  const root = new TreeReader(settings).read(sources);
+  const root = new TreeReader(settings, secretKeys).read(sources);
   for (const source of sources) source.root.problems.sort();
   const lists = [...sources.map((source) => source.root.problems), ...tableFiles];
   const bad = domain === '' || lists.some((list) => list.errors.length > 0);
@@ -107,13 +111,15 @@ function matchedBy({ key, value, matcher }: NodeFields): readonly string[] {
 /** Turns checked mappings into a tree; holds what the recursion shares. */
 class TreeReader {
   private readonly settings: RootSettings;
+  private readonly secretKeys: ReadonlySet<string>;
   /** Names of all rules, which other rules may replace. */
   private readonly names = new Set<string>();
   /** Every `replaces` of the domain, to warn about names that no rule has. */
   private readonly replaced: (Located<string> & { readonly problems: ProblemList })[] = [];
 
-  constructor(settings: RootSettings) {
+  constructor(settings: RootSettings, secretKeys: ReadonlySet<string>) {
     this.settings = settings;
+    this.secretKeys = secretKeys;
   }
 
   read(sources: readonly PolicySource[]): NodeSpec {
@@ -178,7 +184,7 @@ class TreeReader {
     const other = standing.reader;
     const [at, first] = [nodeAt(reader, fields), nodeAt(other, standing.fields)];
     const place = placeName(other.problems.file, first);
-    const shown = repeated(fields, standing.fields);
+    const shown = repeated(fields, standing.fields, this.secretKeys);
     const sameFile = other.problems === reader.problems;
     // An alias brings a node from where it stands already.
     const isNamed = !sameFile || (first.line > 0 && (first.line !== at.line || first.column !== at.column));
@@ -224,9 +230,14 @@ function nodeAt(reader: FieldReader, { matcher, value }: NodeFields): ReturnType
 }
 
 /** What of a node stands on its level already. */
-function repeated({ key, value, matcher }: NodeFields, standing: NodeFields): string {
+function repeated(
+  { key, value, matcher }: NodeFields,
+  standing: NodeFields,
+  secretKeys: ReadonlySet<string>,
+): string {
   const others = new Set(standing.matcher?.items);
-  return matcher?.items.find((item) => others.has(item))?.slice(0, 60) ?? nodeLabel(key, value, matcher);
+  const item = matcher?.items.find((one) => others.has(one));
+  return item?.slice(0, 60) ?? nodeLabel(key, value, matcher, isSecretKey(key, secretKeys));
 }
 
 /** What `share_threshold` needs. */

@@ -64,6 +64,46 @@ describe('an entry key that another domain takes for API keys', () => {
     expect(entriesKey('other', entries(`token=${OWN}`), policy.secretKeys).key).toBe(digested(OWN));
   });
 
+  test.each([
+    [
+      'of the same domain',
+      DERIVING.replace(
+        'descriptors: [',
+        'descriptors: [{ key: token, value: TWICE }, { key: token, value: TWICE }, ',
+      ),
+      undefined,
+    ],
+    [
+      'of a good domain',
+      DERIVING,
+      'domain: bad\ndescriptors: [{ key: token, value: TWICE }, { key: token, value: TWICE }]\n',
+    ],
+    [
+      'of a domain that is bad itself',
+      `${DERIVING}bogus: 1\n`,
+      'domain: bad\ndescriptors: [{ key: token, value: TWICE }, { key: token, value: TWICE }]\n',
+    ],
+  ])('is redacted in what is said of a bad policy: %s', (_name, deriving, bad) => {
+    dir.write('deriving.yaml', deriving.replaceAll('TWICE', SECRET));
+    // Read before the one that says what is a secret.
+    if (bad !== undefined) dir.write('bad.yaml', bad.replaceAll('TWICE', SECRET));
+    const messages = loadPolicies([dir.path]).errors.map(({ message }) => message);
+    expect(messages).toContainEqual(
+      expect.stringMatching(/^"token=\[redacted sha256:[0-9a-f]{8}\]" is written twice/),
+    );
+    expect(messages.join('\n')).not.toContain(SECRET);
+  });
+
+  test('is redacted in what is said of a bad policy while the file that says what is a secret cannot be read', () => {
+    dir.write('deriving.yaml', DERIVING);
+    const before = loadPolicies([dir.path]);
+    dir.write('deriving.yaml', 'domain: [');
+    dir.write('other.yaml', `${OTHER}  - { key: token, value: ${SECRET}, ${LIMIT} }\n`);
+    const messages = loadPolicies([dir.path], {}, before).errors.map(({ message }) => message);
+    expect(messages).toContainEqual(expect.stringMatching(/is written twice/));
+    expect(messages.join('\n')).not.toContain(SECRET);
+  });
+
   test('is redacted where the policy itself is shown', () => {
     dir.write('deriving.yaml', DERIVING);
     const { policySet } = loadPolicies([dir.path]);
