@@ -37,7 +37,7 @@ const settings = [
 const known = SETTINGS.filter(({ reference }) => reference !== undefined);
 const differs = (setting) => setting.reference.differs !== undefined || !hasReferenceDefault(setting);
 const reference = [
-  '| variable | default there | default here | what differs |',
+  '| variable | default of envoyproxy/ratelimit | default of weir | what differs |',
   '|---|---|---|---|',
   ...known
     .filter(differs)

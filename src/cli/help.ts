@@ -209,9 +209,9 @@ Exit code: 0 when it is SERVING, 1 when it is not or does not answer, 2 for wron
 
 export const MIGRATE_HELP = `Usage: weir migrate [options] <file or directory>…
 
-Reads an installation of envoyproxy/ratelimit and prints what will behave the same, what better, and what needs a
-decision before the switch. With --write it also writes what to deploy. Starts nothing, asks nobody, and changes no
-file that is there.
+Reads an installation of envoyproxy/ratelimit and prints what needs a decision before the switch, what is good to
+know, what will behave the same, what better, and what is set and changes nothing. With --write it also writes what to
+deploy. Starts nothing, asks nobody, and changes no file that is there.
 
   <file>            describes the installation; several may be named, and each is known by what it holds: a docker
                     compose file, manifests of Kubernetes (Deployment, ConfigMap and others), values of a Helm chart,
@@ -224,7 +224,7 @@ file that is there.
   --write <folder>  write the files with image and variables changed, the policies, and a README.md with the next
                     commands. Compose files that say it in several places, and what kubectl get printed, stay as they
                     are: an override file or a patch is written instead. Variables that are unset and have another
-                    default here are added, so that they mean what they meant. Where one of the files is there
+                    default in weir are added, so that they mean what they meant. Where one of the files is there
                     already, nothing is written
   --force           write over files that are there, but never over one that was read
   --image <name>    the image to write; weir:<version> by default

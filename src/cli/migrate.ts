@@ -90,9 +90,11 @@ function makeReport({ root, inputs, pick, environment, same, decide }: Installat
     policies: policies.heading,
     directory: found.kind === 'files' ? found.directory : undefined,
     files: policies.files,
+    decide: [...policies.decide, ...decide, ...environment.decide, ...variables.decide],
+    advice: [...policies.advice, ...variables.advice],
     same: [...policies.same, ...same, ...environment.same, ...variables.same],
     better: [...policies.better, ...variables.better],
-    decide: [...policies.decide, ...decide, ...environment.decide, ...variables.decide],
+    unused: [...variables.unused],
     keep,
     written: undefined,
   };

@@ -53,10 +53,11 @@ test('an installation that needs no decision: exit 0', async () => {
   const { code, stdout, stderr } = await migrate('good', '--env', 'good.env');
   expect(stderr).toBe('');
   expect(stdout).toMatch(
-    /^1 policy file in good\/ratelimit\/config\n\nBehaves the same\n {2}domain shop: 1 rule, /,
+    /^1 policy file in good\/ratelimit\/config\n\nNeeds a decision\n {2}nothing\n\nBehaves the same\n {2}domain shop: 1 rule, /,
   );
-  expect(stdout).toMatch(/\nBetter here\n/);
-  expect(stdout).toMatch(/\nNeeds a decision\n {2}nothing\n$/);
+  expect(stdout).toMatch(/\nBetter in weir\n/);
+  expect(stdout).toMatch(/\nChanges nothing in weir\n {2}RUNTIME_WATCH_ROOT: /);
+  expect(stdout).not.toContain('Good to know');
   expect(code).toBe(0);
 });
 
@@ -82,15 +83,18 @@ test('bad files and unset variables need a decision, long windows a note: exit 1
   });
   const { code, stdout } = await migrate('bad', '--json');
   expect(code).toBe(1);
-  const { decide, same, keep } = JSON.parse(stdout);
+  const { decide, advice, same, keep } = JSON.parse(stdout);
   expect(decide).toEqual(
     expect.arrayContaining([
       { about: expect.stringMatching(/^bad\/config\/b\.yaml:2:\d+$/), text: expect.stringContaining('key') },
-      { about: 'LOG_LEVEL', text: expect.stringContaining('LOG_LEVEL=WARN keeps what was') },
+      { about: 'LOG_LEVEL', text: expect.stringContaining('Set LOG_LEVEL=WARN to keep what you have') },
     ]),
   );
-  expect(same).toContainEqual({ about: 'domain a', text: '1 rule, answered as there.' });
-  expect(same).toContainEqual({ about: 'counters', text: expect.stringContaining('a: k') });
+  expect(same).toContainEqual({
+    about: 'domain a',
+    text: '1 rule, which weir answers as envoyproxy/ratelimit does.',
+  });
+  expect(advice).toContainEqual({ about: 'counters', text: expect.stringContaining('a: k') });
   expect(keep).toMatchObject({ LOG_LEVEL: 'WARN', DEBUG_HOST: '0.0.0.0' });
 });
 
@@ -119,11 +123,14 @@ descriptors:
     'twins.env': ENV,
   });
   const { code, stdout } = await migrate('twins', '--env', 'twins.env', '--json');
-  const { better } = JSON.parse(stdout);
-  expect(better).toContainEqual({ about: 'twins: a_b', text: expect.stringContaining('an entry (a, b)') });
+  const { advice, better } = JSON.parse(stdout);
+  expect(advice).toContainEqual({
+    about: 'twins: a_b',
+    text: expect.stringContaining('with the key a and the value b'),
+  });
   expect(better).toContainEqual({
     about: 'twins: a/c=d_e and twins: a/c_d=e',
-    text: expect.stringContaining('share one counter there'),
+    text: expect.stringContaining('share a counter in envoyproxy/ratelimit'),
   });
   expect(code).toBe(0);
 });
@@ -210,7 +217,7 @@ test('a limit of nothing lets nothing through twice, however long its window is'
   write({ 'none/config/a.yaml': none, 'none.env': ENV });
   expect(await migrate('none', '--env', 'none.env')).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/no limit here has a longer window than a minute/),
+    stdout: expect.stringMatching(/no window is longer than a minute/),
   });
 });
 
@@ -248,7 +255,7 @@ describe('--write', () => {
       /^Picked: service ratelimit in moving\/docker-compose\.yaml, as its image is envoyproxy/,
     );
     expect(stdout).toMatch(
-      /\nNeeds a decision\n {2}nothing\n\nWritten, to keep what was\n {2}LOG_FORMAT=text\n/,
+      /\nNeeds a decision\n {2}nothing\n[\s\S]*\n\nSet in what was written, so that .*\n {2}LOG_FORMAT=text\n/,
     );
     expect(stdout).toMatch(
       /\nWritten to out\n {2}docker-compose\.yaml +image weir:\d\S+, 1 variable added\n/,
@@ -339,7 +346,7 @@ describe('--write', () => {
     const { code, stdout } = await migrate('pod.yaml', '--write', 'pod');
     expect(code).toBe(1);
     expect(stdout).toContain('pod.yaml: image and variables are written in a way');
-    expect(stdout).toContain('\nTo keep what was\n');
+    expect(stdout).toContain('\nTo be set, so that what is unset keeps its meaning\n');
     const page = readFileSync(join(folder, 'pod/README.md'), 'utf8');
     expect(page).toContain('Add them so that nothing changes');
     expect(page).not.toContain('kubectl');

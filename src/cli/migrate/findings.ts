@@ -6,14 +6,19 @@ export interface Finding {
   readonly text: string;
 }
 
-/** The three lists of `weir migrate`. */
+/** The lists of `weir migrate`. */
 export interface Findings {
+  /** What somebody has to do or to choose before the switch. */
+  readonly decide: Finding[];
+  /** What to know, or may be done; the switch does not depend on it. */
+  readonly advice: Finding[];
   readonly same: Finding[];
   readonly better: Finding[];
-  readonly decide: Finding[];
+  /** What is set and changes nothing in weir. */
+  readonly unused: Finding[];
 }
 
-export const NO_FINDINGS: Findings = { same: [], better: [], decide: [] };
+export const NO_FINDINGS: Findings = { decide: [], advice: [], same: [], better: [], unused: [] };
 
 /** Joins names that share a text, so that what is said of many is said once. In the order in which the texts came. */
 export function mergeFindings(findings: readonly Finding[]): Finding[] {

@@ -7,27 +7,17 @@ import { type Finding, type Findings, mergeFindings } from './findings.js';
 /** Windows up to this length start afresh within a breath, so that the switch needs no plan. */
 const SHORT_WINDOW_MICROS = 60_000_000;
 
-/** What is better in every installation, and concerns its files or those who call it. */
-const EVERYWHERE: readonly Finding[] = [
-  {
-    about: 'limits that requests carry',
-    text:
-      'each size has a counter of its own, and their metrics are bounded; there they share one counter, ' +
-      'and an unknown unit ends the process.',
-  },
-  {
-    about: 'several descriptors',
-    text: 'decided in one step; entries are never taken for one another, whatever their keys and values hold.',
-  },
-  { about: 'a bad domain', text: 'keeps its last good version while the others are reloaded.' },
-  {
-    about: 'a stop',
-    text: 'is told to callers first: health, a drain delay, then the end of running calls.',
-  },
-];
+/** What is so in every installation. */
+const EVERYWHERE: Finding = {
+  about: 'every installation',
+  text:
+    'a bad policy file costs only its own domains a reload, several descriptors are decided in one step, and running ' +
+    'calls are answered before a stop; docs/migrate.md has the whole list.',
+};
 
 /** What the policy files of an installation of the reference mean here. */
 export function findInPolicies({ policySet, errors, warnings }: LoadedPolicies): Findings {
+  const advice: Finding[] = [];
   const same: Finding[] = [];
   const better: Finding[] = [];
   const decide: Finding[] = errors.map((problem) => {
@@ -36,7 +26,7 @@ export function findInPolicies({ policySet, errors, warnings }: LoadedPolicies):
   });
   for (const problem of warnings) {
     const [about = '', text = ''] = splitProblem(formatProblem(problem));
-    same.push({ about, text });
+    advice.push({ about, text });
   }
   const counters = new Map<string, string[]>();
   const long: string[] = [];
@@ -44,29 +34,29 @@ export function findInPolicies({ policySet, errors, warnings }: LoadedPolicies):
     const { domain, rules } = policy;
     same.push({
       about: `domain ${domain}`,
-      text: `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}, answered as there.`,
+      text: `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}, which weir answers as envoyproxy/ratelimit does.`,
     });
     for (const rule of rules) {
       if (windowMicros(rule) > SHORT_WINDOW_MICROS) long.push(`${domain}: ${rule.path}`);
       if (rule.metadata !== undefined && rule.statName === '') {
         better.push({
           about: `${domain}: ${rule.path}`,
-          text: 'keeps its metadata; there detailed_metric and value_to_metric drop it.',
+          text: 'keeps its metadata, which envoyproxy/ratelimit drops under detailed_metric and value_to_metric.',
         });
       }
     }
-    visit(policy.root, `${domain}_`, domain, counters, better);
+    visit(policy.root, `${domain}_`, domain, counters, advice);
   }
   for (const rules of counters.values()) {
     if (rules.length < 2) continue;
     better.push({
       about: rules.join(' and '),
-      text: 'share one counter there, as keys and values are joined with "_"; here each has its own.',
+      text: 'share a counter in envoyproxy/ratelimit, which joins keys and values with "_"; in weir each has its own.',
     });
   }
-  if (policySet.domains.size > 0) addSwitch(long, same);
-  better.push(...EVERYWHERE);
-  return { same, better: mergeFindings(better), decide };
+  if (policySet.domains.size > 0) addSwitch(long, advice, same);
+  better.push(EVERYWHERE);
+  return { decide, advice, same, better: mergeFindings(better), unused: [] };
 }
 
 /** `file:line:column` apart from what is said of it. */
@@ -88,7 +78,7 @@ function visit(
   prefix: string,
   domain: string,
   counters: Map<string, string[]>,
-  better: Finding[],
+  advice: Finding[],
 ): void {
   const keys = new Set([...parent.children()].map(({ key }) => key));
   for (const node of parent.children()) {
@@ -104,30 +94,33 @@ function visit(
     for (const key of keys) {
       if (node.value !== '' || !node.key.startsWith(`${key}_`)) continue;
       const value = node.key.slice(key.length + 1);
-      better.push({
+      advice.push({
         about: `${domain}: ${node.key}`,
-        text: `is what there an entry (${key}, ${value}) meets, too; here only an entry of that key does.`,
+        text:
+          `envoyproxy/ratelimit also applies this rule to an entry with the key ${key} and the value ${value}, as it ` +
+          `joins both with "_"; weir applies it to the key ${node.key} only. Where Envoy sends that entry, ` +
+          'add a rule for it.',
       });
     }
-    visit(node, counter, domain, counters, better);
+    visit(node, counter, domain, counters, advice);
   }
 }
 
 /** The counters of the reference are not taken over. */
-function addSwitch(long: readonly string[], same: Finding[]): void {
+function addSwitch(long: readonly string[], advice: Finding[], same: Finding[]): void {
   if (long.length === 0) {
     same.push({
       about: 'counters',
-      text: 'start afresh at the switch; no limit here has a longer window than a minute.',
+      text: 'begin at zero with the switch; no window is longer than a minute, so that few notice.',
     });
     return;
   }
   const shown = long.slice(0, 3).join(', ');
   const more = long.length > 3 ? ` and ${long.length - 3} more` : '';
-  same.push({
+  advice.push({
     about: 'counters',
     text:
-      'start afresh at the switch, so that a window longer than a minute may let through up to twice its ' +
-      `limit once: ${shown}${more}. Switch when that is least harm.`,
+      'begin at zero with the switch. In the window in which that falls, up to twice the limit can pass, once: ' +
+      `${shown}${more}. Switch when that does the least harm.`,
   });
 }

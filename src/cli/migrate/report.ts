@@ -24,10 +24,13 @@ interface WrittenReport {
   readonly isAdded: boolean;
 }
 
+/** What is to be done comes first. */
 const TITLES = [
-  ['same', 'Behaves the same'],
-  ['better', 'Better here'],
   ['decide', 'Needs a decision'],
+  ['advice', 'Good to know'],
+  ['same', 'Behaves the same'],
+  ['better', 'Better in weir'],
+  ['unused', 'Changes nothing in weir'],
 ] as const;
 
 /** The report for people. */
@@ -37,11 +40,15 @@ export function reportText(report: Report): string {
   const parts = [`${found ?? ''}${policies}\n`];
   for (const [list, title] of TITLES) {
     const findings = report[list];
+    if (findings.length === 0 && list !== 'decide') continue;
     parts.push(`${title}\n${findings.map(line).join('') || '  nothing\n'}`);
   }
   const variables = Object.entries(keep);
   if (variables.length > 0) {
-    const title = written?.isAdded !== true ? 'To keep what was' : 'Written, to keep what was';
+    const title =
+      written?.isAdded !== true
+        ? 'To be set, so that what is unset keeps its meaning'
+        : 'Set in what was written, so that what is unset keeps its meaning';
     parts.push(`${title}\n${variables.map(([name, value]) => `  ${name}=${value}\n`).join('')}`);
   }
   if (written !== undefined) parts.push(writtenText(written.directory, written.files));
@@ -57,13 +64,15 @@ export function reportJson({
   service,
   directory,
   files,
+  decide,
+  advice,
   same,
   better,
-  decide,
+  unused,
   keep,
   written,
 }: Report): string {
   const paths = written?.files.map(({ path }) => join(written.directory, path));
   const where = { service: service ?? null, directory: directory ?? null, files };
-  return `${JSON.stringify({ ...where, same, better, decide, keep, written: paths ?? null })}\n`;
+  return `${JSON.stringify({ ...where, decide, advice, same, better, unused, keep, written: paths ?? null })}\n`;
 }

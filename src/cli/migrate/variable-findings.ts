@@ -49,8 +49,10 @@ export function findInVariables(
     ...variables,
     ...somewhere,
   });
+  const advice: Finding[] = [];
   const same: Finding[] = [];
   const better: Finding[] = [];
+  const unused: Finding[] = [];
   const decide = [...refused];
   const keep: Record<string, string> = {};
   const isSaid = (name: string): boolean =>
@@ -60,9 +62,9 @@ export function findInVariables(
     if (reference === undefined || unknown.has(name) || isSaid(name)) continue;
     if (given.has(name)) {
       if (variables[name] === undefined) continue; // the image's
-      if (reference.differs === undefined || !hasReferenceDefault(setting))
-        same.push({ about: name, text: 'same meaning as there.' });
-      else better.push({ about: name, text: reference.differs });
+      if (name === 'RUNTIME_WATCH_ROOT') unused.push({ about: name, text: WATCHED });
+      else if (name === STOP && settings[setting.key] === true) better.push({ about: name, text: EXACT });
+      else same.push({ about: name, text: 'means in weir what it means in envoyproxy/ratelimit.' });
     } else if (!hasReferenceDefault(setting) && matters(name, settings, given)) {
       keep[name] = reference.default;
       decide.push(ofDefault(setting));
@@ -70,7 +72,7 @@ export function findInVariables(
   }
   for (const [name, reason] of INERT_SETTINGS) {
     if (unknown.has(name) || isSaid(name) || !given.has(name)) continue;
-    better.push({ about: name, text: `no longer needed: ${reason}` });
+    unused.push({ about: name, text: reason });
   }
   const foreign = Object.keys(variables).filter(
     (name) => !VARIABLES.some((variable) => variable.name === name),
@@ -78,10 +80,19 @@ export function findInVariables(
   for (const name of foreign) {
     if (leftOut.has(name)) continue;
     if (OF_ISSUERS.test(name)) decide.push({ about: name, text: OTHER_ISSUERS });
-    else same.push({ about: name, text: ofForeign(name) });
+    else (OF_MOGRIFIERS.test(name) ? same : unused).push({ about: name, text: ofForeign(name) });
   }
-  addCombinations(settings, given, better, decide);
-  return { same: mergeFindings(same), better: mergeFindings(better), decide, settings, given, keep };
+  addCombinations(settings, given, { decide, advice, better });
+  return {
+    decide,
+    advice,
+    same: mergeFindings(same),
+    better,
+    unused: mergeFindings(unused),
+    settings,
+    given,
+    keep,
+  };
 }
 
 /** Settings of what is good; the rest as findings. */
@@ -136,79 +147,90 @@ function matters(name: string, settings: Settings, given: GivenSettings): boolea
       return settings.perSecond;
     case 'REDIS_TIMEOUT':
       return settings.redisUrl !== '';
+    case 'USE_STATSD': // with one of the others envoyproxy/ratelimit does not start
+      return !settings.useDogStatsd && !settings.usePrometheus;
     default:
       return true;
   }
 }
 
-function ofDefault({ name, default: here, reference }: Setting): Finding {
-  const there = reference?.default ?? '';
+function ofDefault({ name, default: ours, reference }: Setting): Finding {
+  const theirs = reference?.default ?? '';
   const differs = reference?.differs === undefined ? '' : ` ${reference.differs}`;
   return {
     about: name,
     text:
-      `is not set: ${there || 'nothing'} there, ${here || 'nothing'} here.${differs} ${name}=${there} ` +
-      'keeps what was.',
+      `is not set. Its default is ${theirs || 'empty'} in envoyproxy/ratelimit, and ${ours || 'empty'} in weir.` +
+      `${differs} Set ${name}=${theirs} to keep what you have.`,
   };
 }
 
 const OTHER_ISSUERS =
-  'names issuers of certificates for Go; name them in REDIS_TLS_CACERT and CONFIG_GRPC_XDS_SERVER_TLS_CACERT.';
+  'tells envoyproxy/ratelimit, as a Go program, which issuers of certificates to trust. weir does not read it: ' +
+  'name them in REDIS_TLS_CACERT for Redis, and in CONFIG_GRPC_XDS_SERVER_TLS_CACERT for a management server.';
+
+const STOP = 'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT';
+const EXACT =
+  'holds exactly in weir, which decides in one step. envoyproxy/ratelimit looks first and counts later, so that two ' +
+  'callers at once may both pass.';
+const WATCHED = 'weir sees a change of the files in either way, whatever the variable says.';
 
 function ofForeign(name: string): string {
-  if (OF_MOGRIFIERS.test(name)) return 'part of USE_DOG_STATSD_MOGRIFIERS, as there.';
-  if (OF_GO.test(name)) return "read by Go's runtime there; changes nothing here.";
-  if (OF_TRACING.test(name)) return 'about tracing, which weir does not have yet; changes nothing.';
-  return 'read by neither.';
+  if (OF_MOGRIFIERS.test(name)) return 'is a part of USE_DOG_STATSD_MOGRIFIERS, and means the same.';
+  if (OF_GO.test(name)) return 'is for the Go runtime of envoyproxy/ratelimit; weir runs on Node.js.';
+  if (OF_TRACING.test(name)) return 'is about tracing, which weir does not have yet.';
+  return 'neither envoyproxy/ratelimit nor weir reads it.';
 }
 
 function addCombinations(
   settings: Settings,
   given: GivenSettings,
-  better: Finding[],
-  decide: Finding[],
+  { decide, advice, better }: Pick<Findings, 'decide' | 'advice' | 'better'>,
 ): void {
-  const sinks = [
+  const destinations = [
     ['USE_STATSD', settings.useStatsd],
     ['USE_DOG_STATSD', settings.useDogStatsd],
     ['USE_PROMETHEUS', settings.usePrometheus],
   ].flatMap(([name, on]) => (on === true ? [String(name)] : []));
-  if (sinks.length > 1) {
+  if (destinations.length > 1) {
     decide.push({
-      about: sinks.join(', '),
-      text: 'end the start there; here metrics go to all of them. Keep those you mean.',
+      about: destinations.join(', '),
+      text:
+        'are on together. envoyproxy/ratelimit does not start with more than one of them; weir sends its metrics to ' +
+        'all of them. Turn off those that nobody reads.',
     });
   }
   if (given.has('CACHE_KEY_PREFIX')) {
     decide.push({
       about: 'CACHE_KEY_PREFIX',
       text:
-        "stands before every key, as there, but what follows is weir's: scripts, and rights of a Redis " +
-        'user, that name keys must name others. docs/operate/redis.md has both.',
+        'begins every key in Redis, with weir as with envoyproxy/ratelimit, but the rest of a key is another one. ' +
+        'Where scripts, or the rights of a Redis user, name whole keys, change them to the keys of weir, which ' +
+        'docs/operate/redis.md shows.',
     });
   } else if (/^[^:]+:/.test(settings.redisAuth)) {
     decide.push({
       about: 'REDIS_AUTH',
       text:
-        'names a user of Redis: weir uses other keys and commands, so look at its rights. ' +
-        'docs/operate/redis.md has them.',
+        'names a user of Redis. weir uses other keys and commands than envoyproxy/ratelimit: give that user the ' +
+        'rights that docs/operate/redis.md lists.',
     });
   }
   const headers = [settings.limitHeader, settings.remainingHeader, settings.resetHeader];
   if (settings.limitHeaders && headers.some((name) => /^x-ratelimit-/i.test(name))) {
-    decide.push({
+    advice.push({
       about: 'LIMIT_RESPONSE_HEADERS_ENABLED',
       text:
-        "is on, with names that Envoy's own enable_x_ratelimit_headers uses: clients see such a header " +
-        "twice, here as there, unless Envoy's is OFF.",
+        'is on, and the headers have the names that Envoy gives its own. Where enable_x_ratelimit_headers is on in ' +
+        'Envoy, clients see each header twice, with weir as with envoyproxy/ratelimit.',
     });
   }
   if (settings.redisUrl !== '') {
     better.push({
       about: 'Redis',
       text:
-        'is asked once for all decisions of a moment; while it is away calls are answered within their ' +
-        'deadline, by on_store_failure of the policy.',
+        'weir asks it once for all calls that arrive at the same moment. While Redis is away, weir answers each call ' +
+        'before its deadline, as on_store_failure in the policy says.',
     });
   }
 }

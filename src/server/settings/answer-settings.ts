@@ -76,7 +76,10 @@ export const ANSWER_SETTINGS = {
     default: '0.8',
     max: 1,
     help: 'Share of a limit, from 0 to 1, past which hits count as near_limit.',
-    reference: { default: '0.8', differs: 'A number above 1 is refused; there it turns near_limit off.' },
+    reference: {
+      default: '0.8',
+      differs: 'weir refuses a number above 1, which turns near_limit off in envoyproxy/ratelimit.',
+    },
   },
   maxDescriptors: {
     name: 'MAX_DESCRIPTORS',

@@ -13,7 +13,11 @@ export const LISTEN_SETTINGS = {
     type: 'string',
     default: '127.0.0.1',
     help: 'Address for gRPC. `0.0.0.0`, `::` or nothing (`GRPC_HOST=`) for all.',
-    reference: { default: '0.0.0.0', whenEmpty: '', differs: 'The container image binds 0.0.0.0, as there.' },
+    reference: {
+      default: '0.0.0.0',
+      whenEmpty: '',
+      differs: 'The container image of weir binds 0.0.0.0, too.',
+    },
   },
   grpcPort: {
     name: 'GRPC_PORT',
@@ -35,7 +39,11 @@ export const LISTEN_SETTINGS = {
     type: 'string',
     default: '127.0.0.1',
     help: 'Address for `/healthcheck`, `/json` and `/metrics`; as GRPC_HOST.',
-    reference: { default: '0.0.0.0', whenEmpty: '', differs: 'The container image binds 0.0.0.0, as there.' },
+    reference: {
+      default: '0.0.0.0',
+      whenEmpty: '',
+      differs: 'The container image of weir binds 0.0.0.0, too.',
+    },
   },
   port: {
     name: 'PORT',
@@ -51,7 +59,7 @@ export const LISTEN_SETTINGS = {
     help: 'Address for the debug endpoints, which show the policy. Keep it on loopback.',
     reference: {
       default: '0.0.0.0',
-      differs: 'The debug port shows the policy: loopback, in the container image, too.',
+      differs: 'The debug port shows the policy, so weir opens it to its own machine, or container, only.',
     },
   },
   debugPort: {

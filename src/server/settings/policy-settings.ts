@@ -28,7 +28,8 @@ export const POLICY_SETTINGS = {
     reference: {
       default: '/srv/runtime_data/current',
       differs:
-        'Unset together with RUNTIME_SUBDIRECTORY and RUNTIME_APPDIRECTORY: CONFIG_PATH, or the bundled policy.',
+        'Where RUNTIME_SUBDIRECTORY and RUNTIME_APPDIRECTORY are unset, too, weir reads the policy that CONFIG_PATH ' +
+        'names, or one that comes with it.',
     },
   },
   runtimeSubdirectory: {
@@ -53,7 +54,7 @@ export const POLICY_SETTINGS = {
     type: 'boolean',
     default: 'true',
     help: 'true: RUNTIME_ROOT is a link that is swapped. false: the directory of the files changes itself.',
-    reference: { default: 'true', differs: 'Changes are seen both ways, whatever it says.' },
+    reference: { default: 'true', differs: 'weir sees changes in either way, whatever it says.' },
   },
   runtimeIgnoreDotFiles: {
     name: 'RUNTIME_IGNOREDOTFILES',
@@ -63,7 +64,7 @@ export const POLICY_SETTINGS = {
     help: 'Leave out files and directories whose names begin with a dot.',
     reference: {
       default: 'false',
-      differs: "Kubernetes' `..data` and the directory behind it are never read twice.",
+      differs: "weir never reads Kubernetes' `..data` and the directory behind it twice.",
     },
   },
   mergeDomains: {
@@ -109,7 +110,10 @@ export const POLICY_SETTINGS = {
     type: 'metadata_map',
     default: '',
     help: 'Node metadata: `key=value,key=value`.',
-    reference: { default: '', differs: '`key:value` is taken, too; there it is left out in silence.' },
+    reference: {
+      default: '',
+      differs: 'weir takes `key:value`, too, which envoyproxy/ratelimit leaves out in silence.',
+    },
   },
   xdsServerUrl: {
     name: 'CONFIG_GRPC_XDS_SERVER_URL',
@@ -174,7 +178,7 @@ export const POLICY_SETTINGS = {
     type: 'string',
     default: '',
     help: 'Alternative name that its certificate must hold, in the place of its host name.',
-    reference: { default: '', differs: 'It may be a URI (SPIFFE), too.' },
+    reference: { default: '', differs: 'In weir it may be a URI (SPIFFE), too.' },
   },
   xdsBackoffInitial: {
     name: 'XDS_CLIENT_BACKOFF_INITIAL_INTERVAL',

@@ -9,7 +9,10 @@ const { redisTimeout, ...REDIS } = redisInstanceSettings('redis', 'REDIS', {
     help:
       'Where the buckets live: `host:port`, a socket path, or a `redis://`, `rediss://` (TLS), `unix://` ' +
       'URL. Unset: in memory.',
-    reference: { default: '/var/run/nutcracker/ratelimit.sock', differs: 'Unset: buckets live in memory.' },
+    reference: {
+      default: '/var/run/nutcracker/ratelimit.sock',
+      differs: 'Where it is unset, weir keeps buckets in memory.',
+    },
   },
   authHelp: 'Redis password, or `user:password`. Beats one in REDIS_URL.',
   authFileHelp:
@@ -18,7 +21,11 @@ const { redisTimeout, ...REDIS } = redisInstanceSettings('redis', 'REDIS', {
     type: 'duration',
     default: '2s',
     help: 'Longest a decision may wait for Redis; a shorter `grpc-timeout` of the caller counts instead.',
-    reference: { default: '10s', differs: 'Bounds the whole wait; there only the time to connect.' },
+    reference: {
+      default: '10s',
+      differs:
+        'In weir it bounds the whole wait for Redis, in envoyproxy/ratelimit only the time to connect.',
+    },
   },
   socketTypeHelp:
     '`tcp`: REDIS_URL is `host:port`; `unix`: it is a path, relative ones too. Unset: what it looks like.',
@@ -31,7 +38,10 @@ export const STORE_SETTINGS = {
     type: 'backend_type',
     default: '',
     help: '`redis`; needs REDIS_URL. `memcache` is refused.',
-    reference: { default: 'redis', differs: 'Unset: memory, or Redis if REDIS_URL is set.' },
+    reference: {
+      default: 'redis',
+      differs: 'Where it is unset, weir uses Redis if REDIS_URL is set, and its memory otherwise.',
+    },
   },
   ...REDIS,
   redisTlsCaCert: {
@@ -167,8 +177,8 @@ export const STORE_SETTINGS = {
     reference: {
       default: 'false',
       differs:
-        'Exact, where the reference looks first and counts later; a refused request counts nowhere, ' +
-        'also where it is refused.',
+        'weir holds it exactly, where envoyproxy/ratelimit looks first and counts later. A refused request counts ' +
+        'nowhere, also where it is refused.',
     },
   },
   memoryMaxBuckets: {

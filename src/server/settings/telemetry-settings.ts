@@ -9,7 +9,7 @@ export const TELEMETRY_SETTINGS = {
     help: 'Least level to log; `debug` logs every decision.',
     reference: {
       default: 'WARN',
-      differs: '`info` tells of starts, reloads and Redis, never of single requests.',
+      differs: 'With `info` weir logs starts, reloads and what happens to Redis, never single requests.',
     },
   },
   logFormat: {
@@ -17,7 +17,10 @@ export const TELEMETRY_SETTINGS = {
     type: 'log_format',
     default: 'auto',
     help: '`json`, `text`, or `auto`: text on a terminal, else JSON.',
-    reference: { default: 'text', differs: 'Unset: text on a terminal, else JSON.' },
+    reference: {
+      default: 'text',
+      differs: 'Where it is unset, weir writes text to a terminal, and JSON elsewhere.',
+    },
   },
   metricsMaxSeries: {
     name: 'METRICS_MAX_SERIES',
@@ -32,7 +35,10 @@ export const TELEMETRY_SETTINGS = {
     type: 'boolean',
     default: 'false',
     help: 'Send metrics to statsd over TCP, at STATSD_HOST and STATSD_PORT.',
-    reference: { default: 'true', differs: 'Several sinks may be on at once.' },
+    reference: {
+      default: 'true',
+      differs: 'weir sends metrics to all that are on; envoyproxy/ratelimit starts with one at most.',
+    },
   },
   useDogStatsd: {
     name: 'USE_DOG_STATSD',
@@ -40,7 +46,10 @@ export const TELEMETRY_SETTINGS = {
     type: 'boolean',
     default: 'false',
     help: 'Send metrics to dogstatsd over UDP, at STATSD_HOST and STATSD_PORT.',
-    reference: { default: 'false', differs: 'Several sinks may be on at once.' },
+    reference: {
+      default: 'false',
+      differs: 'weir sends metrics to all that are on; envoyproxy/ratelimit starts with one at most.',
+    },
   },
   dogStatsdMogrifiers: {
     name: 'USE_DOG_STATSD_MOGRIFIERS',
@@ -95,7 +104,10 @@ export const TELEMETRY_SETTINGS = {
     type: 'boolean',
     default: 'false',
     help: "Serve the reference's metrics for Prometheus, and weir's, at PROMETHEUS_ADDR and PORT.",
-    reference: { default: 'false', differs: 'Several sinks may be on at once.' },
+    reference: {
+      default: 'false',
+      differs: 'weir sends metrics to all that are on; envoyproxy/ratelimit starts with one at most.',
+    },
   },
   prometheusAddr: {
     name: 'PROMETHEUS_ADDR',

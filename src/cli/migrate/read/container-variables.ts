@@ -27,7 +27,8 @@ class Reader extends GatheredVariables {
     const prefix = textAt(source, 'prefix');
     const secret = textAt(source, 'secretRef', 'name');
     if (secret !== '') {
-      const text = 'its variables come from there as before; their values are not looked at.';
+      const text =
+        'the container takes its variables from it as before; weir migrate does not look at their values.';
       this.same.push({ about: `Secret ${secret}`, text });
       const manifest = this.find('Secret', secret);
       if (manifest === undefined) this.miss(`Secret ${secret}`);
@@ -59,7 +60,7 @@ class Reader extends GatheredVariables {
     this.set(name, undefined);
     if (secret !== '') {
       const key = textAt(from, 'secretKeyRef', 'key');
-      const text = `comes from the Secret ${secret} (key ${key}) as before; its value is not looked at.`;
+      const text = `comes from the Secret ${secret} (key ${key}) as before; weir migrate does not look at its value.`;
       this.same.push({ about: name, text });
     } else if (map !== '') {
       const value = textAt(

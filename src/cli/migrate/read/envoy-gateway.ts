@@ -129,9 +129,7 @@ function findingsOf(configuration: YamlValue | undefined, file: string): readonl
 export function gatewayPolicies(input: Input): readonly Finding[] {
   return manifestsOf(input.documents).flatMap(({ kind, name, fields }): readonly Finding[] => {
     if (kind === 'EnvoyProxy')
-      return [
-        { about: `EnvoyProxy ${name}`, text: 'is about Envoy, not about the rate limit service; stays.' },
-      ];
+      return [{ about: `EnvoyProxy ${name}`, text: 'is about Envoy, not about the rate limit service.' }];
     if (kind !== 'BackendTrafficPolicy') return [];
     const about = `BackendTrafficPolicy ${name}`;
     const global = itemsAt(fields, 'spec', 'rateLimit', 'global', 'rules').length;
@@ -142,11 +140,18 @@ export function gatewayPolicies(input: Input): readonly Finding[] {
         ? [
             {
               about,
-              text: `${rules(global)}, which Envoy Gateway sends over xDS; stays, and is answered as there.`,
+              text: `${rules(global)}, which Envoy Gateway sends over xDS, and weir answers as before.`,
             },
           ]
         : []),
-      ...(local > 0 ? [{ about, text: `${rules(local)} that Envoy decides by itself (local); stays.` }] : []),
+      ...(local > 0
+        ? [
+            {
+              about,
+              text: `${rules(local)} that Envoy decides by itself (local), without a rate limit service.`,
+            },
+          ]
+        : []),
     ];
   });
 }

@@ -2,6 +2,7 @@ import { dirname, join, resolve } from 'node:path';
 import { shellWord } from '../../../config/show/shell-text.js';
 import type { Settings } from '../../../server/settings/settings-table.js';
 import { version } from '../../version.js';
+import type { Finding } from '../findings.js';
 import type { Installation } from '../read/installation.js';
 import { inContainer } from '../read/locate-policies.js';
 import type { Deployed, PublishedPort } from '../read/workload.js';
@@ -30,7 +31,7 @@ export function nextSteps(written: Written): string {
     pick &&
     `- \`${target.image}\` takes the place of \`${pick.workload.image || 'the image that was built'}\`.`;
   const unset =
-    `These variables were unset, and unset means something else here. ${
+    `These variables were unset, and weir has other defaults than envoyproxy/ratelimit. ${
       deployment.isAdded ? 'They are added so that nothing changes; ' : 'Add them so that nothing changes; '
     }` +
     `${deployment.isAdded ? 'remove' : 'leave out'} a line to have the default of weir (\`docs/migrate.md\` has both):`;
@@ -50,7 +51,8 @@ export function nextSteps(written: Written): string {
     ].join('\n'),
     ...(added.length === 0 ? [] : [unset, added.join('\n')]),
     '## What is left to decide',
-    report.decide.map(({ about, text }) => `- ${about}: ${text}`).join('\n') || 'Nothing.',
+    listOf(report.decide) || 'Nothing.',
+    ...(report.advice.length === 0 ? [] : ['## Good to know', listOf(report.advice)]),
     '## What to do next',
     ...(report.decide.length === 0
       ? []
@@ -66,6 +68,10 @@ function pushOf(image: string): string {
     ? `Push it: \`docker push ${image}\`.`
     : 'Where it is pulled from a registry, run `weir migrate` again with `--force` and ' +
         '`--image <registry>/weir:<version>`, and push it under that name.';
+}
+
+function listOf(findings: readonly Finding[]): string {
+  return findings.map(({ about, text }) => `- ${about}: ${text}`).join('\n');
 }
 
 function code(text: string): string {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { findInVariables, IMAGE_VARIABLES } from '../../../../src/cli/migrate/variable-findings.js';
+import { INERT_SETTINGS } from '../../../../src/server/settings/inert-settings.js';
 import { SETTINGS } from '../../../../src/server/settings/settings-table.js';
 import { environmentOf, parseDockerfile } from '../../../support/image/dockerfile.js';
 import { repositoryRoot } from '../../../support/process/tools.js';
@@ -44,7 +45,7 @@ test('an installation that sets everything that differs needs no decision', () =
       about:
         'RUNTIME_ROOT, RUNTIME_SUBDIRECTORY, DEBUG_HOST, REDIS_URL, REDIS_SOCKET_TYPE, REDIS_TIMEOUT, ' +
         'LOG_LEVEL, LOG_FORMAT, USE_STATSD',
-      text: 'same meaning as there.',
+      text: 'means in weir what it means in envoyproxy/ratelimit.',
     },
   ]);
   expect(better.map(({ about }) => about)).toEqual(['Redis']);
@@ -65,7 +66,7 @@ test('with nothing set, says which defaults differ and how to keep them', () => 
 });
 
 test('says what is no longer needed, and what nobody reads', () => {
-  const { same, better } = findInVariables({
+  const { same, better, unused } = findInVariables({
     ...COMPLETE,
     REDIS_POOL_SIZE: '5',
     REDIS_PERSECOND_POOL_SIZE: '5',
@@ -75,22 +76,26 @@ test('says what is no longer needed, and what nobody reads', () => {
     OTEL_EXPORTER_OTLP_ENDPOINT: 'x',
     DOG_STATSD_MOGRIFIER_A_PATTERN: 'x',
   });
-  expect(better).toContainEqual({
+  expect(unused).toContainEqual({
     about: 'REDIS_POOL_SIZE, REDIS_PERSECOND_POOL_SIZE',
-    text: expect.stringMatching(/^no longer needed: /),
+    text: expect.stringContaining('there is no pool'),
   });
-  expect(better).toContainEqual({
+  expect(unused).toContainEqual({
     about: 'RUNTIME_WATCH_ROOT',
-    text: 'Changes are seen both ways, whatever it says.',
+    text: expect.stringContaining('in either way'),
   });
-  expect(same).toContainEqual({ about: 'GRPC_SERVER_TLS_CA_CERT', text: 'read by neither.' });
-  expect(same).toContainEqual({
+  expect(better.map(({ about }) => about)).toEqual(['Redis']);
+  expect(unused).toContainEqual({
+    about: 'GRPC_SERVER_TLS_CA_CERT',
+    text: 'neither envoyproxy/ratelimit nor weir reads it.',
+  });
+  expect(unused).toContainEqual({
     about: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     text: expect.stringContaining('tracing'),
   });
   expect(same).toContainEqual({
     about: 'DOG_STATSD_MOGRIFIER_A_PATTERN',
-    text: expect.stringContaining('as there'),
+    text: expect.stringContaining('means the same'),
   });
 });
 
@@ -102,13 +107,12 @@ describe('needs a decision', () => {
     [{ TRACING_ENABLED: 'true' }, /^TRACING_ENABLED: weir has no tracing/],
     [{ REDIS_POOL_ON_EMPTY_BEHAVIOR: 'CREATE' }, /^REDIS_POOL_ON_EMPTY_BEHAVIOR: /],
     [{ NEAR_LIMIT_RATIO: 'much' }, /^NEAR_LIMIT_RATIO: "much" is not a number/],
-    [{ USE_PROMETHEUS: 'true', USE_STATSD: 'true' }, /^USE_STATSD, USE_PROMETHEUS: end the start there/],
-    [{ CACHE_KEY_PREFIX: 'a_' }, /^CACHE_KEY_PREFIX: stands before every key/],
-    [{ REDIS_AUTH: 'limits:s3cret' }, /^REDIS_AUTH: names a user of Redis/],
     [
-      { LIMIT_RESPONSE_HEADERS_ENABLED: 'true', LIMIT_LIMIT_HEADER: 'X-RateLimit-Limit' },
-      /^LIMIT_RESPONSE_HEADERS_ENABLED: is on/,
+      { USE_PROMETHEUS: 'true', USE_STATSD: 'true' },
+      /^USE_STATSD, USE_PROMETHEUS: are on together\. envoyproxy\/ratelimit does not start/,
     ],
+    [{ CACHE_KEY_PREFIX: 'a_' }, /^CACHE_KEY_PREFIX: begins every key in Redis/],
+    [{ REDIS_AUTH: 'limits:s3cret' }, /^REDIS_AUTH: names a user of Redis/],
     [{ REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'redis:1' }, /^REDIS_PERSECOND_TIMEOUT: is not set/],
   ])('%j', (variables, expected) => {
     const lines = decide(variables);
@@ -181,13 +185,53 @@ test.each([
   expect(better.map(({ about }) => about)).toEqual(['Redis']);
 });
 
+test('what is doubled in both is good to know, and no decision', () => {
+  const doubled = { LIMIT_RESPONSE_HEADERS_ENABLED: 'true', LIMIT_LIMIT_HEADER: 'X-RateLimit-Limit' };
+  const { advice, decide: undecided } = findInVariables({ ...COMPLETE, ...doubled });
+  expect(advice).toEqual([
+    { about: 'LIMIT_RESPONSE_HEADERS_ENABLED', text: expect.stringMatching(/^is on/) },
+  ]);
+  expect(undecided).toEqual([]);
+});
+
+test.each([
+  ['true', ['STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT', 'Redis']],
+  ['false', ['Redis']],
+])('STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=%s is better only where it is on', (value, abouts) => {
+  const { better } = findInVariables({ ...COMPLETE, STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: value });
+  expect(better.map(({ about }) => about)).toEqual(abouts);
+});
+
+test('statsd is not turned on where envoyproxy/ratelimit would not start with it', () => {
+  const { USE_STATSD: _, ...others } = COMPLETE;
+  expect(findInVariables({ ...others, USE_PROMETHEUS: 'true' }).keep).toEqual({});
+  expect(findInVariables(others).keep).toEqual({ USE_STATSD: 'true' });
+});
+
+test('every sentence names the program that it is about', () => {
+  const {
+    decide: undecided,
+    advice,
+    better,
+    unused,
+  } = findInVariables({
+    ...Object.fromEntries([...INERT_SETTINGS.keys()].map((name) => [name, '1'])),
+    REDIS_POOL_ON_EMPTY_BEHAVIOR: 'WAIT',
+    GODEBUG: 'x',
+    CACHE_KEY_PREFIX: 'a',
+  });
+  expect(undecided.length).toBeGreaterThan(8);
+  for (const { text } of [...undecided, ...advice, ...better, ...unused])
+    expect(text).not.toMatch(/\b(?:there|here|sinks?)\b(?! is)/);
+});
+
 test("variables of Go's runtime change nothing, those of its issuers need a decision", () => {
-  const { same, decide: undecided } = findInVariables({
+  const { unused, decide: undecided } = findInVariables({
     ...COMPLETE,
     GOMAXPROCS: '2',
     SSL_CERT_FILE: '/ca.pem',
   });
-  expect(same).toContainEqual({ about: 'GOMAXPROCS', text: expect.stringContaining('changes nothing here') });
+  expect(unused).toContainEqual({ about: 'GOMAXPROCS', text: expect.stringContaining('Go runtime') });
   expect(undecided).toEqual([
     { about: 'SSL_CERT_FILE', text: expect.stringContaining('name them in REDIS_TLS_CACERT') },
   ]);

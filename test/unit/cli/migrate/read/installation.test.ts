@@ -116,7 +116,7 @@ describe('variables of Kubernetes', () => {
     expect(environment.same).toEqual([
       {
         about: 'REDIS_AUTH',
-        text: 'comes from the Secret redis (key password) as before; its value is not looked at.',
+        text: 'comes from the Secret redis (key password) as before; weir migrate does not look at its value.',
       },
       { about: 'POD_IP', text: 'is set by Kubernetes as before.' },
     ]);
@@ -231,9 +231,9 @@ describe('Envoy Gateway', () => {
       USE_PROMETHEUS: 'true',
     });
     expect(same.map(({ about, text: said }) => `${about}: ${said}`)).toEqual([
-      'BackendTrafficPolicy p: 2 rules, which Envoy Gateway sends over xDS; stays, and is answered as there.',
-      'BackendTrafficPolicy p: 1 rule that Envoy decides by itself (local); stays.',
-      'EnvoyProxy e: is about Envoy, not about the rate limit service; stays.',
+      'BackendTrafficPolicy p: 2 rules, which Envoy Gateway sends over xDS, and weir answers as before.',
+      'BackendTrafficPolicy p: 1 rule that Envoy decides by itself (local), without a rate limit service.',
+      'EnvoyProxy e: is about Envoy, not about the rate limit service.',
     ]);
     expect(decide).toEqual([]);
   });
@@ -265,8 +265,8 @@ describe.each(['__proto__', 'constructor', 'toString'])('a variable called %s', 
     expect(Object.entries(variables)).toContainEqual([name, 'b']);
     expect(Object.values(variables).every((value) => typeof value === 'string')).toBe(true);
     if (variables['A'] !== undefined) expect(variables['A']).toBe('b $(valueOf)');
-    const { same } = findInVariables(variables, unknown);
-    expect(same.map(({ about }) => about).join(', ')).toContain(name);
+    const { unused } = findInVariables(variables, unknown);
+    expect(unused.map(({ about }) => about).join(', ')).toContain(name);
     const target = { image: 'weir:1', variables: { PORT: '1' } };
     const { files: written, isAdded } = makeDeployment(found, target, { files: [], directory: undefined });
     expect(isAdded).toBe(true);
