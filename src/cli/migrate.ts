@@ -1,4 +1,7 @@
 import { loadParts, loadPolicies } from '../config/files/load-policies.js';
+import { readRegularFile } from '../config/files/policy-paths.js';
+import type { OpenedPart } from '../config/manifests/config-maps.js';
+import { openFile } from '../config/read/policy-source.js';
 import { shellText } from '../config/show/shell-text.js';
 import { loadOptions } from '../server/settings/policy-place.js';
 import type { Settings } from '../server/settings/settings-table.js';
@@ -8,6 +11,7 @@ import { type Findings, NO_FINDINGS } from './migrate/findings.js';
 import { findInPolicies } from './migrate/policy-findings.js';
 import { type Installation, readInstallation } from './migrate/read/installation.js';
 import { type FoundPolicies, locatePolicies } from './migrate/read/locate-policies.js';
+import { refusedByReference } from './migrate/read/reference-refusal.js';
 import { type Report, reportJson, reportText } from './migrate/report.js';
 import { findInVariables, type VariableFindings } from './migrate/variable-findings.js';
 import { makeDeployment } from './migrate/write/deployment.js';
@@ -122,6 +126,15 @@ function writeDeployment(
   return refused ?? { ...report, written: { directory, files, isAdded: deployment.isAdded } };
 }
 
+/** Nothing where the file cannot be read, of which an error tells. */
+function openAgain(file: string): readonly OpenedPart[] {
+  try {
+    return [{ name: file, opened: openFile(file, readRegularFile(file)) }];
+  } catch {
+    return [];
+  }
+}
+
 /** What is said of the policies, with a sentence on where they are. */
 function findingsOf(
   found: FoundPolicies,
@@ -133,11 +146,19 @@ function findingsOf(
       const { length } = loaded.files;
       const where = found.directory === undefined ? loaded.files.join(', ') : found.directory;
       const heading = `${length} ${length === 1 ? 'policy file' : 'policy files'} in ${where}`;
-      return { ...findInPolicies(loaded), heading, files: loaded.files };
+      // Opened again, and only where something is wrong: a load does not hand out what it read.
+      const bad = new Set(loaded.errors.map(({ file }) => file));
+      const parts = bad.size === 0 ? [] : loaded.files.flatMap(openAgain);
+      const judged = refusedByReference(parts, settings.mergeDomains, (name) => bad.has(name));
+      return { ...findInPolicies(loaded, judged), heading, files: loaded.files };
     }
     case 'parts': {
       const loaded = loadParts(found.parts, loadOptions(settings));
-      return { ...findInPolicies(loaded), heading: `The policies in ${found.of}`, files: [] };
+      const bad = new Set(
+        found.parts.flatMap(({ name, opened }) => (opened.problems.errorCount > 0 ? [name] : [])),
+      );
+      const judged = refusedByReference(found.parts, settings.mergeDomains, (name) => bad.has(name));
+      return { ...findInPolicies(loaded, judged), heading: `The policies in ${found.of}`, files: [] };
     }
     case 'management-server':
       return {

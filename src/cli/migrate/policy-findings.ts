@@ -3,9 +3,14 @@ import { formatProblem } from '../../config/yaml/config-problem.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { type Finding, type Findings, mergeFindings } from './findings.js';
+import type { refusedByReference } from './read/reference-refusal.js';
 
 /** Windows up to this length start afresh within a breath, so that the switch needs no plan. */
 const SHORT_WINDOW_MICROS = 60_000_000;
+
+const UNLOADED = 'weir does not load this policy until its errors, above, are mended, but loads the others.';
+const REFUSED = `${UNLOADED} envoyproxy/ratelimit rejects it, too, and loads none of the others either.`;
+const TAKEN = `${UNLOADED} envoyproxy/ratelimit takes it as it is.`;
 
 /** What is so in every installation. */
 const EVERYWHERE: Finding = {
@@ -16,7 +21,10 @@ const EVERYWHERE: Finding = {
 };
 
 /** What the policy files of an installation of the reference mean here. */
-export function findInPolicies({ policySet, errors, warnings }: LoadedPolicies): Findings {
+export function findInPolicies(
+  { policySet, errors, warnings }: LoadedPolicies,
+  { refused, taken }: ReturnType<typeof refusedByReference>,
+): Findings {
   const advice: Finding[] = [];
   const same: Finding[] = [];
   const better: Finding[] = [];
@@ -24,6 +32,8 @@ export function findInPolicies({ policySet, errors, warnings }: LoadedPolicies):
     const [about = '', text = ''] = splitProblem(formatProblem(problem));
     return { about, text };
   });
+  for (const about of refused) decide.push({ about, text: REFUSED });
+  for (const about of taken) decide.push({ about, text: TAKEN });
   for (const problem of warnings) {
     const [about = '', text = ''] = splitProblem(formatProblem(problem));
     advice.push({ about, text });
@@ -32,9 +42,10 @@ export function findInPolicies({ policySet, errors, warnings }: LoadedPolicies):
   const long: string[] = [];
   for (const policy of policySet.domains.values()) {
     const { domain, rules } = policy;
+    const count = `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}`;
     same.push({
       about: `domain ${domain}`,
-      text: `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}, which weir answers as envoyproxy/ratelimit does.`,
+      text: `${count}, which weir answers as envoyproxy/ratelimit does.`,
     });
     for (const rule of rules) {
       if (windowMicros(rule) > SHORT_WINDOW_MICROS) long.push(`${domain}: ${rule.path}`);
