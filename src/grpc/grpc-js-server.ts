@@ -242,6 +242,10 @@ class GrpcJsCallInfo implements CallInfo {
     return sessionOf(this.#call);
   }
 
+  get requestId(): string | undefined {
+    return this.#call.metadata.get('x-request-id')[0]?.toString();
+  }
+
   get peer(): string {
     const peer = this.#call.getPeer();
     const colon = peer.lastIndexOf(':');

@@ -17,6 +17,8 @@ export interface CallInfo {
   readonly connection: object;
   /** The caller's address as `host:port`, for logs. */
   readonly peer: string;
+  /** The header `x-request-id` of the call, if it has one. Any text; only there until the handler returns. */
+  readonly requestId: string | undefined;
 }
 
 /**

@@ -6,6 +6,8 @@ import type { UnmatchedWarnings } from './unmatched-warnings.js';
 
 /** Between two lines about requests that were too much work, which callers can make as many as they like of. */
 const QUIET_MS = 10_000;
+/** Most characters that say why nothing matched. */
+const MAX_WHY = 500;
 
 /** Does what it is given if it did nothing for a while. */
 function onceInAWhile(nowMs: () => number): (action: () => void) => void {
@@ -17,17 +19,31 @@ function onceInAWhile(nowMs: () => number): (action: () => void) => void {
   };
 }
 
+/** What a line of the decision log holds beside what it was told. */
+type ShownLine = Omit<DecisionLine, 'unmatched'> & { readonly why?: string };
+
+const TOO_MUCH_WORK = 'matching took more work than a request may cause';
+
 /** A line of the decision log with its long texts cut: bounded, whatever was asked. */
-function shownLine(line: DecisionLine): DecisionLine {
+function shownLine(
+  { unmatched, ...line }: DecisionLine,
+  warnings: Pick<UnmatchedWarnings, 'why'>,
+): ShownLine {
+  const { domain, rule, request } = line;
   const entries = line.entries.map(({ key, value }) => ({ key: shown(key), value: shown(value) }));
-  return { ...line, domain: shown(line.domain), rule: shown(line.rule), entries };
+  const all = { ...line, request: shown(request), domain: shown(domain), rule: shown(rule), entries };
+  if (unmatched === undefined) return all;
+  if (unmatched === 'work') return { ...all, why: TOO_MUCH_WORK };
+  // Of more entries than are shown no rule is near.
+  const keys = unmatched === 'domain' ? undefined : line.entries.map(({ key }) => key);
+  return { ...all, why: shown(warnings.why(domain, keys), MAX_WHY) };
 }
 
 /** Counts decisions in `metrics`, has `warnings` tell of what nothing limits and, at level debug, logs each one. */
 export function decisionObserver(
   metrics: Metrics,
   log: Logger,
-  warnings: Pick<UnmatchedWarnings, 'unmatched' | 'unknownDomain'>,
+  warnings: Pick<UnmatchedWarnings, 'unmatched' | 'unknownDomain' | 'why'>,
   nowMs: () => number = () => performance.now(),
 ): DecisionObserver {
   const { reference } = metrics;
@@ -78,6 +94,6 @@ export function decisionObserver(
     storeError: (reason) => metrics.storeError(reason),
     storeFailed: (policy) => metrics.storeFailed(policy),
     logsDecisions: () => logsDecisions,
-    logDecision: (line) => log.debug(shownLine(line), 'decision'),
+    logDecision: (line) => log.debug(shownLine(line, warnings), 'decision'),
   };
 }

@@ -32,6 +32,7 @@ import { exposeLoad } from './metrics/load-gauges.js';
 import { exposeReference } from './metrics/prometheus.js';
 import { openStatsSinks } from './metrics/stats-sinks.js';
 import { tooFewFiles } from './open-files.js';
+import { RequestNames } from './request-names.js';
 import { Serving, type ServingConditions } from './serving.js';
 import { answerOptions } from './settings/answer-options.js';
 import type { Settings } from './settings/settings-table.js';
@@ -101,8 +102,16 @@ function* ruleStatNames(policies: PolicySet | undefined): Generator<string> {
   }
 }
 
-/** The gRPC face of the service: refusals become statuses; every call is counted and timed. */
-function unaryHandler(service: ShouldRateLimit, metrics: Metrics, clock: Clock): UnaryHandler {
+/**
+ * The gRPC face of the service: refusals become statuses; every call is counted and timed. `names` are for a log of
+ * decisions, if there is one.
+ */
+function unaryHandler(
+  service: ShouldRateLimit,
+  metrics: Metrics,
+  clock: Clock,
+  names: RequestNames | undefined,
+): UnaryHandler {
   const calls = metrics.reference.durations('ShouldRateLimit');
   const { requestSeconds } = metrics;
   const ended = (startMicros: number): void => {
@@ -119,7 +128,7 @@ function unaryHandler(service: ShouldRateLimit, metrics: Metrics, clock: Clock):
   return (message, call) => {
     const startMicros = clock.monotonicMicros();
     calls.began();
-    const result = service.handle(message, call);
+    const result = service.handle(message, names === undefined ? call : names.ofCall(call));
     if (result instanceof Promise) {
       return result.then((late) => {
         ended(startMicros);
@@ -205,8 +214,10 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     maxLimits: settings.maxLimits,
     answers: answerOptions(settings),
   });
+  // Nobody else asks for names, which each take a few objects.
+  const names = log.isLevelEnabled('debug') ? new RequestNames() : undefined;
   const grpc = openGrpc(options);
-  grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock));
+  grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock, names));
   health.addTo(timedService(grpc, metrics.reference, clock));
   exposeReference(settings, metrics, log);
   openStatsSinks({ settings, metrics, log, slices: options.slices }, closers);
@@ -227,7 +238,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     onHealth: (listener) => healthListeners.push(listener),
     onGivenUp: (listener) => store.onGivenUp(listener),
     listen: () => listen(grpc, options, closers),
-    decide: decideBeside(service, clock),
+    decide: decideBeside(service, clock, names),
     drain: (why, beside) => drain(grpc, serving, options, why, beside),
   };
 }
@@ -341,12 +352,14 @@ async function listen(
 }
 
 /** For callers that do not come by gRPC, whose calls are counted where they come in. */
-function decideBeside(service: ShouldRateLimit, clock: Clock): Decide {
+function decideBeside(service: ShouldRateLimit, clock: Clock, names: RequestNames | undefined): Decide {
   return (message, patienceMicros, waiter = ANYBODY) => {
     const { connection } = waiter;
     const deadlineMicros = clock.monotonicMicros() + patienceMicros;
     const cancelled = (): boolean => waiter.cancelled();
-    return service.handle(message, { deadlineMicros, connection, cancelled });
+    const caller = { deadlineMicros, connection, cancelled };
+    if (names === undefined) return service.handle(message, caller);
+    return service.handle(message, { ...caller, requestName: names.next(Object(connection)) });
   };
 }
 

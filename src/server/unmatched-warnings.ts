@@ -91,6 +91,16 @@ export class UnmatchedWarnings {
     this.#begin(this.#domains, series, () => this.#tellDomain(domain));
   }
 
+  /**
+   * Why nothing matches: no rule of the domain a descriptor with these keys, or, without keys, no policy the domain.
+   * May be long.
+   */
+  why(domain: string, keys: KeyPath | undefined): string {
+    return keys === undefined
+      ? `no policy has this domain: ${this.#whyUnknown(domain)}`
+      : this.#why(domain, keys).why;
+  }
+
   /** Tells how many there were since it was told last, and makes room for others; to be called every hour. */
   tellCounts(): void {
     for (const kind of [this.#descriptors, this.#domains]) {
@@ -153,18 +163,23 @@ export class UnmatchedWarnings {
     return { why: sentence(shown(whyUnmatched(keys, paths, policy), MAX_TEXT)), derived };
   }
 
-  #tellDomain(named: string): Told['tellMore'] {
-    const log = this.#log;
-    const domain = shown(shellText(named), MAX_TEXT);
+  /** A sentence about the domains that there are. */
+  #whyUnknown(named: string): string {
     const known = [...(this.#policies()?.domains.keys() ?? [])];
     const near = didYouMean(named, known);
     const names = known.slice(0, NAMED_DOMAINS).map(shellText).join(', ');
     const more = known.length > NAMED_DOMAINS ? ` and ${known.length - NAMED_DOMAINS} more` : '';
     const hint =
       known.length === 0 ? 'no domain is in force' : near || `the domains in force are ${names}${more}`;
+    return sentence(shown(hint, MAX_TEXT));
+  }
+
+  #tellDomain(named: string): Told['tellMore'] {
+    const log = this.#log;
+    const domain = shown(shellText(named), MAX_TEXT);
     log.warn(
       { domain },
-      `no policy has this domain, so its requests pass without a limit: ${sentence(shown(hint, MAX_TEXT))} If it is ` +
+      `no policy has this domain, so its requests pass without a limit: ${this.#whyUnknown(named)} If it is ` +
         'to have no limit, write a policy file with this domain and on_unmatched: ignore',
     );
     return (count) =>

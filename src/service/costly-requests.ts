@@ -9,6 +9,8 @@ export interface Caller {
   cancelled(): boolean;
   /** Stands for the connection that the request came by. */
   readonly connection: unknown;
+  /** How the log names the request; absent where no decisions are logged. */
+  readonly requestName?: string;
 }
 
 /** Waits as long as it takes, for nobody in particular. */

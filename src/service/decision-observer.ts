@@ -3,6 +3,8 @@ import type { Entry, StoreFailurePolicy } from '../limiter/entry.js';
 
 /** One line of the decision log; see docs/operate/logs.md. */
 export interface DecisionLine {
+  /** {@link Caller.requestName}: the same in all lines of one request; '' where nobody named it. */
+  readonly request: string;
   readonly domain: string;
   /** The descriptor's entries after `derive`, secrets redacted. */
   readonly entries: readonly Entry[];
@@ -10,6 +12,8 @@ export interface DecisionLine {
   readonly moreEntries?: number;
   /** Of the limit that {@link remaining} is of: `Rule.path`, `override`, or '' where nothing matched. */
   readonly rule: string;
+  /** Why nothing matched: no policy has the domain, no rule these entries, or matching took too much work. */
+  readonly unmatched: 'domain' | 'entries' | 'work' | undefined;
   readonly code: 'OK' | 'OVER_LIMIT';
   /** Absent where no limit applied. */
   readonly remaining: number | undefined;

@@ -29,6 +29,7 @@ export interface LargeAnswer {
   readonly decisions: readonly Decision[];
   readonly startMicros: number;
   readonly observation: Observation;
+  readonly caller: Caller;
   /** Builds the answer. */
   build(): RateLimitResponse;
 }
@@ -38,6 +39,7 @@ function* answerSteps({
   decisions,
   startMicros,
   observation,
+  caller,
   build,
 }: LargeAnswer): Generator<void, RateLimitResponse> {
   const response = build();
@@ -47,12 +49,12 @@ function* answerSteps({
   for (let index = 0; index < decisions.length; index++) {
     work += 1 + (decisions[index] as Decision).takes.length + (index < MAX_LOGGED_DESCRIPTORS ? LOGGED : 0);
     if (work < STEP) continue;
-    observation.answered(policy, decisions, response, startMicros, from, index + 1);
+    observation.answered(policy, decisions, response, startMicros, caller, from, index + 1);
     from = index + 1;
     work = 0;
     yield;
   }
-  observation.answered(policy, decisions, response, startMicros, from, decisions.length);
+  observation.answered(policy, decisions, response, startMicros, caller, from, decisions.length);
   // Whoever waits for the response encodes it at once.
   yield;
   return response;
@@ -62,13 +64,9 @@ function* answerSteps({
  * Tells a large answer in turns with all that takes long. What was taken is taken, so it is counted to its end however
  * late it is and whether or not the caller has gone, and where no more may wait it is told at once.
  */
-export async function tellInTurns(
-  turns: TurnQueue,
-  answer: LargeAnswer,
-  { connection }: Pick<Caller, 'connection'>,
-): Promise<RateLimitResponse> {
+export async function tellInTurns(turns: TurnQueue, answer: LargeAnswer): Promise<RateLimitResponse> {
   const told = await turns.run(answerSteps(answer), {
-    connection,
+    connection: answer.caller.connection,
     cancelled: () => false,
     giveUpMicros: Number.POSITIVE_INFINITY,
   });

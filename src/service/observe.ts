@@ -7,6 +7,7 @@ import type { PolicySet } from '../policy/policy-set.js';
 import { redactEntries } from '../policy/redact.js';
 import { secretKeysOf } from './answer/answer.js';
 import { tightestOf } from './answer/denial.js';
+import type { Caller } from './costly-requests.js';
 import type { DecisionLine, DecisionObserver } from './decision-observer.js';
 import { overrideStat } from './override-stat.js';
 import type { Decision, PlannedTake } from './plan.js';
@@ -46,6 +47,7 @@ export class Observation {
     decisions: readonly Decision[],
     response: RateLimitResponse,
     startMicros: number,
+    caller: Caller,
     from = 0,
     to = decisions.length,
   ): void {
@@ -87,10 +89,13 @@ export class Observation {
       }
       if (logs && index < MAX_LOGGED_DESCRIPTORS) {
         const shown = tightestOf(takes, undefined);
+        const rule = shown?.label ?? takes[0]?.label ?? unlimited;
         observer.logDecision({
+          request: caller.requestName ?? '',
           domain: policy.domain,
           ...shownEntries(match.entries, policy.secretKeys),
-          rule: shown?.label ?? takes[0]?.label ?? unlimited,
+          rule,
+          unmatched: rule !== '' ? undefined : match.exceeded === undefined ? 'entries' : 'work',
           code: codeName(overLimit),
           remaining: shown?.outcome.remaining,
           candidate: candidateOver === undefined ? undefined : codeName(candidateOver),
@@ -112,25 +117,19 @@ export class Observation {
   }
 
   /** Of a request to a domain that no policy has. */
-  unknownDomain(request: RateLimitRequest, policies: PolicySet, startMicros: number): void {
+  unknownDomain(request: RateLimitRequest, policies: PolicySet, startMicros: number, caller: Caller): void {
     const { observer } = this;
     observer.unknownDomain(request.domain, request.descriptors.length);
-    if (observer.logsDecisions()) this.logUndecided(request, secretKeysOf(policies), 'OK', startMicros);
-  }
-
-  /** Logs a request that no rule decided. */
-  logUndecided(
-    request: RateLimitRequest,
-    secretKeys: ReadonlySet<string>,
-    code: DecisionLine['code'],
-    startMicros: number,
-  ): void {
+    if (!observer.logsDecisions()) return;
+    const secretKeys = secretKeysOf(policies);
     for (const { entries } of request.descriptors.slice(0, MAX_LOGGED_DESCRIPTORS)) {
-      this.observer.logDecision({
+      observer.logDecision({
+        request: caller.requestName ?? '',
         domain: request.domain,
         ...shownEntries(entries, secretKeys),
         rule: '',
-        code,
+        unmatched: 'domain',
+        code: 'OK',
         remaining: undefined,
         candidate: undefined,
         micros: this.clock.monotonicMicros() - startMicros,

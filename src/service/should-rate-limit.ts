@@ -159,7 +159,7 @@ export class ShouldRateLimit {
   }
 
   #decide(request: RateLimitRequest, startMicros: number, caller: Caller): Decided | Promise<Decided> {
-    const policy = this.#policyFor(request, startMicros);
+    const policy = this.#policyFor(request, startMicros, caller);
     if (!isPolicy(policy)) return policy;
     const { clock, maxLimits } = this.#options;
     const wallMicros = clock.wallMicros();
@@ -174,7 +174,7 @@ export class ShouldRateLimit {
   }
 
   /** The policy that decides a request, or the answer where none does. */
-  #policyFor(request: RateLimitRequest, startMicros: number): DomainPolicy | Decided {
+  #policyFor(request: RateLimitRequest, startMicros: number, caller: Caller): DomainPolicy | Decided {
     const { policies, maxDescriptors } = this.#options;
     if (request.domain === '') return this.#refuse(NO_DOMAIN);
     const count = request.descriptors.length;
@@ -187,7 +187,7 @@ export class ShouldRateLimit {
     if (policySet === undefined) return this.#refuse(NO_CONFIGURATION);
     const policy = policySet.domains.get(request.domain);
     if (policy === undefined) {
-      this.#observation.unknownDomain(request, policySet, startMicros);
+      this.#observation.unknownDomain(request, policySet, startMicros, caller);
       return answerWithoutLimits(request, policySet, this.#answers);
     }
     const bad = findBadDescriptor(request.descriptors);
@@ -223,7 +223,7 @@ export class ShouldRateLimit {
       return this.#notDone('full', codec.domainOf(message), () => codec.mayOverride(message));
     }
     const large = new LargeMessage(message, codec);
-    const steps = this.#prepare(large, startMicros, stepsFor(patience.deadlineMicros - startMicros));
+    const steps = this.#prepare(large, startMicros, caller, stepsFor(patience.deadlineMicros - startMicros));
     let prepared: Prepared | NotDone;
     try {
       prepared = await this.#turns.run(steps, waiterOf(caller, startMicros, message.length));
@@ -237,10 +237,10 @@ export class ShouldRateLimit {
     return prepared;
   }
 
-  *#prepare(large: LargeMessage, startMicros: number, steps: number): Generator<void, Prepared> {
+  *#prepare(large: LargeMessage, atMicros: number, caller: Caller, steps: number): Generator<void, Prepared> {
     const request = yield* large.decode();
     yield;
-    const policy = this.#policyFor(request, startMicros);
+    const policy = this.#policyFor(request, atMicros, caller);
     if (!isPolicy(policy)) return policy;
     const { clock, maxLimits } = this.#options;
     const asked = new RequestContext(policy, request, clock.wallMicros(), this.#answers, this.#random);
@@ -387,10 +387,10 @@ export class ShouldRateLimit {
     const observation = this.#observation;
     if (isLargeAnswer(decisions, takes)) {
       const build = () => answer(request, policy, decisions, denial, this.#answers, wallMicros);
-      return tellInTurns(this.#turns, { policy, decisions, startMicros, observation, build }, caller);
+      return tellInTurns(this.#turns, { policy, decisions, startMicros, observation, caller, build });
     }
     const response = answer(request, policy, decisions, denial, this.#answers, wallMicros);
-    observation.answered(policy, decisions, response, startMicros);
+    observation.answered(policy, decisions, response, startMicros, caller);
     return response;
   }
 }

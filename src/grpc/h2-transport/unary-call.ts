@@ -57,6 +57,12 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
     return this.#stream.connection.peer;
   }
 
+  get requestId(): string | undefined {
+    const { fields } = this.#stream.head;
+    for (let at = 0; at < fields.length; at += 2) if (fields[at] === 'x-request-id') return fields[at + 1];
+    return undefined;
+  }
+
   get connection(): object {
     return this.#stream.connection;
   }

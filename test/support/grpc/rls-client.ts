@@ -16,6 +16,14 @@ export interface RlsReply {
 
 const codec = createReferenceCodec();
 
+/** What a call may have beside its message. */
+export interface RlsCallOptions {
+  readonly timeoutMs?: number;
+  readonly hitsAddend?: number;
+  /** Sent as `x-request-id`. */
+  readonly requestId?: string;
+}
+
 /** Asks a running weir over a connection of its own. Close it. */
 export class RlsClient {
   readonly #client: RawClient;
@@ -28,20 +36,19 @@ export class RlsClient {
   async ask(
     domain: string,
     descriptors: readonly Descriptor[],
-    { timeoutMs, hitsAddend = 0 }: { timeoutMs?: number; hitsAddend?: number } = {},
+    { timeoutMs, hitsAddend = 0, requestId }: RlsCallOptions = {},
   ): Promise<RlsReply> {
     const message = codec.encodeRequest({ domain, descriptors, hitsAddend });
-    return this.send(message, timeoutMs);
+    return this.send(message, timeoutMs, requestId);
   }
 
   /** Sends bytes as they are. */
-  async send(message: Uint8Array, timeoutMs?: number): Promise<RlsReply> {
+  async send(message: Uint8Array, timeoutMs?: number, requestId?: string): Promise<RlsReply> {
     const sentAt = performance.now();
-    const reply = await this.#client.unary(
-      SHOULD_RATE_LIMIT_PATH,
-      message,
-      timeoutMs === undefined ? {} : { timeoutMs },
-    );
+    const reply = await this.#client.unary(SHOULD_RATE_LIMIT_PATH, message, {
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(requestId !== undefined && { metadata: { 'x-request-id': requestId } }),
+    });
     const answeredAt = performance.now();
     if ('message' in reply) {
       return {
