@@ -180,9 +180,9 @@ describe('TLS', () => {
     const [, client] = await weir({ ...env, REDIS_TLS_CACERT: ca });
     expect(await code(client, 'year')).toBe(CODE.OK);
     const [server] = await weir(env, false);
-    await waitFor('the refusal', () => logs(server, /is away.*certificate/));
+    await waitFor('the refusal', () => logs(server, /cannot be used.*certificate/));
     const [strict] = await weir({ REDIS_URL: address, REDIS_TLS: 'true', REDIS_TLS_CACERT: ca }, false);
-    await waitFor('the refusal', () => logs(strict, /is away.*(altnames|IP)/));
+    await waitFor('the refusal', () => logs(strict, /cannot be used.*(altnames|IP)/));
   });
 });
 
@@ -294,7 +294,7 @@ describe('LOCAL_CACHE_SIZE_IN_BYTES', () => {
     const key = (await admin.keys('*year*'))[0] as string;
     expect(await admin.get(key)).toMatch(/^w1:\d+:4:\d+$/);
     await redis.kill();
-    await waitFor('Redis to be away', () => logs(server, /is away/));
+    await waitFor('Redis to be away', () => logs(server, /cannot be used/));
     expect(await code(client, 'year')).toBe(CODE.OVER_LIMIT);
     expect(await code(client, 'tokens')).toBeUndefined();
   });
