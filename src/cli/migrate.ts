@@ -7,7 +7,7 @@ import { loadOptions } from '../server/settings/policy-place.js';
 import type { Settings } from '../server/settings/settings-table.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
-import { type Findings, NO_FINDINGS } from './migrate/findings.js';
+import { type Finding, type Findings, NO_FINDINGS } from './migrate/findings.js';
 import { findInPolicies } from './migrate/policy-findings.js';
 import { type Installation, readInstallation } from './migrate/read/installation.js';
 import { type FoundPolicies, locatePolicies } from './migrate/read/locate-policies.js';
@@ -77,6 +77,12 @@ export async function runMigrate(args: readonly string[], io: Pick<Io, 'out' | '
   return done.decide.length === 0 ? EXIT.OK : EXIT.FAILED;
 }
 
+/** What is said where nothing names a variable. */
+const NO_VARIABLES: Finding = {
+  about: 'variables',
+  text: 'no named file sets any, so all are taken for unset. Where the service has some, name their file with --env.',
+};
+
 interface Made {
   readonly report: Report;
   readonly settings: Settings;
@@ -89,13 +95,14 @@ function makeReport({ root, inputs, pick, environment, same, decide }: Installat
   // Without anything that runs the service, policies are all there is to be looked at.
   if (found.kind === 'not-found' && pick === undefined) return found.text;
   const policies = findingsOf(found, variables);
+  const isSilent = pick === undefined && !inputs.some(({ format }) => format === 'variables');
   const report = {
     service: pick && { title: pick.workload.title, file: pick.workload.input.file, because: pick.because },
     policies: policies.heading,
     directory: found.kind === 'files' ? found.directory : undefined,
     files: policies.files,
     decide: [...policies.decide, ...decide, ...environment.decide, ...variables.decide],
-    advice: [...policies.advice, ...variables.advice],
+    advice: [...(isSilent ? [NO_VARIABLES] : []), ...policies.advice, ...variables.advice],
     same: [...policies.same, ...same, ...environment.same, ...variables.same],
     better: [...policies.better, ...variables.better],
     unused: [...variables.unused],

@@ -14,7 +14,9 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
 import { runToEnd } from '../support/process/processes.js';
+import { toolPath } from '../support/process/tools.js';
 import { WEIR_MAIN } from '../support/weir/weir.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-migrate-'));
@@ -352,6 +354,47 @@ describe('--write', () => {
     expect(page).toContain('Add them so that nothing changes');
     expect(page).not.toContain('kubectl');
   });
+});
+
+test('a patch, merged as kubectl does, is a Deployment that differs in image and new variables only', async () => {
+  const container = {
+    name: 'main',
+    image: 'envoyproxy/ratelimit:1',
+    command: ['/bin/ratelimit'],
+    env: [
+      { name: 'LOG_LEVEL', value: 'info' },
+      { name: 'REDIS_AUTH', valueFrom: { secretKeyRef: { name: 'redis', key: 'password' } } },
+    ],
+    ports: [{ containerPort: 8080 }],
+  };
+  const sidecar = { name: 'statsd', image: 'prom/statsd-exporter' };
+  const labels = { app: 'limits' };
+  const spec = { containers: [sidecar, container] };
+  const before = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'limits', uid: 'u', resourceVersion: '9' },
+    spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
+  };
+  write({ 'snapshot.yaml': JSON.stringify(before) });
+  await migrate('snapshot.yaml', '--write', 'patched');
+  const patch = parse(readFileSync(join(folder, 'patched/patch.yaml'), 'utf8'));
+  // Strategic merge: containers and variables are told by name, new ones come first; everything else is replaced.
+  const [change, ...more] = patch.spec.template.spec.containers;
+  expect([Object.keys(change).sort(), more]).toEqual([['env', 'image', 'name'], []]);
+  expect(change).toMatchObject({ name: 'main', image: expect.stringMatching(/^weir:/) });
+  const names = change.env.map(({ name }: { name: string }) => name);
+  expect(names).toContain('DEBUG_HOST');
+  expect(names.filter((name: string) => container.env.some((one) => one.name === name))).toEqual([]);
+  const merged = { ...container, ...change, env: [...change.env, ...container.env] };
+  const template = { metadata: { labels }, spec: { containers: [sidecar, merged] } };
+  const after = { ...before, spec: { ...before.spec, template } };
+  write({ 'patched/after.yaml': JSON.stringify(after) });
+  const checked = await runToEnd(toolPath('kubernetes-validate'), [
+    '--strict',
+    join(folder, 'patched/after.yaml'),
+  ]);
+  expect({ code: checked.code, output: checked.stdout + checked.stderr }).toMatchObject({ code: 0 });
 });
 
 test('--env takes a compose file for what it is', async () => {

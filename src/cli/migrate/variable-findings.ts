@@ -83,10 +83,11 @@ export function findInVariables(
     else (OF_MOGRIFIERS.test(name) ? same : unused).push({ about: name, text: ofForeign(name) });
   }
   addCombinations(settings, given, { decide, advice, better });
+  const isDecided = new Set(decide.flatMap(({ about }) => about.split(', ')));
   return {
     decide,
     advice,
-    same: mergeFindings(same),
+    same: mergeFindings(same.filter(({ about }) => !isDecided.has(about))),
     better,
     unused: mergeFindings(unused),
     settings,

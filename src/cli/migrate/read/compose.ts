@@ -85,6 +85,7 @@ function readService(
       service: name,
       files: files.map(({ file }) => file),
       isBuilt: layers.some(({ service }) => service.fields.has('build')),
+      pullPolicy: last('pull_policy'),
       ports: portsOf(layers, beside),
       isInOneFile:
         files.length === 1 &&
@@ -142,10 +143,12 @@ function readEnvironment(layers: readonly Layer[], about: string, beside: Variab
     if (value !== undefined) continue;
     const from =
       written === undefined
-        ? 'has no value here'
-        : `takes its value from ${namesWithout(written, beside).join(' and ')}, which has no value here`;
-    const remedy = 'write the value into .env beside the compose file, as compose reads it there, too';
-    gathered.decide.push({ about, text: `${name} ${from}; ${remedy}.` });
+        ? 'takes its value from the variable of its name in the shell'
+        : `takes its value from ${namesWithout(written, beside).join(' and ')}`;
+    const remedy =
+      'which no file sets, so the value is not known; write it into .env beside the compose file, which ' +
+      'docker compose reads, too';
+    gathered.decide.push({ about, text: `${name} ${from}, ${remedy}.` });
   }
   return gathered;
 }

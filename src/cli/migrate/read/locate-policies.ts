@@ -51,10 +51,11 @@ export function locatePolicies(
   if (maps.length > 0) return inMaps(maps);
   const place = policiesBelow(root, settings);
   if (place !== undefined) return { kind: 'files', places: [place], directory: place.directory };
-  const looked = root ?? inContainer(settings);
   const text =
-    `${JSON.stringify(looked)} is no directory; name the one ` +
-    `that RUNTIME_ROOT names, or the one with the policy files`;
+    root === undefined
+      ? `the service reads its policies from ${JSON.stringify(inContainer(settings))}, and no file says what lies ` +
+        'there; name the directory of this machine that holds them, too'
+      : `${JSON.stringify(root)} holds no policies; name the directory that RUNTIME_ROOT names, or the one with them`;
   return { kind: 'not-found', text };
 }
 

@@ -57,6 +57,8 @@ export type Deployed =
       readonly files: readonly string[];
       /** Whether it has a `build`, in any file. */
       readonly isBuilt: boolean;
+      /** When docker compose pulls the image, or builds it; '' where no file says so. */
+      readonly pullPolicy: string;
       /** What its files publish; undefined where it shares the network of the machine. */
       readonly ports: readonly PublishedPort[] | undefined;
       /** Whether all that is said of it stands in the file that is changed. */

@@ -38,7 +38,7 @@ export function nextSteps(written: Written): string {
   const steps = [
     'Make the image in the sources of weir:\n' +
       `   \`docker build -f deploy/Dockerfile -t ${target.image} .\`\n` +
-      `   ${pushOf(target.image)}`,
+      `   ${pushOf(target.image)}${pullNote(pick?.workload.deployed)}`,
     ...stepsOf(written),
   ];
   const paragraphs = [
@@ -60,6 +60,16 @@ export function nextSteps(written: Written): string {
     steps.map((step, i) => `${i + 1}. ${step}`).join('\n'),
   ];
   return `${paragraphs.join('\n\n')}\n`;
+}
+
+/** What compose does with the image, where that is not what step 1 is for. */
+function pullNote(deployed: Deployed | undefined): string {
+  const policy = deployed?.by === 'compose' ? deployed.pullPolicy : '';
+  if (policy === '' || /^(?:missing|if_not_present|never)$/.test(policy)) return '';
+  return (
+    ` Your compose file has \`pull_policy: ${policy}\`, with which docker compose takes no image that was only ` +
+    'made on this machine: push it, or remove that line.'
+  );
 }
 
 /** A name whose first part is no host names Docker Hub, where nobody can push `weir`. */
@@ -190,7 +200,7 @@ function composeSteps(
   return [
     (isOverlay
       ? 'Replace the service, and it alone: the written file is put over yours, which stay as they are.'
-      : 'Replace the service, and it alone. The option keeps the project, its networks and its relative paths.') +
+      : 'Replace the service, and it alone. `--project-directory` keeps its project, networks and relative paths.') +
       `${used}${isOverlay && isBuilt ? ' `!reset` needs Docker Compose 2.24 or later.' : ''}\n` +
       `   ${up(isOverlay ? [...files, file] : [file])}`,
     healthStep(settings.port, ports, command(isOverlay ? [...files, file] : [file]), service),

@@ -202,6 +202,11 @@ test.each([
   expect(better.map(({ about }) => about)).toEqual(abouts);
 });
 
+test('what needs a decision is not called the same', () => {
+  const { same } = findInVariables({ ...COMPLETE, CACHE_KEY_PREFIX: 'a_' });
+  expect(same.map(({ about }) => about).join()).not.toContain('CACHE_KEY_PREFIX');
+});
+
 test('statsd is not turned on where envoyproxy/ratelimit would not start with it', () => {
   const { USE_STATSD: _, ...others } = COMPLETE;
   expect(findInVariables({ ...others, USE_PROMETHEUS: 'true' }).keep).toEqual({});

@@ -71,12 +71,12 @@ describe('variables of compose', () => {
     [
       'a value from the shell',
       'environment: [REDIS_AUTH]',
-      'REDIS_AUTH has no value here; write the value into .env',
+      'REDIS_AUTH takes its value from the variable of its name in the shell, which no file sets',
     ],
     [
       'a name without a value',
       'environment: ["REDIS_AUTH=$\x7bSECRET}"]',
-      'REDIS_AUTH takes its value from SECRET, which has no value here; write',
+      'REDIS_AUTH takes its value from SECRET, which no file sets, so the value is not known; write',
     ],
     ['a missing env file', 'env_file: gone.env', 'the file of "env_file" cannot be read'],
     ['another file', 'extends: { file: base.yaml, service: ratelimit }', '"extends" takes a part'],

@@ -1,5 +1,6 @@
 /* Where a file cannot be changed by itself, what is written is put over it. */
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
 import { makeDeployment } from '../../../../../src/cli/migrate/write/deployment.js';
 import {
   composeFile,
@@ -20,6 +21,18 @@ function written(texts: Readonly<Record<string, string>>, service?: string): Rec
   expect(made).toMatchObject({ decide: [], isAdded: true });
   return Object.fromEntries(made.files.map(({ path, content }) => [path, String(content)]));
 }
+
+test('what is put over compose files holds no list, to which docker compose would only add', () => {
+  const texts = {
+    'a.yaml': composeFile(`${IMAGE}\nbuild: .\nports: ["18080:8080"]\nenvironment: [A=b]`),
+    'b.yaml': composeFile('environment: { C: d }'),
+  };
+  const overlay = parse(written(texts)['compose.weir.yaml'] ?? '', { logLevel: 'error' });
+  // Mappings are merged key by key, and texts replaced: image and new variables, and nothing that is there already.
+  expect(overlay).toEqual({
+    services: { ratelimit: { image: 'weir:0.1.0', build: expect.anything(), environment: TARGET.variables } },
+  });
+});
 
 describe('compose', () => {
   const OVERLAY =

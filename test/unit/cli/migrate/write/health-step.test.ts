@@ -62,6 +62,20 @@ test.each(['ports: ["8081:8081"]', 'expose: ["8080"]', 'ports: ["8080:8080/udp",
   },
 );
 
+test.each([
+  ['always', true],
+  ['build', true],
+  ['missing', false],
+])('pull_policy: %s is said beside the image: %p', async (policy, isSaid) => {
+  const folder = files.folderOf({ 'c.yaml': composeFile(`${IMAGE}\npull_policy: ${policy}`) });
+  await runMigrate([`${folder}/c.yaml`, '--write', `${folder}/out`], {
+    out: () => undefined,
+    err: () => undefined,
+  });
+  const page = readFileSync(`${folder}/out/README.md`, 'utf8');
+  expect(page.includes(`\`pull_policy: ${policy}\``)).toBe(isSaid);
+});
+
 test('of several files the ports add up', async () => {
   const texts = { 'a.yaml': composeFile(IMAGE), 'b.yaml': composeFile('ports: ["18080:8080"]') };
   expect(CURL.exec((await stepFor(texts)) ?? '')?.[1]).toBe('http://127.0.0.1:18080/healthcheck');
