@@ -5,7 +5,7 @@ export interface Io {
   out(text: string): void;
   /** Standard error, likewise. */
   err(text: string): void;
-  /** Whether standard output is a terminal: colours only there. */
+  /** Whether standard output is a terminal: colours only there, see showsColours. */
   readonly terminal: boolean;
   /** The script this process runs; worker processes run it too. */
   readonly entry: string;

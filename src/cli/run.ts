@@ -1,3 +1,4 @@
+import { showsColours } from '../colours.js';
 import { nearest } from '../nearest-name.js';
 import {
   CHECK_CONFIG_HELP,
@@ -39,7 +40,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: () => DIFF_HELP,
   },
   check: {
-    run: async (args, io) => (await import('./check.js')).checkCommand(args, { ...io, colour: io.terminal }),
+    run: async (args, io) =>
+      (await import('./check.js')).checkCommand(args, {
+        ...io,
+        colour: showsColours(io.terminal, io.environment),
+      }),
     help: () => CHECK_HELP,
   },
   health: {

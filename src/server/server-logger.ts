@@ -1,3 +1,4 @@
+import { showsColours } from '../colours.js';
 import type { Clock } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { LogOutput, standardOutput } from '../telemetry/log-output.js';
@@ -15,7 +16,8 @@ export interface ServerLog {
 export function createServerLogger(settings: Settings, terminal: boolean, worker?: number): ServerLog {
   const output = new LogOutput({ write: standardOutput() });
   const format = settings.logFormat === 'auto' ? (terminal ? 'text' : 'json') : settings.logFormat;
-  const log = createLogger({ level: settings.logLevel, format, colour: terminal, worker }, output);
+  const colour = showsColours(terminal, process.env);
+  const log = createLogger({ level: settings.logLevel, format, colour, worker }, output);
   return { log, output };
 }
 
