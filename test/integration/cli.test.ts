@@ -251,6 +251,18 @@ describe('names that hold line feeds and control codes', () => {
     expect(isClean(stdout)).toBe(true);
   });
 
+  test('also those of files', async () => {
+    for (const args of [
+      ['check-config', `nowhere/${odd}`],
+      ['diff', `nowhere/${odd}`, BUNDLED],
+      ['init', `/proc/${odd}`],
+    ]) {
+      const { code, stderr } = await weir(...args);
+      expect([code, isClean(stderr)]).toEqual([1, true]);
+      expect(stderr).toContain('a\\u000a\\u001b[31mb');
+    }
+  });
+
   test('also those of policies', async () => {
     const policy = (limit: number): string =>
       JSON.stringify({

@@ -23,7 +23,7 @@ export function countProblems(problems: readonly ConfigProblem[]): number {
 export function formatProblem(problem: ConfigProblem): string {
   const position = problem.line === 0 ? '' : `:${problem.line}:${problem.column}`;
   const path = problem.path === '' ? '' : `${problem.path}: `;
-  return `${oneLine(problem.file)}${position}: ${path}${problem.message}`;
+  return oneLine(`${problem.file}${position}: ${path}${problem.message}`);
 }
 
 /** Most errors, and most warnings, that are kept of one file, and of one load: who mends so many may well ask again. */
