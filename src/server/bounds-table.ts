@@ -36,6 +36,9 @@ import { MAX_CHARACTERS } from './shown-text.js';
 import { MAX_HELD_BYTES } from './views/held-texts.js';
 import { KEPT_MS } from './views/page-memory.js';
 import { SLICE_MS } from './views/view-slices.js';
+import { MAX_FORWARDED } from './workers/forwarded-decisions.js';
+import { LATE_MS, SILENT_MS } from './workers/pulse.js';
+import { ALL_SILENT_MS, REPLACED_MS } from './workers/worker-watch.js';
 
 /** One thing that is bounded. */
 export interface Bound {
@@ -297,6 +300,26 @@ export const BOUNDS: readonly BoundGroup[] = [
           `${setting('MEMORY_MAX_BUCKETS')}; ${setting('MEMORY_MAX_BYTES', size)}, and up to 6 MB of ` +
           'memory that is not in use',
         beyond: 'the bucket that would be full soonest goes first',
+      },
+    ],
+  },
+  {
+    title: 'Worker processes (WORKERS)',
+    bounds: [
+      {
+        what: 'how long a connection waits for a worker that does not answer, with round-robin',
+        bound: time(LATE_MS),
+        beyond: 'another worker gets it',
+      },
+      {
+        what: 'how long a worker may not answer',
+        bound: `${time(SILENT_MS)}; ${time(REPLACED_MS)}, ${time(ALL_SILENT_MS)} when none answers`,
+        beyond: 'it gets no new connections; it is killed and replaced, one at a time',
+      },
+      {
+        what: 'calls of `/json` that workers have yet to decide',
+        bound: count(MAX_FORWARDED),
+        beyond: '503',
       },
     ],
   },

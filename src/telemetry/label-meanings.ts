@@ -44,6 +44,16 @@ export const DOMAIN_STATE: LabelMeaning = {
     absent: 'it is bad, and nothing of it is in force',
   },
 };
+export const WORKER_STATES = {
+  starting: 'its port is not open yet',
+  serving: 'it answers, and should get requests',
+  not_serving: 'it answers, and should get no requests: /healthcheck says why',
+  silent: 'it does not answer, gets no new connections, and will be replaced',
+} as const;
+export const WORKER_STATE: LabelMeaning = {
+  meaning: 'How the worker process stands.',
+  values: WORKER_STATES,
+};
 export const SINK: LabelMeaning = {
   meaning: 'Where they were to go.',
   values: { statsd: 'USE_STATSD', dogstatsd: 'USE_DOG_STATSD' },

@@ -87,6 +87,7 @@ describe.each([
       }
     });
     const flipping = async (): Promise<void> => {
+      await waitFor('the first version', () => seen.has(1_000_000) || undefined, 60_000);
       for (let limit = 1_000_001; limit <= 1_000_000 + FLIPS; limit++) {
         publish(limit);
         await waitFor(`version ${limit}`, () => seen.has(limit) || undefined, 60_000);

@@ -10,6 +10,7 @@ import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { CertificateAuthority } from '../support/tls/certificates.js';
 import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
+import { untilAllServe } from '../support/weir/workers.js';
 
 const HEALTH = '/grpc.health.v1.Health/Check';
 /** HealthCheckResponse{status: SERVING}. */
@@ -37,6 +38,7 @@ async function start(env: NodeJS.ProcessEnv): Promise<WeirServer> {
   server = await startWeir({ env: { REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: '2', ...env } });
   const started = server;
   await waitFor('both workers to listen', () => started.log().some(({ msg }) => msg === 'weir serves'));
+  await untilAllServe(server);
   return server;
 }
 

@@ -1,25 +1,19 @@
 /* WORKERS: several processes on one gRPC port, one of which may crash, seen from outside as one server. */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { freePorts } from '../support/process/free-port.js';
-import { httpRequest } from '../support/process/http-client.js';
 import { runToEnd } from '../support/process/processes.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
+import { isAlive, metric, untilAllServe, workersOf } from '../support/weir/workers.js';
 
 const policy = (tokens: number | string) =>
   `domain: d\ndescriptors: [{ key: k, rate_limit: { token_bucket: { max_tokens: ${tokens}, fill_interval: 1h } } }]\n`;
-
-interface WorkerDetail {
-  readonly id: number;
-  readonly pid: number;
-  readonly status: string;
-}
 
 let redis: RedisServer;
 beforeAll(async () => {
@@ -33,30 +27,8 @@ async function start(env: NodeJS.ProcessEnv = {}): Promise<WeirServer> {
     policy: policy(10),
     env: { REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: '3', ...env },
   });
-  await waitFor('every worker to serve', async () =>
-    ((await workersOf(server)) ?? []).every(({ status }) => status === 'SERVING'),
-  );
+  await untilAllServe(server);
   return server;
-}
-
-async function workersOf(server: WeirServer): Promise<readonly WorkerDetail[]> {
-  const { body } = await httpRequest(server.httpPort, '/healthcheck?detail');
-  return JSON.parse(body).workers;
-}
-
-async function metric(server: WeirServer, line: string): Promise<number> {
-  const { body } = await httpRequest(server.httpPort, '/metrics');
-  const found = body.split('\n').find((one) => one.startsWith(`${line} `));
-  return Number(found?.slice(line.length));
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    // A process that has ended but was not waited for yet is a zombie.
-    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-  } catch {
-    return false;
-  }
 }
 
 const gone = (pids: readonly number[]): Promise<unknown> =>

@@ -36,6 +36,8 @@ export interface HealthDetail extends HealthVerdict {
     readonly pid: number;
     readonly status: 'SERVING' | 'NOT_SERVING';
     readonly storeUp: boolean;
+    /** How long it has not answered; absent while it does. */
+    readonly silentSeconds?: number;
   }[];
 }
 

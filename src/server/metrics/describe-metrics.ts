@@ -25,7 +25,7 @@ export function describeMetrics(): readonly MetricDescription[] {
   metrics.logOutput({ dropped: 0 });
   metrics.sinks(() => []);
   exposeLoad(metrics.registry, () => NO_LOAD);
-  exposeWorkers(metrics.registry, { workers: [], restarts: 0 });
+  exposeWorkers(metrics.registry, { workers: [], restarts: 0, silentKilled: 0 });
   return metrics.registry.describe().filter(({ name }) => name.startsWith('weir_'));
 }
 

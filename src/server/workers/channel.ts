@@ -10,3 +10,8 @@ export function sendOver(channel: Channel, message: FromWorker | ToWorker): Prom
     else resolve();
   });
 }
+
+/** A clock that all processes of the machine share and that never goes back, microseconds. */
+export function machineMicros(): number {
+  return Number(process.hrtime.bigint() / 1000n);
+}

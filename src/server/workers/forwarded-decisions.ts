@@ -1,13 +1,15 @@
 import { MAX_TIMER_MS } from '../../limiter/clock.js';
 import { Refusal } from '../../service/refusal.js';
+import { machineMicros } from './channel.js';
 import type { DecidedByWorker, ToWorker } from './messages.js';
+import type { Pulse } from './pulse.js';
 
 export interface ForwardingLimits {
   /** How long a decision may take whatever its caller says, milliseconds (REDIS_TIMEOUT). */
   readonly longestMs: number;
   /** Most decisions that workers have yet to answer: each is a message that may wait in their channels. */
   readonly maxInFlight?: number;
-  /** A worker decides in time; this is for one that is too busy to. */
+  /** A worker decides in time; this is for one that is too busy to, as far as the caller waits. Milliseconds. */
   readonly marginMs?: number;
 }
 
@@ -16,14 +18,41 @@ const LOST = new Refusal('unavailable', 'the worker process that was asked has e
 const TOO_MANY = new Refusal('unavailable', 'too many requests at once');
 const TOO_LATE = new Refusal('unavailable', 'no answer in time');
 
+/** Most decisions that workers have yet to answer. */
+export const MAX_FORWARDED = 1000;
+/** A decision is asked of another worker when the first one is silent or ends; then it is given up. */
+const MOST_WORKERS = 2;
+/** A worker that has not decided after this long is asked whether it is there; milliseconds. */
+const ASKED_AFTER_MS = 100;
+/**
+ * After this long another is asked, if nothing was heard of the first one meanwhile, which leaves alone what it reads
+ * later than this. Milliseconds.
+ */
+export const GIVEN_AWAY_MS = 500;
+
 /** A worker process, as far as it is needed here. */
-interface Decider {
+export interface Decider {
+  readonly pulse: Pick<Pulse, 'ask' | 'heardSince'>;
   send(message: ToWorker): unknown;
+}
+
+/** What somebody waits for. */
+interface Call {
+  workers(): readonly Decider[];
+  readonly message: Uint8Array;
+  /** When the caller waits no longer, by performance.now(). */
+  readonly deadlineMs: number;
+  readonly connection: number;
+  /** Who was asked, the last of whom is expected to answer. */
+  readonly asked: Decider[];
+  /** Undefined once the caller has its answer. */
+  settle: ((result: Uint8Array | Refusal) => void) | undefined;
 }
 
 interface Waiting {
   readonly worker: Decider;
-  settle(result: Uint8Array | Refusal): void;
+  readonly call: Call;
+  timer: NodeJS.Timeout | undefined;
 }
 
 /** Decisions that the primary process, which has no store, leaves to its workers. */
@@ -40,35 +69,30 @@ export class ForwardedDecisions {
   #lastConnection = 0;
 
   constructor(limits: ForwardingLimits) {
-    this.#limits = { maxInFlight: 1000, marginMs: 1000, ...limits };
+    this.#limits = { maxInFlight: MAX_FORWARDED, marginMs: 1000, ...limits };
   }
 
   /**
    * Asks the one of `workers` that owes fewest answers, of equals in turn; it takes what came by one `connection` in
-   * turns with what came by others. Never rejects.
+   * turns with what came by others. When that one hangs or ends, another is asked in what is left of the time. Never
+   * rejects.
    */
   ask(
-    workers: readonly Decider[],
+    workers: () => readonly Decider[],
     message: Uint8Array,
     patienceMicros: number,
     connection?: unknown,
   ): Promise<Uint8Array | Refusal> {
-    const id = ++this.#lastId;
-    const worker = this.#leastBusy(workers, id);
-    if (worker === undefined) return Promise.resolve(NOBODY);
-    if (this.#owed.size >= this.#limits.maxInFlight) return Promise.resolve(TOO_MANY);
     return new Promise((resolve) => {
-      const patienceMs = Math.min(patienceMicros / 1000, this.#limits.longestMs) + this.#limits.marginMs;
-      const timer = setTimeout(() => resolve(TOO_LATE), Math.min(patienceMs, MAX_TIMER_MS));
-      this.#owed.set(id, {
-        worker,
-        settle(result) {
-          clearTimeout(timer);
-          resolve(result);
-        },
-      });
-      this.#counts.set(worker, (this.#counts.get(worker) ?? 0) + 1);
-      worker.send({ kind: 'decide', id, message, patienceMicros, connection: this.#numberOf(connection) });
+      const call: Call = {
+        workers,
+        message,
+        deadlineMs: performance.now() + patienceMicros / 1000,
+        connection: this.#numberOf(connection),
+        asked: [],
+        settle: resolve,
+      };
+      this.#give(call, NOBODY);
     });
   }
 
@@ -76,19 +100,80 @@ export class ForwardedDecisions {
   answered({ id, result }: DecidedByWorker): void {
     const waiting = this.#owed.get(id);
     if (waiting === undefined) return;
-    this.#owed.delete(id);
-    this.#counts.set(waiting.worker, (this.#counts.get(waiting.worker) ?? 1) - 1);
-    waiting.settle('refused' in result ? new Refusal(result.refused, result.message) : result.response);
+    this.#forget(id, waiting);
+    const { worker, call } = waiting;
+    if (!('refused' in result)) settle(call, result.response);
+    // One that has woken up does not speak for the other who is asked now.
+    else if (call.asked.at(-1) === worker) settle(call, new Refusal(result.refused, result.message));
   }
 
   /** Nothing more comes from this worker. */
   lost(worker: Decider): void {
-    this.#counts.delete(worker);
-    for (const [id, waiting] of this.#owed) {
+    for (const [id, waiting] of [...this.#owed]) {
       if (waiting.worker !== worker) continue;
-      this.#owed.delete(id);
-      waiting.settle(LOST);
+      this.#forget(id, waiting);
+      const { call } = waiting;
+      if (call.settle !== undefined && call.asked.at(-1) === worker) this.#give(call, LOST);
     }
+    this.#counts.delete(worker);
+  }
+
+  #forget(id: number, { worker, timer }: Waiting): void {
+    clearTimeout(timer);
+    this.#owed.delete(id);
+    this.#counts.set(worker, (this.#counts.get(worker) ?? 1) - 1);
+  }
+
+  /** Asks one of the workers that were not asked yet; `otherwise` is the answer when there is none. */
+  #give(call: Call, otherwise: Refusal): void {
+    const id = ++this.#lastId;
+    const able = call.asked.length < MOST_WORKERS ? call.workers() : [];
+    const worker = this.#leastBusy(
+      able.filter((one) => !call.asked.includes(one)),
+      id,
+    );
+    if (worker === undefined) {
+      settle(call, otherwise);
+      return;
+    }
+    if (this.#owed.size >= this.#limits.maxInFlight) {
+      settle(call, TOO_MANY);
+      return;
+    }
+    const { longestMs, marginMs } = this.#limits;
+    const sentMs = performance.now();
+    const patienceMs = Math.max(call.deadlineMs - sentMs, 0);
+    const waiting: Waiting = { worker, call, timer: undefined };
+    call.asked.push(worker);
+    this.#owed.set(id, waiting);
+    this.#counts.set(worker, (this.#counts.get(worker) ?? 0) + 1);
+    worker.send({
+      kind: 'decide',
+      id,
+      message: call.message,
+      patienceMicros: patienceMs * 1000,
+      sentMicros: machineMicros(),
+      connection: call.connection,
+    });
+    const untilMs = sentMs + Math.min(patienceMs, longestMs + marginMs, MAX_TIMER_MS);
+    this.#follow(waiting, sentMs, untilMs);
+  }
+
+  /** Looks after a decision that a worker was asked for at `sentMs`; it is given up at `untilMs`. */
+  #follow(waiting: Waiting, sentMs: number, untilMs: number): void {
+    const { worker, call } = waiting;
+    const at = (whenMs: number, then: () => void): void => {
+      const isLast = whenMs >= untilMs;
+      const delayMs = (isLast ? untilMs : whenMs) - performance.now();
+      waiting.timer = setTimeout(isLast ? () => settle(call, TOO_LATE) : then, Math.max(delayMs, 0));
+    };
+    at(sentMs + ASKED_AFTER_MS, () => {
+      worker.pulse.ask();
+      at(sentMs + GIVEN_AWAY_MS, () => {
+        if (worker.pulse.heardSince(sentMs)) at(untilMs, () => {});
+        else this.#give(call, TOO_LATE);
+      });
+    });
   }
 
   #numberOf(connection: unknown): number {
@@ -113,4 +198,9 @@ export class ForwardedDecisions {
     }
     return chosen;
   }
+}
+
+function settle(call: Call, result: Uint8Array | Refusal): void {
+  call.settle?.(result);
+  call.settle = undefined;
 }

@@ -40,12 +40,16 @@ export type ToWorker =
   /** All are there: they are in force from now on. */
   | { readonly kind: 'policies_end'; readonly version: string }
   | { readonly kind: 'metrics'; readonly id: number }
+  /** Whether it is there; answered by `pong`. */
+  | { readonly kind: 'ping' }
   /** An encoded RateLimitRequest of `/json`; answered by {@link DecidedByWorker}. */
   | {
       readonly kind: 'decide';
       readonly id: number;
       readonly message: Uint8Array;
       readonly patienceMicros: number;
+      /** When it was sent, by {@link machineMicros}; read long after that it is another's, and nothing is taken. */
+      readonly sentMicros: number;
       /** Stands for the connection that it came by; 0 for none in particular. */
       readonly connection: number;
     }
@@ -75,6 +79,9 @@ export interface WorkerHealth {
 export type FromWorker =
   /** It can take the `start` message. */
   | { readonly kind: 'ready' }
+  | { readonly kind: 'pong' }
+  /** It has taken a `policies_slice`. */
+  | { readonly kind: 'policies_taken' }
   /** Its gRPC port is open, at this address. */
   | { readonly kind: 'listening'; readonly grpc: string; readonly health: WorkerHealth }
   /** It cannot start; the lines of a StartError. */

@@ -8,15 +8,24 @@ import type { SlicedPolicies, ToWorker } from './messages.js';
 export class PolicyFeed {
   readonly #current: () => PolicySet | undefined;
   readonly #broadcast: (message: ToWorker) => void;
+  readonly #caughtUp: () => Promise<void>;
   /** What the workers have. */
   #sent: PolicySet | undefined;
   #sending = false;
   #whole: { readonly of: PolicySet; readonly sliced: SlicedPolicies } | undefined;
 
-  /** `broadcast` reaches every worker that got what `whole` said when it started. */
-  constructor(current: () => PolicySet | undefined, broadcast: (message: ToWorker) => void) {
+  /**
+   * `broadcast` reaches every worker that got what `whole` said when it started; `caughtUp` resolves when they have
+   * taken nearly all of it.
+   */
+  constructor(
+    current: () => PolicySet | undefined,
+    broadcast: (message: ToWorker) => void,
+    caughtUp: () => Promise<void>,
+  ) {
     this.#current = current;
     this.#broadcast = broadcast;
+    this.#caughtUp = caughtUp;
     this.#sent = current();
   }
 
@@ -45,8 +54,9 @@ export class PolicyFeed {
       const items = policyItems(next, (policy) => before?.domains.get(policy.domain) === policy);
       for (const slice of cutSlices(items, takesLong)) {
         this.#broadcast({ kind: 'policies_slice', slice });
-        // Or a worker would find all of them in its channel at once.
         await turn();
+        // Or connections and questions would wait in the channel behind all of them.
+        await this.#caughtUp();
       }
       this.#broadcast({ kind: 'policies_end', version: next.version });
     }

@@ -8,11 +8,12 @@ import type { HealthDetail, HealthVerdict } from '../http/endpoints.js';
 import { exposeReference } from '../metrics/prometheus.js';
 import { openStatsSinks } from '../metrics/stats-sinks.js';
 import { statFamilies, statsText } from '../metrics/stats-text.js';
-import { exposeWorkers } from '../metrics/worker-gauges.js';
+import { exposeWorkers, workerState } from '../metrics/worker-gauges.js';
 import type { ServerCore, ServerParts } from '../server-core.js';
 import type { StartError } from '../start-error.js';
+import type { WorkerHealth } from './messages.js';
 import { PolicyFeed } from './policy-feed.js';
-import { WorkerPool } from './worker-pool.js';
+import { WorkerPool, type WorkerState } from './worker-pool.js';
 
 const NO_BUCKETS = { size: 0, bytes: 0, evictions: 0 };
 
@@ -85,6 +86,7 @@ function openWorkers(
   const feed = new PolicyFeed(
     () => policies.current(),
     (message) => pool.broadcast(message),
+    () => pool.caughtUp(),
   );
   const pool = new WorkerPool({
     count: settings.workers,
@@ -112,23 +114,32 @@ function openWorkers(
   return pool;
 }
 
-function healthOf(pool: WorkerPool, draining: boolean): HealthVerdict {
-  const known = pool.workers.flatMap((worker) => worker.health ?? []);
+/** What workers say of themselves that answer. */
+function knownHealth(workers: readonly WorkerState[]): readonly WorkerHealth[] {
+  return workers.flatMap(({ health, silentMs }) =>
+    health === undefined || silentMs !== undefined ? [] : health,
+  );
+}
+
+function healthOf({ workers }: WorkerPool, draining: boolean): HealthVerdict {
+  const known = knownHealth(workers);
   if (!draining && known.some(({ reason }) => reason === undefined)) return { status: 'SERVING' };
-  const reason = draining ? 'draining' : (known[0]?.reason ?? 'no worker process serves');
-  return { status: 'NOT_SERVING', reason };
+  const nobody = workers.some(({ silentMs }) => silentMs !== undefined)
+    ? 'no worker process answers'
+    : 'no worker process serves';
+  return { status: 'NOT_SERVING', reason: draining ? 'draining' : (known[0]?.reason ?? nobody) };
 }
 
 function detailOf({ workers }: WorkerPool): Pick<HealthDetail, 'store' | 'storeUp' | 'workers'> {
-  const known = workers.flatMap((worker) => worker.health ?? []);
   return {
-    store: known[0]?.store ?? 'unknown',
-    storeUp: known.some(({ storeUp }) => storeUp),
+    store: workers.find(({ health }) => health !== undefined)?.health?.store ?? 'unknown',
+    storeUp: knownHealth(workers).some(({ storeUp }) => storeUp),
     workers: workers.map((worker) => ({
       id: worker.id,
       pid: worker.pid,
-      status: worker.health !== undefined && worker.health.reason === undefined ? 'SERVING' : 'NOT_SERVING',
+      status: workerState(worker) === 'serving' ? 'SERVING' : 'NOT_SERVING',
       storeUp: worker.health?.storeUp ?? false,
+      ...(worker.silentMs !== undefined && { silentSeconds: worker.silentMs / 1000 }),
     })),
   };
 }

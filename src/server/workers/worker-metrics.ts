@@ -71,3 +71,55 @@ export class WorkerMetrics {
     last.add(samples);
   }
 }
+
+/** A worker that is too busy to tell its metrics, or the next part of them, is shown as it was last. */
+const WAIT_MS = 1000;
+
+/** A question that a worker has yet to answer. */
+interface Waiting {
+  /** A part of the answer came. */
+  goesOn(): void;
+  done(): void;
+}
+
+/** What the primary process knows of a worker's metrics, and what it has asked. */
+export class AskedMetrics {
+  /** What the worker told last. */
+  told = new WorkerMetrics();
+  /** What it tells now. */
+  #telling = new WorkerMetrics();
+  readonly #waiting = new Map<number, Waiting>();
+  #lastId = 0;
+
+  /** Asks with `send`; resolves when the answer is in `told`, or is waited for no longer. */
+  ask(send: (id: number) => void): Promise<void> {
+    const id = ++this.#lastId;
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(id);
+        resolve();
+      };
+      const timer = setTimeout(done, WAIT_MS);
+      this.#waiting.set(id, { done, goesOn: () => timer.refresh() });
+      send(id);
+    });
+  }
+
+  add(part: Part): void {
+    this.#telling.add(part);
+    for (const waiting of this.#waiting.values()) waiting.goesOn();
+  }
+
+  /** That was all of the answer to question `id`, and to those before it. */
+  end(id: number): void {
+    this.told = this.#telling;
+    this.#telling = new WorkerMetrics();
+    for (const [waitingId, waiting] of this.#waiting) if (waitingId <= id) waiting.done();
+  }
+
+  /** Nothing is expected of the worker now. */
+  waitNoLonger(): void {
+    for (const waiting of this.#waiting.values()) waiting.done();
+  }
+}

@@ -8,11 +8,13 @@ import { StartError } from '../start-error.js';
 import type { ViewSlices } from '../views/view-slices.js';
 import { AddedMetrics } from './added-metrics.js';
 import { sendOver } from './channel.js';
-import { ForwardedDecisions } from './forwarded-decisions.js';
+import { type Decider, ForwardedDecisions } from './forwarded-decisions.js';
+import { HandedConnections } from './handed-connections.js';
 import { LatestValues } from './latest-values.js';
-import { closeLostConnections } from './lost-connections.js';
 import type { FromWorker, OthersRedisWork, RedisWorkTold, ToWorker, WorkerHealth } from './messages.js';
-import { WorkerMetrics } from './worker-metrics.js';
+import { Pulse } from './pulse.js';
+import { AskedMetrics } from './worker-metrics.js';
+import { WorkerWatch } from './worker-watch.js';
 
 export interface WorkerPoolOptions {
   readonly count: number;
@@ -37,6 +39,8 @@ export interface WorkerState {
   readonly pid: number;
   /** Undefined until its port is open. */
   readonly health: WorkerHealth | undefined;
+  /** How long it has not answered, milliseconds; undefined while it does. */
+  readonly silentMs: number | undefined;
 }
 
 /** A worker that crashes is replaced after this long, twice as long after each crash that follows; milliseconds. */
@@ -44,21 +48,14 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10_000;
 /** A worker that lived this long did not crash because of what the one before it crashed of. */
 const STABLE_MS = 10_000;
-/** A worker that is too busy to tell its metrics, or the next part of them, is shown as it was last. */
-const METRICS_WAIT_MS = 1000;
 /** Closing may take this long beside what calls take. */
 const EXIT_MARGIN_MS = 5000;
 
+/** So many slices of policies may lie in the channel of a worker, a millisecond's work or so each. */
+const MAX_UNTAKEN = 8;
+
 /** Most pools of connections that a worker has, one for each Redis. */
 const MAX_POOLS = 2;
-
-/** A question about metrics that a worker has yet to answer. */
-interface WaitingMetrics {
-  readonly slot: Slot;
-  /** A part of the answer came. */
-  goesOn(): void;
-  done(): void;
-}
 
 /** One slot of the pool: a worker, or the pause before its replacement. */
 interface Slot {
@@ -66,35 +63,64 @@ interface Slot {
   /** Whether the worker got its `start` message; later ones then find it in a state to take them. */
   started: boolean;
   health: WorkerHealth | undefined;
+  /** Whether its port is open. */
+  readonly listens: boolean;
+  pulse: Pulse;
+  /** How long it was silent, milliseconds, when it was killed for that. */
+  killedAfterMs: number | undefined;
+  decider: Decider | undefined;
+  /** Slices of policies that it was sent and has not taken yet. */
+  untaken: number;
   /** What other workers told and this one is to hear. */
   othersWork: LatestValues<OthersRedisWork> | undefined;
-  /** What it told last, and what it tells now. */
-  told: WorkerMetrics;
-  telling: WorkerMetrics;
+  metrics: AskedMetrics;
   startedMs: number;
   /** Pauses before those that take its place. */
   readonly backOff: BackOff;
   retry: NodeJS.Timeout | undefined;
 }
 
+function emptySlot(): Slot {
+  return {
+    worker: undefined,
+    started: false,
+    health: undefined,
+    get listens() {
+      return this.health !== undefined;
+    },
+    pulse: new Pulse({ send() {} }),
+    killedAfterMs: undefined,
+    decider: undefined,
+    untaken: 0,
+    othersWork: undefined,
+    metrics: new AskedMetrics(),
+    startedMs: 0,
+    backOff: new BackOff({ firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS }),
+    retry: undefined,
+  };
+}
+
 /**
- * Worker processes that share one gRPC port (node:cluster). Keeps their number: one that ends unasked is replaced, with
- * growing pauses while replacements end as well.
+ * Worker processes that share one gRPC port (node:cluster). Keeps their number: one that ends unasked, or is silent for
+ * too long, is replaced, with growing pauses while replacements end as well.
  */
 export class WorkerPool {
   /** Workers replaced since start. */
   restarts = 0;
+  /** Workers that were killed because they were silent. */
+  silentKilled = 0;
   readonly #options: WorkerPoolOptions;
   readonly #slots: Slot[];
   readonly #addedMetrics: AddedMetrics;
   readonly #addedStats: AddedMetrics;
   readonly #decisions: ForwardedDecisions;
-  readonly #waitingMetrics = new Map<number, WaitingMetrics>();
-  #metricsId = 0;
+  readonly #connections = new HandedConnections();
+  readonly #watch: WorkerWatch<Slot>;
   #closing = false;
   /** Whether any worker ever reached Redis. */
   #storeReached = false;
   #grpc = '';
+  #whenTaken: (() => void) | undefined;
   /** Set while starting: ends the start. */
   #onStarted: ((error?: StartError) => void) | undefined;
 
@@ -103,17 +129,12 @@ export class WorkerPool {
     this.#addedMetrics = new AddedMetrics(options.slices);
     this.#addedStats = new AddedMetrics(options.slices);
     this.#decisions = new ForwardedDecisions({ longestMs: options.decisionTimeoutMs });
-    this.#slots = Array.from({ length: options.count }, () => ({
-      worker: undefined,
-      started: false,
-      health: undefined,
-      othersWork: undefined,
-      told: new WorkerMetrics(),
-      telling: new WorkerMetrics(),
-      startedMs: 0,
-      backOff: new BackOff({ firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS }),
-      retry: undefined,
-    }));
+    this.#slots = Array.from({ length: options.count }, emptySlot);
+    this.#watch = new WorkerWatch({
+      workers: () => this.#slots.filter(({ worker }) => worker !== undefined),
+      onSilent: (slot) => this.#onSilent(slot),
+      replace: (slot) => this.#killSilent(slot),
+    });
   }
 
   /**
@@ -131,60 +152,80 @@ export class WorkerPool {
         else reject(error);
       };
       for (const slot of this.#slots) this.#fork(slot);
+      this.#watch.start();
     });
   }
 
   /** Workers that are alive. */
   get workers(): readonly WorkerState[] {
-    return this.#slots.flatMap(({ worker, health }) =>
-      worker === undefined ? [] : [{ id: worker.id, pid: worker.process.pid ?? 0, health }],
-    );
+    return this.#slots.flatMap(({ worker, health, pulse }) => {
+      if (worker === undefined) return [];
+      const silentMs = pulse.silent ? pulse.silentMs : undefined;
+      return { id: worker.id, pid: worker.process.pid ?? 0, health, silentMs };
+    });
   }
 
   /** Sends to every worker; one that has not started yet gets what `start` says then. */
   broadcast(message: ToWorker): void {
-    for (const { worker, started } of this.#slots) {
-      if (started && worker?.isConnected() === true) worker.send(message);
+    for (const slot of this.#slots) {
+      if (!slot.started || slot.worker?.isConnected() !== true) continue;
+      slot.worker.send(message);
+      if (message.kind === 'policies_slice') slot.untaken++;
+    }
+  }
+
+  /** Resolves when no worker that answers has many slices of policies to take; for one who asks at a time. */
+  async caughtUp(): Promise<void> {
+    while (this.#slots.some(({ untaken, pulse }) => untaken > MAX_UNTAKEN && !pulse.silent)) {
+      await new Promise<void>((resolve) => {
+        this.#whenTaken = resolve;
+      });
     }
   }
 
   /** Metrics of all processes, `own` included, added up. */
   *metrics(own: readonly Family[]): ReadSteps<readonly Family[]> {
     yield this.#askAllMetrics();
-    return yield* this.#addedMetrics.sum([own, ...this.#slots.map(({ told }) => told.metrics)]);
+    return yield* this.#addedMetrics.sum([own, ...this.#slots.map(({ metrics }) => metrics.told.metrics)]);
   }
 
   /** Statistics of all processes, `own` included, added up. */
   *stats(own: readonly Family[]): ReadSteps<readonly Family[]> {
     yield this.#askAllMetrics();
-    return yield* this.#addedStats.sum([own, ...this.#slots.map(({ told }) => told.stats)]);
+    return yield* this.#addedStats.sum([own, ...this.#slots.map(({ metrics }) => metrics.told.stats)]);
   }
 
   /** Decides by one of the workers that serve; in a drain none does, and one that has its store is asked. */
   decide(message: Uint8Array, patienceMicros: number, connection: unknown): Promise<Uint8Array | Refusal> {
+    return this.#decisions.ask(() => this.#deciders(), message, patienceMicros, connection);
+  }
+
+  #deciders(): readonly Decider[] {
     const started = this.#slots.filter(
-      ({ worker, health }) => worker?.isConnected() === true && health !== undefined,
+      ({ worker, health, pulse }) => worker?.isConnected() === true && health !== undefined && !pulse.silent,
     );
     const serving = started.filter(({ health }) => health?.reason === undefined);
     const able = serving.length > 0 ? serving : started.filter(({ health }) => health?.storeUp === true);
     // Any other knows at least why it cannot.
-    const asked = (able.length > 0 ? able : started).flatMap(({ worker }) => worker ?? []);
-    return this.#decisions.ask(asked, message, patienceMicros, connection);
+    return (able.length > 0 ? able : started).flatMap(({ decider }) => decider ?? []);
   }
 
   /** Lets every worker drain and end; after `patienceMs` and a margin they are killed. */
   async drain(why: string, patienceMs: number): Promise<void> {
     this.#replaceNoMore();
+    this.#watch.draining();
     this.broadcast({ kind: 'drain', why });
     for (const slot of this.#slots) if (slot.health === undefined) slot.worker?.process.kill('SIGKILL');
     const timer = setTimeout(() => this.#kill(), patienceMs + EXIT_MARGIN_MS);
     await this.#ended();
     clearTimeout(timer);
+    this.#watch.stop();
   }
 
   /** Ends every worker at once. */
   async close(): Promise<void> {
     this.#replaceNoMore();
+    this.#watch.stop();
     this.#kill();
     await this.#ended();
   }
@@ -212,10 +253,17 @@ export class WorkerPool {
       sendOver(worker.process, { kind: 'others_redis_work', told }),
     );
     slot.startedMs = performance.now();
-    closeLostConnections(worker);
+    const send = (message: ToWorker): void => {
+      if (worker.isConnected()) worker.send(message);
+    };
+    const pulse = new Pulse({ send: () => send({ kind: 'ping' }) });
+    const decider = { pulse, send };
+    slot.pulse = pulse;
+    slot.decider = decider;
+    this.#connections.add(worker, slot);
     worker.on('message', (message: FromWorker) => this.#receive(slot, worker, message));
     worker.once('exit', (code, signal) => {
-      this.#decisions.lost(worker);
+      this.#decisions.lost(decider);
       this.#onExit(slot, signal ?? `exit code ${code}`);
     });
     // The channel breaks when a worker is killed while it is written to; its exit says the same.
@@ -226,7 +274,12 @@ export class WorkerPool {
     // What a worker said last may be read after its end is known: its numbers are kept by then, and the slot is
     // another's.
     if (slot.worker !== worker && message.kind !== 'failed') return;
+    // What was asked before it was ready is lost.
+    this.#heard(slot, message.kind === 'pong' || message.kind === 'ready');
     switch (message.kind) {
+      case 'pong':
+        this.#connections.answered(slot);
+        return;
       case 'ready':
         if (!this.#closing) worker.send(this.#options.start());
         slot.started = true;
@@ -240,16 +293,15 @@ export class WorkerPool {
         if (this.#storeReached) for (const line of message.lines) this.#options.log.error(line);
         else (this.#onStarted ?? this.#options.onGivenUp)(new StartError(message.lines));
         return;
+      case 'policies_taken':
+        slot.untaken--;
+        this.#whenTaken?.();
+        return;
       case 'metrics_part':
-        slot.telling.add(message);
-        for (const waiting of this.#waitingMetrics.values()) if (waiting.slot === slot) waiting.goesOn();
+        slot.metrics.add(message);
         return;
       case 'metrics_end':
-        slot.told = slot.telling;
-        slot.telling = new WorkerMetrics();
-        for (const [id, waiting] of this.#waitingMetrics) {
-          if (waiting.slot === slot && id <= message.id) waiting.done();
-        }
+        slot.metrics.end(message.id);
         return;
       case 'decided':
         this.#decisions.answered(message);
@@ -260,6 +312,7 @@ export class WorkerPool {
       case 'listening':
         this.#grpc = message.grpc;
         slot.health = message.health;
+        this.#watch.listening();
         break;
       case 'health':
         slot.health = message.health;
@@ -277,14 +330,45 @@ export class WorkerPool {
     }
   }
 
+  #heard(slot: Slot, answer: boolean): void {
+    const { worker, pulse } = slot;
+    if (slot.listens && pulse.silent) {
+      const about = { id: worker?.id, pid: worker?.process.pid, silentMs: pulse.silentMs };
+      this.#options.log.info(about, 'a worker process answers again, and gets connections');
+    }
+    pulse.heard(answer);
+  }
+
+  #onSilent(slot: Slot): void {
+    const { worker, pulse } = slot;
+    const about = { id: worker?.id, pid: worker?.process.pid, silentMs: pulse.silentMs };
+    this.#options.log.warn(about, 'a worker process does not answer, and gets no new connections');
+    this.#connections.silent(slot);
+    slot.metrics.waitNoLonger();
+    this.#whenTaken?.();
+  }
+
+  #killSilent(slot: Slot): void {
+    // A start waits for all workers, however long they take; whoever started weir knows how long it may.
+    if (this.#onStarted !== undefined) return;
+    slot.killedAfterMs ??= slot.pulse.silentMs;
+    slot.worker?.process.kill('SIGKILL');
+  }
+
   #onExit(slot: Slot, how: string): void {
+    const silentMs = slot.killedAfterMs;
+    if (silentMs !== undefined) this.silentKilled++;
+    slot.killedAfterMs = undefined;
     slot.worker = undefined;
     slot.started = false;
     slot.health = undefined;
-    void this.#addedMetrics.keep(slot.told.metrics);
-    void this.#addedStats.keep(slot.told.stats);
-    slot.told = new WorkerMetrics();
-    slot.telling = new WorkerMetrics();
+    slot.untaken = 0;
+    this.#whenTaken?.();
+    slot.metrics.waitNoLonger();
+    const { metrics, stats } = slot.metrics.told;
+    void this.#addedMetrics.keep(metrics);
+    void this.#addedStats.keep(stats);
+    slot.metrics = new AskedMetrics();
     if (this.#onStarted !== undefined) {
       this.#onStarted(new StartError([`a worker process ended while starting (${how})`]));
     }
@@ -292,7 +376,12 @@ export class WorkerPool {
     const stable = performance.now() - slot.startedMs >= STABLE_MS;
     if (stable) slot.backOff.reset();
     const pauseMs = slot.backOff.next();
-    this.#options.log.error({ how, pauseMs }, 'a worker process ended; another takes its place');
+    if (silentMs === undefined) {
+      this.#options.log.error({ how, pauseMs }, 'a worker process ended; another takes its place');
+    } else {
+      const what = 'a worker process did not answer and was killed; another takes its place';
+      this.#options.log.error({ how, silentMs, pauseMs }, what);
+    }
     slot.retry = setTimeout(() => {
       this.restarts++;
       this.#fork(slot);
@@ -300,23 +389,11 @@ export class WorkerPool {
   }
 
   async #askAllMetrics(): Promise<void> {
-    const asked = this.#slots.filter(({ health }) => health !== undefined);
-    await Promise.all(asked.map((slot) => this.#askMetrics(slot)));
-  }
-
-  #askMetrics(slot: Slot): Promise<void> {
-    const id = ++this.#metricsId;
-    return new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        slot.worker?.off('exit', done);
-        this.#waitingMetrics.delete(id);
-        resolve();
-      };
-      const timer = setTimeout(done, METRICS_WAIT_MS);
-      this.#waitingMetrics.set(id, { slot, done, goesOn: () => timer.refresh() });
-      slot.worker?.once('exit', done);
-      slot.worker?.send({ kind: 'metrics', id } satisfies ToWorker);
-    });
+    const asked = this.#slots.filter(({ health, pulse }) => health !== undefined && !pulse.silent);
+    await Promise.all(
+      asked.map(({ worker, metrics }) =>
+        metrics.ask((id) => worker?.send({ kind: 'metrics', id } satisfies ToWorker)),
+      ),
+    );
   }
 }

@@ -11,11 +11,15 @@ import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
 import type { TlsSource } from '../tls-files.js';
 import { ViewSlices } from '../views/view-slices.js';
-import { sendOver } from './channel.js';
+import { machineMicros, sendOver } from './channel.js';
+import { GIVEN_AWAY_MS } from './forwarded-decisions.js';
 import { HandedPolicyProvider } from './handed-policy-provider.js';
 import { LatestValues } from './latest-values.js';
 import type { FromWorker, OthersRedisWork, RedisWorkTold, ToWorker, WorkerHealth } from './messages.js';
 import { tellFamilies } from './worker-metrics.js';
+
+/** For a decision that nobody expects of this process any more. */
+const GIVEN_AWAY = new Refusal('unavailable', 'the worker process that was asked was silent for too long');
 
 type StartMessage = Extract<ToWorker, { kind: 'start' }>;
 
@@ -119,10 +123,15 @@ class Worker {
     id,
     message,
     patienceMicros,
+    sentMicros,
     connection,
   }: Extract<ToWorker, { kind: 'decide' }>): Promise<void> {
     this.#deciding++;
-    const decided = await this.#service.decide(message, patienceMicros, { ...ANYBODY, connection });
+    const lateMicros = machineMicros() - sentMicros;
+    const decided =
+      lateMicros > Math.min(patienceMicros, GIVEN_AWAY_MS * 1000)
+        ? GIVEN_AWAY
+        : await this.#service.decide(message, patienceMicros - lateMicros, { ...ANYBODY, connection });
     const result =
       decided instanceof Refusal
         ? { refused: decided.kind, message: decided.message }
@@ -200,9 +209,12 @@ export function runWorker(): Promise<boolean> {
     process.on('message', (message: ToWorker) => {
       if (message.kind === 'start') start(message).catch(reject);
       else if (message.kind === 'policies_begin') worker?.policies.begin();
-      else if (message.kind === 'policies_slice') worker?.policies.add(message.slice);
-      else if (message.kind === 'policies_end') worker?.policies.end(message.version);
+      else if (message.kind === 'policies_slice') {
+        worker?.policies.add(message.slice);
+        send({ kind: 'policies_taken' });
+      } else if (message.kind === 'policies_end') worker?.policies.end(message.version);
       else if (message.kind === 'tls') worker?.replaceTls(message.material);
+      else if (message.kind === 'ping') send({ kind: 'pong' });
       else if (message.kind === 'metrics') worker?.sendMetrics(message.id).catch(reject);
       else if (message.kind === 'others_redis_work') worker?.othersWork(message.told);
       else if (message.kind === 'decide') worker?.decide(message).catch(reject);

@@ -2,10 +2,21 @@ import { describe, expect, test } from '@jest/globals';
 import { ForwardedDecisions } from '../../../../src/server/workers/forwarded-decisions.js';
 import type { ToWorker } from '../../../../src/server/workers/messages.js';
 import { Refusal } from '../../../../src/service/refusal.js';
+import { waitFor } from '../../../support/process/wait-for.js';
 
 /** Keeps what it is asked. */
 class Worker {
   readonly asked: Extract<ToWorker, { kind: 'decide' }>[] = [];
+  /** Whether it answers when it is asked whether it is there. */
+  isThere = true;
+  looks = 0;
+  readonly pulse = {
+    ask: () => {},
+    heardSince: () => {
+      this.looks++;
+      return this.isThere;
+    },
+  };
   send(message: ToWorker): void {
     if (message.kind === 'decide') this.asked.push(message);
   }
@@ -18,14 +29,15 @@ describe('decisions that workers make for the primary process', () => {
   test('go to the workers in turn, and come back to who asked', async () => {
     const decisions = new ForwardedDecisions({ longestMs: 60_000 });
     const workers = [new Worker(), new Worker()];
-    const asked = Array.from({ length: 4 }, () => decisions.ask(workers, message, 5000));
+    const asked = Array.from({ length: 4 }, () => decisions.ask(() => workers, message, 5000));
     expect(workers.map((worker) => worker.asked.length)).toEqual([2, 2]);
     const ids = workers.flatMap((worker) => worker.asked.map(({ id }) => id));
     for (const id of ids) {
       decisions.answered({ kind: 'decided', id, result: { response: Buffer.from(String(id)) } });
     }
     expect((await Promise.all(asked)).map(String)).toEqual([...ids].sort().map(String));
-    expect(workers[0]?.asked[0]).toMatchObject({ message, patienceMicros: 5000, connection: 0 });
+    expect(workers[0]?.asked[0]).toMatchObject({ message, connection: 0 });
+    expect(workers[0]?.asked[0]?.patienceMicros).toBeLessThanOrEqual(5000);
   });
 
   test('say which came by one connection', () => {
@@ -33,7 +45,7 @@ describe('decisions that workers make for the primary process', () => {
     const worker = new Worker();
     const [one, other] = [{}, {}];
     const asked = [one, other, one, undefined].map((connection) =>
-      decisions.ask([worker], message, 5000, connection),
+      decisions.ask(() => [worker], message, 5000, connection),
     );
     expect(worker.asked.map(({ connection }) => connection)).toEqual([1, 2, 1, 0]);
     decisions.lost(worker);
@@ -43,7 +55,7 @@ describe('decisions that workers make for the primary process', () => {
   test('come back as refusals', async () => {
     const decisions = new ForwardedDecisions({ longestMs: 60_000 });
     const worker = new Worker();
-    const asked = decisions.ask([worker], message, Infinity);
+    const asked = decisions.ask(() => [worker], message, Infinity);
     const id = worker.asked[0]?.id ?? 0;
     decisions.answered({ kind: 'decided', id, result: { refused: 'bad_request', message: 'why' } });
     expect(await asked).toEqual(new Refusal('bad_request', 'why'));
@@ -52,11 +64,11 @@ describe('decisions that workers make for the primary process', () => {
   test('are refused without a worker, and when the worker is lost', async () => {
     const decisions = new ForwardedDecisions({ longestMs: 60_000 });
     const unavailable = new Refusal('unavailable', 'no worker process serves');
-    expect(await decisions.ask([], message, Infinity)).toEqual(unavailable);
+    expect(await decisions.ask(() => [], message, Infinity)).toEqual(unavailable);
     const ended = new Refusal('unavailable', 'the worker process that was asked has ended');
     const [one, other] = [new Worker(), new Worker()];
-    const lost = decisions.ask([one], message, Infinity);
-    const kept = decisions.ask([other], message, Infinity);
+    const lost = decisions.ask(() => [one], message, Infinity);
+    const kept = decisions.ask(() => [other], message, Infinity);
     decisions.lost(one);
     expect(await lost).toEqual(ended);
     decisions.answered({ kind: 'decided', id: other.asked[0]?.id ?? 0, result: { response } });
@@ -66,12 +78,12 @@ describe('decisions that workers make for the primary process', () => {
   test('are bounded in number', async () => {
     const decisions = new ForwardedDecisions({ longestMs: 60_000, maxInFlight: 2 });
     const worker = new Worker();
-    const running = [1, 2].map(() => decisions.ask([worker], message, Infinity));
-    expect(await decisions.ask([worker], message, Infinity)).toMatchObject({ kind: 'unavailable' });
+    const running = [1, 2].map(() => decisions.ask(() => [worker], message, Infinity));
+    expect(await decisions.ask(() => [worker], message, Infinity)).toMatchObject({ kind: 'unavailable' });
     expect(worker.asked).toHaveLength(2);
     decisions.lost(worker);
     await Promise.all(running);
-    void decisions.ask([worker], message, Infinity);
+    void decisions.ask(() => [worker], message, Infinity);
     expect(worker.asked).toHaveLength(3);
     decisions.lost(worker);
   });
@@ -80,18 +92,18 @@ describe('decisions that workers make for the primary process', () => {
     const decisions = new ForwardedDecisions({ longestMs: 1, marginMs: 0, maxInFlight: 3 });
     const [hanging, well] = [new Worker(), new Worker()];
     const tooLate = new Refusal('unavailable', 'no answer in time');
-    expect(await decisions.ask([hanging], message, Infinity)).toEqual(tooLate);
+    expect(await decisions.ask(() => [hanging], message, Infinity)).toEqual(tooLate);
     for (let call = 0; call < 10; call++) {
-      const asked = decisions.ask([hanging, well], message, Infinity);
+      const asked = decisions.ask(() => [hanging, well], message, Infinity);
       decisions.answered({ kind: 'decided', id: well.asked.at(-1)?.id ?? 0, result: { response } });
       expect(await asked).toBe(response);
     }
     expect(hanging.asked).toHaveLength(1);
-    for (let call = 0; call < 5; call++) await decisions.ask([hanging], message, Infinity);
+    for (let call = 0; call < 5; call++) await decisions.ask(() => [hanging], message, Infinity);
     expect(hanging.asked).toHaveLength(3);
     // It goes on.
     for (const { id } of hanging.asked) decisions.answered({ kind: 'decided', id, result: { response } });
-    expect(await decisions.ask([hanging], message, Infinity)).toEqual(tooLate);
+    expect(await decisions.ask(() => [hanging], message, Infinity)).toEqual(tooLate);
     expect(hanging.asked).toHaveLength(4);
   });
 
@@ -101,9 +113,69 @@ describe('decisions that workers make for the primary process', () => {
   ])('are given up when %s and the worker says nothing', async (_name, longestMs, patienceMicros) => {
     const decisions = new ForwardedDecisions({ longestMs, marginMs: 0 });
     const worker = new Worker();
-    const late = await decisions.ask([worker], message, patienceMicros);
+    const late = await decisions.ask(() => [worker], message, patienceMicros);
     expect(late).toEqual(new Refusal('unavailable', 'no answer in time'));
     // An answer after that is nobody's.
     decisions.answered({ kind: 'decided', id: worker.asked[0]?.id ?? 0, result: { response } });
+  });
+
+  describe('of a worker that hangs', () => {
+    const responseOf = (worker: Worker) => ({
+      kind: 'decided' as const,
+      id: worker.asked[0]?.id ?? 0,
+      result: { response },
+    });
+    /** A worker that hangs is asked for a decision, then another that is well. */
+    const hang = async (patienceMicros: number) => {
+      const decisions = new ForwardedDecisions({ longestMs: 2000 });
+      const [hanging, well] = [new Worker(), new Worker()];
+      hanging.isThere = false;
+      const asked = decisions.ask(
+        () => (hanging.asked.length === 0 ? [hanging] : [hanging, well]),
+        message,
+        patienceMicros,
+      );
+      return { decisions, hanging, well, asked };
+    };
+
+    test('are given to another, in what is left of the time', async () => {
+      const { decisions, hanging, well, asked } = await hang(5e6);
+      await waitFor('the other to be asked', () => well.asked.length === 1);
+      expect(well.asked[0]).toMatchObject({ message });
+      expect(well.asked[0]?.patienceMicros).toBeLessThan(4.6e6);
+      // What wakes up now does not speak for the other.
+      const [first] = hanging.asked;
+      decisions.answered({
+        kind: 'decided',
+        id: first?.id ?? 0,
+        result: { refused: 'unavailable', message: 'was silent' },
+      });
+      decisions.answered(responseOf(well));
+      expect(await asked).toBe(response);
+    });
+
+    test('are given to another at once when it ends', async () => {
+      const { decisions, hanging, well, asked } = await hang(Infinity);
+      decisions.lost(hanging);
+      expect(well.asked).toHaveLength(1);
+      decisions.answered(responseOf(well));
+      expect(await asked).toBe(response);
+    });
+
+    test('are not given to another when the caller has had an answer', async () => {
+      const { decisions, hanging, well, asked } = await hang(1000);
+      expect(await asked).toMatchObject({ message: 'no answer in time' });
+      decisions.lost(hanging);
+      expect(well.asked).toHaveLength(0);
+    });
+
+    test('are waited for when it says that it is there', async () => {
+      const { decisions, hanging, well, asked } = await hang(Infinity);
+      hanging.isThere = true;
+      await waitFor('a look at the first', () => hanging.looks === 1);
+      expect(well.asked).toHaveLength(0);
+      decisions.answered(responseOf(hanging));
+      expect(await asked).toBe(response);
+    });
   });
 });

@@ -1,0 +1,147 @@
+import { describe, expect, test } from '@jest/globals';
+import { ASKED_EVERY_MS, LATE_MS, Pulse, SILENT_MS } from '../../../../src/server/workers/pulse.js';
+import {
+  ALL_SILENT_MS,
+  REPLACED_MS,
+  STARTING_MS,
+  WorkerWatch,
+} from '../../../../src/server/workers/worker-watch.js';
+
+class Worker {
+  listens = true;
+  hangs = false;
+  questions = 0;
+  readonly pulse = new Pulse({ send: () => this.questions++ });
+
+  /** What the primary process reads between two ticks. */
+  speak(): void {
+    if (!this.hangs && this.questions > 0) this.pulse.heard(true);
+  }
+}
+
+function watched(...workers: Worker[]) {
+  const events: string[] = [];
+  const name = (worker: Worker): string => `${workers.indexOf(worker)}`;
+  const watch = new WorkerWatch<Worker>({
+    workers: () => workers,
+    onSilent: (worker) => events.push(`${name(worker)} silent`),
+    replace: (worker) => events.push(`${name(worker)} replaced`),
+  });
+  /** Lets time pass up to the tick at `ms`; says what happened. */
+  const pass = (ms: number): string[] => {
+    events.length = 0;
+    for (let passed = 0; passed < ms; passed += ASKED_EVERY_MS) {
+      watch.tick();
+      for (const worker of workers) worker.speak();
+    }
+    return [...events];
+  };
+  return { watch, pass };
+}
+
+describe('a worker', () => {
+  test('that answers is left alone, and asked twice a second', () => {
+    const worker = new Worker();
+    const { pass } = watched(worker, new Worker());
+    expect(pass(10_000)).toEqual([]);
+    expect(worker.questions).toBe(20);
+    expect(worker.pulse.silentMs).toBe(0);
+  });
+
+  test('that hangs is silent at first, and replaced after that', () => {
+    const [hung, well] = [new Worker(), new Worker()];
+    const { pass } = watched(hung, well);
+    hung.hangs = true;
+    // It is asked with the first tick; from then on its silence is counted.
+    expect(pass(SILENT_MS)).toEqual([]);
+    expect(pass(ASKED_EVERY_MS)).toEqual(['0 silent']);
+    expect(pass(REPLACED_MS - SILENT_MS - ASKED_EVERY_MS)).toEqual([]);
+    expect(pass(ASKED_EVERY_MS)).toEqual(['0 replaced']);
+    expect(hung.questions).toBe(1);
+  });
+
+  test('that goes on before it is replaced, is not', () => {
+    const hung = new Worker();
+    const { pass } = watched(hung, new Worker());
+    hung.hangs = true;
+    expect(pass(REPLACED_MS)).toEqual(['0 silent']);
+    hung.hangs = false;
+    hung.speak();
+    expect(pass(REPLACED_MS)).toEqual([]);
+    expect(hung.pulse.silent).toBe(false);
+  });
+
+  test('that says anything is there', () => {
+    const worker = new Worker();
+    const { pass } = watched(worker, new Worker());
+    worker.hangs = true;
+    for (let round = 0; round < 20; round++) {
+      expect(pass(1000)).toEqual([]);
+      worker.pulse.heard(false);
+    }
+  });
+
+  test('that starts has longer', () => {
+    const starting = new Worker();
+    const { pass } = watched(starting, new Worker());
+    starting.listens = false;
+    starting.hangs = true;
+    expect(pass(STARTING_MS)).toEqual([]);
+    expect(pass(ASKED_EVERY_MS)).toEqual(['0 replaced']);
+  });
+});
+
+describe('several workers that hang', () => {
+  test('are replaced one after the other', () => {
+    const workers = [new Worker(), new Worker(), new Worker()];
+    const [one, two] = workers as [Worker, Worker];
+    const { watch, pass } = watched(...workers);
+    one.hangs = true;
+    two.hangs = true;
+    expect(pass(REPLACED_MS + 10_000)).toEqual(['0 silent', '1 silent', '0 replaced']);
+    one.hangs = false;
+    one.speak();
+    watch.listening();
+    expect(pass(ASKED_EVERY_MS)).toEqual(['1 replaced']);
+  });
+
+  test('do not wait for ever for a replacement that does not come', () => {
+    const workers = [new Worker(), new Worker(), new Worker()];
+    const { pass } = watched(...workers);
+    for (const worker of workers.slice(0, 2)) worker.hangs = true;
+    expect(pass(60_000).filter((event) => event.endsWith('replaced')).length).toBe(2);
+  });
+
+  test('all of them have longer: the machine may be the cause', () => {
+    const workers = [new Worker(), new Worker()];
+    const { watch, pass } = watched(...workers);
+    for (const worker of workers) worker.hangs = true;
+    expect(pass(ALL_SILENT_MS)).toEqual(['0 silent', '1 silent']);
+    expect(pass(ASKED_EVERY_MS)).toEqual(['0 replaced']);
+    expect(pass(10_000)).toEqual([]);
+    watch.draining();
+    // Then they only hold up the end.
+    expect(pass(ASKED_EVERY_MS)).toEqual(['0 replaced', '1 replaced']);
+  });
+});
+
+describe('a question', () => {
+  test('is late after a moment, and sent once', () => {
+    let nowMs = 1000;
+    let sent = 0;
+    const pulse = new Pulse({ send: () => sent++, now: () => nowMs });
+    pulse.ask();
+    nowMs += LATE_MS - 1;
+    expect(pulse.late).toBe(false);
+    nowMs += 1;
+    pulse.ask();
+    expect(pulse.late).toBe(true);
+    expect(sent).toBe(1);
+    expect(pulse.heardSince(1000)).toBe(false);
+    pulse.heard(true);
+    expect(pulse.late).toBe(false);
+    expect(pulse.heardSince(1000)).toBe(true);
+    pulse.ask();
+    expect(sent).toBe(2);
+  });
+});
