@@ -20,8 +20,8 @@ const OF_ISSUERS = /^SSL_CERT_(?:FILE|DIR)$/;
 /** Variables that change nothing where another is refused: what is said of that one is enough. */
 const GO_WITH: readonly (readonly [refused: string, names: RegExp])[] = [
   ['BACKEND_TYPE', /^MEMCACHE_/],
-  ['REDIS_TYPE', /^REDIS_(?:URL$|SENTINEL_AUTH|CLUSTER_)/],
-  ['REDIS_PERSECOND_TYPE', /^REDIS_PERSECOND_(?:URL$|SENTINEL_AUTH|CLUSTER_)/],
+  ['REDIS_TYPE', /^REDIS_(?:URL$|CLUSTER_)/],
+  ['REDIS_PERSECOND_TYPE', /^REDIS_PERSECOND_(?:URL$|CLUSTER_)/],
   ['TRACING_ENABLED', /^TRACING_/],
 ];
 

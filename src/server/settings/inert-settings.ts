@@ -4,7 +4,6 @@ import type { RefusedSetting, SettingType } from './spec.js';
 const NO_POOL = 'weir sends all calls of a moment over one connection; there is no pool.';
 const ONE_CALL = 'weir sends all decisions of one event-loop turn in one call, always.';
 const NO_CLUSTER = 'it is about REDIS_TYPE=cluster, which weir does not have yet.';
-const NO_SENTINEL = 'it is about REDIS_TYPE=sentinel, which weir does not have yet.';
 const OWN_EXPIRY = 'keys expire when their bucket is full or their window ends, which spreads them.';
 const NO_MEMCACHE = 'it is about BACKEND_TYPE=memcache, which weir does not have.';
 const NO_TRACING = 'weir has no tracing yet.';
@@ -17,7 +16,6 @@ function ofRedis(prefix: RedisPrefix): readonly (readonly [name: string, reason:
     [`${prefix}_PIPELINE_WINDOW`, ONE_CALL],
     [`${prefix}_PIPELINE_LIMIT`, ONE_CALL],
     [`${prefix}_CLUSTER_PIPELINE_PARALLELISM`, NO_CLUSTER],
-    [`${prefix}_SENTINEL_AUTH`, NO_SENTINEL],
   ];
 }
 

@@ -3,6 +3,7 @@ import {
   type RedisAddress,
   RedisUrlLoginError,
 } from '../../storage/redis/connection/redis-address.js';
+import { parseSentinelUrl } from '../../storage/redis/connection/sentinel/sentinel-address.js';
 import type { RedisPrefix } from './redis-instance-settings.js';
 import type { Settings } from './settings-table.js';
 import type { RefusedSetting } from './spec.js';
@@ -13,6 +14,7 @@ export interface RedisInstance {
   readonly url: string;
   readonly auth: string;
   readonly authFile: string;
+  readonly sentinelAuth: string;
   /** Microseconds; undefined for the second Redis when unset. */
   readonly timeout: number | undefined;
   readonly socketType: Settings['redisSocketType'];
@@ -30,6 +32,7 @@ export function redisInstance(settings: Settings, prefix: RedisPrefix): RedisIns
     url: settings[`${key}Url`],
     auth: settings[`${key}Auth`],
     authFile: settings[`${key}AuthFile`],
+    sentinelAuth: settings[`${key}SentinelAuth`],
     timeout: settings[`${key}Timeout`],
     socketType: settings[`${key}SocketType`],
     type: settings[`${key}Type`],
@@ -39,10 +42,11 @@ export function redisInstance(settings: Settings, prefix: RedisPrefix): RedisIns
 
 /** The address with its login; what to refuse instead where the variables make none. Never shows a password. */
 export function readRedisAddress(
-  { prefix, url, socketType, tls }: RedisInstance,
+  { prefix, url, socketType, tls, type }: RedisInstance,
   login: { readonly username?: string; readonly password?: string } = {},
 ): RedisAddress | RefusedSetting {
   try {
+    if (type === 'sentinel') return parseSentinelUrl(url, { ...login, ...(tls ? { tls } : {}) });
     return parseRedisUrl(url, {
       ...login,
       ...(tls ? { tls } : {}),
@@ -51,7 +55,8 @@ export function readRedisAddress(
   } catch (error) {
     const variables = [
       `${prefix}_URL`,
-      ...(socketType === '' ? [] : [`${prefix}_SOCKET_TYPE`]),
+      ...(type === 'sentinel' ? [`${prefix}_TYPE`] : []),
+      ...(socketType === '' || type === 'sentinel' ? [] : [`${prefix}_SOCKET_TYPE`]),
       ...(tls ? [`${prefix}_TLS`] : []),
     ];
     const apart = `, or leave them out and set ${prefix}_AUTH, which takes a password, or user:password, as it is`;

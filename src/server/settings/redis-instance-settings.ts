@@ -43,6 +43,15 @@ export function redisInstanceSettings<Key extends string, const Timeout extends 
       default: '',
       help: particulars.authFileHelp,
     },
+    sentinelAuth: {
+      name: `${prefix}_SENTINEL_AUTH`,
+      effectiveWhen: [...inUse, prefix === 'REDIS' ? 'sentinel' : 'perSecondSentinel'],
+      type: 'string',
+      default: '',
+      help: 'Password of the Sentinels themselves, or `user:password`.',
+      secret: true,
+      reference: { default: '' },
+    },
     timeout: { name: `${prefix}_TIMEOUT`, effectiveWhen: inUse, ...particulars.timeout },
     socketType: {
       name: `${prefix}_SOCKET_TYPE`,
@@ -57,7 +66,9 @@ export function redisInstanceSettings<Key extends string, const Timeout extends 
       effectiveWhen: inUse,
       type: 'redis_type',
       default: 'SINGLE',
-      help: '`SINGLE`. `CLUSTER` and `SENTINEL` are refused for now.',
+      help:
+        '`SINGLE`, or `SENTINEL`: the URL is the name of the master and where its Sentinels are, as in ' +
+        '`mymaster,host1:26379,host2:26379`. `CLUSTER` is refused for now.',
       reference: { default: 'SINGLE' },
     },
     tls: {

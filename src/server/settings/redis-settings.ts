@@ -10,6 +10,7 @@ import { readLogin } from '../../storage/redis/connection/login-source.js';
 import type { RedisSettingNames } from '../../storage/redis/connection/outage.js';
 import type { RedisAddress } from '../../storage/redis/connection/redis-address.js';
 import { parseLogin, type RedisLogin } from '../../storage/redis/connection/redis-login.js';
+import { sentinelFinder } from '../../storage/redis/connection/sentinel/sentinel-finder.js';
 import { DEFAULT_KEY_PREFIX } from '../../storage/redis/redis-key.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
 import { StartError } from '../start-error.js';
@@ -33,11 +34,18 @@ export function perSecondRedis(settings: Settings): RedisStoreOptions | undefine
 }
 
 function instanceOptions(settings: Settings, instance: RedisInstance): RedisStoreOptions {
-  const { prefix, authFile, timeout } = instance;
+  const { prefix, authFile, timeout, sentinelAuth } = instance;
   const address = addressOf(instance);
+  const { sentinel } = address;
+  const tls = address.tls ? tlsOptions(settings) : undefined;
   return {
     address,
-    ...(address.tls ? { tls: tlsOptions(settings) } : {}),
+    ...(tls === undefined ? {} : { tls }),
+    ...(sentinel === undefined
+      ? {}
+      : {
+          finder: () => sentinelFinder({ address: sentinel, login: parseLogin(sentinelAuth), tls, prefix }),
+        }),
     names: { prefix, login: loginSource(instance, address) },
     ...(authFile === '' ? {} : { login: readLogin(loginFile(`${prefix}_AUTH_FILE`, authFile)) }),
     startup: startupPauses(settings),

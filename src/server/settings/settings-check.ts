@@ -168,16 +168,15 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
   const inUse = instances.filter(({ prefix }) => prefix === 'REDIS' || settings.perSecond);
   for (const { prefix, type } of inUse) {
     refuse(
-      type !== 'single',
+      type === 'cluster',
       `${prefix}_TYPE`,
-      `weir does not support ${type} yet, only a single Redis; name ` +
-        `${type === 'cluster' ? 'a Redis that is in no cluster' : 'the master itself'} in ${prefix}_URL, and set ` +
-        `${prefix}_TYPE=SINGLE`,
+      'weir does not support cluster yet, only a single Redis, and one with Sentinels; name a Redis that is in no ' +
+        `cluster in ${prefix}_URL, and set ${prefix}_TYPE=SINGLE`,
     );
   }
   for (const instance of noUrl ? [] : inUse) {
     // Where topologies are refused anyway, the address is not looked at.
-    const address = instance.type === 'single' ? readRedisAddress(instance) : undefined;
+    const address = instance.type === 'cluster' ? undefined : readRedisAddress(instance);
     if (address !== undefined && 'sentence' in address) refuse(true, address.variables, address.sentence);
   }
   // The hash tag of a Redis Cluster is what stands in the first braces of a key, and must be ours.

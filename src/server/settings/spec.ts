@@ -63,6 +63,8 @@ export type Condition =
   | 'workers'
   | 'redis'
   | 'redisTls'
+  | 'sentinel'
+  | 'perSecondSentinel'
   | 'denials'
   | 'repeatedDenials'
   | 'perSecond'

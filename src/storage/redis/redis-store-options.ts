@@ -13,8 +13,8 @@ export interface RedisStoreOptions {
   readonly tls?: RedisTlsOptions;
   /** Where the login comes from, in place of `address`. */
   readonly login?: LoginSource;
-  /** Who knows where Redis is, in place of `address`. */
-  readonly finder?: RedisFinder;
+  /** Makes who knows where Redis is, in place of `address`. */
+  readonly finder?: () => RedisFinder;
   /** How address and login are named in the log; default the variables of the main Redis. */
   readonly names?: RedisSettingNames;
   /** Pauses between attempts until Redis was reached for the first time; default as later. */

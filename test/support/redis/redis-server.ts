@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +14,8 @@ export interface StartRedisOptions {
   readonly args?: readonly string[];
   /** Default: `redis-server` of tools.ts. */
   readonly binary?: string;
+  /** Makes it a Sentinel with these lines of sentinel.conf; `args` are not used then. */
+  readonly sentinelConf?: readonly string[];
 }
 
 export interface RedisServer {
@@ -38,17 +40,22 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<Redis
   const binary = options.binary ?? toolPath('redis-server');
   const port = options.port ?? ((await freePorts(1))[0] as number);
   const folder = mkdtempSync(join(tmpdir(), 'weir-redis-'));
-  const args = [
+  const serverArgs = [
     ...['--port', String(port), '--bind', '127.0.0.1', '--dir', folder],
     ...['--save', '', '--appendonly', 'no', '--daemonize', 'no'],
     ...(options.args ?? []),
   ];
+  const args =
+    options.sentinelConf === undefined
+      ? serverArgs
+      : [writeSentinelConf(folder, port, options.sentinelConf), '--sentinel'];
   const start = async (): Promise<StartedProcess> => {
     const started = startProcess(binary, args);
     await waitFor(`redis-server on port ${port}`, async () => {
       if (!started.isRunning()) throw new Error(`it ended:\n${started.lines().join('\n')}`);
       return (
-        started.lines().some((line) => /ready to accept connections/i.test(line)) && (await answers(port))
+        started.lines().some((line) => /ready to accept connections|Sentinel ID is/i.test(line)) &&
+        (await answers(port))
       );
     });
     return started;
@@ -84,4 +91,11 @@ function answers(port: number): Promise<boolean> {
     });
     socket.once('error', () => resolve(false));
   });
+}
+
+/** Writes the configuration of a Sentinel, which rewrites it. Returns where it is. */
+function writeSentinelConf(folder: string, port: number, lines: readonly string[]): string {
+  const file = join(folder, 'sentinel.conf');
+  writeFileSync(file, [`port ${port}`, 'bind 127.0.0.1', `dir ${folder}`, ...lines, ''].join('\n'));
+  return file;
 }

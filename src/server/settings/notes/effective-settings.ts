@@ -70,6 +70,14 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
     otherwise:
       'Redis is spoken to in clear text; set REDIS_TLS=true, or begin REDIS_URL with rediss://, for TLS.',
   },
+  sentinel: {
+    holds: ({ redisType }) => redisType === 'sentinel',
+    otherwise: 'it is about Sentinels, and there are none; set REDIS_TYPE=SENTINEL, or unset this.',
+  },
+  perSecondSentinel: {
+    holds: ({ perSecondType }) => perSecondType === 'sentinel',
+    otherwise: 'it is about Sentinels, and there are none; set REDIS_PERSECOND_TYPE=SENTINEL, or unset this.',
+  },
   denials: {
     holds: ({ localCacheBytes }) => localCacheBytes !== 0,
     otherwise: 'LOCAL_CACHE_SIZE_IN_BYTES=0 keeps no denials; unset one of them.',

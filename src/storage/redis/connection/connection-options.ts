@@ -37,8 +37,8 @@ export interface RedisConnectionOptions {
   readonly tls: RedisTlsOptions | undefined;
   /** Where the login comes from in place of `address`; closed with the connection. */
   readonly login?: LoginSource | undefined;
-  /** Who knows where Redis is; default what `address` says. Closed with the connection. */
-  readonly finder?: RedisFinder | undefined;
+  /** Makes who knows where Redis is; default what `address` says. */
+  readonly finder?: (() => RedisFinder) | undefined;
   /** How what is above is named in the log; default the variables of the main Redis. */
   readonly names?: RedisSettingNames | undefined;
   /** Pauses between attempts until Redis was reached for the first time. */

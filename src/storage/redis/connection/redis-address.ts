@@ -106,7 +106,10 @@ function parse(url: string): Parts {
   if (url === '') throw new Error(`Redis address is empty; ${FORMS}`);
   if (hasBrokenLogin(url)) throw new RedisUrlLoginError();
   if (url.includes(',')) {
-    throw new Error('Redis address: several addresses (cluster, sentinel) are not supported; name one Redis');
+    throw new Error(
+      'Redis address: it names several; name one Redis, or, for Sentinels, set the type to SENTINEL and write ' +
+        'the name of the master before their addresses',
+    );
   }
   if (url.startsWith('/') || url.startsWith('.')) return { path: url, tls: false, db: 0 };
   const scheme = schemeOf(url);
@@ -135,7 +138,7 @@ function parseHostPort(text: string): Parts {
     // What cannot be read may hold a password: it is not repeated.
     throw new Error(`Redis address cannot be read; ${FORMS}`);
   }
-  return { host, port: port(match[3]), tls: false, db: 0 };
+  return { host, port: parsePort(match[3]), tls: false, db: 0 };
 }
 
 function parseUnix(url: string): Parts {
@@ -168,7 +171,7 @@ function parseTcp(url: string, tls: boolean): Parts {
   const db = parsed.pathname.replace(/^\//, '');
   return {
     host: decode(parsed.hostname.replace(/^\[(.*)\]$/, '$1'), 'the host'),
-    port: port(parsed.port === '' ? undefined : parsed.port),
+    port: parsePort(parsed.port === '' ? undefined : parsed.port),
     tls,
     db: database(db === '' ? undefined : db, parsed.searchParams),
     ...queryLogin(parsed.searchParams),
@@ -176,8 +179,9 @@ function parseTcp(url: string, tls: boolean): Parts {
   };
 }
 
-function port(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_PORT;
+/** A port from its digits; `usual` where there are none. Throws an Error that says what is allowed. */
+export function parsePort(text: string | undefined, usual = DEFAULT_PORT): number {
+  if (text === undefined) return usual;
   const value = Number(text);
   if (!Number.isSafeInteger(value) || value < 1 || value > 65535) {
     throw new Error('Redis address: the port must be from 1 to 65535');

@@ -26,7 +26,7 @@ const HUNG_AFTER_PROBES = 2;
  * reasons are not logged again.
  */
 const STABLE_MS = 5000;
-/** Longest that calls are let wait for a connection that is made anew. */
+/** Longest that calls are let wait for a connection that is made anew; for the first one as long as for an answer. */
 const HOPE_MS = 1000;
 /** Different reasons logged while Redis stays away. */
 const MAX_REASONS = 10;
@@ -52,7 +52,7 @@ export class RedisConnection {
   private leftFor = '';
   private everUp = false;
   private isUp = false;
-  private hopes = true;
+  private hopes = false;
   private hopeTimer: NodeJS.Timeout | undefined;
   private upSince = 0;
   /** Whether the next `up` is worth a line; so is the first. */
@@ -74,7 +74,7 @@ export class RedisConnection {
     this.outage = new Outage(address, options.names);
     this.link = new RedisLink(
       {
-        finder: finder ?? fixedFinder(address),
+        finder: finder?.() ?? fixedFinder(address),
         login: login ?? fixedLogin(address),
         tls: address.tls ? { ...tls } : undefined,
         db: address.db,
@@ -92,6 +92,7 @@ export class RedisConnection {
         loginFailed: (sentence) => this.logOnce('warn', sentence),
       },
     );
+    this.hope(Math.max(HOPE_MS, patienceMs));
     this.link.start();
   }
 
@@ -186,9 +187,11 @@ export class RedisConnection {
 
   private onFailed(reason: string, found: FoundRedis | undefined): void {
     this.found = found ?? this.found;
-    this.options.observeFault?.(redisFaultOf(reason).reason);
+    const fault = redisFaultOf(reason).reason;
+    this.options.observeFault?.(fault);
     this.goDown(reason);
-    this.endHope();
+    // What was not answered may have been lost on its way.
+    if (fault !== 'no_answer') this.endHope();
   }
 
   /** Closes the connection at hand in the hope for a better one. */
@@ -200,10 +203,10 @@ export class RedisConnection {
   }
 
   /** Redis may be there in a moment. */
-  private hope(): void {
+  private hope(forMs = HOPE_MS): void {
     this.hopes = true;
     clearTimeout(this.hopeTimer);
-    this.hopeTimer = setTimeout(() => this.endHope(), HOPE_MS);
+    this.hopeTimer = setTimeout(() => this.endHope(), forMs);
   }
 
   private endHope(): void {

@@ -38,6 +38,8 @@ const url = ({ prefix }: FaultPlace): string => `${prefix}_URL`;
  * of Redis 7 and Valkey 9 (server.c, createSharedObjects).
  */
 export const REDIS_FAULTS: readonly RedisFault[] = [
+  // What is said of Sentinels holds the words of the system, too, and what to do.
+  { reason: 'no_master', says: /^(?:no )?Sentinel /, reaction: 'count' },
   {
     reason: 'readonly',
     says: code('READONLY'),
@@ -178,7 +180,6 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
   { reason: 'no_answer', says: /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|no answer/, reaction: 'count' },
   { reason: 'lost', says: /ECONNRESET|EPIPE|connection closed|connection is closed/, reaction: 'count' },
   { reason: 'moved', says: /announced another master/, reaction: 'find' },
-  { reason: 'no_master', says: /Sentinel/, reaction: 'count' },
 ];
 
 const OTHER: RedisFault = { reason: 'other', says: /^/, reaction: 'count' };

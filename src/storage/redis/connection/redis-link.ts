@@ -14,8 +14,14 @@ import type { FoundRedis, RedisFinder } from './redis-finder.js';
 import type { RedisLogin } from './redis-login.js';
 import type { ReplyBound } from './reply-bound.js';
 
-/** A handshake may take as long as a decision may (REDIS_TIMEOUT), but at least this long. */
-const LEAST_CONNECT_TIMEOUT_MS = 1000;
+/** Longest that a connection may take, milliseconds; with TLS, which is Redis's work, as long as a decision may. */
+const CONNECT_TIMEOUT_MS = 1000;
+/**
+ * The answer to the greeting may take as long as a decision may (REDIS_TIMEOUT), within these bounds: what was lost on
+ * its way never comes, and another connection may do better. Milliseconds.
+ */
+const LEAST_GREETING_TIMEOUT_MS = 500;
+const LONGEST_GREETING_TIMEOUT_MS = 1000;
 /** What worked for so long is connected to again without a pause. */
 const WORKED_MS = 1000;
 
@@ -58,6 +64,8 @@ export class RedisLink {
   /** Ends the latest attempt. */
   #attempt: AbortController | undefined;
   #isConnecting = false;
+  /** When it began. */
+  #attemptedMs = 0;
   #retry: NodeJS.Timeout | undefined;
   #login: RedisLogin = {};
   #loginRefused = false;
@@ -134,6 +142,7 @@ export class RedisLink {
     const { signal } = attempt;
     this.#attempt = attempt;
     this.#isConnecting = true;
+    this.#attemptedMs = performance.now();
     this.#atOnce = false;
     let found: FoundRedis | undefined;
     try {
@@ -141,7 +150,7 @@ export class RedisLink {
       const login = await this.#currentLogin();
       if (signal.aborted) return;
       this.#found = found;
-      const greetingTimeoutMs = Math.max(LEAST_CONNECT_TIMEOUT_MS, this.#options.patienceMs);
+      const { patienceMs } = this.#options;
       const dialed = await dial(
         {
           endpoint: found.endpoint,
@@ -149,8 +158,12 @@ export class RedisLink {
           login,
           db: this.#options.db,
           // Without TLS a connection is the kernel's work, not that of a slow Redis.
-          connectTimeoutMs: this.#tls === undefined ? LEAST_CONNECT_TIMEOUT_MS : greetingTimeoutMs,
-          greetingTimeoutMs,
+          connectTimeoutMs:
+            this.#tls === undefined ? CONNECT_TIMEOUT_MS : Math.max(CONNECT_TIMEOUT_MS, patienceMs),
+          greetingTimeoutMs: Math.min(
+            Math.max(LEAST_GREETING_TIMEOUT_MS, patienceMs),
+            LONGEST_GREETING_TIMEOUT_MS,
+          ),
         },
         signal,
       );
@@ -224,7 +237,9 @@ export class RedisLink {
       return;
     }
     const pauses = this.#everWorked ? this.#pauses : this.#startupPauses;
-    this.#retry = setTimeout(() => void this.#connect(), pauses.next());
+    // An attempt that took long was a pause by itself.
+    const tookMs = performance.now() - this.#attemptedMs;
+    this.#retry = setTimeout(() => void this.#connect(), Math.max(0, pauses.next() - tookMs));
   }
 
   /** Another Redis was announced, or one that could not be reached is announced again. */

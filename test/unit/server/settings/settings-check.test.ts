@@ -48,7 +48,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'a second one',
     { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'a,b', REDIS_PERSECOND_SOCKET_TYPE: 'tcp' },
-    /^REDIS_PERSECOND_URL, REDIS_PERSECOND_SOCKET_TYPE: Redis address: several/,
+    /^REDIS_PERSECOND_URL, REDIS_PERSECOND_SOCKET_TYPE: Redis address: it names several/,
   ],
   ['a hash tag', { ...REDIS, CACHE_KEY_PREFIX: '{a}' }, /^CACHE_KEY_PREFIX: it holds "\{"/],
   [
@@ -76,7 +76,16 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
     /^LIMIT_LIMIT_HEADER: ENVOY_ADDS_HEADERS says that Envoy adds X-RateLimit-Limit itself/,
   ],
   ['a cluster', { ...REDIS, REDIS_TYPE: 'CLUSTER' }, /^REDIS_TYPE: .* set REDIS_TYPE=SINGLE$/],
-  ['sentinels', { ...REDIS, REDIS_TYPE: 'sentinel' }, /^REDIS_TYPE:/],
+  [
+    'sentinels without the name of their master',
+    { REDIS_URL: 'a:26379,b:26379', REDIS_TYPE: 'sentinel' },
+    /^REDIS_URL, REDIS_TYPE: .* begins with the name of the master as they know it; write <name of the master>,/,
+  ],
+  [
+    'sentinels without a type',
+    { REDIS_URL: 'mymaster,a:26379' },
+    /^REDIS_URL: .*set the type to SENTINEL and write the name of the master before their addresses/,
+  ],
   [
     'a cluster for seconds',
     { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_TYPE: 'CLUSTER' },

@@ -1,0 +1,123 @@
+import type { RedisTlsOptions } from '../connection-options.js';
+import type { SentinelAddress } from '../redis-address.js';
+import type { FoundRedis, RedisFinder } from '../redis-finder.js';
+import type { RedisLogin } from '../redis-login.js';
+import { type AnnouncedMaster, Sentinel } from './sentinel.js';
+import { endpointName } from './sentinel-address.js';
+
+/** Once one has answered, how long others may take whose answer may be newer. Milliseconds. */
+const LATER_ANSWERS_MS = 100;
+
+/** Settings of {@link sentinelFinder}. */
+export interface SentinelFinderOptions {
+  readonly address: SentinelAddress;
+  /** Of the Sentinels themselves. */
+  readonly login: RedisLogin;
+  readonly tls: RedisTlsOptions | undefined;
+  /** Begins the names of the variables, as in REDIS_URL. */
+  readonly prefix: string;
+}
+
+/**
+ * Finds the master that Redis Sentinels announce (Redis documentation, "Guidelines for Redis clients with support for
+ * Redis Sentinel"): asks all of them, as any may be dead, hang, or not have heard of a failover, and takes the answer
+ * of the newest epoch. Asks again when one announces a switch.
+ */
+export function sentinelFinder(options: SentinelFinderOptions): RedisFinder {
+  return new SentinelFinder(options);
+}
+
+class SentinelFinder implements RedisFinder {
+  readonly #options: SentinelFinderOptions;
+  readonly #sentinels: readonly Sentinel[];
+  #onMoved: (found: FoundRedis) => void = () => {};
+  #closed = false;
+
+  constructor(options: SentinelFinderOptions) {
+    this.#options = options;
+    const { address, login, tls, prefix } = options;
+    const variables = { url: `${prefix}_URL`, auth: `${prefix}_SENTINEL_AUTH` };
+    this.#sentinels = address.sentinels.map(
+      (endpoint) =>
+        new Sentinel(
+          { ...endpoint, masterName: address.masterName, login, tls, variables },
+          () => void this.#onNews(),
+        ),
+    );
+  }
+
+  async find(): Promise<FoundRedis> {
+    const { masterName } = this.#options.address;
+    const { host, port } = await this.#ask();
+    const scheme = this.#options.tls === undefined ? 'redis' : 'rediss';
+    return {
+      endpoint: { host, port },
+      name: `${scheme}://${endpointName({ host, port })} (master ${masterName})`,
+      mustBeMaster: true,
+    };
+  }
+
+  onMoved(listener: (found: FoundRedis) => void): void {
+    this.#onMoved = listener;
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const sentinel of this.#sentinels) sentinel.close();
+  }
+
+  async #onNews(): Promise<void> {
+    const found = await this.find().catch(() => undefined);
+    if (found !== undefined && !this.#closed) this.#onMoved(found);
+  }
+
+  /** The newest answer; rejects where there is none. */
+  #ask(): Promise<AnnouncedMaster> {
+    const total = this.#sentinels.length;
+    const answers: AnnouncedMaster[] = [];
+    /** In the order of the Sentinels. */
+    const errors: string[] = [];
+    let failed = 0;
+    return new Promise((resolve, reject) => {
+      let timer: NodeJS.Timeout | undefined;
+      const end = (): void => {
+        clearTimeout(timer);
+        const newest = newestOf(answers);
+        if (newest === undefined) reject(new Error(this.#sentence(errors.filter(Boolean))));
+        else resolve(newest);
+      };
+      const look = (): void => {
+        // No majority will do: the Sentinel that has led a failover knows of it up to two seconds before the others.
+        if (answers.length + failed === total) end();
+        else if (answers.length > 0) timer ??= setTimeout(end, LATER_ANSWERS_MS);
+      };
+      this.#sentinels.forEach((sentinel, i) => {
+        sentinel.master().then(
+          (answer) => {
+            answers.push(answer);
+            look();
+          },
+          ({ message }: Error) => {
+            errors[i] = message;
+            failed++;
+            look();
+          },
+        );
+      });
+    });
+  }
+
+  /** One that answered knows more than those that did not. */
+  #sentence(errors: readonly string[]): string {
+    const told = errors.find((error) => error.startsWith('Sentinel '));
+    if (told !== undefined) return told;
+    const { prefix } = this.#options;
+    return `no Sentinel of ${prefix}_URL answers; start them, or correct ${prefix}_URL (${errors.join('; ')})`;
+  }
+}
+
+function newestOf(answers: readonly AnnouncedMaster[]): AnnouncedMaster | undefined {
+  let newest: AnnouncedMaster | undefined;
+  for (const answer of answers) if (newest === undefined || answer.epoch > newest.epoch) newest = answer;
+  return newest;
+}

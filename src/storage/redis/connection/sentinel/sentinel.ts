@@ -1,0 +1,158 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import type { RedisTlsOptions } from '../connection-options.js';
+import type { RedisLogin } from '../redis-login.js';
+import { endpointName } from './sentinel-address.js';
+
+/** Longest that a Sentinel may take to accept a connection, and to answer. Milliseconds. */
+const PATIENCE_MS = 1000;
+/** Longest pause before a Sentinel that cannot be reached is listened to again. Milliseconds. */
+const LONGEST_PAUSE_MS = 2000;
+const SWITCHED = '+switch-master';
+/** Names of masters that an error lists. */
+const MAX_NAMES = 5;
+
+/** Settings of a {@link Sentinel}. */
+export interface SentinelOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly masterName: string;
+  /** Of the Sentinel itself (REDIS_SENTINEL_AUTH). */
+  readonly login: RedisLogin;
+  readonly tls: RedisTlsOptions | undefined;
+  /** The variable that names the Sentinels, and the one with their login, for errors. */
+  readonly variables: { readonly url: string; readonly auth: string };
+}
+
+/** Which master a Sentinel announces. */
+export interface AnnouncedMaster {
+  readonly host: string;
+  readonly port: number;
+  /** Grows with each failover: of several answers the largest is the newest. */
+  readonly epoch: number;
+}
+
+/**
+ * One Redis Sentinel: who it says is the master, and when it says so of another one. Each question has a connection of
+ * its own, as who listens to announcements can ask nothing else.
+ */
+export class Sentinel {
+  readonly name: string;
+  readonly #options: SentinelOptions;
+  readonly #listener: Redis;
+  readonly #asking = new Set<Redis>();
+
+  /**
+   * Begins to listen. `onNews` is called when another master is announced, and when the Sentinel is heard again after
+   * an announcement may have been missed.
+   */
+  constructor(options: SentinelOptions, onNews: () => void) {
+    this.#options = options;
+    this.name = endpointName(options);
+    this.#listener = new Redis({
+      ...this.#clientOptions(),
+      maxRetriesPerRequest: null,
+      retryStrategy: (attempts) => Math.min(100 * attempts, LONGEST_PAUSE_MS),
+    });
+    // What is wrong is told to those who ask.
+    this.#listener.on('error', ignore);
+    this.#listener.on('message', (_, text: string) => {
+      if (text.startsWith(`${options.masterName} `)) onNews();
+    });
+    this.#listener.on('ready', () => {
+      this.#listener.subscribe(SWITCHED).then(onNews, ignore);
+    });
+    this.#listener.connect().catch(ignore);
+  }
+
+  /** The master that it announces. Rejects with an Error for the log, after a second or two at most. */
+  async master(): Promise<AnnouncedMaster> {
+    const { masterName } = this.#options;
+    const client = new Redis({ ...this.#clientOptions(), retryStrategy: () => null });
+    let lastError = '';
+    client.on('error', ({ message }: Error) => {
+      lastError = message;
+    });
+    this.#asking.add(client);
+    try {
+      await client.connect();
+      const fields = pairs(await client.call('SENTINEL', 'MASTER', masterName));
+      const host = fields.get('ip');
+      const port = Number(fields.get('port'));
+      if (host === undefined || host === '' || !Number.isInteger(port)) {
+        throw new Error('it answers in an unknown form');
+      }
+      return { host, port, epoch: Number(fields.get('config-epoch') ?? 0) };
+    } catch (error) {
+      throw new Error(await this.#sentence(client, (error as Error).message, lastError));
+    } finally {
+      this.#asking.delete(client);
+      client.disconnect();
+    }
+  }
+
+  /** Ends all connections. */
+  close(): void {
+    this.#listener.disconnect();
+    for (const client of this.#asking) client.disconnect();
+  }
+
+  #clientOptions(): RedisOptions & { replyMapping: 'legacy' } {
+    const { host, port, login, tls } = this.#options;
+    return {
+      host,
+      port,
+      ...login,
+      ...(tls === undefined ? {} : { tls: { ...tls } }),
+      lazyConnect: true,
+      protocol: 2,
+      replyMapping: 'legacy',
+      connectionName: 'weir',
+      disableClientInfo: true,
+      enableReadyCheck: false,
+      connectTimeout: PATIENCE_MS,
+      commandTimeout: PATIENCE_MS,
+      disconnectTimeout: 100,
+    };
+  }
+
+  /** What is wrong, and what to do about it. `said` is what the question ended with, `lastError` the connection. */
+  async #sentence(client: Redis, said: string, lastError: string): Promise<string> {
+    const { masterName, variables } = this.#options;
+    const reason = lastError || said;
+    if (/No such master/i.test(said)) {
+      return (
+        `Sentinel ${this.name} knows no master called ${JSON.stringify(masterName)}${await knownMasters(client)}; ` +
+        `correct the name that ${variables.url} begins with`
+      );
+    }
+    if (/unknown command/i.test(said)) {
+      return (
+        `Sentinel ${this.name} is a Redis, and no Sentinel; name the port of its Sentinel in ${variables.url} ` +
+        '(26379, usually), or, for a single Redis, leave out its type'
+      );
+    }
+    if (/NOAUTH|WRONGPASS|NOPERM/.test(reason)) {
+      return `Sentinel ${this.name} refuses the login: correct ${variables.auth} (${reason})`;
+    }
+    return `${this.name}: ${reason}`;
+  }
+}
+
+/** Names, to compare a mistyped one with. */
+async function knownMasters(client: Redis): Promise<string> {
+  const masters = await client.call('SENTINEL', 'MASTERS').catch(ignore);
+  if (!Array.isArray(masters) || masters.length === 0) return ', nor any other';
+  const names = masters.slice(0, MAX_NAMES).map((master) => JSON.stringify(pairs(master).get('name')));
+  return `, but ${names.join(', ')}${masters.length > MAX_NAMES ? ' and others' : ''}`;
+}
+
+/** Names and values by turns. */
+function pairs(reply: unknown): Map<string, string> {
+  const fields = new Map<string, string>();
+  if (Array.isArray(reply)) {
+    for (let i = 0; i + 1 < reply.length; i += 2) fields.set(String(reply[i]), String(reply[i + 1]));
+  }
+  return fields;
+}
+
+function ignore(): void {}

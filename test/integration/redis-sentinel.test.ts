@@ -1,0 +1,231 @@
+/* REDIS_TYPE=SENTINEL against real Sentinels, masters and replicas. */
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
+import type { StoreFault } from '../../src/limiter/store-fault.js';
+import { readSettings } from '../../src/server/settings/read-settings.js';
+import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-settings.js';
+import { RedisStore } from '../../src/storage/redis/redis-store.js';
+import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
+import { freePorts } from '../support/process/free-port.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import {
+  commandOf,
+  type SentinelSetup,
+  startSentinel,
+  startSentinelSetup,
+} from '../support/redis/sentinels.js';
+
+// Sentinels take seconds to know each other, and to agree on a failover.
+jest.setTimeout(120_000);
+
+let log: string[] = [];
+let faults: StoreFault[] = [];
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+  log = [];
+  faults = [];
+});
+
+async function setUp(options?: Parameters<typeof startSentinelSetup>[0]): Promise<SentinelSetup> {
+  const setup = await startSentinelSetup(options);
+  closers.push(() => setup.stop());
+  return setup;
+}
+
+/** A store as the variables set it up. */
+function open(environment: Record<string, string>): RedisStore {
+  const read = readSettings({ REDIS_TYPE: 'SENTINEL', ...environment });
+  if (!read.ok) throw new Error(read.errors.join('\n'));
+  const isSecond = environment['REDIS_PERSECOND_TYPE'] !== undefined;
+  const options = isSecond ? perSecondRedis(read.settings) : mainRedis(read.settings);
+  const store = new RedisStore({
+    ...options!,
+    log: (level, message) => log.push(`${level}: ${message}`),
+    observeFault: (fault) => faults.push(fault),
+  });
+  closers.push(() => store.close());
+  return store;
+}
+
+const take = async (store: RedisStore): Promise<string> => {
+  const result: TakeResult = await store.take([takeItem('a', HUNDRED)], Infinity);
+  return result instanceof StorageError ? result.reason : 'decided';
+};
+const isUpAt = (port: number): boolean =>
+  log.some((line) => line === `info: Redis redis://127.0.0.1:${port} (master mymaster) is up`);
+
+describe('a master with a replica and three Sentinels', () => {
+  test('is found at the start, and followed through a failover that was asked for', async () => {
+    const setup = await setUp();
+    const [master, replica] = setup.nodes as [RedisServer, RedisServer];
+    const store = open({ REDIS_URL: setup.url });
+    await store.reached;
+    expect(isUpAt(master.port)).toBe(true);
+    expect(await take(store)).toBe('decided');
+
+    await commandOf(setup.sentinels[0]!.port, {}, ['SENTINEL', 'FAILOVER', 'mymaster']);
+    await waitFor('the new master', () => isUpAt(replica.port));
+    expect(await take(store)).toBe('decided');
+    // It was left when the switch was announced, or when it said that it is a replica.
+    expect(faults.filter((fault) => fault === 'moved' || fault === 'readonly')).not.toEqual([]);
+  });
+
+  test('the master dies, and one Sentinel with it: the new master is found', async () => {
+    const setup = await setUp();
+    const [master, replica] = setup.nodes as [RedisServer, RedisServer];
+    const store = open({ REDIS_URL: setup.url });
+    await store.reached;
+    await setup.sentinels[0]!.kill();
+    await master.kill();
+    await waitFor('the loss', () => !store.connected);
+    expect(await take(store)).toBe('disconnected');
+    await waitFor('the new master', () => isUpAt(replica.port));
+    expect(await take(store)).toBe('decided');
+    expect(log.join('\n')).toMatch(
+      /nothing listens there; weir goes on asking the Sentinels for another master/,
+    );
+  });
+
+  test('a master that hangs is left for the new one, and not gone back to when it wakes up', async () => {
+    const setup = await setUp();
+    const [master, replica] = setup.nodes as [RedisServer, RedisServer];
+    const store = open({ REDIS_URL: setup.url, REDIS_TIMEOUT: '100ms' });
+    await store.reached;
+    master.pause();
+    await waitFor('the new master', () => isUpAt(replica.port));
+    expect(await take(store)).toBe('decided');
+    // It still believes to be the master until the Sentinels tell it, and keeps its connections.
+    master.resume();
+    await waitFor('it to be a replica', async () => {
+      return String(await commandOf(master.port, {}, ['INFO', 'replication'])).includes('role:slave');
+    });
+    expect(await take(store)).toBe('decided');
+    expect(log.at(-1)).toMatch(new RegExp(`:${replica.port} .* is up$`));
+  });
+
+  test('passwords of Redis and of the Sentinels, and those for windows of a second', async () => {
+    const setup = await setUp({ password: 'master-secret', sentinelPassword: 'sentinel-secret' });
+    const store = open({
+      REDIS_URL: setup.url,
+      REDIS_AUTH: 'master-secret',
+      REDIS_SENTINEL_AUTH: 'sentinel-secret',
+    });
+    await store.reached;
+    expect(await take(store)).toBe('decided');
+    const second = open({
+      REDIS_TYPE: 'single',
+      REDIS_URL: '127.0.0.1:1',
+      REDIS_PERSECOND: 'true',
+      REDIS_PERSECOND_TYPE: 'sentinel',
+      REDIS_PERSECOND_URL: setup.url,
+      REDIS_PERSECOND_AUTH: 'default:master-secret',
+      REDIS_PERSECOND_SENTINEL_AUTH: 'default:sentinel-secret',
+    });
+    await second.reached;
+    expect(await take(second)).toBe('decided');
+    const wrong = open({ REDIS_URL: setup.url, REDIS_AUTH: 'master-secret', REDIS_SENTINEL_AUTH: 'wr0ng' });
+    await waitFor('the log', () => log.some((line) => line.includes('refuses the login')));
+    expect(log.at(-1)).toMatch(/Sentinel 127\S+ refuses the login: correct REDIS_SENTINEL_AUTH \(WRONGPASS/);
+    expect(wrong.connected).toBe(false);
+    expect(log.join('\n')).not.toMatch(/secret|wr0ng/);
+  });
+});
+
+describe('Sentinels that are of no help', () => {
+  test('one that hangs, one that is dead, and one that has not heard of the failover do not mislead', async () => {
+    const [nowhere] = await freePorts(1);
+    const setup = await setUp();
+    const [master, replica] = setup.nodes as [RedisServer, RedisServer];
+    await commandOf(setup.sentinels[0]!.port, {}, ['SENTINEL', 'FAILOVER', 'mymaster']);
+    await waitFor('the failover', async () => (await setup.masterPort()) === replica.port);
+    await waitFor('the old master to be a replica', async () => {
+      return String(await commandOf(master.port, {}, ['INFO', 'replication'])).includes('role:slave');
+    });
+    // Cut off from the others, this one still names a master of the epoch before.
+    const other = await startRedis();
+    closers.push(() => other.stop());
+    const stale = await startSentinel({ masterName: 'mymaster', masterPort: other.port, quorum: 1 });
+    closers.push(() => stale.stop());
+    setup.sentinels[1]!.pause();
+    const [, ...known] = setup.url.split(',');
+    const store = open({
+      REDIS_URL: ['mymaster', `127.0.0.1:${nowhere}`, `127.0.0.1:${stale.port}`, ...known].join(','),
+    });
+    await store.reached;
+    expect(isUpAt(replica.port)).toBe(true);
+    expect(await take(store)).toBe('decided');
+    setup.sentinels[1]!.resume();
+  });
+
+  test('a single one that names a replica leads to no decision on it', async () => {
+    const setup = await setUp({ sentinels: 1 });
+    const replica = setup.nodes[1] as RedisServer;
+    await commandOf(replica.port, {}, ['CONFIG', 'SET', 'replica-read-only', 'no']);
+    const misled = await startSentinel({ masterName: 'mymaster', masterPort: replica.port, quorum: 1 });
+    closers.push(() => misled.stop());
+    open({ REDIS_URL: `mymaster,127.0.0.1:${misled.port}` });
+    await waitFor('the log', () => log.length > 0);
+    // A Sentinel that watches a replica finds its master out, sooner or later; until then weir does not write there.
+    expect(log[0]).toMatch(
+      /it is a replica, which takes no writes; weir asks the Sentinels .* \(READONLY its role is slave\)|is up$/,
+    );
+    expect(isUpAt(replica.port)).toBe(false);
+  });
+
+  test.each<
+    [what: string, url: (ports: { redis: number; sentinel: number; nowhere: number }) => string, says: RegExp]
+  >([
+    [
+      'none is there',
+      ({ nowhere }) => `mymaster,127.0.0.1:${nowhere},[::1]:${nowhere}`,
+      /no Sentinel of REDIS_URL answers; start them, or correct REDIS_URL \(127\S+: .*ECONNREFUSED.*; \[::1\]:/,
+    ],
+    [
+      'they know no such master',
+      ({ sentinel }) => `mymastre,127.0.0.1:${sentinel}`,
+      /Sentinel 127\S+ knows no master called "mymastre", but "mymaster"; correct the name that REDIS_URL begins with/,
+    ],
+    [
+      'what is named is a Redis',
+      ({ redis }) => `mymaster,127.0.0.1:${redis}`,
+      /Sentinel 127\S+ is a Redis, and no Sentinel; name the port of its Sentinel in REDIS_URL/,
+    ],
+  ])('%s', async (_, url, says) => {
+    const [nowhere] = (await freePorts(1)) as [number];
+    const redis = await startRedis();
+    closers.push(() => redis.stop());
+    const sentinel = await startSentinel({ masterName: 'mymaster', masterPort: redis.port, quorum: 1 });
+    closers.push(() => sentinel.stop());
+    const store = open({ REDIS_URL: url({ redis: redis.port, sentinel: sentinel.port, nowhere }) });
+    await waitFor('the log', () => log.length > 0);
+    expect(log[0]).toMatch(says);
+    expect(log[0]).toMatch(
+      /^error: Redis mym\w+ \(Sentinels 127\S+.*\) cannot be used, and weir keeps trying: /,
+    );
+    expect(faults[0]).toBe('no_master');
+    expect(store.everReached).toBe(false);
+    expect(await take(store)).toBe('disconnected');
+  });
+
+  test('a Sentinel in place of a single Redis', async () => {
+    const redis = await startRedis();
+    closers.push(() => redis.stop());
+    const sentinel = await startSentinel({ masterName: 'mymaster', masterPort: redis.port, quorum: 1 });
+    closers.push(() => sentinel.stop());
+    open({ REDIS_TYPE: 'SINGLE', REDIS_URL: `127.0.0.1:${sentinel.port}` });
+    await waitFor('the log', () => log.length > 0);
+    expect(log[0]).toMatch(
+      /if it is a Sentinel, set REDIS_TYPE=SENTINEL and REDIS_URL=<name of the master>,/,
+    );
+  });
+});
+
+test('closing ends everything while Sentinels hang', async () => {
+  const setup = await setUp({ sentinels: 1 });
+  setup.sentinels[0]!.pause();
+  const store = open({ REDIS_URL: setup.url });
+  await store.close();
+  expect(store.everReached).toBe(false);
+});

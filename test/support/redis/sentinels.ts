@@ -1,0 +1,147 @@
+import { Redis } from 'ioredis';
+import { freePorts } from '../process/free-port.js';
+import { waitFor } from '../process/wait-for.js';
+import { type RedisServer, startRedis } from './redis-server.js';
+
+export interface StartSentinelOptions {
+  readonly masterName: string;
+  /** What it watches, on 127.0.0.1. */
+  readonly masterPort: number;
+  readonly quorum: number;
+  /** How long the master must be silent to be held for dead, milliseconds; default 500. */
+  readonly downAfterMs?: number;
+  /** Password of the master and its replicas. */
+  readonly masterPassword?: string;
+  /** Further lines of sentinel.conf, such as `requirepass x`. */
+  readonly lines?: readonly string[];
+}
+
+/** Starts a real Redis Sentinel on 127.0.0.1. */
+export async function startSentinel(options: StartSentinelOptions): Promise<RedisServer> {
+  const { masterName, masterPort, quorum, downAfterMs = 500, masterPassword, lines = [] } = options;
+  const [port] = (await freePorts(1)) as [number];
+  return startRedis({
+    port,
+    sentinelConf: [
+      `sentinel monitor ${masterName} 127.0.0.1 ${masterPort} ${quorum}`,
+      `sentinel down-after-milliseconds ${masterName} ${downAfterMs}`,
+      `sentinel failover-timeout ${masterName} 5000`,
+      ...(masterPassword === undefined ? [] : [`sentinel auth-pass ${masterName} ${masterPassword}`]),
+      ...lines,
+    ],
+  });
+}
+
+/** A master, its replicas, and Sentinels that watch them. */
+export interface SentinelSetup {
+  /** The master at the start comes first. */
+  readonly nodes: readonly RedisServer[];
+  readonly sentinels: readonly RedisServer[];
+  /** As REDIS_URL names them. */
+  readonly url: string;
+  /** The port that the Sentinels announce. */
+  masterPort(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** Starts a master called `mymaster` with replicas and Sentinels; resolves when all know each other. */
+export async function startSentinelSetup({
+  replicas = 1,
+  sentinels: sentinelCount = 3,
+  password,
+  sentinelPassword,
+  nodeArgs = [],
+}: {
+  readonly replicas?: number;
+  readonly sentinels?: number;
+  readonly password?: string;
+  readonly sentinelPassword?: string;
+  readonly nodeArgs?: readonly string[];
+} = {}): Promise<SentinelSetup> {
+  const auth = password === undefined ? [] : ['--requirepass', password, '--masterauth', password];
+  const master = await startRedis({ args: [...auth, ...nodeArgs] });
+  const nodes = [master];
+  for (let i = 0; i < replicas; i++) {
+    nodes.push(
+      await startRedis({ args: [...auth, ...nodeArgs, '--replicaof', '127.0.0.1', String(master.port)] }),
+    );
+  }
+  const login = password === undefined ? {} : { password };
+  await waitFor('the replicas to be in step', async () => {
+    return (
+      (await fieldOf(master.port, login, ['INFO', 'replication'], /connected_slaves:(\d+)/)) ===
+      String(replicas)
+    );
+  });
+  const sentinels: RedisServer[] = [];
+  for (let i = 0; i < sentinelCount; i++) {
+    sentinels.push(
+      await startSentinel({
+        masterName: 'mymaster',
+        masterPort: master.port,
+        quorum: Math.floor(sentinelCount / 2) + 1,
+        ...(password === undefined ? {} : { masterPassword: password }),
+        lines:
+          sentinelPassword === undefined
+            ? []
+            : [`requirepass ${sentinelPassword}`, `sentinel sentinel-pass ${sentinelPassword}`],
+      }),
+    );
+  }
+  const sentinelLogin = sentinelPassword === undefined ? {} : { password: sentinelPassword };
+  for (const { port } of sentinels) {
+    await waitFor('the Sentinels to know all', async () => {
+      const info = String(await commandOf(port, sentinelLogin, ['INFO', 'sentinel']));
+      return info.includes(`status=ok`) && info.includes(`slaves=${replicas},sentinels=${sentinelCount}`);
+    });
+  }
+  return {
+    nodes,
+    sentinels,
+    url: ['mymaster', ...sentinels.map(({ port }) => `127.0.0.1:${port}`)].join(','),
+    async masterPort() {
+      const running = sentinels[sentinels.length - 1] as RedisServer;
+      const address = await commandOf(running.port, sentinelLogin, [
+        'SENTINEL',
+        'GET-MASTER-ADDR-BY-NAME',
+        'mymaster',
+      ]);
+      return Number((address as string[])[1]);
+    },
+    async stop() {
+      await Promise.all([...sentinels, ...nodes].map((server) => server.stop()));
+    },
+  };
+}
+
+/** One command on a connection of its own. */
+export async function commandOf(
+  port: number,
+  login: { readonly password?: string },
+  [name, ...args]: readonly [string, ...string[]],
+): Promise<unknown> {
+  const client = new Redis({
+    port,
+    host: '127.0.0.1',
+    ...login,
+    lazyConnect: true,
+    enableReadyCheck: false,
+    retryStrategy: () => null,
+  });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return await client.call(name, ...args);
+  } finally {
+    client.disconnect();
+  }
+}
+
+async function fieldOf(
+  port: number,
+  login: { readonly password?: string },
+  command: readonly [string, ...string[]],
+  pattern: RegExp,
+): Promise<string | undefined> {
+  return pattern.exec(String(await commandOf(port, login, command)))?.[1];
+}

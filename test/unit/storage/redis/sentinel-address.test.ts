@@ -1,0 +1,42 @@
+import { describe, expect, test } from '@jest/globals';
+import { parseSentinelUrl } from '../../../../src/storage/redis/connection/sentinel/sentinel-address.js';
+
+describe('REDIS_URL with REDIS_TYPE=SENTINEL', () => {
+  test('is the name of the master and where the Sentinels are', () => {
+    expect(parseSentinelUrl(' mymaster, a:1 ,b,[::1]:3 ', { password: 'p', tls: true })).toEqual({
+      sentinel: {
+        masterName: 'mymaster',
+        sentinels: [
+          { host: 'a', port: 1 },
+          { host: 'b', port: 26379 },
+          { host: '::1', port: 3 },
+        ],
+      },
+      tls: true,
+      password: 'p',
+      db: 0,
+      redactedAddress: 'mymaster (Sentinels a:1, b:26379, [::1]:3)',
+    });
+  });
+
+  test.each([
+    ['mymaster', /names no Sentinel behind the name/],
+    ['a:26379,b:26379', /begins with the name of the master/],
+    [',b:26379', /begins with the name of the master/],
+    ['mymaster,', /place 1 behind the name of the master, cannot be read/],
+    ['mymaster,a:1,b c', /"b c", the Sentinel at place 2/],
+    ['mymaster,a:0', /the port must be from 1 to 65535/],
+    ['mymaster,a:x', /cannot be read/],
+    ['mymaster,redis://a:1', /no URLs in it/],
+    ['mymaster,:pw@a:1', /the login of Redis in REDIS_AUTH, that of the Sentinels in REDIS_SENTINEL_AUTH/],
+    [`m${',a:1'.repeat(33)}`, /more than 32 Sentinels/],
+  ])('%j is refused', (url, says) => {
+    expect(() => parseSentinelUrl(url)).toThrow(says);
+  });
+
+  test('what is refused is not shown where it may hold a password', () => {
+    expect(() => parseSentinelUrl('mymaster,:s3cret@a:1')).toThrow(
+      expect.not.stringContaining('s3cret') as never,
+    );
+  });
+});
