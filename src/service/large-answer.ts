@@ -4,6 +4,7 @@ import { atOnce } from '../turns.js';
 import type { Caller } from './costly-requests.js';
 import { MAX_LOGGED_DESCRIPTORS, type Observation } from './observe.js';
 import type { Decision, PlannedTake } from './plan.js';
+import { noteTogetherInSteps } from './shared-bucket.js';
 import type { TurnQueue } from './turn-queue.js';
 
 /**
@@ -30,6 +31,8 @@ export interface LargeAnswer {
   readonly startMicros: number;
   readonly observation: Observation;
   readonly caller: Caller;
+  /** Takes that the store decided, which may share buckets. */
+  readonly shared: readonly PlannedTake[];
   /** Builds the answer. */
   build(): RateLimitResponse;
 }
@@ -40,8 +43,10 @@ function* answerSteps({
   startMicros,
   observation,
   caller,
+  shared,
   build,
 }: LargeAnswer): Generator<void, RateLimitResponse> {
+  yield* noteTogetherInSteps(shared);
   const response = build();
   yield;
   let from = 0;

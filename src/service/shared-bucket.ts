@@ -1,10 +1,14 @@
 import type { TakeOutcome } from '../limiter/bucket-store.js';
 import { isCharge } from '../limiter/rate.js';
 import { costWhole } from '../limiter/token-bucket.js';
+import { atOnce } from '../turns.js';
 import type { PlannedTake } from './plan.js';
 
 /** Keys of so few takes are compared with each other: that takes a microsecond or two, and no memory. */
 const FEW_TAKES = 16;
+
+/** Takes that are looked at in one step. */
+const STEP = 500;
 
 /** What the takes of one request ask of one bucket together. */
 class SharedBucket {
@@ -49,18 +53,31 @@ class SharedBucket {
  * Quotas deny only together, so one that fits alone lets its request pass: only those that do not fit are marked.
  */
 export function noteTogether(takes: readonly PlannedTake[]): void {
+  if (isAnyLimited(takes) && isAnyShared(takes)) atOnce(note(takes));
+}
+
+/** {@link noteTogether} of many takes, half a millisecond of it at a time. */
+export function* noteTogetherInSteps(takes: readonly PlannedTake[]): Generator<void, void> {
   if (!isAnyLimited(takes) || !isAnyShared(takes)) return;
+  yield;
+  yield* note(takes);
+}
+
+function* note(takes: readonly PlannedTake[]): Generator<void, void> {
   const buckets = new Map<string, SharedBucket>();
   const unfit = new Set<PlannedTake>();
   /** What was taken from its bucket before each limited take. */
   const takenBefore = new Map<PlannedTake, number>();
+  let looked = 0;
   for (const take of takes) {
     const bucket = buckets.get(take.key) ?? new SharedBucket();
     buckets.set(take.key, bucket);
     if (take.outcome?.limited === true) takenBefore.set(take, bucket.taken);
     if (bucket.add(take)) unfit.add(take);
+    if (++looked % STEP === 0) yield;
   }
   for (const [take, taken] of takenBefore) {
+    if (++looked % STEP === 0) yield;
     const bucket = buckets.get(take.key) as SharedBucket;
     // A take that asks for too much alone is known without this.
     const neverPasses = take.quota ? unfit.has(take) : bucket.isBeyond;

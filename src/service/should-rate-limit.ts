@@ -160,7 +160,7 @@ export class ShouldRateLimit {
 
   #decide(request: RateLimitRequest, startMicros: number, caller: Caller): Decided | Promise<Decided> {
     const policy = this.#policyFor(request, startMicros, caller);
-    if (!isPolicy(policy)) return policy;
+    if (!('match' in policy)) return policy;
     const { clock, maxLimits } = this.#options;
     const wallMicros = clock.wallMicros();
     const steps = this.#stepsAtOnce.give();
@@ -241,7 +241,7 @@ export class ShouldRateLimit {
     const request = yield* large.decode();
     yield;
     const policy = this.#policyFor(request, atMicros, caller);
-    if (!isPolicy(policy)) return policy;
+    if (!('match' in policy)) return policy;
     const { clock, maxLimits } = this.#options;
     const asked = new RequestContext(policy, request, clock.wallMicros(), this.#answers, this.#random);
     const planning = new Planning(asked, [], maxLimits);
@@ -379,22 +379,19 @@ export class ShouldRateLimit {
       }
     } else {
       for (let i = 0; i < takes.length; i++) (takes[i] as PlannedTake).outcome = result[i];
-      if (takes.length > 1) noteTogether(takes);
     }
     const { shadowMode, quotaMode } = this.#answers;
     const denial = denialOf(decisions, quotaMode);
     if (shadowMode && (denial.enforce || denial.quota)) observer.globalShadow();
     const observation = this.#observation;
+    const shared = result instanceof StorageError ? [] : takes;
     if (isLargeAnswer(decisions, takes)) {
       const build = () => answer(request, policy, decisions, denial, this.#answers, wallMicros);
-      return tellInTurns(this.#turns, { policy, decisions, startMicros, observation, caller, build });
+      return tellInTurns(this.#turns, { policy, decisions, startMicros, observation, caller, shared, build });
     }
+    if (shared.length > 1) noteTogether(shared);
     const response = answer(request, policy, decisions, denial, this.#answers, wallMicros);
     observation.answered(policy, decisions, response, startMicros, caller);
     return response;
   }
-}
-
-function isPolicy(found: DomainPolicy | Decided): found is DomainPolicy {
-  return 'match' in found;
 }

@@ -2,6 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor } from '../../../../src/codec/messages.js';
 import { StorageError } from '../../../../src/limiter/bucket-store.js';
+import { Refusal } from '../../../../src/service/refusal.js';
+import { TurnQueue } from '../../../../src/service/turn-queue.js';
 import { DenyCache } from '../../../../src/storage/deny-cache.js';
 import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
@@ -305,4 +307,29 @@ test('where enforce_percent lets some denials pass, nobody is told that none doe
   };
   expect(ask(100)).toEqual({ after: undefined, body: expect.stringContaining('it can never pass') });
   expect(ask(50)).toEqual({ after: `${TO_END_OF_MINUTE}`, body: expect.not.stringContaining('never') });
+});
+
+test('what many takes ask of one bucket is found a step at a time, and is the same', async () => {
+  let turns = 0;
+  const clock = new FakeClock();
+  const queue = new TurnQueue({
+    monotonicMicros: () => clock.monotonicMicros(),
+    nextTurn: (callback) => {
+      turns++;
+      setImmediate(callback);
+    },
+  });
+  const decider = new Decider(POLICY, { turns: queue, maxDescriptors: 2000 });
+  const request = {
+    domain: 'd',
+    descriptors: Array.from({ length: 1500 }, () => hits('bucket=x', 1)),
+    hitsAddend: 0,
+  };
+  const response = await decider.service.decide(request, decider.clock.monotonicMicros(), Infinity);
+  if (response instanceof Refusal) throw new Error(response.message);
+  expect(response.overallCode).toBe(CODE.OVER_LIMIT);
+  expect(headers(response)['retry-after']).toBeUndefined();
+  expect(response.statuses.filter(({ code }) => code === CODE.OVER_LIMIT)).toHaveLength(1490);
+  // Three to look at the takes, one for the answer, and more to count it.
+  expect(turns).toBeGreaterThan(6);
 });
