@@ -105,7 +105,7 @@ describe('Redis', () => {
     {
       what: 'a server of HTTP',
       url: '127.0.0.1:<http>',
-      prints: `error: Redis redis://127.0.0.1:<http> cannot be used, and weir keeps trying: what answers there does not speak the protocol of Redis; correct REDIS_URL (malformed reply: no answer to a login)
+      prints: `error: Redis redis://127.0.0.1:<http> cannot be used, and weir keeps trying: what answers there does not speak the protocol of Redis; correct REDIS_URL (malformed reply: an unknown type)
 `,
     },
     {
