@@ -99,8 +99,10 @@ const SHOWN_NAMES = 5;
 
 /** What is said of a directory without policy files: `lacking` is what would be one. */
 function nothingSentence(directory: string, lacking: string): string {
-  const remedy = 'name the directory with the policies';
   const entries = entriesOf(directory);
+  const remedy = entries.some(({ name }) => name.endsWith('.json'))
+    ? 'end the name of a policy in JSON with .yaml, as JSON is YAML, or name the directory with the policies'
+    : 'name the directory with the policies';
   if (entries.length === 0) return `the directory is empty; ${remedy}`;
   const names = entries.slice(0, SHOWN_NAMES).map((entry) => entry.name + (entry.isDirectory() ? '/' : ''));
   const more = entries.length > SHOWN_NAMES ? ` and ${entries.length - SHOWN_NAMES} more` : '';

@@ -1,6 +1,7 @@
 import { nearest } from '../../nearest-name.js';
 import { type Position, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import { FieldReader, kindName } from '../yaml/field-reader.js';
+import { VARIABLE } from '../yaml/syntax-sentences.js';
 import { parseYaml, type YamlValue } from '../yaml/yaml-document.js';
 import { parseYamlPart, type YamlPart } from '../yaml/yaml-part.js';
 import { foreignDocument } from './foreign-document.js';
@@ -98,6 +99,7 @@ function openValue(document: YamlValue | undefined, problems: ProblemList): Open
       '"domain" is missing or empty; write the domain that Envoy sends, as in domain: shop',
     );
   }
+  if (domain.includes('${')) root.warn('domain', VARIABLE);
   return {
     ...unopened(problems),
     source: { file: problems.file, domain, domainAt: root.at('domain'), root },

@@ -27,7 +27,11 @@ function checkIdle(value: YamlValue, path: string, problems: ProblemList): void 
   maps.forEach((map, i) => {
     const mapPath = value.kind === 'map' ? path : `${path}[${i}]`;
     if (map.kind !== 'map') {
-      problems.error(map.at, mapPath, `each item of a list must be a mapping, not a ${kindName(map)}`);
+      problems.error(
+        map.at,
+        mapPath,
+        `each item of a list must be a mapping, not a ${kindName(map)}; begin it with a key and a colon`,
+      );
       return;
     }
     const reader = new FieldReader(map, mapPath, problems, POLICY_VOCABULARY);

@@ -151,7 +151,7 @@ class TreeReader {
     siblings = new SiblingNodes(),
   ): readonly NodeSpec[] {
     return reader
-      .mappings('descriptors', 'mappings with a key')
+      .mappings('descriptors', 'mappings with a key', 'key')
       .flatMap((child) => this.readNode(child, above, siblings) ?? []);
   }
 
@@ -247,7 +247,14 @@ const SHARED = 'a "value" with a "*" in it, "value_cidr" or "value_regex"';
 function readMatched(reader: FieldReader): Pick<NodeFields, 'key' | 'value' | 'matcher' | 'shareThreshold'> {
   const key = reader.name('key') ?? '';
   const matcher = readMatcher(reader);
-  const value = matcher === undefined ? (reader.name('value') ?? '') : matcherName(matcher);
+  const hasValues = matcher === undefined && reader.field('value')?.value.kind === 'list';
+  if (hasValues) {
+    reader.error(
+      'value',
+      '"value" must be a text, not a list; write an item of "descriptors" for each value',
+    );
+  }
+  const value = hasValues ? '' : matcher === undefined ? (reader.name('value') ?? '') : matcherName(matcher);
   if (key === '' && (reader.field('key')?.value.kind ?? 'scalar') === 'scalar') {
     reader.error('key', 'the descriptor has no "key"; write the key of the entry that it matches');
   }

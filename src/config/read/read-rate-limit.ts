@@ -81,7 +81,7 @@ function readSharedFields(reader: FieldReader): Omit<RateLimitFields, 'rate'> {
 
 function readReplaces(reader: FieldReader, name: string): readonly Located<string>[] {
   const replaces: Located<string>[] = [];
-  for (const item of reader.mappings('replaces', 'mappings with a name')) {
+  for (const item of reader.mappings('replaces', 'mappings with a name', 'name')) {
     item.expectKeys(keysOf('replaced_rule'), MISPLACED_KEYS);
     const replaced = item.name('name') ?? '';
     if (replaced === '') {

@@ -111,6 +111,13 @@ function readSingle(
     );
     return [];
   }
+  if (reader.field('rate_limit')?.value.kind === 'scalar') {
+    reader.error(
+      'rate_limit',
+      '"rate_limit" must be a mapping, not a single value; write it as { unit: minute, requests_per_unit: 10 }',
+    );
+    return [];
+  }
   const limitReader = reader.mapping('rate_limit');
   const fields = limitReader === undefined ? undefined : readRateLimit(limitReader, defaults);
   if (fields === undefined) return [];

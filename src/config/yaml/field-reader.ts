@@ -151,7 +151,7 @@ export class FieldReader {
     const field = this.field(key);
     if (field === undefined) return undefined;
     if (field.value.kind === 'scalar') return field.value.text;
-    this.error(key, `"${key}" must be a text, not a ${kindName(field.value)}`);
+    this.error(key, `"${key}" must be a text, not a ${kindName(field.value)}; write one text in its place`);
     return undefined;
   }
 
@@ -190,7 +190,7 @@ export class FieldReader {
     return undefined;
   }
 
-  /** A whole number from `min` to `max`; `less` is said, too, of a number below. */
+  /** A whole number from `min` to `max`; `less` is said, too, of a number below and of words for no limit. */
   integer(key: string, min: number, max: number, less?: string): number | undefined {
     const field = this.field(key);
     if (field === undefined) return undefined;
@@ -198,8 +198,12 @@ export class FieldReader {
     const plain = value.kind === 'scalar' && value.plain ? readPlain(value.text) : undefined;
     const number = plain?.kind === 'integer' ? plain.value : undefined;
     if (number === undefined || number < BigInt(min) || number > BigInt(max)) {
-      const remedy = `write a whole number from ${min} to ${max}${unquoted(value)}`;
-      const hint = less !== undefined && number !== undefined && number < BigInt(min) ? `, ${less}` : '';
+      const meant = value.kind === 'scalar' ? meantNumber(value.text) : undefined;
+      const isMeant = meant !== undefined && meant >= min && meant <= max;
+      const remedy = `write ${isMeant ? meant : `a whole number from ${min} to ${max}`}${unquoted(value)}`;
+      const isLess = number !== undefined && number < BigInt(min);
+      const isNone = value.kind === 'scalar' && NO_LIMIT.test(value.text);
+      const hint = less !== undefined && (isLess || isNone) ? `, ${less}` : '';
       this.error(key, `"${key}" is ${found(value)}; ${remedy}${hint}`);
       return undefined;
     }
@@ -247,7 +251,7 @@ export class FieldReader {
     const field = this.field(key);
     if (field === undefined) return undefined;
     if (field.value.kind === 'map') return this.below(field.value, this.pathOf(key));
-    this.error(key, `"${key}" must be a mapping, not a ${kindName(field.value)}`);
+    this.error(key, `"${key}" must be a mapping, not a ${kindName(field.value)}; write its keys below it`);
     return undefined;
   }
 
@@ -260,8 +264,8 @@ export class FieldReader {
     return undefined;
   }
 
-  /** A list of mappings, each ready to be read. */
-  mappings(key: string, what: string): readonly FieldReader[] {
+  /** A list of mappings, each ready to be read; `first` is the key that items begin with. */
+  mappings(key: string, what: string, first?: string): readonly FieldReader[] {
     const readers: FieldReader[] = [];
     this.list(key, what)?.items.forEach((item, i) => {
       const path = `${this.pathOf(key)}[${i}]`;
@@ -270,7 +274,8 @@ export class FieldReader {
         this.problems.error(
           item.at,
           path,
-          `each item of "${key}" must be a mapping, not a ${kindName(item)}`,
+          `each item of "${key}" must be a mapping, not a ${kindName(item)}; begin it with ` +
+            (first === undefined ? 'a key and a colon' : `"- ${first}: "`),
         );
     });
     return readers;
@@ -304,6 +309,16 @@ function found(value: YamlValue): string {
   const text = value.text.slice(0, 60);
   if (!value.plain) return `the text "${text}"`;
   return readPlain(value.text).kind === 'text' ? `"${text}"` : text;
+}
+
+const NO_LIMIT = /^(?:unlimited|infinite|infinity|\.?inf|none)$/i;
+
+/** The number that `1,000`, `10k` and `1e3` are for people; undefined for anything else. */
+function meantNumber(text: string): number | undefined {
+  const [, digits = '', unit = ''] = /^(\d{1,3}(?:,\d{3}){1,3}|\d{1,10})(k|e[1-9])?$/i.exec(text) ?? [];
+  if (digits === '') return undefined;
+  const zeros = unit === '' ? 0 : unit.toLowerCase() === 'k' ? 3 : Number(unit.slice(1));
+  return Number(digits.replaceAll(',', '')) * 10 ** zeros;
 }
 
 /** What a remedy adds where the quotes are the mistake, or a part of it. */

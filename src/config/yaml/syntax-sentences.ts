@@ -96,6 +96,11 @@ export const TEMPLATE =
   'this is a template ("{{") that nothing has filled in yet; fill it in first, for instance with "helm template", ' +
   'and load the result, or write the text in quotes';
 
+/** Said of a variable of a shell that nothing was put in place of. */
+export const VARIABLE =
+  '"${" begins a variable that nothing has filled in, and weir fills none in; run the file through envsubst first, ' +
+  'and load the result';
+
 const MERGE_CONFLICT =
   'this is a mark of a merge conflict; keep one of the two sides, and remove the three lines of marks';
 
@@ -151,6 +156,8 @@ export function syntaxProblem(
   const isIndentation = message.startsWith('Sequence item') || message.startsWith('All ');
   const known = SENTENCES.find(([start]) => message.startsWith(start));
   const sentence = known?.[1] ?? BY_CODE.get(error.code) ?? OTHERS;
+  const variable = line.indexOf('${');
+  if (sentence === OTHERS && variable >= 0) return at(lineStart + variable, VARIABLE);
   // Most often a pattern for every value: what to write is told whole.
   const before = secret ? '' : line.slice(0, offset - lineStart);
   const [, key] = message.startsWith('Alias cannot') ? (/([a-z_]{1,24}): +$/.exec(before) ?? []) : [];

@@ -61,7 +61,11 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
     const text = found === undefined || isLink ? setting.default : found.text;
     const parsed = parseValue(type, text, max);
     if (parsed.ok) values[key] = parsed.value;
-    else reject([setting], `${secret ? 'the value' : JSON.stringify(text)} is not ${parsed.expected}`);
+    else
+      reject(
+        [setting],
+        `${secret ? 'the value' : JSON.stringify(text)} is not ${parsed.expected}${hint(text)}`,
+      );
   }
   const refusedInerts: RefusedSetting[] = [];
   for (const variable of INERT_VARIABLES) {
@@ -70,7 +74,8 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
     if (found === undefined) continue;
     given.add(name);
     const parsed = parseValue(inertType(name), found.text);
-    if (!parsed.ok) reject([variable], `${JSON.stringify(found.text)} is not ${parsed.expected}`);
+    if (!parsed.ok)
+      reject([variable], `${JSON.stringify(found.text)} is not ${parsed.expected}${hint(found.text)}`);
     else refusedInerts.push(...refusedInert(name, parsed.value));
   }
   if (errors.length > 0) return { ok: false, errors, byFlag };
@@ -88,6 +93,11 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
   if (errors.length > 0) return { ok: false, errors, byFlag };
   const notes = [...links, ...notesOn(settings, given), ...nearVariables(environment, given)];
   return { ok: true, settings, given, notes };
+}
+
+/** What to do about quotes that a file of variables keeps, as that of `docker run --env-file` does. */
+function hint(text: string): string {
+  return /^(["']).*\1$/s.test(text) ? '; remove the quotes' : '';
 }
 
 /**

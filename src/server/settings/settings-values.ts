@@ -116,7 +116,9 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   string: (text) => good(text),
   port: (text) => {
     const value = wholeNumber(text, 0, 65_535);
-    return value === undefined ? bad('a port number from 0 to 65535') : good(value);
+    if (value !== undefined) return good(value);
+    const [, port] = /^[^:]{0,255}:(\d{1,5})$/.exec(text) ?? [];
+    return bad(`a port number from 0 to 65535${port === undefined ? '' : `; write ${port}`}`);
   },
   count: (text, max = Number.MAX_SAFE_INTEGER) => {
     const value = wholeNumber(text, 1, max);

@@ -113,6 +113,36 @@ ok: 1 file, shop (1 rule)
 
 const OTHER_FILES: readonly BadPolicy[] = [
   {
+    what: 'line ends of Windows',
+    policy: `${CUSTOMER}${LIMIT.replace('minute', 'minutes')}`.replaceAll('\n', '\r\n'),
+    prints: `shop.yaml:4:25: descriptors[0].rate_limit.unit: "minutes" is no unit; did you mean "minute"?
+domains that weir serve would not load: shop
+1 error
+`,
+  },
+  {
+    what: 'a variable of a shell in the domain',
+    policy: `domain: \${DOMAIN}\ndescriptors:\n  - key: customer\n${LIMIT}`,
+    warning: true,
+    prints: `warning: shop.yaml:1:9: domain: "\${" begins a variable that nothing has filled in, and weir fills none in; run the file through envsubst first, and load the result
+ok: 1 file, '\${DOMAIN}' (1 rule)
+`,
+  },
+  {
+    what: 'a variable of a shell in a limit',
+    policy: `${CUSTOMER}${LIMIT.replace('10', `\${LIMIT}`)}`,
+    prints: `shop.yaml:4:52: this is not valid YAML: "\${" begins a variable that nothing has filled in, and weir fills none in; run the file through envsubst first, and load the result
+1 error
+`,
+  },
+  {
+    what: 'a policy in JSON',
+    policy: { 'shop.json': '{ "domain": "shop" }' },
+    prints: `.: the directory has no file that ends in .yaml or .yml, and holds only shop.json; end the name of a policy in JSON with .yaml, as JSON is YAML, or name the directory with the policies
+1 error
+`,
+  },
+  {
     what: 'a Deployment',
     policy: 'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: weir }\n',
     prints: `shop.yaml: the file holds no ConfigMap, and only manifests of kind Deployment; name the manifest of the ConfigMap that holds the policies

@@ -126,6 +126,46 @@ ok: 1 file, shop (0 rules)
 
 const VALUES: readonly BadPolicy[] = [
   {
+    what: 'a rate in the place of a limit',
+    policy: `${CUSTOMER}    rate_limit: 10/minute\n`,
+    prints: `shop.yaml:4:17: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a single value; write it as { unit: minute, requests_per_unit: 10 }
+domains that weir serve would not load: shop
+1 error
+`,
+  },
+  {
+    what: 'a descriptor without its key',
+    policy: `domain: shop\ndescriptors:\n  - customer\n`,
+    prints: `shop.yaml:3:5: descriptors[0]: each item of "descriptors" must be a mapping, not a single value; begin it with "- key: "
+domains that weir serve would not load: shop
+1 error
+`,
+  },
+  {
+    what: 'several values',
+    policy: node('value: [ann, bob]'),
+    prints: `shop.yaml:4:12: descriptors[0].value: "value" must be a text, not a list; write an item of "descriptors" for each value
+domains that weir serve would not load: shop
+1 error
+`,
+  },
+  {
+    what: 'a number with a comma',
+    policy: limit('unit: minute, requests_per_unit: "1,000"'),
+    prints: `shop.yaml:4:52: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is the text "1,000"; write 1000, without quotes
+domains that weir serve would not load: shop
+1 error
+`,
+  },
+  {
+    what: 'a word for no limit',
+    policy: limit('unit: minute, requests_per_unit: unlimited'),
+    prints: `shop.yaml:4:52: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is "unlimited"; write a whole number from 0 to 4294967295, or unlimited: true in its place for no limit
+domains that weir serve would not load: shop
+1 error
+`,
+  },
+  {
     what: 'a unit in the plural',
     policy: limit('unit: minutes, requests_per_unit: 10'),
     prints: `shop.yaml:4:25: descriptors[0].rate_limit.unit: "minutes" is no unit; did you mean "minute"?
@@ -152,7 +192,7 @@ domains that weir serve would not load: shop
   {
     what: 'a number in quotes',
     policy: limit('unit: minute, requests_per_unit: "10"'),
-    prints: `shop.yaml:4:52: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is the text "10"; write a whole number from 0 to 4294967295, without quotes
+    prints: `shop.yaml:4:52: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is the text "10"; write 10, without quotes
 domains that weir serve would not load: shop
 1 error
 `,

@@ -16,6 +16,16 @@ const TLS = { GRPC_SERVER_USE_TLS: 'true', GRPC_SERVER_TLS_CERT: '<pem>/server.p
 
 const VALUES: readonly BadSettings[] = [
   {
+    environment: { GRPC_PORT: '0.0.0.0:8081' },
+    prints: `weir: GRPC_PORT: "0.0.0.0:8081" is not a port number from 0 to 65535; write 8081
+`,
+  },
+  {
+    environment: { LOG_LEVEL: '"debug"' },
+    prints: `weir: LOG_LEVEL: "\\"debug\\"" is not one of panic, fatal, error, warn, warning, info, debug, trace; remove the quotes
+`,
+  },
+  {
     environment: { GRPC_PORT: '80801' },
     prints: `weir: GRPC_PORT: "80801" is not a port number from 0 to 65535
 `,
@@ -63,6 +73,21 @@ const VALUES: readonly BadSettings[] = [
 ];
 
 const ADDRESSES: readonly BadSettings[] = [
+  {
+    environment: { REDIS_URL: 'redis:6379/0' },
+    prints: `weir: REDIS_URL: Redis address: a database needs the form of a URL; write redis://redis:6379/0
+`,
+  },
+  {
+    environment: { REDIS_URL: '"redis:6379"' },
+    prints: `weir: REDIS_URL: Redis address: it stands in quotes; remove them
+`,
+  },
+  {
+    environment: { REDIS_URL: `\${REDIS_URL}` },
+    prints: `weir: REDIS_URL: Redis address: "\${" begins a variable that nothing has filled in; write the address itself
+`,
+  },
   {
     environment: { GRPC_PORT: '<taken>' },
     prints: `weir: cannot listen on 127.0.0.1:<taken> for gRPC (GRPC_HOST, GRPC_PORT): the port is taken; stop what listens there, or choose another port

@@ -231,7 +231,7 @@ describe('what is wrong with enforce_percent and candidate', () => {
       'rate_limit: { unlimited: true }, enforce_percent: 5',
       '"enforce_percent" has no effect, as the rule is unlimited; remove it',
     ],
-    ['candidate: 5', '"candidate" must be a mapping, not a single value'],
+    ['candidate: 5', '"candidate" must be a mapping, not a single value; write its keys below it'],
     [
       'candidate: { unlimited: true }',
       'a candidate is a limit to be tried; give it one, or remove the candidate',

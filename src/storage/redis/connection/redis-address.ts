@@ -104,6 +104,12 @@ function schemeOf(url: string): string | undefined {
 
 function parse(url: string): Parts {
   if (url === '') throw new Error(`Redis address is empty; ${FORMS}`);
+  if (/^(["']).*\1$/s.test(url)) throw new Error('Redis address: it stands in quotes; remove them');
+  if (url.includes('${')) {
+    throw new Error(
+      'Redis address: "${" begins a variable that nothing has filled in; write the address itself',
+    );
+  }
   if (hasBrokenLogin(url)) throw new RedisUrlLoginError();
   if (url.includes(',')) {
     throw new Error(
@@ -135,6 +141,10 @@ function parseHostPort(text: string): Parts {
   const match = /^(?:\[([0-9a-f:.%]+)\]|([^\s:@/?#[\]]+))(?::(\d+))?$/i.exec(text);
   const host = match?.[1] ?? match?.[2];
   if (match === null || host === undefined) {
+    const [plain] = /^[a-z0-9.-]+:\d{1,5}\/\d{1,3}$/i.exec(text) ?? [];
+    if (plain !== undefined) {
+      throw new Error(`Redis address: a database needs the form of a URL; write redis://${plain}`);
+    }
     // What cannot be read may hold a password: it is not repeated.
     throw new Error(`Redis address cannot be read; ${FORMS}`);
   }

@@ -57,8 +57,15 @@ describe('errors', () => {
   const nested = (levels: number): string => `${'{ a: '.repeat(levels)}1${' }'.repeat(levels)}`;
 
   test.each([
-    ['text', 'policy.yaml:5:13: descriptors[0].metadata: "metadata" must be a mapping, not a single value'],
-    ['[a]', 'policy.yaml:5:13: descriptors[0].metadata: "metadata" must be a mapping, not a list'],
+    [
+      'text',
+      'policy.yaml:5:13: descriptors[0].metadata: "metadata" must be a mapping, not a single value; ' +
+        'write its keys below it',
+    ],
+    [
+      '[a]',
+      'policy.yaml:5:13: descriptors[0].metadata: "metadata" must be a mapping, not a list; write its keys below it',
+    ],
     [
       '{ a: [1, .inf] }',
       'policy.yaml:5:22: descriptors[0].metadata.a[1]: ".inf" is no number that JSON, and so metadata, ' +

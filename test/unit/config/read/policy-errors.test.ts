@@ -187,7 +187,7 @@ describe('domain and settings of the file', () => {
         'domain: ""\n',
         '1:9: domain: "domain" is missing or empty; write the domain that Envoy sends, as in domain: shop',
       ],
-      ['domain: [d]\n', '1:9: domain: "domain" must be a text, not a list'],
+      ['domain: [d]\n', '1:9: domain: "domain" must be a text, not a list; write one text in its place'],
       [
         'domain: d\ndescriptor: []\n',
         '2:1: descriptor: unknown key "descriptor"; did you mean "descriptors"?',
@@ -250,7 +250,8 @@ describe('domain and settings of the file', () => {
       ],
       [
         'domain: d\ndescriptors: [a]\n',
-        '2:15: descriptors[0]: each item of "descriptors" must be a mapping, not a single value',
+        '2:15: descriptors[0]: each item of "descriptors" must be a mapping, not a single value; begin ' +
+          'it with "- key: "',
       ],
     ]),
   )('%s', (_name, text, error) => {
@@ -266,7 +267,7 @@ describe('descriptors', () => {
       '3:10: descriptors[0].key: the descriptor has no "key"; write the key of the entry that it ' +
         'matches',
     ],
-    ['key: [a]', '3:10: descriptors[0].key: "key" must be a text, not a list'],
+    ['key: [a]', '3:10: descriptors[0].key: "key" must be a text, not a list; write one text in its place'],
     [
       'key: a, share_threshold: true',
       '3:30: descriptors[0].share_threshold: "share_threshold" needs a "value" with a "*" in it, ' +
@@ -296,11 +297,12 @@ describe('descriptors', () => {
     ],
     [
       'key: a, metadata: text',
-      '3:23: descriptors[0].metadata: "metadata" must be a mapping, not a single value',
+      '3:23: descriptors[0].metadata: "metadata" must be a mapping, not a single value; write its keys below it',
     ],
     [
       'key: a, rate_limit: 5',
-      '3:25: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a single value',
+      '3:25: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a single value; ' +
+        'write it as { unit: minute, requests_per_unit: 10 }',
     ],
     [
       'key: a, token_bucket: {}',
@@ -408,7 +410,7 @@ describe('rate_limit', () => {
     ],
     [
       '{ unit: [second], requests_per_unit: 5 }',
-      '4:23: descriptors[0].rate_limit.unit: "unit" must be a text, not a list',
+      '4:23: descriptors[0].rate_limit.unit: "unit" must be a text, not a list; write one text in its place',
     ],
     [
       '{ unit: second, requests_per_unit: 1.5 }',
@@ -417,8 +419,8 @@ describe('rate_limit', () => {
     ],
     [
       '{ unit: second, requests_per_unit: "5" }',
-      '4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is the text "5"; write a whole ' +
-        'number from 0 to 4294967295, without quotes',
+      '4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is the text "5"; write 5, ' +
+        'without quotes',
     ],
     [
       '{ unit: second, requests_per_unit: 4294967296 }',
@@ -441,7 +443,7 @@ describe('rate_limit', () => {
     ],
     [
       '{ unlimited: true, name: [a] }',
-      '4:40: descriptors[0].rate_limit.name: "name" must be a text, not a list',
+      '4:40: descriptors[0].rate_limit.name: "name" must be a text, not a list; write one text in its place',
     ],
     [
       '{ unlimited: true, replaces: [{ name: }] }',
@@ -459,7 +461,8 @@ describe('rate_limit', () => {
     ],
     [
       '{ unlimited: true, replaces: [a] }',
-      '4:45: descriptors[0].rate_limit.replaces[0]: each item of "replaces" must be a mapping, not a single value',
+      '4:45: descriptors[0].rate_limit.replaces[0]: each item of "replaces" must be a mapping, not a single value; ' +
+        'begin it with "- name: "',
     ],
     [
       '{ unit: second, requests_per_unit: 1, token_bucket: { max_tokens: 1, fill_interval: 1s } }',

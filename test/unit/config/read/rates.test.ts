@@ -96,7 +96,10 @@ describe('a limit that makes no sense', () => {
       'calendar: "+02:00" is no time zone of the IANA database that this program knows; write one such ' +
         'as Europe/Berlin or UTC',
     ],
-    ['unit: day, requests_per_unit: 1, calendar: [UTC]', 'calendar: "calendar" must be a text, not a list'],
+    [
+      'unit: day, requests_per_unit: 1, calendar: [UTC]',
+      'calendar: "calendar" must be a text, not a list; write one text in its place',
+    ],
     [
       `${TEN}, burst: 5`,
       'burst: "burst" is the capacity of a token bucket, and the rule is a window; write algorithm: ' +

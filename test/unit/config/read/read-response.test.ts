@@ -74,7 +74,10 @@ describe('denied_response', () => {
       '2:18: denied_response: "body" is missing; write the text that denied callers get, "" for none',
       '2:20: denied_response.text: unknown key "text"; the keys allowed here are body, content_type',
     ],
-    ['{ body: [a] }', '2:26: denied_response.body: "body" must be a text, not a list'],
+    [
+      '{ body: [a] }',
+      '2:26: denied_response.body: "body" must be a text, not a list; write one text in its place',
+    ],
   ])('%s', (value, ...errors) => {
     expect(errorsOf(`domain: d\ndenied_response: ${value}\n`)).toEqual(
       errors.map((error) => `policy.yaml:${error}`),

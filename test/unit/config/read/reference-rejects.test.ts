@@ -142,17 +142,17 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a list of texts',
     'domain: shop\ndescriptors:\n- a\n',
-    '3:3: descriptors[0]: each item of "descriptors" must be a mapping, not a single value',
+    '3:3: descriptors[0]: each item of "descriptors" must be a mapping, not a single value; begin it with "- key: "',
   ],
   [
     'a list of lists',
     'domain: shop\ndescriptors:\n- [a]\n',
-    '3:3: descriptors[0]: each item of "descriptors" must be a mapping, not a list',
+    '3:3: descriptors[0]: each item of "descriptors" must be a mapping, not a list; begin it with "- key: "',
   ],
   [
     'a list with nothing',
     'domain: shop\ndescriptors: [~]\n',
-    '2:15: descriptors[0]: each item of "descriptors" must be a mapping, not a single value',
+    '2:15: descriptors[0]: each item of "descriptors" must be a mapping, not a single value; begin it with "- key: "',
   ],
   [
     'descriptors in a mapping',
@@ -162,7 +162,8 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a rate_limit that is a text',
     node('key: a, rate_limit: 5/s'),
-    '3:25: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a single value',
+    '3:25: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a single value; write it as { ' +
+      'unit: minute, requests_per_unit: 10 }',
   ],
   [
     'an empty replaces',
@@ -178,7 +179,8 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a replaces of texts',
     limit('unlimited: true, replaces: [other]'),
-    '4:45: descriptors[0].rate_limit.replaces[0]: each item of "replaces" must be a mapping, not a single value',
+    '4:45: descriptors[0].rate_limit.replaces[0]: each item of "replaces" must be a mapping, not a single value; ' +
+      'begin it with "- name: "',
   ],
   [
     'unlimited with a unit',
@@ -224,8 +226,8 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a quoted number',
     limit('unit: day, requests_per_unit: "5"'),
-    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is the text "5"; write a whole ' +
-      'number from 0 to 4294967295, without quotes',
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is the text "5"; write 5, ' +
+      'without quotes',
   ],
   [
     'an ignored number that is none',
@@ -255,11 +257,15 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
     limit('unlimited: tRUE'),
     '4:28: descriptors[0].rate_limit.unlimited: "unlimited" is "tRUE"; write true or false',
   ],
-  ['a key that is a list', node('key: [a]'), '3:10: descriptors[0].key: "key" must be a text, not a list'],
+  [
+    'a key that is a list',
+    node('key: [a]'),
+    '3:10: descriptors[0].key: "key" must be a text, not a list; write one text in its place',
+  ],
   [
     'metadata that is a text',
     node('key: a, metadata: x, rate_limit: { unlimited: true }'),
-    '3:23: descriptors[0].metadata: "metadata" must be a mapping, not a single value',
+    '3:23: descriptors[0].metadata: "metadata" must be a mapping, not a single value; write its keys below it',
   ],
   [
     'metadata with a mapping for a key',
@@ -276,7 +282,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a list of texts below a misplaced key',
     'domain: shop\nreplaces: [a]\n',
-    '2:12: replaces[0]: each item of a list must be a mapping, not a single value',
+    '2:12: replaces[0]: each item of a list must be a mapping, not a single value; begin it with a key and a colon',
   ],
   [
     'a fraction below a misplaced key',
