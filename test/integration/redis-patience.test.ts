@@ -5,12 +5,14 @@ import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
 import type { StoreFault } from '../../src/limiter/store-fault.js';
+import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
+import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { REDIS } from '../support/limiter/store-options.js';
-import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
+import { takeItem } from '../support/limiter/take-items.js';
 import { descriptor } from '../support/policy/decider.js';
 import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
@@ -52,6 +54,8 @@ function open(options: Partial<RedisStoreOptions> = {}): RedisStore {
   return store;
 }
 
+/** Does not refill while a test lasts. */
+const HUNDRED = tokenBucketRate(100, 100, UNIT_MICROS.day);
 const now = () => Math.floor(performance.now() * 1000);
 const take = (key: string, options = {}, deadline = Infinity) =>
   store!.take([takeItem(key, HUNDRED, options)], deadline);

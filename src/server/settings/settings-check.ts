@@ -170,8 +170,8 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
     refuse(
       type === 'cluster',
       `${prefix}_TYPE`,
-      'weir does not support cluster yet, only a single Redis, and one with Sentinels; name a Redis that is in no ' +
-        `cluster in ${prefix}_URL, and set ${prefix}_TYPE=SINGLE`,
+      'weir does not support Redis Cluster yet; name a Redis that is in no cluster in ' +
+        `${prefix}_URL, and set ${prefix}_TYPE=SINGLE`,
     );
   }
   for (const instance of noUrl ? [] : inUse) {

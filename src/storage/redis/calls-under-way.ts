@@ -149,6 +149,7 @@ export class CallsUnderWay {
 
   #onReply(batch: TakeBatch, reply: unknown): void {
     this.#answered();
+    this.load.replied(batch, this.load.heardMicros);
     try {
       batch.succeed(reply);
       this.#options.time.note(batch.nowMicros);

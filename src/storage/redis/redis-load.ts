@@ -9,6 +9,8 @@ const WIDE_ITEM_MICROS = 25;
 export const LIVELY_MICROS = 250_000;
 /** Share of a wait that the work before it has to explain. */
 const EXPLAINED = 1 / 4;
+/** How much of what was learnt about its pace still counts after another answer. */
+const KEPT = 63 / 64;
 /** Other processes are told of so much work at a time. Usual calls are shorter. Microseconds. */
 const TOLD_MICROS = 2000;
 
@@ -24,6 +26,14 @@ export class RedisLoad {
   #calls = 0;
   /** When Redis is expected to have done all that it was given. */
   #doneMicros = 0;
+  /**
+   * What calls that had to wait for others took, of the time that they take at most, and that time itself, both fading:
+   * Redis may be much faster than it has to be.
+   */
+  #tookMicros = 0;
+  #expectedMicros = 0;
+  /** When the answer before came. */
+  #measuredMicros = 0;
   /** When Redis answered, or was given something while it had nothing to do. */
   #heardMicros = 0;
   readonly #tell: (micros: number) => void;
@@ -68,11 +78,37 @@ export class RedisLoad {
     this.#heardMicros = nowMicros;
   }
 
+  /** Redis answered a call with a reply: learns how fast it is. */
+  replied(batch: TakeBatch, nowMicros: number): void {
+    const fromMicros = this.#measuredMicros;
+    this.#measuredMicros = nowMicros;
+    // The time of others is the way to Redis, too.
+    if (batch.sentMicros > fromMicros) return;
+    const workMicros = workOf(batch);
+    this.#tookMicros = this.#tookMicros * KEPT + Math.min(nowMicros - fromMicros, workMicros);
+    this.#expectedMicros = this.#expectedMicros * KEPT + workMicros;
+  }
+
+  /**
+   * How long a call that Redis is given at `nowMicros` waits for those before it, as far as is known of Redis's pace.
+   * Microseconds.
+   */
+  queueMicros(nowMicros: number): number {
+    if (this.#calls === 0 || this.#expectedMicros === 0) return 0;
+    const mostMicros = Math.min(this.#workMicros, this.#doneMicros - nowMicros);
+    return Math.max(0, mostMicros) * (this.#tookMicros / this.#expectedMicros);
+  }
+
   /** Nothing more is expected of a call that was sent. */
   ended(batch: TakeBatch): void {
     this.#calls--;
     expectState(this.#calls >= 0, 'a call to Redis ends once');
     this.#workMicros = this.#calls === 0 ? 0 : this.#workMicros - workOf(batch);
+  }
+
+  /** When Redis was last heard of. */
+  get heardMicros(): number {
+    return this.#heardMicros;
   }
 
   /** Whether Redis answers, as far as is known: while it has nothing to do it does. */

@@ -171,6 +171,10 @@ export class RedisStore implements BucketStore {
     if (deadlineMicros <= now) return this.refuse('full', 'the deadline has passed');
     if (!mayWait) return this.refuseToWait(now, 'requests that wait for Redis hold too much');
     const deadline = Math.min(deadlineMicros, now + this.timeoutMicros);
+    // Redis would do what nobody waits for any more.
+    if (now + this.underWay.load.queueMicros(now) > deadline) {
+      return this.refuseToWait(now, 'Redis has too much to do before it');
+    }
     let promise: Promise<TakeResult>;
     if (items.length > NARROW_ITEMS) {
       const { queue } = this.wide;

@@ -57,7 +57,7 @@ const VALUES: readonly BadSettings[] = [
   },
   {
     environment: { ...REDIS, REDIS_TYPE: 'CLUSTER' },
-    prints: `weir: REDIS_TYPE: weir does not support cluster yet, only a single Redis, and one with Sentinels; name a Redis that is in no cluster in REDIS_URL, and set REDIS_TYPE=SINGLE
+    prints: `weir: REDIS_TYPE: weir does not support Redis Cluster yet; name a Redis that is in no cluster in REDIS_URL, and set REDIS_TYPE=SINGLE
 `,
   },
   {

@@ -101,7 +101,7 @@ test('says what is no longer needed, and what nobody reads', () => {
 
 describe('needs a decision', () => {
   test.each([
-    [{ REDIS_TYPE: 'CLUSTER' }, /^REDIS_TYPE: weir does not support cluster yet/],
+    [{ REDIS_TYPE: 'CLUSTER' }, /^REDIS_TYPE: weir does not support Redis Cluster yet/],
     [{ REDIS_TYPE: 'sentinel', REDIS_URL: 'a:1,b:2' }, /^REDIS_URL, REDIS_TYPE: .* name of the master/],
     [{ BACKEND_TYPE: 'memcache' }, /^BACKEND_TYPE: weir does not support memcache/],
     [{ TRACING_ENABLED: 'true' }, /^TRACING_ENABLED: weir has no tracing/],

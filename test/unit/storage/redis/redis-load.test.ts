@@ -107,3 +107,46 @@ test('Redis is lively while it has nothing to do, and for 250 ms after it was gi
   load.answered(1300 * MS);
   expect(load.isLively(1400 * MS)).toBe(true);
 });
+
+describe('the time until a call is done', () => {
+  test('is not known before Redis has answered, and nothing while it has nothing to do', () => {
+    const load = new RedisLoad();
+    expect(load.queueMicros(0)).toBe(0);
+    const batch = batchOf(4000, 0);
+    load.sent(batch, 0);
+    expect(load.queueMicros(0)).toBe(0);
+    load.replied(batch, 10 * MS);
+    load.ended(batch);
+    expect(load.queueMicros(10 * MS)).toBe(0);
+  });
+
+  test('is that of the work before it, at the pace of the last answers', () => {
+    const load = new RedisLoad();
+    // Requests of four items are 40 µs at most; this Redis takes 10.
+    const calls = Array.from({ length: 100 }, () => batchOf(4, 0));
+    for (const call of calls) load.sent(call, 1);
+    expect(load.queueMicros(1)).toBe(0);
+    let nowMicros = 1;
+    for (const call of calls.slice(0, 60)) {
+      nowMicros += 10;
+      load.replied(call, nowMicros);
+      load.ended(call);
+    }
+    expect(load.queueMicros(nowMicros)).toBeCloseTo(40 * 10);
+    // What is not answered in that time may be on its way.
+    expect(load.queueMicros(nowMicros + 4000)).toBe(0);
+  });
+
+  test('is never longer than that of a Redis that is as slow as it may be', () => {
+    const load = new RedisLoad();
+    const calls = Array.from({ length: 3 }, () => batchOf(4, 0));
+    for (const call of calls) load.sent(call, 1);
+    // This process did not look for a second.
+    for (const call of calls.slice(0, 2)) {
+      load.replied(call, 1000 * MS);
+      load.ended(call);
+    }
+    for (let i = 0; i < 10; i++) load.sent(batchOf(4, 0), 1000 * MS);
+    expect(load.queueMicros(1000 * MS)).toBeLessThanOrEqual(11 * 40);
+  });
+});
