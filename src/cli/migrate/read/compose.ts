@@ -66,7 +66,7 @@ function readService(
         ? []
         : [{ about: override.file, text: 'is put over the other file, as docker compose does by itself.' }],
     decide: [
-      ...memoryFindings(`service ${name}`, limit),
+      ...memoryFindings(`service ${name}`, limit, 'compose', environment),
       ...healthFindings(
         `${about}: healthcheck`,
         layers.flatMap(({ service }) => words(service, 'healthcheck', 'test')),

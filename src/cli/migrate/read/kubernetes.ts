@@ -40,6 +40,7 @@ function readContainer(
   const name = textAt(container, 'name');
   const owner = `${manifest.kind.toLowerCase()}/${manifest.name}`;
   const namespace = textAt(manifest.fields, 'metadata', 'namespace');
+  const environment = containerVariables(container, all);
   return {
     input,
     title: `container ${name} of ${manifest.kind} ${manifest.name}`,
@@ -48,11 +49,16 @@ function readContainer(
     command: ['command', 'args'].flatMap((key) =>
       itemsAt(container, key).flatMap((item) => (item.kind === 'scalar' ? [item.text] : [])),
     ),
-    environment: containerVariables(container, all),
+    environment,
     mounts: itemsAt(container, 'volumeMounts').flatMap((mount) => readMount(mount, pod)),
     same: [],
     decide: [
-      ...memoryFindings(`container ${name}`, textAt(container, 'resources', 'limits', 'memory')),
+      ...memoryFindings(
+        `container ${name}`,
+        textAt(container, 'resources', 'limits', 'memory'),
+        'kubernetes',
+        environment,
+      ),
       ...PROBES.flatMap((probe) =>
         healthFindings(`container ${name}: ${probe}`, commandOf(valueAt(container, probe))),
       ),
