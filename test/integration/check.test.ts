@@ -122,7 +122,7 @@ descriptors:
     };
 
     test.each([
-      ['d', 'tenant=a', ['the descriptor ends at tenant,']],
+      ['d', 'tenant=a', ['the nearest rule stands at tenant/']],
       ['d', 'tenat=a group=chats', ['did you mean tenant/group?']],
       ['d', 'tenant=a group=chat', ['rules stand at tenant/group, but none']],
       ['dd', 'tenant=a', ['has no domain dd: did you mean d?']],

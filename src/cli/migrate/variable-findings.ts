@@ -15,6 +15,7 @@ export const IMAGE_VARIABLES: Variables = { GRPC_HOST: '0.0.0.0', HOST: '0.0.0.0
 const OF_TRACING = /^OTEL_/;
 const OF_MOGRIFIERS = /^DOG_STATSD_MOGRIFIER_/;
 const OF_GO = /^(?:GO(?:MAXPROCS|MEMLIMIT|GC|DEBUG|TRACEBACK)|GRPC_GO_\w+)$/;
+const OF_NODE = /^NODE_(?:OPTIONS|EXTRA_CA_CERTS)$/;
 const OF_ISSUERS = /^SSL_CERT_(?:FILE|DIR)$/;
 
 /** Variables that change nothing where another is refused: what is said of that one is enough. */
@@ -79,7 +80,8 @@ export function findInVariables(
   );
   for (const name of foreign) {
     if (leftOut.has(name)) continue;
-    if (OF_ISSUERS.test(name)) decide.push({ about: name, text: OTHER_ISSUERS });
+    if (OF_NODE.test(name)) advice.push({ about: name, text: 'is for Node.js, on which weir runs.' });
+    else if (OF_ISSUERS.test(name)) decide.push({ about: name, text: OTHER_ISSUERS });
     else (OF_MOGRIFIERS.test(name) ? same : unused).push({ about: name, text: ofForeign(name) });
   }
   addCombinations(settings, given, { decide, advice, better });

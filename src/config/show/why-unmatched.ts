@@ -90,8 +90,8 @@ export function whyUnmatched(
   const below = paths.find((path) => startsWith(path, keys));
   if (below !== undefined) {
     return (
-      `the descriptor ends at ${pathText(keys)}, which has no limit; a rule stands below it, at ` +
-      `${pathText(below)}: add the ${entryText(below.slice(keys.length))}, or give ${pathText(keys)} a limit`
+      `the nearest rule stands at ${pathText(below)}: add the ${entryText(below.slice(keys.length))}, or give ` +
+      `${pathText(keys)} a limit`
     );
   }
   const above = paths.findLast((path) => startsWith(keys, path));

@@ -99,6 +99,15 @@ test('says what is no longer needed, and what nobody reads', () => {
   });
 });
 
+test('what Node.js reads is not said to change nothing', () => {
+  const { advice, unused } = findInVariables(
+    { ...COMPLETE, NODE_OPTIONS: '--max-old-space-size=160', NODE_NAME: 'a' },
+    new Set(),
+  );
+  expect(advice).toContainEqual({ about: 'NODE_OPTIONS', text: 'is for Node.js, on which weir runs.' });
+  expect(unused.map(({ about }) => about)).toEqual(['NODE_NAME']);
+});
+
 describe('needs a decision', () => {
   test.each([
     [{ REDIS_TYPE: 'CLUSTER' }, /^REDIS_TYPE: weir does not support Redis Cluster yet/],

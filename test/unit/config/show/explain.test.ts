@@ -158,13 +158,7 @@ describe('why nothing applies', () => {
     [[], ['The descriptor has no entries; a rule needs at least one.']],
     [['foo=1'], ['Rules stand at tenant/group.']],
     [['tennant=1', 'grp=x'], ['Did you mean tenant/group?']],
-    [
-      ['tenant=a'],
-      [
-        'The descriptor ends at tenant, which has no limit; a rule stands below it, at tenant/group: add the entry ' +
-          'group, or give tenant a limit.',
-      ],
-    ],
+    [['tenant=a'], ['The nearest rule stands at tenant/group: add the entry group, or give tenant a limit.']],
     [
       ['tenant=a', 'group=x', 'more=1'],
       [

@@ -32,8 +32,7 @@ describe('why a descriptor matches nothing', () => {
   test.each([
     [
       ['tenant'],
-      'the descriptor ends at tenant, which has no limit; a rule stands below it, at tenant/resource_group: add the ' +
-        'entry resource_group, or give tenant a limit',
+      'the nearest rule stands at tenant/resource_group: add the entry resource_group, or give tenant a limit',
     ],
     [['tenant', 'resource_grop'], 'did you mean tenant/resource_group?'],
     [['Tenant', 'resource-group'], 'did you mean tenant/resource_group?'],
