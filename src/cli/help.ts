@@ -116,8 +116,8 @@ ${inertHelp()}`;
 
 export const INIT_HELP = `Usage: weir init [<folder>]
 
-Writes a commented policy, an Envoy configuration that works as it is with a placeholder for your service, and a
-docker compose file that runs both with Redis, and says what to do next. Where one of the files is there already,
+Writes a commented policy, an Envoy configuration with a placeholder for your service, and a docker compose file that
+runs weir, Envoy and Redis with them as they are, and says what to do next. Where one of the files is there already,
 nothing is written.
 
   <folder>  where to; the current one by default, and made where it is not there
