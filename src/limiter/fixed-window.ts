@@ -1,6 +1,6 @@
 import { invariant } from '../invariant.js';
 import { CalendarWindows, isCalendarUnit } from './calendar.js';
-import type { Ask, RateAlgorithm } from './rate-algorithm.js';
+import { type Ask, chargesFromOf, type RateAlgorithm } from './rate-algorithm.js';
 import type { RunningBucket, TakeFinding } from './running-bucket.js';
 import type { TakeOutcome } from './take-outcome.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from './window-unit.js';
@@ -18,6 +18,8 @@ export interface WindowOptions {
   readonly timeZone?: string | undefined;
   /** See {@link WindowRate.maxDebt}; default 0. */
   readonly maxDebt?: number;
+  /** See {@link WindowRate.chargesFrom}; default what the debt says. */
+  readonly chargesFrom?: number;
   /** See {@link WindowRate.allOrNothing}; default false. */
   readonly allOrNothing?: boolean;
 }
@@ -44,6 +46,9 @@ export class WindowRate implements RateAlgorithm {
   /** Hits that charges may count past a used up window, to be paid by the next one: 0 to `requestsPerUnit`. */
   readonly maxDebt: number;
 
+  /** Fewest hits that are a charge, see isCharge. */
+  readonly chargesFrom: number;
+
   /** See {@link windowRate}. */
   constructor(unit: WindowUnit, requestsPerUnit: number, options: WindowOptions) {
     const { multiplier = 1, timeZone, maxDebt = 0, allOrNothing = false } = options;
@@ -55,6 +60,7 @@ export class WindowRate implements RateAlgorithm {
       timeZone === undefined || !isCalendarUnit(unit) ? undefined : CalendarWindows.of(timeZone, unit);
     this.allOrNothing = allOrNothing;
     this.maxDebt = maxDebt;
+    this.chargesFrom = options.chargesFrom ?? chargesFromOf(maxDebt);
   }
 
   nowOf(_tokenMicros: number, windowMicros: number): number {
@@ -77,7 +83,7 @@ export class WindowRate implements RateAlgorithm {
     const counted = Math.min(hits, left);
     bucket.count += counted;
     invariant(bucket.count >= 0, COUNT);
-    bucket.dirty = true;
+    bucket.dirty = !this.isOwing(bucket) || bucket.dirty;
     return hits - counted;
   }
 

@@ -61,3 +61,8 @@ export interface RateAlgorithm {
   /** What to report as used of a limit that denies `hits` without its bucket being known. */
   usedUnseen(hits: number): number;
 }
+
+/** Fewest hits that are a charge on a rate with such a debt; see isCharge. */
+export function chargesFromOf(maxDebt: number): number {
+  return maxDebt > 0 ? 2 : Number.POSITIVE_INFINITY;
+}

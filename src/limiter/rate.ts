@@ -16,10 +16,10 @@ export type Rate = TokenBucketRate | WindowRate;
 /**
  * Whether hits are a charge: usage that already happened (an LLM's tokens, the bytes of a response), which a rule with
  * `allow_debt` takes whole however little is left. Envoy's `apply_on_stream_done` sends them like any other hits, so
- * any number above 1 is one.
+ * any number above 1 is one. So is what was admitted without the store, see `chargingRate`.
  */
-export function isCharge({ maxDebt }: Pick<Rate, 'maxDebt'>, hits: number, refund: boolean): boolean {
-  return maxDebt > 0 && hits > 1 && !refund;
+export function isCharge({ chargesFrom }: Pick<Rate, 'chargesFrom'>, hits: number, refund: boolean): boolean {
+  return hits >= chargesFrom && !refund;
 }
 
 /**
@@ -27,7 +27,7 @@ export function isCharge({ maxDebt }: Pick<Rate, 'maxDebt'>, hits: number, refun
  * always passes. A peek asks whether one more would, which a limit of 0 never lets.
  */
 export function isBeyondLimit(
-  rate: Pick<Rate, 'maxDebt' | 'reportedLimit'>,
+  rate: Pick<Rate, 'chargesFrom' | 'reportedLimit'>,
   hits: number,
   refund: boolean,
 ): boolean {

@@ -1,4 +1,4 @@
-import type { Ask, RateAlgorithm } from './rate-algorithm.js';
+import { type Ask, chargesFromOf, type RateAlgorithm } from './rate-algorithm.js';
 import type { RunningBucket, TakeFinding } from './running-bucket.js';
 import { addTo, exceeds, type Span, subtractFrom } from './span.js';
 import type { TakeOutcome } from './take-outcome.js';
@@ -56,12 +56,20 @@ export class TokenBucketRate implements RateAlgorithm {
   readonly fillCarry: number;
   /** Tokens that charges may take from an empty bucket (`max_debt`); 0: no debt, and no request is a charge. */
   readonly maxDebt: number;
+  /** Fewest hits that are a charge, see isCharge. */
+  readonly chargesFrom: number;
   /** Time a bucket needs to fill from its deepest debt: that of an empty one where there is none. */
   readonly debtWhole: number;
   readonly debtCarry: number;
 
   /** See {@link tokenBucketRate}. */
-  constructor(maxTokens: number, tokensPerFill: number, fillIntervalMicros: number, maxDebt: number) {
+  constructor(
+    maxTokens: number,
+    tokensPerFill: number,
+    fillIntervalMicros: number,
+    maxDebt: number,
+    chargesFrom = chargesFromOf(maxDebt),
+  ) {
     const divisor = gcd(fillIntervalMicros, tokensPerFill);
     this.maxTokens = maxTokens;
     this.tokensPerFill = tokensPerFill;
@@ -71,6 +79,7 @@ export class TokenBucketRate implements RateAlgorithm {
     this.fillWhole = costWhole(this, maxTokens);
     this.fillCarry = costCarry(this, maxTokens);
     this.maxDebt = maxDebt;
+    this.chargesFrom = chargesFrom;
     this.debtWhole = costWhole(this, maxTokens + maxDebt);
     this.debtCarry = costCarry(this, maxTokens + maxDebt);
   }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TakeItem } from '../../src/limiter/bucket-store.js';
 import { type WindowRate, windowRate } from '../../src/limiter/fixed-window.js';
+import { chargingRate } from '../../src/limiter/local-rate.js';
 import { type TokenBucketRate, tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
@@ -89,6 +90,8 @@ function named({ key, ...rest }: TakeItem): TakeItem {
 }
 
 const options = {
+  /** For what was admitted without the store. */
+  charging: fc.integer({ min: 0, max: 9 }).map((chance) => chance === 0),
   refund: fc.boolean(),
   enforcement: fc.constantFrom(
     'enforce' as const,
@@ -106,7 +109,7 @@ function arbitraryWindowItem(): fc.Arbitrary<TakeItem> {
       hits: fc.oneof(fc.integer({ min: 0, max: 9 }), fc.constant(Number.MAX_SAFE_INTEGER)),
       ...options,
     })
-    .map(({ key, rate, ...rest }) => takeItem(key, rate, rest))
+    .map(({ key, rate, charging, ...rest }) => takeItem(key, charging ? chargingRate(rate) : rate, rest))
     .map(named);
 }
 
@@ -120,7 +123,7 @@ function arbitraryItem(): fc.Arbitrary<TakeItem> {
   const tokens = rates.chain((rate) =>
     fc
       .record({ key: fc.constantFrom(...TOKEN_KEYS), hits: arbitraryHits(rate), ...options })
-      .map(({ key, ...rest }) => named(takeItem(key, rate, rest))),
+      .map(({ key, charging, ...rest }) => named(takeItem(key, charging ? chargingRate(rate) : rate, rest))),
   );
   return fc.oneof({ arbitrary: tokens, weight: 3 }, { arbitrary: arbitraryWindowItem(), weight: 2 });
 }

@@ -52,7 +52,7 @@ local function countHits(k, ask, hits)
   if owes ~= nil then nowOwes[k] = owes end
   local after, limited, changes
   if ask.what == 3 and hits > 0 then
-    after, limited, changes = before + min(hits, math.max(0, ask.debt - before)), false, true
+    after, limited, changes = before + min(hits, math.max(0, ask.debt - before)), false, ask.owing or not nowOwes[k]
   else
     after, limited, changes = counted(before, ask, hits, nowOwes[k] and not ask.owing)
   end

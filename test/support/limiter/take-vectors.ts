@@ -1,5 +1,6 @@
 import type { TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
+import { chargingRate } from '../../../src/limiter/local-rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { HUNDRED, takeItem } from './take-items.js';
 
@@ -215,6 +216,47 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     items: [takeItem('w', MINUTE, { hits: 3 })],
     outcomes: [over(0, 40_000_000, 4)],
     after: { w: `w1:${START}:4:60000000` },
+  },
+  {
+    name: 'a charge for what was admitted elsewhere: what is there goes, and the rest is forgiven',
+    nowMicros: NOW,
+    before: { a: 't1:1700000007000000:0:1' },
+    items: [takeItem('a', chargingRate(HUNDRED), { hits: 50 })],
+    outcomes: [{ ...ok(0, 100_000, 100), forgiven: 20 }],
+    after: { a: 't1:1700000010000000:0:1' },
+  },
+  {
+    name: 'a charge of a single hit that was admitted elsewhere, on a bucket with debt: it makes none',
+    nowMicros: NOW,
+    before: { a: 't1:1700000010000000:0:1' },
+    items: [takeItem('a', chargingRate(OWING))],
+    outcomes: [{ ...ok(0, 100_000, 100), forgiven: 1 }],
+    after: { a: 't1:1700000010000000:0:1' },
+  },
+  {
+    name: 'the same on a bucket in debt, which Redis remembers',
+    nowMicros: NOW,
+    before: { a: 't1:1700000012000000:0:1' },
+    items: [takeItem('a', chargingRate(OWING), { hits: 3 })],
+    outcomes: [{ ...ok(0, 100_000, 100), forgiven: 3 }],
+    after: { a: 't1:1700000010000000:0:1' },
+    afterInRedis: { a: 'l1:1700000010000000:0:1:1700000012000000:10000000' },
+  },
+  {
+    name: 'the same on a window in debt, which stays as it is',
+    nowMicros: NOW,
+    before: { w: `d1:${START + 60_000_000}:2:60000000` },
+    items: [takeItem('w', chargingRate(OWING_MINUTE), { hits: 3 })],
+    outcomes: [{ ...ok(0, 40_000_000, Number.MAX_SAFE_INTEGER), forgiven: 3 }],
+    after: { w: `d1:${START + 60_000_000}:2:60000000` },
+  },
+  {
+    name: 'the same on a window: down to its limit',
+    nowMicros: NOW,
+    before: { w: `w1:${START}:4:60000000` },
+    items: [takeItem('w', chargingRate(MINUTE), { hits: 3 })],
+    outcomes: [{ ...ok(0, 40_000_000, 5), forgiven: 2 }],
+    after: { w: `w1:${START}:5:60000000` },
   },
   {
     name: 'a charge past empty, on a bucket with debt',

@@ -1,0 +1,115 @@
+import { type WindowRate, windowRate } from './fixed-window.js';
+import { MAX_FILL_MICROS, type Rate } from './rate.js';
+import { TokenBucketRate } from './token-bucket.js';
+
+/** Shares count to a millionth. */
+const PARTS = 1_000_000;
+
+/** The share of a limit that one process holds, as a fraction. */
+interface Share {
+  readonly parts: bigint;
+  readonly of: bigint;
+}
+
+/**
+ * What one process holds of a rate while the store is away: a limit of `share` (above 0, at most 1) divided by
+ * `workers`, a whole number from 1. Capacity, refill, debt and the hits of a window all shrink. A limit that lets
+ * anything pass keeps at least one token, one hit, and the debt that makes charges of hits; it refills as slowly as
+ * its share says. The rate itself for all of it.
+ */
+export function localRate(rate: Rate, share: number, workers: number): Rate {
+  const parts = Math.max(1, Math.round(share * PARTS));
+  if (parts === PARTS && workers === 1) return rate;
+  const fraction = { parts: BigInt(parts), of: BigInt(PARTS) * BigInt(workers) };
+  return rate.kind === 'window' ? localWindow(rate, fraction) : localBucket(rate, fraction);
+}
+
+/** A part of a count, rounded down; at least 1 of what is not 0. */
+function partOf(count: number, { parts, of }: Share): number {
+  return count === 0 ? 0 : Math.max(1, Number((BigInt(count) * parts) / of));
+}
+
+function localWindow(rate: WindowRate, share: Share): WindowRate {
+  return windowRate(rate.unit, partOf(rate.requestsPerUnit, share), {
+    multiplier: rate.multiplier,
+    timeZone: rate.calendar?.timeZone,
+    maxDebt: partOf(rate.maxDebt, share),
+    allOrNothing: rate.allOrNothing,
+  });
+}
+
+function localBucket(rate: TokenBucketRate, share: Share): TokenBucketRate {
+  const maxTokens = partOf(rate.maxTokens, share);
+  const maxDebt = partOf(rate.maxDebt, share);
+  // One token takes p / q microseconds.
+  let p = BigInt(rate.p) * share.of;
+  let q = BigInt(rate.q) * share.parts;
+  const slowest = BigInt(Math.floor(MAX_FILL_MICROS / (maxTokens + maxDebt)));
+  // Nobody lives to see the difference.
+  if (p > slowest * q) [p, q] = [slowest, 1n];
+  const divisor = gcd(p, q);
+  p /= divisor;
+  q /= divisor;
+  // Slower by less than a microsecond a token.
+  if (p > BigInt(Number.MAX_SAFE_INTEGER)) [p, q] = [(p + q - 1n) / q, 1n];
+  return new TokenBucketRate(maxTokens, Number(q), Number(p), maxDebt);
+}
+
+function gcd(a: bigint, b: bigint): bigint {
+  let [one, other] = [a, b];
+  while (other !== 0n) [one, other] = [other, one % other];
+  return one;
+}
+
+/**
+ * The same limit, of which hits, however many, take what is there, down to empty and not into debt, and are never
+ * limited: for what was admitted without the store.
+ */
+export function chargingRate(rate: Rate): Rate {
+  if (rate.kind === 'token_bucket') {
+    return new TokenBucketRate(rate.maxTokens, rate.tokensPerFill, rate.fillIntervalMicros, 0, 1);
+  }
+  return windowRate(rate.unit, rate.requestsPerUnit, {
+    multiplier: rate.multiplier,
+    timeZone: rate.calendar?.timeZone,
+    allOrNothing: rate.allOrNothing,
+    chargesFrom: 1,
+  });
+}
+
+/** Rates that are derived from others: each is made once, and forgotten with the other. */
+export class DerivedRates {
+  readonly #workers: number;
+  readonly #local = new WeakMap<Rate, Map<number, Rate>>();
+  readonly #charging = new WeakMap<Rate, Rate>();
+
+  /** `workers`: processes that a replica's share is divided among. */
+  constructor(workers: number) {
+    this.#workers = workers;
+  }
+
+  /** See {@link localRate}. */
+  local(rate: Rate, share: number): Rate {
+    let byShare = this.#local.get(rate);
+    if (byShare === undefined) {
+      byShare = new Map();
+      this.#local.set(rate, byShare);
+    }
+    let local = byShare.get(share);
+    if (local === undefined) {
+      local = localRate(rate, share, this.#workers);
+      byShare.set(share, local);
+    }
+    return local;
+  }
+
+  /** See {@link chargingRate}. */
+  charging(rate: Rate): Rate {
+    let charging = this.#charging.get(rate);
+    if (charging === undefined) {
+      charging = chargingRate(rate);
+      this.#charging.set(rate, charging);
+    }
+    return charging;
+  }
+}

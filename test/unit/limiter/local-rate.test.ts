@@ -1,0 +1,124 @@
+import { describe, expect, test } from '@jest/globals';
+import { windowRate } from '../../../src/limiter/fixed-window.js';
+import { chargingRate, DerivedRates, localRate } from '../../../src/limiter/local-rate.js';
+import { MAX_FILL_MICROS } from '../../../src/limiter/rate.js';
+import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
+import { MEMORY } from '../../support/limiter/store-options.js';
+import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
+
+const HOUR = 3_600_000_000;
+
+describe('the part of a token bucket that a process holds', () => {
+  test.each([
+    ['a quarter', HUNDRED, 0.25, 1, { maxTokens: 25, p: 400_000, q: 1 }],
+    ['the whole, between two workers', HUNDRED, 1, 2, { maxTokens: 50, p: 200_000, q: 1 }],
+    [
+      'a third that is none',
+      tokenBucketRate(10, 3, 1_000_000),
+      0.3,
+      1,
+      { maxTokens: 3, p: 10_000_000, q: 9 },
+    ],
+    ['at least a token', tokenBucketRate(1, 1, HOUR), 0.25, 2, { maxTokens: 1, p: 8 * HOUR, q: 1 }],
+    ['a debt, too', tokenBucketRate(8, 8, HOUR, 4), 0.5, 1, { maxTokens: 4, maxDebt: 2, chargesFrom: 2 }],
+    ['at least a token of debt', tokenBucketRate(8, 8, HOUR, 1), 0.5, 1, { maxTokens: 4, maxDebt: 1 }],
+  ] as const)('%s', (_, rate, share, workers, expected) => {
+    expect(localRate(rate, share, workers)).toMatchObject(expected);
+  });
+
+  test('all of it is the rate itself', () => {
+    expect(localRate(HUNDRED, 1, 1)).toBe(HUNDRED);
+  });
+
+  test('stays within exact numbers, however little it is', () => {
+    const century = tokenBucketRate(0xffff_ffff, 0xffff_fffb, 1_000);
+    const slow = tokenBucketRate(1, 1, MAX_FILL_MICROS);
+    for (const rate of [century, slow]) {
+      const part = localRate(rate, 1e-6, 256) as TokenBucketRate;
+      expect([part.p, part.q, part.fillWhole].every(Number.isSafeInteger)).toBe(true);
+      expect(2 * part.q).toBeLessThanOrEqual(Number.MAX_SAFE_INTEGER);
+      expect(part.debtWhole).toBeLessThanOrEqual(MAX_FILL_MICROS);
+    }
+  });
+
+  test('admits the tokens that its share refills, to the microsecond', () => {
+    const clock = new FakeClock();
+    const store = new MemoryStore({ ...MEMORY, clock });
+    const part = localRate(tokenBucketRate(10, 3, 1_000_000), 0.3, 1);
+    const take = (): boolean | undefined => store.take([takeItem('k', part)])[0]?.limited;
+    expect([take(), take(), take(), take()]).toEqual([false, false, false, true]);
+    // 0.9 tokens a second.
+    clock.advance(1_111_111);
+    expect(take()).toBe(true);
+    clock.advance(1);
+    expect(take()).toBe(false);
+  });
+});
+
+describe('the part of a window', () => {
+  test.each([
+    [100, 0.25, 1, 25],
+    [100, 1, 3, 33],
+    [1, 0.1, 2, 1],
+    // What lets nothing pass goes on so.
+    [0, 0.5, 1, 0],
+  ])('%i hits, share %d of %i workers: %i', (requests, share, workers, expected) => {
+    expect(localRate(windowRate('hour', requests), share, workers)).toMatchObject({
+      requestsPerUnit: expected,
+      unit: 'hour',
+    });
+  });
+
+  test('is as long as the window, in the same zone, with its debt', () => {
+    const days = windowRate('day', 10, { timeZone: 'Europe/Berlin', maxDebt: 4, allOrNothing: true });
+    const part = localRate(days, 0.5, 1);
+    expect(part).toMatchObject({ requestsPerUnit: 5, maxDebt: 2, allOrNothing: true });
+    expect(part.kind === 'window' && part.calendar?.timeZone).toBe('Europe/Berlin');
+    expect(localRate(windowRate('minute', 10, { multiplier: 5 }), 0.5, 1)).toMatchObject({
+      lengthMicros: 300_000_000,
+    });
+  });
+});
+
+describe('a charge for what was admitted elsewhere', () => {
+  test.each([
+    ['a token bucket', tokenBucketRate(10, 10, HOUR)],
+    ['a token bucket that may go into debt', tokenBucketRate(10, 10, HOUR, 5)],
+    ['a window', windowRate('hour', 10)],
+    ['a window that may go into debt', windowRate('hour', 10, { maxDebt: 5 })],
+    ['a window of a list', windowRate('hour', 10, { allOrNothing: true })],
+  ])('takes what is there from %s, and no more', (_, rate) => {
+    const clock = new FakeClock();
+    const store = new MemoryStore({ ...MEMORY, clock });
+    const charge = (hits: number) => store.take([takeItem('k', chargingRate(rate), { hits })])[0];
+    const remaining = () => store.take([takeItem('k', rate, { hits: 0 })])[0]?.remaining;
+    expect(charge(1)).toMatchObject({ limited: false, forgiven: 0 });
+    expect(remaining()).toBe(9);
+    expect(charge(12)).toMatchObject({ limited: false, remaining: 0, forgiven: 3 });
+    expect(remaining()).toBe(0);
+    // No debt: a token that is given back is there.
+    store.take([takeItem('k', rate, { hits: 1, refund: true })]);
+    expect(remaining()).toBe(1);
+  });
+
+  test('leaves the debt of a window as it is', () => {
+    const clock = new FakeClock();
+    const store = new MemoryStore({ ...MEMORY, clock });
+    const rate = windowRate('hour', 10, { maxDebt: 5 });
+    store.take([takeItem('k', rate, { hits: 13 })]);
+    store.take([takeItem('k', chargingRate(rate), { hits: 4 })]);
+    clock.advance(HOUR);
+    // Three of the next window are owed.
+    expect(store.take([takeItem('k', rate, { hits: 0 })])[0]?.remaining).toBe(7);
+  });
+});
+
+test('derived rates are made once', () => {
+  const rates = new DerivedRates(2);
+  expect(rates.local(HUNDRED, 0.5)).toBe(rates.local(HUNDRED, 0.5));
+  expect(rates.local(HUNDRED, 0.5)).toMatchObject({ maxTokens: 25 });
+  expect(rates.local(HUNDRED, 1)).toMatchObject({ maxTokens: 50 });
+  expect(rates.charging(HUNDRED)).toBe(rates.charging(HUNDRED));
+});
