@@ -22,6 +22,7 @@ const MAPPINGS = {
   replaced_rule: ['item of `replaces`', definition('replaces').items],
   denied_response: ['`denied_response`', withProperties(definition('denied_response'))],
   phase_schedule: ['`phase`', withProperties(definition('phase'))],
+  local_share: ['`on_store_failure`', withProperties(definition('on_store_failure'))],
   derive_item: ['item of `derive`', definition('derive_item')],
   derive_rule: ['item of `rules`', definition('derive_item').properties.rules.items],
 };
@@ -35,6 +36,7 @@ const TABLES = [
   ['Rules that are replaced', ['replaced_rule']],
   ['What denied callers get', ['denied_response']],
   ['Phases with times', ['phase_schedule']],
+  ['Shares of a limit without Redis', ['local_share']],
   ['Derived entries', ['derive_item', 'derive_rule']],
 ];
 

@@ -1,3 +1,4 @@
+import type { StoreFailurePolicy } from './failure-policy.js';
 import type { Rate } from './rate.js';
 import type { TakeOutcome } from './take-outcome.js';
 
@@ -38,6 +39,11 @@ export type StorageFailure =
   | 'rejected'
   | 'full'
   | 'broken';
+
+/** A take of a rule that answers `local`, and the share that it says. */
+export interface LocalTake extends TakeItem {
+  readonly onStoreFailure: StoreFailurePolicy;
+}
 
 /** Why a store could not decide. Expected, so stores return it; the message goes to the log, never to the wire. */
 export class StorageError extends Error {
@@ -80,4 +86,10 @@ export interface BucketStore {
   ): TakeResult | Promise<TakeResult>;
   /** Stops timers and connections. Running takes are settled first. */
   close(): Promise<void>;
+}
+
+/** Decides at once, in this process, while a {@link BucketStore} cannot. */
+export interface LocalStore {
+  /** Outcomes of one request, at least one item, by the rules of {@link BucketStore}. */
+  take(items: readonly LocalTake[]): readonly TakeOutcome[];
 }

@@ -1,4 +1,5 @@
-import type { Entry, StoreFailurePolicy } from '../limiter/entry.js';
+import type { Entry } from '../limiter/entry.js';
+import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import type { DeriveStep } from './derive/derive.js';
 import type { Level } from './level.js';
 import { EXCEEDED, unboundedWork } from './match-work.js';

@@ -1,3 +1,4 @@
+import { describeFailurePolicy } from '../limiter/failure-policy.js';
 import type { WindowRate } from '../limiter/fixed-window.js';
 import type { Rate } from '../limiter/rate.js';
 import { type DeniedResponse, type PhaseSchedule, phaseAt, type ResponseHeaders, type Rule } from './rule.js';
@@ -56,7 +57,7 @@ export function describeRule(rule: Rule, wallMicros: number): string {
     parts.push(`${rule.enforcePercent}% of denials enforced`);
   }
   if (rule.replaces.length > 0) parts.push(`replaces ${rule.replaces.map((name) => `"${name}"`).join(', ')}`);
-  parts.push(`on store failure ${rule.onStoreFailure}`);
+  parts.push(`on store failure ${describeFailurePolicy(rule.onStoreFailure)}`);
   if (rule.responseHeaders !== undefined) parts.push(`headers ${describeHeaders(rule.responseHeaders)}`);
   if (rule.deniedResponse !== undefined) parts.push(`denied ${describeDenied(rule.deniedResponse)}`);
   if (rule.metadata !== undefined) parts.push(`metadata ${JSON.stringify(rule.metadata)}`);

@@ -1,4 +1,4 @@
-import type { StoreFailurePolicy } from '../limiter/entry.js';
+import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import { Level } from './level.js';
 import { MatchMemo } from './match-memo.js';
 import type { EXCEEDED, MatchWork } from './match-work.js';

@@ -1,4 +1,5 @@
-import type { Entry, StoreFailurePolicy } from '../limiter/entry.js';
+import type { Entry } from '../limiter/entry.js';
+import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import type { MatchWork } from './match-work.js';
 import type { PossibleDenial } from './possible-denial.js';
 import type { DeniedResponse, PhaseSchedule, ResponseHeaders, Rule } from './rule.js';

@@ -1,4 +1,4 @@
-import type { StoreFailurePolicy } from '../limiter/entry.js';
+import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import type { Rate } from '../limiter/rate.js';
 import { type RateSpec, rateSpecOf } from './rate-spec.js';
 

@@ -1,4 +1,4 @@
-import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../limiter/entry.js';
+import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../limiter/failure-policy.js';
 import type { Rate } from '../limiter/rate.js';
 import { WINDOW_UNITS } from '../limiter/window-unit.js';
 import { type RateSpec, rateOf } from './rate-spec.js';
@@ -15,6 +15,7 @@ export class SharedParts {
   private readonly texts = new Map<string, string>();
   private readonly phases = new Map<string, PhaseSchedule>();
   private readonly rates = new Map<string, Rate>();
+  private readonly shares = new Map<number, StoreFailurePolicy>();
   /** The phase that was asked for last, and what was given for it: rules that came together have the very same. */
   private lastPhase: PhaseSchedule | undefined;
   private lastShared: PhaseSchedule | undefined;
@@ -48,6 +49,11 @@ export class SharedParts {
   }
 
   failurePolicy(policy: StoreFailurePolicy): StoreFailurePolicy {
+    if (typeof policy !== 'string') {
+      const known = this.shares.get(policy.local) ?? policy;
+      this.shares.set(policy.local, known);
+      return known;
+    }
     return STORE_FAILURE_POLICIES.find((known) => known === policy) ?? policy;
   }
 

@@ -1,4 +1,4 @@
-import type { StoreFailurePolicy } from '../limiter/entry.js';
+import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import type { DomainSettings, UnmatchedMode } from './policy.js';
 import type { PhaseSchedule, RuleSpec } from './rule.js';
 import type { ValueMatcher } from './values/value-matcher.js';

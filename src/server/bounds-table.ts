@@ -22,6 +22,8 @@ import { MAX_LOGGED_ENTRIES } from '../service/observe.js';
 import { STRETCH_STEPS } from '../service/planning.js';
 import { MAX_BYTES, MAX_PIECES } from '../service/turn-queue.js';
 import { MAX_STORE_WAITING_BYTES, SMALL_BYTES, SMALL_ROOM_BYTES } from '../service/waiting-requests.js';
+import { MAX_OWED_BUCKETS, MAX_OWED_BYTES } from '../storage/local/local-buckets.js';
+import { CHARGES_AT_ONCE } from '../storage/local/repayment.js';
 import { LIVELY_MICROS } from '../storage/redis/redis-load.js';
 import { MAX_TAKES_PER_CALL } from '../storage/redis/redis-store.js';
 import { WIDE_ITEMS_IN_FLIGHT } from '../storage/redis/wide-sender.js';
@@ -300,6 +302,11 @@ export const BOUNDS: readonly BoundGroup[] = [
           `${setting('MEMORY_MAX_BUCKETS')}; ${setting('MEMORY_MAX_BYTES', size)}, and up to 6 MB of ` +
           'memory that is not in use',
         beyond: 'the bucket that would be full soonest goes first',
+      },
+      {
+        what: 'buckets that `on_store_failure: local` took from, to be charged when Redis is back',
+        bound: `${count(MAX_OWED_BUCKETS)}; ${size(MAX_OWED_BYTES)}; ${CHARGES_AT_ONCE} are charged at once`,
+        beyond: 'the one taken from least recently is forgotten: `weir_local_charges_total`',
       },
     ],
   },

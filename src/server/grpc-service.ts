@@ -29,6 +29,7 @@ import { followCalendars } from './follow-calendars.js';
 import { createGrpcServer } from './grpc-transport.js';
 import type { Decide } from './http/json-endpoint.js';
 import { exposeLoad } from './metrics/load-gauges.js';
+import { exposeLocalCharges } from './metrics/local-charges.js';
 import { exposeReference } from './metrics/prometheus.js';
 import { openStatsSinks } from './metrics/stats-sinks.js';
 import { tooFewFiles } from './open-files.js';
@@ -226,6 +227,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     storeWaitingBytes: waiting.bytes,
     costly: { requests: turns.size, bytes: turns.bytes, connections: turns.connections },
   }));
+  exposeLocalCharges(metrics.registry, () => store.localChargeStats());
   addReflection(grpc, protoFiles());
 
   return {

@@ -1,5 +1,6 @@
 import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
-import type { Entry, StoreFailurePolicy } from '../limiter/entry.js';
+import type { Entry } from '../limiter/entry.js';
+import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 
 /** One line of the decision log; see docs/operate/logs.md. */
 export interface DecisionLine {
@@ -79,7 +80,7 @@ export interface DecisionObserver {
   /** The store could not decide a request; `reason` is StorageError's. */
   storeError(reason: string): void;
   /** Then `policy` answered for one of its rules. */
-  storeFailed(policy: StoreFailurePolicy): void;
+  storeFailed(policy: StoreFailureAnswer): void;
   /** Whether {@link logDecision} wants to be called at all. */
   logsDecisions(): boolean;
   logDecision(line: DecisionLine): void;

@@ -1,6 +1,7 @@
 import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
-import type { Entry, StoreFailurePolicy } from '../limiter/entry.js';
+import type { Entry } from '../limiter/entry.js';
+import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import { windowRate } from '../limiter/fixed-window.js';
 import type { Rate } from '../limiter/rate.js';
 import { tokenBucketRate } from '../limiter/token-bucket.js';

@@ -5,7 +5,7 @@ import {
   type ServiceCodec,
   tooManyDescriptors,
 } from '../codec/messages.js';
-import type { BucketStore, TakeOutcome, TakeResult } from '../limiter/bucket-store.js';
+import type { BucketStore, LocalStore, TakeOutcome, TakeResult } from '../limiter/bucket-store.js';
 import { StorageError } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
 import type { DomainPolicy } from '../policy/policy.js';
@@ -53,7 +53,7 @@ export interface ShouldRateLimitOptions {
   readonly clock: Clock;
   readonly store: BucketStore;
   /** Synchronous store in memory for `on_store_failure: local`. */
-  readonly local: BucketStore;
+  readonly local: LocalStore;
   /** The snapshot in force; undefined while there is none yet. */
   readonly policies: () => PolicySet | undefined;
   readonly observer: DecisionObserver;
@@ -110,7 +110,7 @@ export class ShouldRateLimit {
     this.#turns = options.turns ?? new TurnQueue(options.clock);
     this.#waiting = options.waiting ?? new WaitingRequests();
     this.#observation = new Observation(options.observer, options.clock);
-    this.#answersAtOnce = options.store === options.local;
+    this.#answersAtOnce = (options.store as unknown) === options.local;
   }
 
   /**

@@ -1,5 +1,5 @@
-import type { BucketStore, TakeOutcome } from '../limiter/bucket-store.js';
-import type { StoreFailurePolicy } from '../limiter/entry.js';
+import type { LocalStore, TakeOutcome } from '../limiter/bucket-store.js';
+import { answerOf, type StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { DecisionObserver } from './decision-observer.js';
 import { type Decision, type PlannedTake, takesOf } from './plan.js';
 import { noteTogether } from './shared-bucket.js';
@@ -28,19 +28,19 @@ function isDenied(takes: readonly PlannedTake[]): boolean {
  * not drawn by `enforce_percent`) only looks, and what it sees is not worth the call: its `error` says nothing, as
  * `allow` does.
  */
-function policyOf({ enforcement, onStoreFailure }: PlannedTake): StoreFailurePolicy {
-  return enforcement === 'observe' && onStoreFailure === 'error' ? 'allow' : onStoreFailure;
+function policyOf({ enforcement, onStoreFailure }: PlannedTake): StoreFailureAnswer {
+  return enforcement === 'observe' && onStoreFailure === 'error' ? 'allow' : answerOf(onStoreFailure);
 }
 
 /**
  * Decides a request whose store could not, by each rule's `on_store_failure`: fills the outcomes. A `deny` that is in
  * force decides; else any `error` of a rule in force leaves the request undecided (false: the call becomes UNAVAILABLE,
- * so that Envoy's `failure_mode_deny` decides); else `local` rules take from `local`, a store in memory, and `allow`
- * rules say nothing.
+ * so that Envoy's `failure_mode_deny` decides); else `local` rules take from `local`, which knows their shares, and
+ * `allow` rules say nothing.
  */
 export function decideWithoutStore(
   decisions: readonly Decision[],
-  local: BucketStore,
+  local: LocalStore,
   observer: DecisionObserver,
 ): boolean {
   // What a candidate would say then, nobody needs to know.
@@ -49,17 +49,12 @@ export function decideWithoutStore(
   const denied = isDenied(takes);
   if (!denied && takes.some((take) => policyOf(take) === 'error')) return false;
   // A denied request takes nothing, so local buckets are not even asked then.
-  const localTakes = denied ? [] : takes.filter((take) => take.onStoreFailure === 'local');
-  let localOutcomes: readonly TakeOutcome[] = [];
-  if (localTakes.length > 0) {
-    const result = local.take(localTakes, Number.POSITIVE_INFINITY);
-    if (!Array.isArray(result)) throw new Error('the local store must answer at once');
-    localOutcomes = result;
-  }
+  const localTakes = denied ? [] : takes.filter((take) => policyOf(take) === 'local');
+  const localOutcomes: readonly TakeOutcome[] = localTakes.length > 0 ? local.take(localTakes) : [];
   let nextLocal = 0;
   for (const take of takes) {
     if (take.onStoreFailure === 'deny') take.outcome = denyOutcome(take);
-    else if (take.onStoreFailure === 'local') take.outcome = localOutcomes[nextLocal++];
+    else if (policyOf(take) === 'local') take.outcome = localOutcomes[nextLocal++];
   }
   if (localTakes.length > 1) noteTogether(localTakes);
   return true;

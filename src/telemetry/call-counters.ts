@@ -1,6 +1,6 @@
 import { Counter } from 'prom-client';
 import type { StorageFailure } from '../limiter/bucket-store.js';
-import type { StoreFailurePolicy } from '../limiter/entry.js';
+import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { StoreFault } from '../limiter/store-fault.js';
 import type { FamilyRegistry } from './family-registry.js';
 import { KNOWN_DOMAIN, type LabelMeanings } from './label-meanings.js';
@@ -16,7 +16,7 @@ const STORE_FAILURES: Readonly<Record<Exclude<StorageFailure, 'full'>, string>> 
   rejected: 'Redis answered with an error',
   broken: 'a state of weir does not hold, see weir_broken_invariants_total',
 };
-const FAILURE_POLICIES: Readonly<Record<StoreFailurePolicy, string>> = {
+const FAILURE_POLICIES: Readonly<Record<StoreFailureAnswer, string>> = {
   error: 'the call got an error',
   allow: 'the descriptor passed',
   deny: 'the descriptor was denied',

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client';
-import type { Entry, StoreFailurePolicy } from '../limiter/entry.js';
+import type { Entry } from '../limiter/entry.js';
+import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { StoreFault } from '../limiter/store-fault.js';
 import { BoundedCounters, SeriesLimit } from './bounded-counters.js';
 import { type CallCounters, callCounters } from './call-counters.js';
@@ -188,7 +189,7 @@ export class Metrics {
   }
 
   /** Counts a descriptor that `on_store_failure` answered. */
-  storeFailed(policy: StoreFailurePolicy): void {
+  storeFailed(policy: StoreFailureAnswer): void {
     this.#calls.storeFailureAnswers.inc({ policy });
   }
 

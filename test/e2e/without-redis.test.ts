@@ -65,7 +65,7 @@ async function expectRecipe(value: string): Promise<void> {
   expect(await ask('search', value)).toBe(200);
   expect(await ask('login', value)).toBe(429);
   expect([await ask('partner', value, false), await ask('partner', value, true)]).toEqual([200, 500]);
-  // Its own two tokens, of this process, for both gateways.
+  // Half of the limit, two tokens, for both gateways.
   expect([
     await ask('tenant', value),
     await ask('tenant', value, true),

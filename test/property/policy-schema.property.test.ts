@@ -33,7 +33,19 @@ const phase = fc.oneof(
     { requiredKeys: [] },
   ),
 );
-const failure = fc.constantFrom('error', 'allow', 'deny', 'local', 'panic');
+const failure = fc.constantFrom<unknown>(
+  'error',
+  'allow',
+  'deny',
+  'local',
+  'panic',
+  { local: 0.25 },
+  { local: 1 },
+  { local: 0 },
+  { local: 25 },
+  { local: '25%' },
+  {},
+);
 const percent = fc.constantFrom<unknown>(0, 12.5, 100, 101);
 const headers = fc.array(
   fc.constantFrom('x-ratelimit', 'retry-after', 'ratelimit-draft-03', 'ratelimit', 'none'),

@@ -1,10 +1,11 @@
+import { describeFailurePolicy, isSameFailurePolicy } from '../../limiter/failure-policy.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { describeDecisionMetadata, describeHeaders } from '../../policy/describe.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { effectOf, type LocalChange, type PolicyChange } from './change.js';
 import { deriveChanges } from './derive-changes.js';
-import { isEnforced } from './enforcement.js';
+import { isEnforced, shareEffect } from './enforcement.js';
 import { bodyOf, contextOf, phaseShift, plain, shift, unmatchedChange } from './rule-changes.js';
 import { treeChanges } from './tree-changes.js';
 
@@ -69,9 +70,16 @@ const ON_OVERRIDES = 'for limits that callers send; what it does to rules is sai
 
 function failureChange(before: DomainPolicy, after: DomainPolicy): LocalChange | undefined {
   const [was, is] = [before.onStoreFailure, after.onStoreFailure];
-  if (was === is) return undefined;
-  const effect = effectOf(is !== 'allow' && was !== 'deny', is === 'allow' || was === 'deny');
-  return shift('on_store_failure', effect, was, is, ON_OVERRIDES);
+  if (isSameFailurePolicy(was, is)) return undefined;
+  const effect =
+    shareEffect(was, is) ?? effectOf(is !== 'allow' && was !== 'deny', is === 'allow' || was === 'deny');
+  return shift(
+    'on_store_failure',
+    effect,
+    describeFailurePolicy(was),
+    describeFailurePolicy(is),
+    ON_OVERRIDES,
+  );
 }
 
 /** Either way there are requests that only the other lets pass: see {@link narrower}. */

@@ -1,4 +1,6 @@
+import { answerOf, type StoreFailurePolicy, shareOf } from '../../limiter/failure-policy.js';
 import type { PhaseSchedule, Rule } from '../../policy/rule.js';
+import { type Effect, effectOf } from './change.js';
 import { narrower } from './compare-rates.js';
 
 /**
@@ -71,4 +73,10 @@ function isCovered(rule: Rule, from: number, other: Rule, nowMicros: number): bo
     (rule.quotaMode || !other.quotaMode) &&
     narrower(other.rate, rule.rate).length === 0
   );
+}
+
+/** The effect of another share of `local`; undefined where one of the policies is none. */
+export function shareEffect(before: StoreFailurePolicy, after: StoreFailurePolicy): Effect | undefined {
+  if (answerOf(before) !== 'local' || answerOf(after) !== 'local') return undefined;
+  return effectOf(shareOf(after) < shareOf(before), true);
 }

@@ -1,10 +1,14 @@
-import type { StoreFailurePolicy } from '../../limiter/entry.js';
+import {
+  describeFailurePolicy,
+  isSameFailurePolicy,
+  type StoreFailurePolicy,
+} from '../../limiter/failure-policy.js';
 import { describeHeaders, describePhase } from '../../policy/describe.js';
 import type { DomainPolicy, DomainSettings, UnmatchedMode } from '../../policy/policy.js';
 import type { DeniedResponse, PhaseSchedule, ResponseHeaders, Rule } from '../../policy/rule.js';
 import { type Effect, effectOf, type LocalChange } from './change.js';
 import { isSameRate, narrower, reasonsOf, shortRate } from './compare-rates.js';
-import { enforcedFrom, holdsQuotasBackFrom, isEnforced, isSamePhase } from './enforcement.js';
+import { enforcedFrom, holdsQuotasBackFrom, isEnforced, isSamePhase, shareEffect } from './enforcement.js';
 import { Identities } from './value-shape.js';
 
 /** What a domain says of answers that its rules do not, and of limits that callers send where no node does. */
@@ -282,13 +286,20 @@ function placeChange(before: Rule, after: Rule): LocalChange | undefined {
  */
 function failureChange(before: Rule, after: Rule, enforced: boolean): LocalChange | undefined {
   const [was, is] = [before.onStoreFailure, after.onStoreFailure];
-  if (was === is) return undefined;
+  if (isSameFailurePolicy(was, is)) return undefined;
   const counts = (policy: StoreFailurePolicy): boolean => enforced || policy === 'error';
   const effect =
     after.rate === undefined
       ? 'changes'
-      : effectOf(is !== 'allow' && was !== 'deny' && counts(is), is === 'allow' || counts(was));
-  return shift('on_store_failure', effect, was, is, 'while the store cannot be asked');
+      : ((enforced ? shareEffect(was, is) : undefined) ??
+        effectOf(is !== 'allow' && was !== 'deny' && counts(is), is === 'allow' || counts(was)));
+  return shift(
+    'on_store_failure',
+    effect,
+    describeFailurePolicy(was),
+    describeFailurePolicy(is),
+    'while the store cannot be asked',
+  );
 }
 
 /**

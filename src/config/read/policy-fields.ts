@@ -16,6 +16,7 @@ export type MappingName =
   | 'replaced_rule'
   | 'denied_response'
   | 'phase_schedule'
+  | 'local_share'
   | 'derive_item'
   | 'derive_rule';
 
@@ -31,6 +32,7 @@ export type MappingName =
  * - `duration`: google.protobuf.Duration; `time`: google.protobuf.Timestamp
  * - `metadata`: google.protobuf.Struct; `key_table`: KeyTable, a map of strings
  * - `phase`: string, or a PhaseSchedule in the field whose name ends in `_schedule`
+ * - `store_failure`: string, or a LocalShare in the field whose name ends in `_share`
  * - `denied_response`: a DeniedResponse, whose preset is a text or whose body is a mapping
  * - `mapping`, `list`: a message, or several
  * - `file_only`: none, the key is for files
@@ -52,6 +54,7 @@ export type FieldForm =
   | 'metadata'
   | 'key_table'
   | 'phase'
+  | 'store_failure'
   | 'denied_response'
   | 'file_only'
   | { readonly mapping: MappingName }
@@ -76,7 +79,7 @@ export const RATE_FIELDS = {
 const NAMES = { name: 'text', replaces: { list: 'replaced_rule' } } as const satisfies MappingFields;
 
 const ANSWERS = {
-  on_store_failure: 'text',
+  on_store_failure: 'store_failure',
   response_headers: 'families',
   denied_response: 'denied_response',
 } as const satisfies MappingFields;
@@ -89,7 +92,7 @@ export const POLICY_FIELDS = {
     response_headers: 'families',
     denied_response: 'denied_response',
     decision_metadata: 'optional_flag',
-    on_store_failure: 'text',
+    on_store_failure: 'store_failure',
     on_unmatched: 'text',
     enforce_percent: 'percent',
     derive: { list: 'derive_item' },
@@ -128,6 +131,7 @@ export const POLICY_FIELDS = {
   replaced_rule: { name: 'text' },
   denied_response: { body: 'kept_text', content_type: 'text' },
   phase_schedule: { grace_period: 'time', active: 'time' },
+  local_share: { local: 'percent' },
   derive_item: {
     entry: 'text',
     from: 'texts',

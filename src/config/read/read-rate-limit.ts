@@ -1,4 +1,4 @@
-import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../../limiter/entry.js';
+import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
 import type { RateSpec } from '../../policy/rate-spec.js';
 import type { DeniedResponse, ResponseHeaders } from '../../policy/rule.js';
@@ -14,7 +14,7 @@ import {
   RATE_LIMIT_KEYS,
 } from './policy-keys.js';
 import { type RateDefaults, readRate, unitOf } from './read-rate.js';
-import { readDeniedResponse, readResponseHeaders } from './read-response.js';
+import { readDeniedResponse, readResponseHeaders, readStoreFailure } from './read-response.js';
 
 /** A `rate_limit` as it stands in the file. */
 export interface RateLimitFields {
@@ -73,7 +73,7 @@ function readSharedFields(reader: FieldReader): Omit<RateLimitFields, 'rate'> {
   return {
     name,
     replaces: readReplaces(reader, name),
-    onStoreFailure: reader.choice('on_store_failure', STORE_FAILURE_POLICIES),
+    onStoreFailure: readStoreFailure(reader),
     responseHeaders: readResponseHeaders(reader),
     deniedResponse: readDeniedResponse(reader),
   };

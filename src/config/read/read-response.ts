@@ -1,3 +1,8 @@
+import {
+  LEAST_SHARE,
+  STORE_FAILURE_POLICIES,
+  type StoreFailurePolicy,
+} from '../../limiter/failure-policy.js';
 import { nearest } from '../../nearest-name.js';
 import type { DeniedResponse, ResponseHeaders } from '../../policy/rule.js';
 import type { FieldReader } from '../yaml/field-reader.js';
@@ -19,6 +24,34 @@ const MAX_CONTENT_TYPE_LENGTH = 256;
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const QUOTED = '"(?:[\\t !#-\\[\\]-~]|\\\\[\\t -~])*"';
 const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}(?:[ \\t]*;[ \\t]*${TOKEN}=(?:${TOKEN}|${QUOTED}))*$`);
+
+const SHARE = 'the share of the limit that each replica holds, such as 0.25 for a quarter of it';
+
+/** `on_store_failure` of a file or a rule; undefined when it does not say, or says it wrong, which is reported. */
+export function readStoreFailure(reader: FieldReader): StoreFailurePolicy | undefined {
+  const value = reader.field('on_store_failure')?.value;
+  if (value?.kind === 'list') {
+    reader.error(
+      'on_store_failure',
+      `"on_store_failure" is a list; write one of ${STORE_FAILURE_POLICIES.join(', ')}, or a share of local, as in ` +
+        '{ local: 0.25 }',
+    );
+    return undefined;
+  }
+  if (value?.kind !== 'map') return reader.choice('on_store_failure', STORE_FAILURE_POLICIES);
+  const mapping = reader.mapping('on_store_failure') as FieldReader;
+  mapping.expectKeys(keysOf('local_share'));
+  if (mapping.field('local') === undefined) {
+    reader.error(
+      'on_store_failure',
+      `"on_store_failure" has no "local"; write ${SHARE}, as in { local: 0.25 }`,
+    );
+    return undefined;
+  }
+  const share = mapping.number('local', LEAST_SHARE, 1, SHARE);
+  if (share === undefined) return undefined;
+  return share === 1 ? 'local' : { local: share };
+}
 
 /** The families of `response_headers`, of a file or a rule; undefined when it does not say. Reports unknown ones. */
 export function readResponseHeaders(reader: FieldReader): ResponseHeaders | undefined {

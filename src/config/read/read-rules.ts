@@ -1,4 +1,4 @@
-import type { StoreFailurePolicy } from '../../limiter/entry.js';
+import { isSameFailurePolicy, type StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import type { RateSpec } from '../../policy/rate-spec.js';
 import type { PhaseSchedule, RuleSpec } from '../../policy/rule.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
@@ -84,7 +84,8 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
   }
   const [first] = limits;
   const agreed =
-    first !== undefined && limits.every((limit) => limit.onStoreFailure === first.onStoreFailure);
+    first !== undefined &&
+    limits.every((limit) => isSameFailurePolicy(limit.onStoreFailure, first.onStoreFailure));
   return {
     rules: candidate === undefined ? limits : [...limits, candidate],
     isList,

@@ -1,4 +1,4 @@
-import { STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../../limiter/entry.js';
+import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import {
   ALGORITHMS,
   type Algorithm,
@@ -17,7 +17,7 @@ import type { FieldReader } from '../yaml/field-reader.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { type DeriveFields, type ReadFile, readDerive } from './read-derive.js';
 import { readPhase } from './read-phase.js';
-import { readDeniedResponse, readResponseHeaders } from './read-response.js';
+import { readDeniedResponse, readResponseHeaders, readStoreFailure } from './read-response.js';
 import { readEnforcePercent } from './read-rules.js';
 
 /** What stands at the top of a domain's files, beside the descriptors. */
@@ -50,9 +50,7 @@ export function readRootSettings(
   const phase = agreed(sources, 'phase', readPhase);
   const algorithm = agreed(sources, 'algorithm', (root) => root.choice('algorithm', ALGORITHMS));
   const responseHeaders = agreed(sources, 'response_headers', readResponseHeaders);
-  const onStoreFailure = agreed(sources, 'on_store_failure', (root) =>
-    root.choice('on_store_failure', STORE_FAILURE_POLICIES),
-  );
+  const onStoreFailure = agreed(sources, 'on_store_failure', readStoreFailure);
   const enforcePercent = agreed(sources, 'enforce_percent', readEnforcePercent);
   return {
     phase: phase ?? fixedPhase('active'),

@@ -1,3 +1,4 @@
+import { describeFailurePolicy } from '../../limiter/failure-policy.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import type { DeriveStep } from '../../policy/derive/derive.js';
 import type { DeriveRule } from '../../policy/derive/derive-rule.js';
@@ -29,7 +30,7 @@ domain ${policy.domain} (${policy.file})
   phase: ${describePhase(policy.phase, wallMicros)}
   algorithm: ${policy.overrideAlgorithm}
   response headers: ${describeHeaders(policy.responseHeaders)}
-  on store failure: ${policy.onStoreFailure}
+  on store failure: ${describeFailurePolicy(policy.onStoreFailure)}
   on unmatched: ${policy.root.onUnmatched}
   denied: ${describeDenied(policy.deniedResponse)}
   decision metadata: ${describeDecisionMetadata(policy.decisionMetadata)}

@@ -1,3 +1,4 @@
+import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import type { Rate } from '../../limiter/rate.js';
 import { describeMicros, headerFamilies } from '../../policy/describe.js';
 import {
@@ -32,7 +33,7 @@ export interface RuleJson {
   /** Whether it is one, which denies nothing. */
   readonly candidate: boolean;
   readonly replaces: readonly string[];
-  readonly on_store_failure: string;
+  readonly on_store_failure: StoreFailurePolicy;
   /** null: the file's count. */
   readonly response_headers: readonly string[] | null;
   readonly denied_response: DeniedJson | null;

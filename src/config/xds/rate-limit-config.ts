@@ -90,7 +90,8 @@ function deriveRule(message: Message): YamlMap {
 /** One field, undefined where it is absent; see {@link FieldForm}. */
 function fieldValue(form: FieldForm, key: string, message: Message): YamlValue | undefined {
   const item = message[key];
-  if (form === 'phase') return phase(item as string | undefined, message[`${key}_schedule`]);
+  if (form === 'phase') return wordOr('phase_schedule', item, message[`${key}_schedule`]);
+  if (form === 'store_failure') return wordOr('local_share', item, message[`${key}_share`]);
   if (form === 'kept_text') return text((item ?? '') as string);
   if (form === 'kept_count') return plain(String(item ?? 0));
   if (!isSet(item)) return undefined;
@@ -140,9 +141,10 @@ function fieldValue(form: FieldForm, key: string, message: Message): YamlValue |
   }
 }
 
-function phase(fixed: string | undefined, schedule: unknown): YamlValue | undefined {
-  if (schedule !== undefined) return mapping('phase_schedule', schedule as Message);
-  return fixed === undefined || fixed === '' ? undefined : text(fixed);
+/** The message, else the word that stands in another field. */
+function wordOr(name: MappingName, word: unknown, message: unknown): YamlValue | undefined {
+  if (message !== undefined) return mapping(name, message as Message);
+  return word === undefined || word === '' ? undefined : text(word as string);
 }
 
 function deniedResponse({ preset, custom }: Message): YamlValue {

@@ -211,15 +211,17 @@ export class FieldReader {
     return Number(number);
   }
 
-  /** A number from `min` to `max`, decimals allowed. */
-  number(key: string, min: number, max: number): number | undefined {
+  /** A number from `min` to `max`, decimals allowed; `example` is said to whoever wrote another. */
+  number(key: string, min: number, max: number, example?: string): number | undefined {
     const field = this.field(key);
     if (field === undefined) return undefined;
     const { value } = field;
     const plain = value.kind === 'scalar' && value.plain ? readPlain(value.text) : undefined;
     const number = plain?.kind === 'integer' || plain?.kind === 'float' ? Number(plain.value) : Number.NaN;
     if (!(number >= min && number <= max)) {
-      const remedy = `write a number from ${min} to ${max}${unquoted(value)}`;
+      const bounds = `${min < 1e-3 && min > 0 ? min.toFixed(6) : min} to ${max}`;
+      const hint = example === undefined ? '' : `, ${example}`;
+      const remedy = `write a number from ${bounds}${hint}${unquoted(value)}`;
       this.error(key, `"${key}" is ${found(value)}; ${remedy}`);
       return undefined;
     }

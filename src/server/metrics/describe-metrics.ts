@@ -3,7 +3,9 @@ import { defaultMapping, MAPPED_LABELS } from '../../telemetry/mapping/default-m
 import { Mapper } from '../../telemetry/mapping/mapper.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import { describeStats, type StatDescription } from '../../telemetry/reference/reference-stats.js';
+import { NO_LOCAL_CHARGES } from '../store/store.js';
 import { exposeLoad } from './load-gauges.js';
+import { exposeLocalCharges } from './local-charges.js';
 import { exposeWorkers } from './worker-gauges.js';
 
 const NONE = { size: 0, bytes: 0, evictions: 0, answers: 0, entries: 0 };
@@ -25,6 +27,7 @@ export function describeMetrics(): readonly MetricDescription[] {
   metrics.logOutput({ dropped: 0 });
   metrics.sinks(() => []);
   exposeLoad(metrics.registry, () => NO_LOAD);
+  exposeLocalCharges(metrics.registry, () => NO_LOCAL_CHARGES);
   exposeWorkers(metrics.registry, { workers: [], restarts: 0, silentKilled: 0 });
   return metrics.registry.describe().filter(({ name }) => name.startsWith('weir_'));
 }

@@ -2,7 +2,7 @@ import type { BucketStore } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { StoreFault } from '../../limiter/store-fault.js';
 import { DenyCache } from '../../storage/deny-cache.js';
-import type { MemoryStore } from '../../storage/memory/memory-store.js';
+import { LocalBuckets } from '../../storage/local/local-buckets.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
 import { SplitStore } from '../../storage/split-store.js';
 import type { Logger } from '../../telemetry/logger.js';
@@ -11,9 +11,6 @@ import type { Settings } from '../settings/settings-table.js';
 import type { StartError } from '../start-error.js';
 import { followPools, giveUpAfter, openPool, type RedisPool } from './redis-pool.js';
 import { memoryStore, NO_DENY_CACHE, type Store } from './store.js';
-
-/** Redis decides again for this long: local buckets are forgotten. */
-const FORGET_MICROS = 5_000_000;
 
 /** Opens the Redis that the settings name, or both. Connected to in the background. Throws {@link StartError}. */
 export function openRedisStores(settings: Settings, clock: Clock, log: Logger): Store {
@@ -55,7 +52,18 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   }
   const denials = denyCache(settings, store, clock);
   const up = (): boolean => pools.every((pool) => pool.store.connected);
-  const fallback = new Fallback(() => memoryStore(settings, clock), clock, up);
+  const local = new LocalBuckets({
+    fresh: () => memoryStore(settings, clock),
+    clock,
+    workers: settings.workers,
+    maxBuckets: settings.memoryMaxBuckets,
+    maxBytes: settings.memoryMaxBytes,
+    store,
+    up,
+    anyUp: () => pools.some((pool) => pool.store.connected),
+    log: (level, message) => log[level](message),
+  });
+  for (const pool of pools) pool.store.onUp(() => local.storeIsUp());
   followPools(pools, (nowUp) => {
     for (const listener of onChange) listener(nowUp);
   });
@@ -65,10 +73,11 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   return {
     name: `Redis ${pools.map(({ address }) => address).join(' and ')}`,
     buckets: denials ?? store,
-    local: fallback,
+    local,
     timeoutMicros,
     up,
-    memoryStats: () => fallback.memory,
+    memoryStats: () => local.memory,
+    localChargeStats: () => local.stats,
     denyCacheStats: () => denials ?? NO_DENY_CACHE,
     localCacheStats: () => denials?.stats,
     pools: () => pools.map((pool) => ({ name: pool.name, ...pool.store.connections })),
@@ -81,7 +90,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     othersWork: (from, pool, micros) => pools[pool]?.store.othersWork(from, micros),
     close: async () => {
       stopWaiting();
-      await fallback.close();
+      await local.close();
       await store.close();
     },
   };
@@ -100,34 +109,4 @@ function denyCache(settings: Settings, store: BucketStore, clock: Clock): DenyCa
     ...(localCacheBytes === undefined ? {} : { maxBytes: localCacheBytes }),
     monotonicMicros: () => clock.monotonicMicros(),
   });
-}
-
-/**
- * Buckets in memory that stand in for Redis's (`on_store_failure: local`): the next outage starts with full ones, but a
- * Redis that comes and goes must not fill them again and again.
- */
-class Fallback implements BucketStore {
-  memory: MemoryStore;
-  private readonly clock: Clock;
-  private readonly forgetting: NodeJS.Timeout;
-  private usedAtMicros = Number.NEGATIVE_INFINITY;
-
-  constructor(fresh: () => MemoryStore, clock: Clock, up: () => boolean) {
-    this.memory = fresh();
-    this.clock = clock;
-    this.forgetting = setInterval(() => {
-      const quiet = clock.monotonicMicros() - this.usedAtMicros > FORGET_MICROS;
-      if (up() && quiet && this.memory.size > 0) this.memory = fresh();
-    }, FORGET_MICROS / 1000).unref();
-  }
-
-  take(...[items]: Parameters<BucketStore['take']>): ReturnType<MemoryStore['take']> {
-    this.usedAtMicros = this.clock.monotonicMicros();
-    return this.memory.take(items);
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.forgetting);
-    await this.memory.close();
-  }
 }

@@ -1,7 +1,8 @@
-import type { BucketStore } from '../../limiter/bucket-store.js';
+import type { BucketStore, LocalStore } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { StoreFault } from '../../limiter/store-fault.js';
 import type { LocalCacheStats } from '../../storage/deny-cache.js';
+import type { LocalChargeStats } from '../../storage/local/local-buckets.js';
 import { MemoryStore } from '../../storage/memory/memory-store.js';
 import type { DenyCacheStats, MemoryStats } from '../../telemetry/metrics-options.js';
 import type { PoolStats } from '../../telemetry/reference/reference-stats.js';
@@ -25,12 +26,14 @@ export interface Store extends RedisWork {
   readonly name: string;
   readonly buckets: BucketStore;
   /** In memory, for `on_store_failure: local`; the same as `buckets` when that is in memory. */
-  readonly local: BucketStore;
+  readonly local: LocalStore;
   /** Longest that a decision may wait for it, microseconds. */
   readonly timeoutMicros: number;
   /** Whether it can decide now; with a second Redis, whether both can. */
   up(): boolean;
   memoryStats(): MemoryStats;
+  /** Zeros where buckets are in memory. */
+  localChargeStats(): LocalChargeStats;
   /** Zeros where there is no deny cache. */
   denyCacheStats(): DenyCacheStats;
   /** Undefined where denials are not kept. */
@@ -49,6 +52,7 @@ export interface Store extends RedisWork {
   close(): Promise<void>;
 }
 
+export const NO_LOCAL_CHARGES: LocalChargeStats = { waiting: 0, charged: 0, lapsed: 0, forgotten: 0 };
 export const NO_DENY_CACHE: DenyCacheStats = { answers: 0, entries: 0 };
 
 /** Buckets in memory, as the settings bound them. */

@@ -16,7 +16,7 @@ const phase = fc.constantFrom(
 );
 const headers = fc.constantFrom(['x-ratelimit'], ['retry-after', 'ratelimit'], []);
 const denied = fc.constantFrom('problem+json', { body: 'no more', content_type: 'text/plain' }, { body: '' });
-const onStoreFailure = fc.constantFrom('error', 'allow', 'deny', 'local');
+const onStoreFailure = fc.constantFrom<unknown>('error', 'allow', 'deny', 'local', { local: 0.25 });
 const onUnmatched = fc.constantFrom('warn', 'ignore');
 const percent = fc.constantFrom(0, 25, 100);
 

@@ -39,9 +39,10 @@ function messageOf(
     }
     if (form === undefined) throw new Error(`${mapping} has no key ${key}`);
     visit(mapping, key);
-    const isSchedule = form === 'phase' && typeof value === 'object';
+    const isObject = typeof value === 'object';
+    const suffix = form === 'phase' ? '_schedule' : form === 'store_failure' ? '_share' : '';
     const below = (name: MappingName, one: unknown) => messageOf(name, one as Json, visit);
-    message[isSchedule ? `${key}_schedule` : key] = encoded(form, value, below);
+    message[isObject ? key + suffix : key] = encoded(form, value, below);
   }
   return message;
 }
@@ -79,6 +80,8 @@ function encoded(
       return { tenants: value };
     case 'phase':
       return typeof value === 'string' ? value : below('phase_schedule', value);
+    case 'store_failure':
+      return typeof value === 'string' ? value : below('local_share', value);
     case 'denied_response':
       return typeof value === 'string' ? { preset: value } : { custom: below('denied_response', value) };
     case 'file_only':

@@ -92,6 +92,16 @@ describe('another spelling', () => {
       item(`${MINUTE}, shadow_mode: true`),
     ],
     [
+      'the share of the whole limit',
+      top('on_store_failure: local'),
+      top('on_store_failure: { local: 1.0 }', `${MINUTE}, on_store_failure: { local: 1 }`),
+    ],
+    [
+      'a share of the file',
+      top('on_store_failure: { local: 0.25 }'),
+      top('on_store_failure: { local: 0.25 }', `${MINUTE}, on_store_failure: { local: 0.250 }`),
+    ],
+    [
       'on_store_failure of the file',
       top('on_store_failure: deny'),
       top('on_store_failure: deny', `${MINUTE}, on_store_failure: deny`),

@@ -113,6 +113,21 @@ describe('a limit', () => {
       'loosens: on_store_failure: local becomes allow; while the store cannot be asked',
     ],
     [
+      `${MINUTE}, on_store_failure: local`,
+      `${MINUTE}, on_store_failure: { local: 0.25 }`,
+      'tightens: on_store_failure: local becomes { local: 0.25 }; while the store cannot be asked',
+    ],
+    [
+      `${MINUTE}, on_store_failure: { local: 0.25 }`,
+      `${MINUTE}, on_store_failure: { local: 0.5 }`,
+      'loosens: on_store_failure: { local: 0.25 } becomes { local: 0.5 }; while the store cannot be asked',
+    ],
+    [
+      `${MINUTE}, on_store_failure: { local: 0.25 }`,
+      `${MINUTE}, on_store_failure: error`,
+      'tightens: on_store_failure: { local: 0.25 } becomes error; while the store cannot be asked',
+    ],
+    [
       MINUTE,
       `${MINUTE}, response_headers: [retry-after]`,
       "changes: response_headers: the domain's becomes retry-after",

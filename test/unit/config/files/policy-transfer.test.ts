@@ -42,7 +42,7 @@ domain: d
 response_headers: [x-ratelimit]
 denied_response: { body: no more, content_type: text/html }
 decision_metadata: true
-on_store_failure: local
+on_store_failure: { local: 0.25 }
 phase: { grace_period: 2026-01-01T00:00:00Z }
 derive:
   - { entry: tenant, from: [api_key], sha256: { ${digest}: acme } }

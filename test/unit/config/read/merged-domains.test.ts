@@ -91,6 +91,12 @@ describe('merged domains', () => {
         'domain; write the same in both, or only in one',
     ],
     [
+      'on_store_failure: { local: 0.5 }',
+      'on_store_failure: { local: 0.25 }',
+      '2:19: on_store_failure: "on_store_failure" differs from that in a.yaml:2:19, a file of the same ' +
+        'domain; write the same in both, or only in one',
+    ],
+    [
       'response_headers: []',
       'response_headers: [retry-after]',
       '2:19: response_headers: "response_headers" differs from that in a.yaml:2:19, a file of the same ' +

@@ -245,6 +245,35 @@ describe('domain and settings of the file', () => {
         '2:19: on_store_failure: "ignore" is not one of error, allow, deny, local',
       ],
       [
+        'domain: d\non_store_failure: { local: 0 }\n',
+        '2:28: on_store_failure.local: "local" is 0; write a number from 0.000001 to 1, the share of the limit ' +
+          'that each replica holds, such as 0.25 for a quarter of it',
+      ],
+      [
+        'domain: d\non_store_failure: { local: 25 }\n',
+        '2:28: on_store_failure.local: "local" is 25; write a number from 0.000001 to 1, the share of the limit ' +
+          'that each replica holds, such as 0.25 for a quarter of it',
+      ],
+      [
+        'domain: d\non_store_failure: { local: "25%" }\n',
+        '2:28: on_store_failure.local: "local" is the text "25%"; write a number from 0.000001 to 1, the share of ' +
+          'the limit that each replica holds, such as 0.25 for a quarter of it, without quotes',
+      ],
+      [
+        'domain: d\non_store_failure: { local: 0.5, deny: 0.5 }\n',
+        '2:33: on_store_failure.deny: unknown key "deny"; the keys allowed here are local',
+      ],
+      [
+        'domain: d\non_store_failure: {}\n',
+        '2:19: on_store_failure: "on_store_failure" has no "local"; write the share of the limit that each ' +
+          'replica holds, such as 0.25 for a quarter of it, as in { local: 0.25 }',
+      ],
+      [
+        'domain: d\non_store_failure: [local]\n',
+        '2:19: on_store_failure: "on_store_failure" is a list; write one of error, allow, deny, local, or a share ' +
+          'of local, as in { local: 0.25 }',
+      ],
+      [
         'domain: d\ndescriptors: {}\n',
         '2:14: descriptors: "descriptors" must be a list of mappings with a key; begin each item with "- "',
       ],

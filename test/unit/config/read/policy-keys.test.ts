@@ -64,6 +64,7 @@ describe('the page of all keys', () => {
     ['item of `replaces`', 'replaced_rule'],
     ['`denied_response`', 'denied_response'],
     ['`phase`', 'phase_schedule'],
+    ['`on_store_failure`', 'local_share'],
     ['item of `derive`', 'derive_item'],
     ['item of `rules`', 'derive_rule'],
   ] as const)('says of each key in %s once that it stands there', (place, mapping) => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from '@jest/globals';
 import { parse as parseYaml } from 'yaml';
 import { keysOf as listedKeys, type MappingName } from '../../../../src/config/read/policy-fields.js';
 import { HEADER_FAMILIES } from '../../../../src/config/read/read-response.js';
-import { STORE_FAILURE_POLICIES } from '../../../../src/limiter/entry.js';
+import { LEAST_SHARE, STORE_FAILURE_POLICIES } from '../../../../src/limiter/failure-policy.js';
 import { MAX_UINT32 } from '../../../../src/limiter/rate.js';
 import { WINDOW_UNITS } from '../../../../src/limiter/window-unit.js';
 import { ALGORITHMS } from '../../../../src/policy/policy.js';
@@ -46,6 +46,7 @@ describe('the schema', () => {
     replaced_rule: mappingOf(definition('replaces')),
     denied_response: mappingOf(definition('denied_response')),
     phase_schedule: mappingOf(definition('phase')),
+    local_share: mappingOf(definition('on_store_failure')),
     derive_item: deriveItem,
     derive_rule: mappingOf(resolved(deriveItem.properties?.['rules'] as SchemaPart)),
   };
@@ -59,7 +60,12 @@ describe('the schema', () => {
     expect(phases?.enum).toEqual(PHASES);
     const [units] = definition('unit').anyOf ?? [];
     expect(units?.enum).toEqual(WINDOW_UNITS);
-    expect(definition('on_store_failure').enum).toEqual(STORE_FAILURE_POLICIES);
+    const [failurePolicies] = definition('on_store_failure').anyOf ?? [];
+    expect(failurePolicies?.enum).toEqual(STORE_FAILURE_POLICIES);
+    expect(mappingOf(definition('on_store_failure')).properties?.['local']).toMatchObject({
+      minimum: LEAST_SHARE,
+      maximum: 1,
+    });
     expect(definition('algorithm').enum).toEqual(ALGORITHMS);
     for (const name of ['max_tokens', 'tokens_per_fill']) {
       expect(definition('token_bucket').properties?.[name]).toMatchObject({

@@ -83,6 +83,7 @@ phase: { grace_period: 2026-01-01T00:00:00Z }
 response_headers: [retry-after]
 denied_response: { body: 'no', content_type: text/html }
 decision_metadata: true
+on_store_failure: { local: 0.25 }
 derive: [{ entry: g, from: [path], rules: [{ path: "/a/**", value: a }] }]
 descriptors:
   - { key: a, phase: active, metadata: { team: x }, rate_limit: { name: n, unit: day, requests_per_unit: 5, on_store_failure: deny, response_headers: [ratelimit, ratelimit-draft-03], denied_response: problem+json } }
@@ -112,7 +113,7 @@ descriptors:
             response_headers: ['retry-after'],
             denied_response: { body: 'no', content_type: 'text/html' },
             decision_metadata: true,
-            on_store_failure: 'error',
+            on_store_failure: { local: 0.25 },
             on_unmatched: 'warn',
             derive: [{ step: 'g from path: 1 rules', rules: ['path=/a/** -> a'] }],
             rules: [
@@ -146,7 +147,7 @@ descriptors:
                 enforce_percent: 100,
                 candidate: false,
                 replaces: ['n'],
-                on_store_failure: 'error',
+                on_store_failure: { local: 0.25 },
                 response_headers: null,
                 denied_response: null,
                 metadata: null,

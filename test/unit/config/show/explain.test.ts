@@ -16,7 +16,7 @@ const policy = policyOf(`
 domain: open-api
 phase: { grace_period: 2024-05-01T00:00:00Z, active: 2024-05-15T00:00:00Z }
 response_headers: [x-ratelimit]
-on_store_failure: local
+on_store_failure: { local: 0.25 }
 derive:
   - { entry: tenant, from: [api_key], sha256: { ${hex(SECRET)}: acme } }
   - entry: group
@@ -61,7 +61,7 @@ level 1:    tenant=acme
 level 2:    group=user-chats
           > group=user-chats: the value is equal
 result:     The rule at tenant/group=user-chats applies.
-rule:       "chats"; token bucket: 100 tokens, 10 every 1s; phase grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z); on store failure local
+rule:       "chats"; token bucket: 100 tokens, 10 every 1s; phase grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z); on store failure { local: 0.25 }
 phase:      grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z)
 headers:    x-ratelimit (of the file)
 denied:     without a body
@@ -121,7 +121,7 @@ test('an unknown key, and patterns that were tried', () => {
   expect(text).toContain('            group=user-chats: no value is equal\n');
   expect(text).toContain('            group=x*: the pattern does not match\n');
   expect(text).toContain('          > group=*: the pattern matches\n');
-  expect(text).toContain('rule:       unlimited; phase active; on store failure local\n');
+  expect(text).toContain('rule:       unlimited; phase active; on store failure { local: 0.25 }\n');
   // An unlimited rule has no bucket.
   expect(text).not.toContain('bucket:');
   expect(text).not.toContain('other-secret');
@@ -228,7 +228,7 @@ domain open-api (policy.yaml)
   phase: grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z)
   algorithm: fixed_window
   response headers: x-ratelimit
-  on store failure: local
+  on store failure: { local: 0.25 }
   on unmatched: warn
   denied: without a body
   decision metadata: off, unless DECISION_METADATA is set
@@ -238,9 +238,9 @@ domain open-api (policy.yaml)
     path=/open/** -> other
   descriptors:
     tenant
-      group=user-chats: "chats"; token bucket: 100 tokens, 10 every 1s; phase grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z); on store failure local
+      group=user-chats: "chats"; token bucket: 100 tokens, 10 every 1s; phase grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z); on store failure { local: 0.25 }
       group=x*: window: 5 per minute; phase grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z); shadow mode; quota mode; replaces "chats"; on store failure deny
-      group=* (one bucket for all): unlimited; phase active; on store failure local
+      group=* (one bucket for all): unlimited; phase active; on store failure { local: 0.25 }
     exempt
 `);
   expect(textOf(dumpTree({ domains: new Map(), version: 'v' }, NOW))).toBe('policy version v\nno domains\n');

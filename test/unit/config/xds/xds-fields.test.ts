@@ -52,6 +52,7 @@ const MESSAGES: Readonly<Record<MappingName, string>> = {
   replaced_rule: 'RateLimitReplace',
   denied_response: 'DeniedBody',
   phase_schedule: 'PhaseSchedule',
+  local_share: 'LocalShare',
   derive_item: 'DeriveItem',
   derive_rule: 'DeriveRule',
 };
@@ -104,6 +105,7 @@ function wireForm(form: FieldForm): string {
     metadata: 'OPTIONAL MESSAGE google.protobuf.Struct',
     key_table: 'OPTIONAL MESSAGE KeyTable',
     phase: 'OPTIONAL STRING',
+    store_failure: 'OPTIONAL STRING',
     denied_response: 'OPTIONAL MESSAGE DeniedResponse',
     file_only: '',
   }[form];
@@ -132,7 +134,9 @@ describe('the messages', () => {
         keys.flatMap(([key, form]): readonly (readonly [string, string])[] => {
           if (form === 'file_only') return [];
           const schedule = [`${key}_schedule`, 'OPTIONAL MESSAGE PhaseSchedule'] as const;
-          return [[key, wireForm(form)], ...(form === 'phase' ? [schedule] : [])];
+          const share = [`${key}_share`, 'OPTIONAL MESSAGE LocalShare'] as const;
+          const other = form === 'phase' ? [schedule] : form === 'store_failure' ? [share] : [];
+          return [[key, wireForm(form)], ...other];
         }),
       );
       const found = protoFields(message).filter(({ name }) => OTHERS[message]?.includes(name) !== true);
@@ -186,6 +190,7 @@ const POLICIES: readonly string[] = [
   file('decision_metadata: true'),
   file('decision_metadata: false'),
   file('on_store_failure: local'),
+  file('on_store_failure: { local: 0.25 }'),
   file('on_unmatched: ignore'),
   file('enforce_percent: 0'),
   file('enforce_percent: 12.5'),
@@ -224,6 +229,7 @@ const POLICIES: readonly string[] = [
   ...[limit, limits].flatMap((place) => [
     place(`${DAY}, replaces: [{ name: m }, { name: o }]`),
     place(`${DAY}, on_store_failure: deny`),
+    place(`${DAY}, on_store_failure: { local: 0.125 }`),
     place(`${DAY}, response_headers: [retry-after]`),
     place(`${DAY}, response_headers: []`),
     place(`${DAY}, denied_response: problem+json`),
@@ -284,6 +290,10 @@ describe('a resource', () => {
     [
       { phase: 'monitoring', phase_schedule: { active: seconds(0) } },
       'phase: { active: 1970-01-01T00:00:00Z }',
+    ],
+    [
+      { on_store_failure: 'local', on_store_failure_share: { local: 0.5 } },
+      'on_store_failure: { local: 0.5 }',
     ],
     [
       { descriptors: [{ key: 'k', value: 'no such', value_cidr: ['10.0.0.0/8'] }] },

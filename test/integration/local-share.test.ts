@@ -1,0 +1,149 @@
+/*
+ * on_store_failure: { local: … } against a real Redis that is killed, stopped and started again with its data: each
+ * worker admits its part of the limit, answers tell of the whole, and what was admitted is charged when Redis is back.
+ */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { CODE, type RateLimitResponse } from '../../src/codec/messages.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
+
+const POLICY = `
+domain: d
+response_headers: [x-ratelimit]
+descriptors:
+  - key: tenant
+    rate_limit: { on_store_failure: { local: 0.5 }, token_bucket: { max_tokens: 40, fill_interval: 1000h } }
+  - key: window
+    rate_limit: { on_store_failure: { local: 0.5 }, unit: year, requests_per_unit: 40 }
+  - { key: seen, rate_limit: { on_store_failure: allow, token_bucket: { max_tokens: 1000000, tokens_per_fill: 1000000, fill_interval: 1h } } }
+`;
+const WORKERS = 2;
+/** Connections, so many that each worker has some. */
+const CONNECTIONS = 8;
+
+let redis: RedisServer;
+let server: WeirServer;
+let clients: readonly RlsClient[];
+
+beforeAll(async () => {
+  redis = await startRedis({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
+  server = await startWeir({
+    policy: POLICY,
+    env: { REDIS_URL: `127.0.0.1:${redis.port}`, REDIS_TIMEOUT: '200ms', WORKERS: String(WORKERS) },
+  });
+  // Connections go to those that serve, by turns.
+  await waitFor('every worker to serve', async () => {
+    const { body } = await httpRequest(server.httpPort, '/healthcheck?detail');
+    const { workers } = JSON.parse(body) as { workers: readonly { status: string }[] };
+    return (workers.length === WORKERS && workers.every(({ status }) => status === 'SERVING')) || undefined;
+  });
+});
+afterAll(async () => {
+  await server.stop();
+  await redis.stop();
+});
+beforeEach(() => {
+  clients = Array.from({ length: CONNECTIONS }, () => new RlsClient(server.grpcPort));
+});
+afterEach(() => {
+  for (const client of clients) client.close();
+});
+
+const askOf = async (client: RlsClient, entry: string, hitsAddend = 1): Promise<RateLimitResponse> => {
+  const { response, details } = await client.ask('d', [descriptor([entry])], { timeoutMs: 5000, hitsAddend });
+  if (response === undefined) throw new Error(`no answer: ${details}`);
+  return response;
+};
+const ask = (entry: string, hitsAddend?: number) => askOf(clients[0] as RlsClient, entry, hitsAddend);
+
+/** Until the workers of all connections decide with Redis, or without. */
+const untilRedis = (decides: boolean): Promise<unknown> =>
+  waitFor(`Redis to ${decides ? 'decide' : 'be missed'} everywhere`, async () => {
+    const answers = await Promise.all(clients.map((client) => askOf(client, 'seen=x')));
+    const byRedis = answers.filter(({ statuses }) => statuses[0]?.currentLimit !== undefined);
+    return byRedis.length === (decides ? CONNECTIONS : 0) || undefined;
+  });
+
+const untilCharged = (): Promise<unknown> =>
+  waitFor('the charges', async () => {
+    const { body } = await httpRequest(server.httpPort, '/metrics');
+    return body.includes('weir_local_charges_waiting 0\n') || undefined;
+  });
+
+/** Asks on all connections by turns until all deny. Returns the answers that passed. */
+async function admitAll(entry: string): Promise<readonly RateLimitResponse[]> {
+  const passed: RateLimitResponse[] = [];
+  for (let denied = 0; denied < CONNECTIONS; ) {
+    denied = 0;
+    for (const client of clients) {
+      const answer = await askOf(client, entry);
+      if (answer.overallCode === CODE.OK) passed.push(answer);
+      else denied++;
+    }
+  }
+  return passed;
+}
+
+describe('a share of the limit without Redis', () => {
+  test.each([
+    ['a token bucket', 'tenant=killed'],
+    ['a window', 'window=killed'],
+  ])('is admitted by the workers together, and charged to %s when Redis is back', async (_, entry) => {
+    await untilRedis(true);
+    expect((await ask(entry, 12)).statuses[0]).toMatchObject({ code: CODE.OK, limitRemaining: 28 });
+    await redis.kill();
+    await untilRedis(false);
+    const passed = await admitAll(entry);
+    // Half of 40, a half of which each worker has.
+    expect(passed).toHaveLength(20);
+    for (const { statuses } of passed) {
+      expect(statuses[0]?.currentLimit?.requestsPerUnit).toBe(40);
+      expect(statuses[0]?.limitRemaining).toBeLessThan(10);
+    }
+    await redis.restart();
+    await untilRedis(true);
+    await untilCharged();
+    expect((await ask(entry)).statuses[0]).toMatchObject({ code: CODE.OK, limitRemaining: 7 });
+    expect(await admitAll(entry)).toHaveLength(7);
+  });
+
+  test('is no second helping of a Redis that stops and goes on', async () => {
+    const entry = 'tenant=stopped';
+    await untilRedis(true);
+    expect((await ask(entry, 30)).overallCode).toBe(CODE.OK);
+    redis.pause();
+    await untilRedis(false);
+    expect(await admitAll(entry)).toHaveLength(20);
+    redis.resume();
+    await untilRedis(true);
+    await untilCharged();
+    expect(await admitAll(entry)).toEqual([]);
+    const { body } = await httpRequest(server.httpPort, '/metrics');
+    expect(body).toMatch(/weir_local_charges_total\{result="charged"\} [1-9]/);
+    expect(body).toContain('weir_local_charges_total{result="forgotten"} 0');
+  });
+
+  test('that was never charged is said at the end', async () => {
+    const ending = await startWeir({
+      policy: POLICY,
+      env: { REDIS_URL: `127.0.0.1:${redis.port}` },
+    });
+    const client = new RlsClient(ending.grpcPort);
+    await redis.kill();
+    await waitFor('an answer without Redis', async () => {
+      const { statuses } = await askOf(client, 'seen=x');
+      return statuses[0]?.currentLimit === undefined || undefined;
+    });
+    expect((await askOf(client, 'tenant=ending')).overallCode).toBe(CODE.OK);
+    client.close();
+    await ending.stop();
+    expect(ending.log().map(({ msg }) => msg)).toContain(
+      'never charged for what was admitted while Redis was away: 1 bucket',
+    );
+    await redis.restart();
+  });
+});

@@ -1,0 +1,298 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import {
+  type BucketStore,
+  type LocalTake,
+  StorageError,
+  type TakeItem,
+} from '../../../../src/limiter/bucket-store.js';
+import type { StoreFailurePolicy } from '../../../../src/limiter/failure-policy.js';
+import { windowRate } from '../../../../src/limiter/fixed-window.js';
+import { tokenBucketRate } from '../../../../src/limiter/token-bucket.js';
+import { LocalBuckets, type LocalBucketsOptions } from '../../../../src/storage/local/local-buckets.js';
+import { CHARGES_AT_ONCE } from '../../../../src/storage/local/repayment.js';
+import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
+import { FakeClock } from '../../../support/clock/fake-clock.js';
+import { MEMORY } from '../../../support/limiter/store-options.js';
+import { type ItemOptions, takeItem } from '../../../support/limiter/take-items.js';
+import { waitFor } from '../../../support/process/wait-for.js';
+
+const HOUR = 3_600_000_000;
+const EIGHT = tokenBucketRate(8, 8, HOUR);
+
+const item = (
+  key: string,
+  options: ItemOptions = {},
+  onStoreFailure: StoreFailurePolicy = 'local',
+  rate: TakeItem['rate'] = EIGHT,
+): LocalTake => ({ ...takeItem(key, rate, options), onStoreFailure });
+
+/** Stands for the store that was away: it may fail, answer or not, and counts its calls. */
+class BackStore implements BucketStore {
+  readonly memory: MemoryStore;
+  readonly asked: TakeItem[] = [];
+  /** Takes that waited for their answers at the same time, at most. */
+  most = 0;
+  #waiting = 0;
+  failing: StorageError | undefined;
+  /** Decides, and says that it did not. */
+  mute = false;
+  /** Never answers. */
+  silent = false;
+
+  constructor(clock: FakeClock) {
+    this.memory = new MemoryStore({ ...MEMORY, clock });
+  }
+
+  take(items: readonly TakeItem[]): ReturnType<BucketStore['take']> {
+    this.asked.push(...items);
+    if (this.silent) return new Promise(() => {});
+    if (this.failing !== undefined) return Promise.resolve(this.failing);
+    const outcomes = this.memory.take(items);
+    const { mute } = this;
+    this.most = Math.max(this.most, ++this.#waiting);
+    return new Promise((resolve) => {
+      setImmediate(() => {
+        this.#waiting--;
+        resolve(mute ? new StorageError('timeout', 'late') : outcomes);
+      });
+    });
+  }
+
+  async close(): Promise<void> {}
+}
+
+const open: LocalBuckets[] = [];
+afterEach(async () => {
+  for (const one of open.splice(0)) await one.close();
+});
+
+function scene(options: Partial<LocalBucketsOptions> = {}) {
+  const clock = new FakeClock();
+  const store = new BackStore(clock);
+  const state = { up: false };
+  const said: string[] = [];
+  const local = new LocalBuckets({
+    fresh: () => new MemoryStore({ ...MEMORY, clock }),
+    clock,
+    workers: 1,
+    maxBuckets: 1000,
+    maxBytes: 1_000_000,
+    store,
+    up: () => state.up,
+    anyUp: () => state.up,
+    log: (_, message) => said.push(message),
+    ...options,
+  });
+  open.push(local);
+  const back = () => {
+    state.up = true;
+    local.storeIsUp();
+  };
+  const paid = () => waitFor('all to be charged', async () => local.stats.waiting === 0 || undefined);
+  const left = (key: string, rate = EIGHT) =>
+    store.memory.take([takeItem(key, rate, { hits: 0 })])[0]?.remaining;
+  return { clock, store, state, said, local, back, paid, left };
+}
+
+describe('local buckets', () => {
+  test('hold a share of the limit, divided among the workers, and tell of the whole limit', () => {
+    const { local } = scene({ workers: 2 });
+    const take = () => local.take([item('a', {}, { local: 0.5 })])[0];
+    expect(take()).toMatchObject({ limited: false, remaining: 1, used: 7 });
+    expect(take()).toMatchObject({ limited: false, remaining: 0, used: 8 });
+    expect(take()).toMatchObject({ limited: true, remaining: 0, used: 8 });
+    // The word alone is the whole limit, of which two workers hold a half each.
+    for (let hits = 0; hits < 4; hits++) expect(local.take([item('b')])[0]?.limited).toBe(false);
+    expect(local.take([item('b')])[0]?.limited).toBe(true);
+  });
+
+  test('limits of one request have each a share of their own, and are decided together', () => {
+    const { local, back, paid, left } = scene();
+    const both = () => local.take([item('a', {}, { local: 0.25 }), item('b', {}, { local: 0.5 })]);
+    expect(both().map(({ limited }) => limited)).toEqual([false, false]);
+    expect(both().map(({ limited }) => limited)).toEqual([false, false]);
+    expect(both().map(({ limited, remaining }) => [limited, remaining])).toEqual([
+      [true, 0],
+      [false, 2],
+    ]);
+    back();
+    // What was denied took nothing.
+    return paid().then(() => expect([left('a'), left('b')]).toEqual([6, 6]));
+  });
+});
+
+describe('once the store is back', () => {
+  test('what was admitted is charged, down to empty', async () => {
+    const { local, store, back, paid, left, said } = scene();
+    store.memory.take([takeItem('b', EIGHT, { hits: 6 })]);
+    local.take([item('a', { hits: 3 })]);
+    local.take([item('a', { hits: 2 })]);
+    local.take([item('b', { hits: 5 })]);
+    local.take([item('c', { hits: 9 })]);
+    local.take([item('d', { hits: 0 })]);
+    expect(local.stats).toEqual({ waiting: 2, charged: 0, lapsed: 0, forgotten: 0 });
+    expect(store.asked).toEqual([]);
+    back();
+    await paid();
+    expect([left('a'), left('b'), left('c')]).toEqual([3, 0, 8]);
+    expect(local.stats).toEqual({ waiting: 0, charged: 2, lapsed: 0, forgotten: 0 });
+    await waitFor('the log', async () => said.length > 0 || undefined);
+    expect(said).toEqual(['charged for what was admitted while Redis was away: 2 buckets']);
+  });
+
+  test('refunds are charged as little as quotas that deny together', async () => {
+    const { local, back, paid, left } = scene();
+    local.take([item('a', { hits: 3 })]);
+    local.take([item('a', { hits: 2, refund: true })]);
+    local.take([item('b', { hits: 2, refund: true })]);
+    local.take([item('q', { hits: 8, enforcement: 'quota' }), item('r', { hits: 8, enforcement: 'quota' })]);
+    // Both quotas are over: the request is denied, for the observed limit, too.
+    local.take([
+      item('q', { enforcement: 'quota' }),
+      item('r', { enforcement: 'quota' }),
+      item('o', { enforcement: 'observe' }),
+    ]);
+    // One is over only: it takes nothing, the request passes, and takes of the other limit.
+    local.take([item('q', { enforcement: 'quota' }), item('s', { enforcement: 'quota' })]);
+    back();
+    await paid();
+    expect(['a', 'b', 'q', 'r', 'o', 's'].map((key) => left(key))).toEqual([7, 8, 0, 0, 8, 7]);
+  });
+
+  test('a bucket that had time to refill owes nothing', async () => {
+    const { local, clock, store, back, paid } = scene();
+    local.take([item('a', { hits: 4 })]);
+    clock.advance(3 * HOUR);
+    back();
+    await paid();
+    expect(store.asked).toEqual([]);
+    expect(local.stats).toMatchObject({ charged: 0, lapsed: 1 });
+  });
+
+  test('a window owes what was admitted in it, and nothing once it ended', async () => {
+    const { local, clock, back, paid, store } = scene();
+    const rate = windowRate('hour', 8);
+    local.take([item('old', { hits: 4 }, 'local', rate)]);
+    clock.advance(HOUR);
+    local.take([item('new', { hits: 5 }, 'local', rate)]);
+    back();
+    await paid();
+    const left = (key: string) => store.memory.take([takeItem(key, rate, { hits: 0 })])[0]?.remaining;
+    expect([left('old'), left('new')]).toEqual([8, 3]);
+  });
+
+  test('a charge that failed is made again, together with what was admitted since', async () => {
+    const { local, store, state, back, paid, left } = scene();
+    local.take([item('a', { hits: 2 })]);
+    store.failing = new StorageError('disconnected', 'away again');
+    back();
+    await waitFor(
+      'an attempt',
+      async () => (store.asked.length > 0 && local.stats.waiting === 1) || undefined,
+    );
+    state.up = false;
+    local.take([item('a', { hits: 3 })]);
+    store.failing = undefined;
+    back();
+    await paid();
+    expect(left('a')).toBe(3);
+    expect(local.stats.charged).toBe(1);
+  });
+
+  test('one that was not answered is made again, which may deny more and never admits more', async () => {
+    const { local, store, back, paid, left } = scene();
+    local.take([item('a', { hits: 3 })]);
+    store.mute = true;
+    back();
+    await waitFor(
+      'an attempt',
+      async () => (store.asked.length > 0 && local.stats.waiting === 1) || undefined,
+    );
+    store.mute = false;
+    back();
+    await paid();
+    expect(left('a')).toBe(2);
+  });
+
+  test('a few are charged at a time', async () => {
+    const { local, store, back, paid } = scene();
+    for (let i = 0; i < 3 * CHARGES_AT_ONCE; i++) local.take([item(`k${i}`)]);
+    back();
+    await paid();
+    expect(store.most).toBe(CHARGES_AT_ONCE);
+    expect(store.asked).toHaveLength(3 * CHARGES_AT_ONCE);
+  });
+
+  test('a store that was up all the while, and only late, is charged, too', async () => {
+    const { local, state, paid, left } = scene();
+    state.up = true;
+    local.take([item('a', { hits: 3 })]);
+    await paid();
+    expect(left('a')).toBe(5);
+  });
+});
+
+describe('bounds', () => {
+  test('past them the bucket is forgotten that nothing was taken from for the longest time', async () => {
+    const { local, back, paid, left } = scene({ maxBuckets: 2 });
+    for (const key of ['a', 'b', 'a', 'c']) local.take([item(key)]);
+    expect(local.stats).toMatchObject({ waiting: 2, forgotten: 1 });
+    back();
+    await paid();
+    expect([left('a'), left('b'), left('c')]).toEqual([6, 8, 7]);
+  });
+
+  test('bytes are bounded, too', () => {
+    const { local } = scene({ maxBytes: 3000 });
+    for (let i = 0; i < 10; i++) local.take([item(`${i}`.padEnd(700, 'x'))]);
+    expect(local.stats).toMatchObject({ waiting: 2, forgotten: 8 });
+  });
+
+  test('those that owe nothing any more make room first', () => {
+    const { local, clock } = scene({ maxBuckets: 2 });
+    for (const key of ['a', 'b']) local.take([item(key)]);
+    clock.advance(3 * HOUR);
+    for (const key of ['c', 'd']) local.take([item(key)]);
+    expect(local.stats).toMatchObject({ waiting: 2, lapsed: 2, forgotten: 0 });
+  });
+});
+
+describe('at the end of the process', () => {
+  test('what is owed is charged without a pause', async () => {
+    const { local, state, left } = scene();
+    for (let i = 0; i < 3 * CHARGES_AT_ONCE; i++) local.take([item(`k${i}`)]);
+    state.up = true;
+    await local.close();
+    expect(left(`k${3 * CHARGES_AT_ONCE - 1}`)).toBe(7);
+    expect(local.stats).toMatchObject({ waiting: 0, charged: 3 * CHARGES_AT_ONCE, forgotten: 0 });
+  });
+
+  test('the charges under way are waited for', async () => {
+    const { local, store, back, left } = scene();
+    local.take([item('a')]);
+    back();
+    await waitFor('the charge', async () => store.asked.length > 0 || undefined);
+    await local.close();
+    expect(left('a')).toBe(7);
+    expect(local.stats).toMatchObject({ charged: 1, forgotten: 0 });
+  });
+
+  test('one that is not answered in half a second counts as forgotten', async () => {
+    const { local, store, back, said } = scene();
+    store.silent = true;
+    local.take([item('a')]);
+    back();
+    await waitFor('the charge', async () => store.asked.length > 0 || undefined);
+    await local.close();
+    expect(local.stats).toMatchObject({ waiting: 0, charged: 0, forgotten: 1 });
+    expect(said).toEqual(['never charged for what was admitted while Redis was away: 1 bucket']);
+  });
+
+  test('what cannot be is given up, counted and said', async () => {
+    const { local, said } = scene();
+    local.take([item('a')]);
+    await local.close();
+    expect(local.stats).toMatchObject({ waiting: 0, forgotten: 1 });
+    expect(said).toEqual(['never charged for what was admitted while Redis was away: 1 bucket']);
+  });
+});
