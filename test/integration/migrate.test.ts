@@ -97,7 +97,10 @@ test('bad files and unset variables need a decision, long windows a note: exit 1
     about: 'domain a',
     text: '1 rule, which weir answers as envoyproxy/ratelimit does.',
   });
-  expect(advice).toContainEqual({ about: 'counters', text: expect.stringContaining('a: k') });
+  expect(advice).toContainEqual({
+    about: 'counters',
+    text: expect.stringContaining('than a minute: k of domain a.'),
+  });
   expect(keep).toMatchObject({ LOG_LEVEL: 'WARN', DEBUG_HOST: '0.0.0.0' });
 });
 

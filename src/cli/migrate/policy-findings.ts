@@ -16,8 +16,9 @@ const TAKEN = `${UNLOADED} envoyproxy/ratelimit takes it as it is.`;
 const EVERYWHERE: Finding = {
   about: 'every installation',
   text:
-    'a bad policy file costs only its own domains a reload, several descriptors are decided in one step, and running ' +
-    'calls are answered before a stop; docs/migrate.md has the whole list.',
+    'where a policy file is bad, its own domains stay as they were and all others are read again; several ' +
+    'descriptors are decided in one step; and calls that are running are answered before a stop. docs/migrate.md has ' +
+    'the whole list.',
 };
 
 /** What the policy files of an installation of the reference mean here. */
@@ -48,7 +49,7 @@ export function findInPolicies(
       text: `${count}, which weir answers as envoyproxy/ratelimit does.`,
     });
     for (const rule of rules) {
-      if (windowMicros(rule) > SHORT_WINDOW_MICROS) long.push(`${domain}: ${rule.path}`);
+      if (windowMicros(rule) > SHORT_WINDOW_MICROS) long.push(`${rule.path} of domain ${domain}`);
       if (rule.metadata !== undefined && rule.statName === '') {
         better.push({
           about: `${domain}: ${rule.path}`,
@@ -131,7 +132,7 @@ function addSwitch(long: readonly string[], advice: Finding[], same: Finding[]):
   advice.push({
     about: 'counters',
     text:
-      'begin at zero with the switch. In the window in which that falls, up to twice the limit can pass, once: ' +
-      `${shown}${more}. Switch when that does the least harm.`,
+      'begin at zero with the switch, so that up to twice a limit can pass, once, in the window that runs at that ' +
+      `time. These rules have windows of more than a minute: ${shown}${more}. Switch when that does the least harm.`,
   });
 }
