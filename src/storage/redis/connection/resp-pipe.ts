@@ -67,9 +67,11 @@ export class RespPipe {
    */
   send(command: string, args: readonly string[], bound: ReplyBound): Promise<unknown> {
     if (this.ended !== undefined) return Promise.reject(this.ended);
-    if (!this.stream.writable) return Promise.reject(new Error('the connection is closed'));
-    if (this.unsent === '') queueMicrotask(() => this.write());
-    this.encode(command, args);
+    // A connection that has ended and is not told of yet loses this with the rest, which may be sent on another one.
+    if (this.stream.writable) {
+      if (this.unsent === '') queueMicrotask(() => this.write());
+      this.encode(command, args);
+    }
     return new Promise((resolve, reject) => {
       this.waiting.push({ bound, resolve, reject });
     });

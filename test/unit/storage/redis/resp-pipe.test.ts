@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ReplyBound } from '../../../../src/storage/redis/connection/reply-bound.js';
 import { RespPipe } from '../../../../src/storage/redis/connection/resp-pipe.js';
@@ -109,8 +110,20 @@ describe('the end', () => {
     expect(broken).toEqual(['malformed reply: nothing was asked']);
   });
 
-  test('of the stream rejects at once', async () => {
+  test('of the stream loses what is sent after it, as what was sent before, when its owner is told', async () => {
+    const lost: string[] = [];
+    const send = (key: string) => {
+      pipe.send('get', [key], TEXT).catch(() => lost.push(key));
+    };
+    send('a');
+    await setImmediate();
     stream.writable = false;
-    await expect(pipe.send('get', ['a'], TEXT)).rejects.toThrow('the connection is closed');
+    send('b');
+    await setImmediate();
+    expect(lost).toEqual([]);
+    expect(stream.text).not.toContain('$1\r\nb');
+    pipe.end(new Error('the connection is closed'));
+    await setImmediate();
+    expect(lost).toEqual(['a', 'b']);
   });
 });
