@@ -11,6 +11,7 @@ export type StoreFault =
   | 'noauth'
   | 'wrongpass'
   | 'noperm'
+  | 'login_source'
   | 'noscript'
   | 'cluster'
   | 'protected_mode'

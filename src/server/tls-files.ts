@@ -1,4 +1,3 @@
-import { PolicyWatcher } from '../config/files/policy-watcher.js';
 import {
   secureContextOptions,
   type TlsMaterial,
@@ -6,14 +5,10 @@ import {
   type TlsOptions,
 } from '../h2/serving/tls-material.js';
 import type { Logger } from '../telemetry/logger.js';
+import { FileChanges } from './file-changes.js';
 import { readNamedFile } from './settings/named-file.js';
 import type { Settings } from './settings/settings-table.js';
 import { StartError } from './start-error.js';
-
-/** Certificate and key come as two files, one after the other: how long to wait for the second. Milliseconds. */
-const DEBOUNCE_MS = 200;
-/** For file systems that tell of no changes. Milliseconds. */
-const POLL_MS = 5000;
 
 const VARIABLES = {
   cert: 'GRPC_SERVER_TLS_CERT',
@@ -125,14 +120,10 @@ class FollowedFiles implements TlsFiles {
   readonly #paths: Paths;
   readonly #files: readonly string[];
   readonly #log: Logger;
-  readonly #watcher: PolicyWatcher;
-  #setTls: ((material: TlsMaterial) => void) | undefined;
+  readonly #changes: FileChanges;
   #inForce: TlsMaterial;
-  #fingerprint: string;
   /** What the latest reading failed of, '' if it did not. */
   #failure = '';
-  #debounce: NodeJS.Timeout | undefined;
-  #poll: NodeJS.Timeout | undefined;
 
   constructor(paths: Paths, options: TlsOptions, log: Logger) {
     this.#paths = paths;
@@ -140,37 +131,18 @@ class FollowedFiles implements TlsFiles {
     this.#log = log;
     this.#inForce = options.material;
     this.#files = Object.values(paths).filter((path) => path !== '');
-    this.#watcher = new PolicyWatcher(this.#files, () => this.#onChange());
-    this.#fingerprint = '';
+    this.#changes = new FileChanges(this.#files);
   }
 
   follow(setTls: (material: TlsMaterial) => void): void {
-    this.#setTls = setTls;
-    // What changed since the start is read first.
-    this.#reload();
-    this.#poll = setInterval(() => {
-      this.#watcher.arm([]);
-      if (this.#watcher.fingerprint([]) !== this.#fingerprint) this.#reload();
-    }, POLL_MS).unref();
+    this.#changes.follow(() => this.#reload(setTls));
   }
 
   close(): void {
-    clearInterval(this.#poll);
-    clearTimeout(this.#debounce);
-    this.#setTls = undefined;
-    this.#watcher.close();
+    this.#changes.close();
   }
 
-  #onChange(): void {
-    if (this.#setTls === undefined) return;
-    clearTimeout(this.#debounce);
-    this.#debounce = setTimeout(() => this.#reload(), DEBOUNCE_MS).unref();
-  }
-
-  #reload(): void {
-    // Watchers and fingerprint first: a change that comes while files are read is then seen afterwards.
-    this.#watcher.arm([]);
-    this.#fingerprint = this.#watcher.fingerprint([]);
+  #reload(setTls: (material: TlsMaterial) => void): void {
     const read = readMaterial(this.#paths);
     if (!read.ok) {
       // Told once, however often it is met.
@@ -184,7 +156,7 @@ class FollowedFiles implements TlsFiles {
     const { cert, key, clientCa } = this.#inForce;
     this.#failure = '';
     if (material.cert === cert && material.key === key && material.clientCa === clientCa) return;
-    this.#setTls?.(material);
+    setTls(material);
     this.#inForce = material;
     this.#log.info({ files: this.#files }, 'new certificates are in force for new gRPC connections');
   }

@@ -35,6 +35,8 @@ const REDIS_FAULTS: Readonly<Record<StoreFault, string>> = {
   noauth: 'it wants a login: weir logs in anew',
   wrongpass: 'it refuses the login: weir asks for a new one',
   noperm: 'the user may not do what weir does: weir waits',
+  login_source:
+    'no new login could be had from REDIS_AUTH_COMMAND or REDIS_AUTH_FILE: weir uses the last one',
   noscript: 'it does not know the script, not even when it is sent along',
   cluster: 'it is a node of a Redis Cluster',
   protected_mode: 'it takes no connections from other machines',

@@ -23,6 +23,8 @@ const GO_WITH: readonly (readonly [refused: string, names: RegExp])[] = [
   ['BACKEND_TYPE', /^MEMCACHE_/],
   ['REDIS_TYPE', /^REDIS_(?:URL$|CLUSTER_)/],
   ['REDIS_PERSECOND_TYPE', /^REDIS_PERSECOND_(?:URL$|CLUSTER_)/],
+  ['REDIS_AWS_IAM_AUTH', /^REDIS_AWS_IAM_/],
+  ['REDIS_PERSECOND_AWS_IAM_AUTH', /^REDIS_PERSECOND_AWS_IAM_/],
   ['TRACING_ENABLED', /^TRACING_/],
 ];
 

@@ -4,6 +4,8 @@ import type { RefusedSetting, SettingType } from './spec.js';
 const NO_POOL = 'weir sends all calls of a moment over one connection; there is no pool.';
 const ONE_CALL = 'weir sends all decisions of one event-loop turn in one call, always.';
 const NO_CLUSTER = 'it is about REDIS_TYPE=cluster, which weir does not have yet.';
+const LEAVES_REPLICAS = 'weir leaves a Redis that takes no writes, always, and looks for the master.';
+const NO_IAM = 'a program makes the login, see REDIS_AUTH_COMMAND; REDIS_AWS_IAM_AUTH=true is refused.';
 const OWN_EXPIRY = 'keys expire when their bucket is full or their window ends, which spreads them.';
 const NO_MEMCACHE = 'it is about BACKEND_TYPE=memcache, which weir does not have.';
 const NO_TRACING = 'weir has no tracing yet.';
@@ -16,6 +18,10 @@ function ofRedis(prefix: RedisPrefix): readonly (readonly [name: string, reason:
     [`${prefix}_PIPELINE_WINDOW`, ONE_CALL],
     [`${prefix}_PIPELINE_LIMIT`, ONE_CALL],
     [`${prefix}_CLUSTER_PIPELINE_PARALLELISM`, NO_CLUSTER],
+    [`${prefix}_CLOSE_CONNECTION_ON_READONLY_ERROR`, LEAVES_REPLICAS],
+    [`${prefix}_AWS_IAM_AUTH`, NO_IAM],
+    [`${prefix}_AWS_IAM_CACHE_NAME`, NO_IAM],
+    [`${prefix}_AWS_IAM_USER_ID`, NO_IAM],
   ];
 }
 
@@ -59,6 +65,7 @@ const TYPES: readonly (readonly [names: RegExp, type: SettingType])[] = [
   [/_POOL_SIZE$|_PIPELINE_LIMIT$|_PIPELINE_PARALLELISM$|^EXPIRATION_JITTER_MAX_SECONDS$/, 'integer'],
   [/_PIPELINE_WINDOW$/, 'duration'],
   [/_POOL_ON_EMPTY_BEHAVIOR$/, 'pool_on_empty'],
+  [/_CLOSE_CONNECTION_ON_READONLY_ERROR$|_AWS_IAM_AUTH$/, 'boolean'],
 ];
 
 /** The type of the values of one of {@link INERT_SETTINGS}. */
@@ -68,6 +75,13 @@ export function inertType(name: string): SettingType {
 
 /** What is said of a good value of one of {@link INERT_SETTINGS} that ends the start of the reference, and ours. */
 export function refusedInert(name: string, value: unknown): readonly RefusedSetting[] {
+  if (name.endsWith('_AWS_IAM_AUTH') && value === true) {
+    const command = name.replace('AWS_IAM_AUTH', 'AUTH_COMMAND');
+    const sentence =
+      `weir makes no tokens of AWS itself; unset it, and name a program in ${command} that prints user:token, as ` +
+      'docs/operate/redis-login.md shows';
+    return [{ variables: [name], sentence }];
+  }
   if (inertType(name) !== 'pool_on_empty' || value === 'WAIT') return [];
   const sentence =
     `${String(value)} ends the start of envoyproxy/ratelimit, too; unset it. REDIS_MAX_IN_FLIGHT bounds how many ` +

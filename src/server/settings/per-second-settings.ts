@@ -20,7 +20,8 @@ export const PER_SECOND_SETTINGS = {
       reference: { default: '/var/run/nutcracker/ratelimitpersecond.sock' },
     },
     authHelp: 'Its password, or `user:password`.',
-    authFileHelp: 'File that holds what REDIS_PERSECOND_AUTH would.',
+    authFileHelp: 'File that holds what REDIS_PERSECOND_AUTH would; as REDIS_AUTH_FILE.',
+    authCommandHelp: 'Program that prints what REDIS_PERSECOND_AUTH would; as REDIS_AUTH_COMMAND.',
     timeout: {
       type: 'optional_duration',
       default: '',

@@ -15,6 +15,7 @@ export interface RedisInstance {
   readonly auth: string;
   readonly authFile: string;
   readonly sentinelAuth: string;
+  readonly authCommand: Settings['redisAuthCommand'];
   /** Microseconds; undefined for the second Redis when unset. */
   readonly timeout: number | undefined;
   readonly socketType: Settings['redisSocketType'];
@@ -33,6 +34,7 @@ export function redisInstance(settings: Settings, prefix: RedisPrefix): RedisIns
     auth: settings[`${key}Auth`],
     authFile: settings[`${key}AuthFile`],
     sentinelAuth: settings[`${key}SentinelAuth`],
+    authCommand: settings[`${key}AuthCommand`],
     timeout: settings[`${key}Timeout`],
     socketType: settings[`${key}SocketType`],
     type: settings[`${key}Type`],

@@ -6,13 +6,15 @@ import {
   type RedisTlsOptions,
   type RetryPauses,
 } from '../../storage/redis/connection/connection-options.js';
-import { readLogin } from '../../storage/redis/connection/login-source.js';
+import { LoginCommand } from '../../storage/redis/connection/login/login-command.js';
+import type { LoginSource } from '../../storage/redis/connection/login-source.js';
 import type { RedisSettingNames } from '../../storage/redis/connection/outage.js';
 import type { RedisAddress } from '../../storage/redis/connection/redis-address.js';
-import { parseLogin, type RedisLogin } from '../../storage/redis/connection/redis-login.js';
+import { parseLogin } from '../../storage/redis/connection/redis-login.js';
 import { sentinelFinder } from '../../storage/redis/connection/sentinel/sentinel-finder.js';
 import { DEFAULT_KEY_PREFIX } from '../../storage/redis/redis-key.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
+import { LoginFile } from '../login-file.js';
 import { StartError } from '../start-error.js';
 import { readNamedFile } from './named-file.js';
 import { type RedisInstance, readRedisAddress, redisInstance } from './redis-address-settings.js';
@@ -34,7 +36,7 @@ export function perSecondRedis(settings: Settings): RedisStoreOptions | undefine
 }
 
 function instanceOptions(settings: Settings, instance: RedisInstance): RedisStoreOptions {
-  const { prefix, authFile, timeout, sentinelAuth } = instance;
+  const { prefix, timeout, sentinelAuth } = instance;
   const address = addressOf(instance);
   const { sentinel } = address;
   const tls = address.tls ? tlsOptions(settings) : undefined;
@@ -46,8 +48,8 @@ function instanceOptions(settings: Settings, instance: RedisInstance): RedisStor
       : {
           finder: () => sentinelFinder({ address: sentinel, login: parseLogin(sentinelAuth), tls, prefix }),
         }),
-    names: { prefix, login: loginSource(instance, address) },
-    ...(authFile === '' ? {} : { login: readLogin(loginFile(`${prefix}_AUTH_FILE`, authFile)) }),
+    names: { prefix, login: loginPlace(instance, address) },
+    ...loginSource(instance, settings),
     startup: startupPauses(settings),
     timeoutMicros: timeout ?? settings.redisTimeout,
     countDeniedHits: !settings.stopIncrementWhenOver,
@@ -66,29 +68,33 @@ function addressOf(instance: RedisInstance): RedisAddress {
 }
 
 /** Which variable the login comes from, for messages. */
-function loginSource(
-  { auth, authFile }: RedisInstance,
+function loginPlace(
+  { auth, authFile, authCommand }: RedisInstance,
   { password }: RedisAddress,
 ): RedisSettingNames['login'] {
+  if (authCommand !== undefined) return 'AUTH_COMMAND';
   if (authFile !== '') return 'AUTH_FILE';
   if (auth !== '') return 'AUTH';
   return password === undefined ? undefined : 'URL';
 }
 
-/** Reads the file of a login at each call; it must be there at start. */
-function loginFile(variable: string, file: string): () => RedisLogin {
-  const read = (): RedisLogin =>
-    parseLogin(
-      readNamedFile(variable, file)
-        .toString()
-        .replace(/\r?\n$/, ''),
-    );
+/** Where a login comes from that may change; nothing for one that stays. Throws {@link StartError}. */
+function loginSource(
+  { prefix, authFile, authCommand }: RedisInstance,
+  { redisAuthRefresh }: Settings,
+): { readonly login?: LoginSource } {
+  if (authCommand !== undefined) {
+    const variable = `${prefix}_AUTH_COMMAND`;
+    return {
+      login: new LoginCommand({ variable, command: authCommand, refreshMs: timerMs(redisAuthRefresh) }),
+    };
+  }
+  if (authFile === '') return {};
   try {
-    read();
+    return { login: new LoginFile(`${prefix}_AUTH_FILE`, authFile) };
   } catch (error) {
     throw new StartError([(error as Error).message]);
   }
-  return read;
 }
 
 /** Those of the settings until Redis was reached, with the usual ones where they say nothing. */

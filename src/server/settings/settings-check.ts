@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { readRedisAddress, redisInstance } from './redis-address-settings.js';
+import { type RedisInstance, readRedisAddress, redisInstance } from './redis-address-settings.js';
 import type { Settings } from './settings-table.js';
 import type { RefusedSetting } from './spec.js';
 
@@ -149,6 +149,7 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
     ['REDIS_SOCKET_TYPE', given.has('REDIS_SOCKET_TYPE')],
     ['REDIS_AUTH', settings.redisAuth !== ''],
     ['REDIS_AUTH_FILE', settings.redisAuthFile !== ''],
+    ['REDIS_AUTH_COMMAND', settings.redisAuthCommand !== undefined],
     ['REDIS_TLS', settings.redisTls],
   ] as const) {
     refuse(
@@ -186,11 +187,31 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
     `it holds "{", which begins the part of a key that chooses the node of a Redis Cluster, and weir puts the ` +
       'tenant there, so that all its buckets are decided at once; choose a prefix without "{"',
   );
-  for (const { prefix, auth, authFile } of instances) {
-    refuse(
-      auth !== '' && authFile !== '',
-      `${prefix}_AUTH_FILE`,
-      `${prefix}_AUTH is set, too, and only one of them can give the password; unset one of them`,
-    );
+  for (const instance of instances) refuseLogins(instance, refuse);
+  refuse(
+    settings.redisAuthRefresh < 1e6,
+    'REDIS_AUTH_REFRESH',
+    'a program would be started more than once a second; set 1s or more, such as 10m',
+  );
+}
+
+/** Several places that give the login of one Redis. */
+function refuseLogins(instance: RedisInstance, refuse: Refuse): void {
+  const { prefix, auth, authFile, authCommand } = instance;
+  const [first, ...others] = [
+    ...(auth === '' ? [] : [`${prefix}_AUTH`]),
+    ...(authFile === '' ? [] : [`${prefix}_AUTH_FILE`]),
+    ...(authCommand === undefined ? [] : [`${prefix}_AUTH_COMMAND`]),
+  ];
+  for (const name of others) {
+    refuse(true, name, `${first} is set, too, and only one of them can give the password; unset one of them`);
   }
+  const address = readRedisAddress(instance);
+  refuse(
+    authCommand !== undefined &&
+      !('sentence' in address) &&
+      (address.username ?? address.password) !== undefined,
+    `${prefix}_AUTH_COMMAND`,
+    `${prefix}_URL holds a login, too, and only one of them can give it; leave it out of ${prefix}_URL`,
+  );
 }

@@ -112,6 +112,39 @@ function shareOf(text: string): number | undefined {
   return isPercentage ? value / 100 : undefined;
 }
 
+/** What means something to a shell only. */
+const OF_SHELLS = /["'$|;&><*`\\]/;
+const ARRAY = 'a JSON array of texts, as in ["/bin/login","--user","weir"]';
+
+function readCommand(text: string): Parsed<SettingTypes['command']> {
+  if (text === '') return good(undefined);
+  if (text.trimStart().startsWith('[')) return readArray(text);
+  const [sign] = OF_SHELLS.exec(text) ?? [];
+  if (sign !== undefined) {
+    return bad(
+      `a program and its arguments: it holds ${sign}, which means something to a shell, and none is used; write ` +
+        `${ARRAY}, or name a script`,
+    );
+  }
+  const [program, ...args] = text.split(/\s+/).filter((word) => word !== '');
+  return program === undefined ? bad('a program and its arguments; name one') : good([program, ...args]);
+}
+
+function readArray(text: string): Parsed<SettingTypes['command']> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return bad(`${ARRAY}, though it begins with [`);
+  }
+  const words: readonly unknown[] = Array.isArray(value) ? value : [];
+  const isText = (word: unknown): word is string => typeof word === 'string' && !word.includes('\0');
+  const [program, ...args] = words.filter(isText);
+  return program === undefined || program === '' || args.length !== words.length - 1
+    ? bad(`${ARRAY}: its first text names the program`)
+    : good([program, ...args]);
+}
+
 const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Parsed<SettingTypes[T]> } = {
   string: (text) => good(text),
   port: (text) => {
@@ -150,6 +183,7 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
     return value === undefined ? bad(`a duration such as 150ms, 2s or 1h30m${unitHint(text)}`) : good(value);
   },
   optional_duration: (text) => (text === '' ? good(undefined) : parsers.duration(text)),
+  command: readCommand,
   string_list: (text) => good(text === '' ? [] : text.split(',').map((item) => item.trim())),
   string_map: (text) => {
     const map = readPairs(text, ':', '=');

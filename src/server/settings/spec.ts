@@ -15,6 +15,8 @@ export interface SettingTypes {
   duration: number;
   /** The same; undefined when unset. */
   optional_duration: number | undefined;
+  /** A program and its arguments: words, or a JSON array of texts; undefined when unset. */
+  command: readonly [program: string, ...args: string[]] | undefined;
   /** `a,b`. */
   string_list: readonly string[];
   /** `name:value,name:value`, in the order written; the first `:` parts them, the first `=` where there is none. */
@@ -68,6 +70,7 @@ export type Condition =
   | 'denials'
   | 'repeatedDenials'
   | 'perSecond'
+  | 'authCommand'
   | 'limitHeaders'
   | 'stats'
   | 'statsd'

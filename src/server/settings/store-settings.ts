@@ -16,7 +16,12 @@ const { redisTimeout, ...REDIS } = redisInstanceSettings('redis', 'REDIS', {
   },
   authHelp: 'Redis password, or `user:password`. Beats one in REDIS_URL.',
   authFileHelp:
-    'File that holds what REDIS_AUTH would; read anew at each connection, so that a rotated password needs no restart.',
+    'File that holds what REDIS_AUTH would; read anew at each connection and when it changes, so that a rotated ' +
+    'password needs no restart.',
+  authCommandHelp:
+    'Program that prints what REDIS_AUTH would, or JSON with `username`, `password` and `expiresAt`, with its ' +
+    'arguments: words with spaces between them, or a JSON array of texts. There is no shell. It runs before each ' +
+    'connection and as REDIS_AUTH_REFRESH says, for 5 s at most.',
   timeout: {
     type: 'duration',
     default: '2s',
@@ -44,6 +49,15 @@ export const STORE_SETTINGS = {
     },
   },
   ...REDIS,
+  redisAuthRefresh: {
+    name: 'REDIS_AUTH_REFRESH',
+    effectiveWhen: ['redis', 'authCommand'],
+    type: 'duration',
+    default: '10m',
+    help:
+      'Longest time that a login of REDIS_AUTH_COMMAND is used before the command runs again; sooner where the ' +
+      'login runs out sooner. At least 1s.',
+  },
   redisTlsCaCert: {
     name: 'REDIS_TLS_CACERT',
     effectiveWhen: ['redis', 'redisTls'],

@@ -188,6 +188,21 @@ const TOGETHER: readonly BadSettings[] = [
 `,
   },
   {
+    environment: { REDIS_URL: 'redis://weir:a@127.0.0.1:6379', REDIS_AUTH_COMMAND: '/bin/login' },
+    prints: `weir: REDIS_AUTH_COMMAND: REDIS_URL holds a login, too, and only one of them can give it; leave it out of REDIS_URL
+`,
+  },
+  {
+    environment: { ...REDIS, REDIS_AUTH_COMMAND: 'aws-token --user weir | tail -1' },
+    prints: `weir: REDIS_AUTH_COMMAND: the value is not a program and its arguments: it holds |, which means something to a shell, and none is used; write a JSON array of texts, as in ["/bin/login","--user","weir"], or name a script
+`,
+  },
+  {
+    environment: { ...REDIS, REDIS_AWS_IAM_AUTH: 'true', REDIS_AWS_IAM_USER_ID: 'weir' },
+    prints: `weir: REDIS_AWS_IAM_AUTH: weir makes no tokens of AWS itself; unset it, and name a program in REDIS_AUTH_COMMAND that prints user:token, as docs/operate/redis-login.md shows
+`,
+  },
+  {
     environment: { REDIS_AUTH: 'a' },
     prints: `weir: REDIS_AUTH: REDIS_URL is not set, so buckets would be kept in memory; set REDIS_URL, or unset REDIS_AUTH
 `,

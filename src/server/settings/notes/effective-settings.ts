@@ -78,6 +78,11 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
     holds: ({ perSecondType }) => perSecondType === 'sentinel',
     otherwise: 'it is about Sentinels, and there are none; set REDIS_PERSECOND_TYPE=SENTINEL, or unset this.',
   },
+  authCommand: {
+    holds: ({ redisAuthCommand, perSecond, perSecondAuthCommand }) =>
+      redisAuthCommand !== undefined || (perSecond && perSecondAuthCommand !== undefined),
+    otherwise: 'it is about the login that a command prints; set REDIS_AUTH_COMMAND, or unset this.',
+  },
   denials: {
     holds: ({ localCacheBytes }) => localCacheBytes !== 0,
     otherwise: 'LOCAL_CACHE_SIZE_IN_BYTES=0 keeps no denials; unset one of them.',

@@ -115,8 +115,9 @@ export function endOf({ errored }: Socket): string {
  * found out by the probe.
  */
 async function greet(pipe: RespPipe, { login, db }: DialOptions): Promise<Error | undefined> {
-  const answers = [pipe.send('client', ['SETNAME', 'weir'], SHORT_TEXT)];
-  if (login.password !== undefined) answers.unshift(sendLogin(pipe, login));
+  const answers: Promise<unknown>[] = login.password === undefined ? [] : [sendLogin(pipe, login)];
+  // After the login: who is not logged in may not set it.
+  answers.push(pipe.send('client', ['SETNAME', 'weir'], SHORT_TEXT));
   if (db !== 0) answers.push(pipe.send('select', [String(db)], SHORT_TEXT));
   const [first, ...rest] = await Promise.allSettled(answers);
   const isBroken = (answer: PromiseSettledResult<unknown> | undefined): answer is PromiseRejectedResult =>

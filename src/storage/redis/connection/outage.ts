@@ -62,13 +62,19 @@ export class Outage {
     return `${redis} cannot be used, and weir keeps trying: ${why}`;
   }
 
+  /** The line about a new login that Redis `name` refused with `reason` on a connection, which goes on without. */
+  renewalSentence(reason: string, name: string): string {
+    const refusal = this.loginSentence(reason, 'the new login') ?? `refuses the new login (${reason})`;
+    return `Redis ${name} ${refusal}; the connection goes on with the login before`;
+  }
+
   /** About who may log in, and do what. */
-  private loginSentence(reason: string): string | undefined {
+  private loginSentence(reason: string, what = 'the login'): string | undefined {
     const { prefix, login } = this.names;
     const place = `${LOGIN_PLACES[login ?? 'AUTH']}${prefix}_${login}`;
     if (reason.startsWith('WRONGPASS')) {
       const form = login === 'URL' ? '' : ', which is read as user:password where it holds a colon';
-      return `refuses the login: correct the user or the password in ${place}${form} (${reason})`;
+      return `refuses ${what}: correct the user or the password in ${place}${form} (${reason})`;
     }
     if (reason.startsWith('NOAUTH')) {
       return login === undefined

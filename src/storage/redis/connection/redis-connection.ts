@@ -58,6 +58,10 @@ export class RedisConnection {
   /** Whether the next `up` is worth a line; so is the first. */
   private loggedDown = true;
   private advised = false;
+  /** Why no new login can be had. */
+  private loginFailure: string | undefined;
+  /** Whether the connection at hand goes on with a login that is not the newest. */
+  private renewalRefused = false;
   private closed = false;
   /** Counts connections, so that answers of an earlier one are known as such. */
   private epoch = 0;
@@ -89,7 +93,8 @@ export class RedisConnection {
           this.goDown(reason);
           this.hope();
         },
-        loginFailed: (sentence) => this.logOnce('warn', sentence),
+        loginFailed: (sentence) => this.onLoginSource(sentence),
+        renewed: (refusal) => this.onRenewed(refusal),
       },
     );
     this.hope(Math.max(HOPE_MS, patienceMs));
@@ -169,6 +174,7 @@ export class RedisConnection {
     this.epoch++;
     this.found = found;
     this.unansweredProbes = 0;
+    this.renewalRefused = false;
     // Spares the first calls the detour over NOSCRIPT; who may not SCRIPT LOAD takes that detour.
     this.send('script', ['LOAD', this.options.script], SHORT_TEXT).catch(ignore);
     this.probe();
@@ -192,6 +198,23 @@ export class RedisConnection {
     this.goDown(reason);
     // What was not answered may have been lost on its way.
     if (fault !== 'no_answer') this.endHope();
+  }
+
+  /** Logs once that no login can be had, and once that one can. */
+  private onLoginSource(sentence: string | undefined): void {
+    if (sentence !== undefined) this.options.observeFault?.('login_source');
+    if (sentence === this.loginFailure) return;
+    if (sentence === undefined) this.options.log('info', `Redis ${this.name} can be given a new login again`);
+    else this.options.log('warn', sentence);
+    this.loginFailure = sentence;
+  }
+
+  /** Logs once that Redis goes on with the login before. */
+  private onRenewed(refusal: string | undefined): void {
+    if (refusal !== undefined) this.options.observeFault?.(redisFaultOf(refusal).reason);
+    if (refusal !== undefined && !this.renewalRefused)
+      this.options.log('warn', this.outage.renewalSentence(refusal, this.name));
+    this.renewalRefused = refusal !== undefined;
   }
 
   /** Closes the connection at hand in the hope for a better one. */
@@ -309,14 +332,14 @@ export class RedisConnection {
 
   private logDown(reason: string): void {
     if (this.closed) return;
-    if (this.logOnce('error', this.outage.sentence(reason, this.name))) this.loggedDown = true;
+    if (this.logOnce(this.outage.sentence(reason, this.name))) this.loggedDown = true;
   }
 
   /** Logs each sentence once an outage, and not too many. Returns whether it did. */
-  private logOnce(level: 'warn' | 'error', sentence: string): boolean {
+  private logOnce(sentence: string): boolean {
     if (this.loggedReasons.size >= MAX_REASONS || this.loggedReasons.has(sentence)) return false;
     this.loggedReasons.add(sentence);
-    this.options.log(level, sentence);
+    this.options.log('error', sentence);
     return true;
   }
 

@@ -40,6 +40,8 @@ const url = ({ prefix }: FaultPlace): string => `${prefix}_URL`;
 export const REDIS_FAULTS: readonly RedisFault[] = [
   // What is said of Sentinels holds the words of the system, too, and what to do.
   { reason: 'no_master', says: /^(?:no )?Sentinel /, reaction: 'count' },
+  // What a source of logins says may hold any of the words below.
+  { reason: 'login_source', says: /^REDIS_\w*AUTH_(?:COMMAND|FILE): /, reaction: 'count' },
   {
     reason: 'readonly',
     says: code('READONLY'),

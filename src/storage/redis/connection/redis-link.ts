@@ -9,6 +9,7 @@ import {
 import { type DialedRedis, dial, endOf, type PreparedTls, sendLogin } from './dial.js';
 import type { LoginSource } from './login-source.js';
 import type { RedisEndpoint } from './redis-address.js';
+import { RedisReplyError } from './redis-error.js';
 import { redisFaultOf } from './redis-fault.js';
 import type { FoundRedis, RedisFinder } from './redis-finder.js';
 import type { RedisLogin } from './redis-login.js';
@@ -48,8 +49,10 @@ export interface RedisLinkEvents {
   failed(reason: string, found: FoundRedis | undefined): void;
   /** Another Redis was announced, and is about to be connected to. */
   moved(reason: string): void;
-  /** No new login could be had, or Redis does not take it: the one before stays. */
-  loginFailed(sentence: string): void;
+  /** Why no new login could be had, so that the one before stays, for the log; undefined: one could be had. */
+  loginFailed(sentence: string | undefined): void;
+  /** The connection at hand was given a new login; `refusal` is what Redis said if it goes on with the one before. */
+  renewed(refusal: string | undefined): void;
 }
 
 /** Keeps one connection to a Redis, logged in: finds it, connects, connects again for ever. */
@@ -89,7 +92,10 @@ export class RedisLink {
     // Reading a hundred certificates takes milliseconds, so it is done once, and at start.
     this.#tls = tls === undefined ? undefined : { options: tls, context: createSecureContext({ ...tls }) };
     finder.onMoved((found) => this.#onMoved(found));
-    login.onRenewed((renewed) => void this.#renew(renewed));
+    login.follow({
+      renewed: (renewed) => void this.#renew(renewed),
+      failed: (sentence) => events.loginFailed(sentence),
+    });
   }
 
   /** Begins to connect. */
@@ -147,7 +153,9 @@ export class RedisLink {
     let found: FoundRedis | undefined;
     try {
       found = await this.#options.finder.find();
-      const login = await this.#currentLogin();
+      const login = await this.#options.login.login(this.#loginRefused);
+      this.#login = login;
+      this.#loginRefused = false;
       if (signal.aborted) return;
       this.#found = found;
       const { patienceMs } = this.#options;
@@ -173,6 +181,8 @@ export class RedisLink {
       }
       this.#isConnecting = false;
       this.#onOpened(dialed, found);
+      // Another one came while the connection was made.
+      if (this.#login !== login) void this.#renew(this.#login);
     } catch (error) {
       if (signal.aborted) return;
       this.#isConnecting = false;
@@ -183,23 +193,14 @@ export class RedisLink {
     }
   }
 
-  async #currentLogin(): Promise<RedisLogin> {
-    try {
-      this.#login = await this.#options.login.login(this.#loginRefused);
-      this.#loginRefused = false;
-    } catch (error) {
-      this.#events.loginFailed((error as Error).message);
-    }
-    return this.#login;
-  }
-
   async #renew(login: RedisLogin): Promise<void> {
     this.#login = login;
     if (this.#dialed === undefined) return;
     try {
       await sendLogin(this.#dialed.pipe, login);
+      this.#events.renewed(undefined);
     } catch (error) {
-      this.#events.loginFailed(`Redis does not take the renewed login (${(error as Error).message})`);
+      if (error instanceof RedisReplyError) this.#events.renewed(error.message);
     }
   }
 

@@ -115,6 +115,10 @@ describe('needs a decision', () => {
     [{ BACKEND_TYPE: 'memcache' }, /^BACKEND_TYPE: weir does not support memcache/],
     [{ TRACING_ENABLED: 'true' }, /^TRACING_ENABLED: weir has no tracing/],
     [{ REDIS_POOL_ON_EMPTY_BEHAVIOR: 'CREATE' }, /^REDIS_POOL_ON_EMPTY_BEHAVIOR: /],
+    [
+      { REDIS_AWS_IAM_AUTH: 'true', REDIS_AWS_IAM_USER_ID: 'weir' },
+      /^REDIS_AWS_IAM_AUTH: .*name a program in REDIS_AUTH_COMMAND/,
+    ],
     [{ NEAR_LIMIT_RATIO: 'much' }, /^NEAR_LIMIT_RATIO: "much" is not a number/],
     [
       { USE_PROMETHEUS: 'true', USE_STATSD: 'true' },
@@ -187,6 +191,7 @@ test('what a start refuses is not called the same: an address that is none, and 
 test.each([
   [{ BACKEND_TYPE: 'memcache', MEMCACHE_SRV: 'x' }, 'BACKEND_TYPE'],
   [{ TRACING_ENABLED: 'true', TRACING_SAMPLING_RATE: '1' }, 'TRACING_ENABLED'],
+  [{ REDIS_AWS_IAM_AUTH: 'true', REDIS_AWS_IAM_CACHE_NAME: 'c' }, 'REDIS_AWS_IAM_AUTH'],
 ])('%j: what goes with a refused variable is no gain', (variables, refused) => {
   const { better, decide: undecided } = findInVariables({ ...COMPLETE, ...variables });
   expect(undecided.map(({ about }) => about)).toEqual([refused]);

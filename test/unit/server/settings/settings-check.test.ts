@@ -108,6 +108,65 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
     /^REDIS_AUTH_FILE: REDIS_AUTH/,
   ],
   [
+    'a command of it alone',
+    { REDIS_AUTH_COMMAND: '/bin/login geheim' },
+    /^REDIS_AUTH_COMMAND: REDIS_URL is not set/,
+  ],
+  [
+    'a password and a command',
+    { ...REDIS, REDIS_AUTH: 'geheim', REDIS_AUTH_COMMAND: 'login' },
+    /^REDIS_AUTH_COMMAND: REDIS_AUTH is set, too, and only one of them can give the password; unset one/,
+  ],
+  [
+    'a file and a command',
+    { ...REDIS, REDIS_AUTH_FILE: '/f', REDIS_AUTH_COMMAND: 'login' },
+    /^REDIS_AUTH_COMMAND: REDIS_AUTH_FILE is set, too/,
+  ],
+  [
+    'a command, and a login in the URL',
+    { REDIS_URL: 'redis://weir:geheim@redis:6379', REDIS_AUTH_COMMAND: 'login' },
+    /^REDIS_AUTH_COMMAND: REDIS_URL holds a login, too, and only one of them can give it; leave it out of REDIS_URL$/,
+  ],
+  [
+    'the same for seconds',
+    {
+      ...REDIS,
+      REDIS_PERSECOND_URL: 'redis://:geheim@redis:6379',
+      REDIS_PERSECOND_AUTH_COMMAND: 'login',
+    },
+    /^REDIS_PERSECOND_AUTH_COMMAND: REDIS_PERSECOND_URL holds a login, too/,
+  ],
+  [
+    'a command with a pipe',
+    { ...REDIS, REDIS_AUTH_COMMAND: 'login geheim | head -1' },
+    /^REDIS_AUTH_COMMAND: the value is not a program .*: it holds \|, .*; write a JSON array .*, or name a script$/,
+  ],
+  [
+    'a command of an array that is none',
+    { ...REDIS, REDIS_AUTH_COMMAND: '["login", geheim]' },
+    /^REDIS_AUTH_COMMAND: the value is not a JSON array of texts, .*, though it begins with \[$/,
+  ],
+  [
+    'a command of numbers',
+    { ...REDIS, REDIS_AUTH_COMMAND: '["login", 1]' },
+    /^REDIS_AUTH_COMMAND: the value is not a JSON array of texts, .*: its first text names the program$/,
+  ],
+  [
+    'a login that is asked for all the time',
+    { ...REDIS, REDIS_AUTH_COMMAND: 'login', REDIS_AUTH_REFRESH: '100ms' },
+    /^REDIS_AUTH_REFRESH: a program would be started more than once a second; set 1s or more/,
+  ],
+  [
+    'tokens of AWS',
+    { ...REDIS, REDIS_AWS_IAM_AUTH: 'true', REDIS_AWS_IAM_USER_ID: 'weir' },
+    /^REDIS_AWS_IAM_AUTH: .* unset it, and name a program in REDIS_AUTH_COMMAND that prints user:token, as /,
+  ],
+  [
+    'tokens of AWS for seconds',
+    { ...REDIS, REDIS_PERSECOND_AWS_IAM_AUTH: '1' },
+    /^REDIS_PERSECOND_AWS_IAM_AUTH: .* name a program in REDIS_PERSECOND_AUTH_COMMAND that prints/,
+  ],
+  [
     'two passwords for seconds',
     { ...REDIS, REDIS_PERSECOND_AUTH: 'geheim', REDIS_PERSECOND_AUTH_FILE: '/f' },
     /^REDIS_PERSECOND_AUTH_FILE:/,
@@ -126,6 +185,7 @@ test.each<[Record<string, string>]>([
   [{ ...REDIS, BACKEND_TYPE: 'redis', REDIS_SOCKET_TYPE: 'tcp', REDIS_TYPE: 'single', REDIS_PERSECOND: '1' }],
   [{ ...REDIS, REDIS_POOL_ON_EMPTY_BEHAVIOR: 'WAIT', REDIS_PERSECOND_TYPE: 'CLUSTER' }],
   [{ CONFIG_PATH: '/a', RUNTIME_ROOT: '' }],
+  [{ ...REDIS, REDIS_AWS_IAM_AUTH: 'false', REDIS_CLOSE_CONNECTION_ON_READONLY_ERROR: 'true' }],
   [{ USE_STATSD: 'true', USE_PROMETHEUS: 'true', USE_DOG_STATSD: 'true' }],
 ])('%j is served', (environment) => {
   expect(errorsOf(environment)).toEqual([]);

@@ -1,0 +1,76 @@
+import { parseLogin, type RedisLogin } from '../redis-login.js';
+
+/** What the command of a login printed. */
+export interface PrintedLogin {
+  readonly login: RedisLogin;
+  /** Until when Redis takes it, wall clock, milliseconds since the epoch; undefined where nothing is said. */
+  readonly expiresAtMs: number | undefined;
+}
+
+/** Seconds since the epoch have so many digits for thousands of years; more of them are milliseconds. */
+const MOST_SECONDS = 1e11;
+const FORM = 'a password, user:password, or JSON such as {"username":"weir","password":"…"}';
+
+/**
+ * Reads what a command printed: a password, `user:password`, or JSON with `password`, and perhaps `username` and
+ * `expiresAt` (ISO 8601, or seconds since the epoch). One newline at its end is left out. `nowMs` is the wall clock,
+ * milliseconds. Throws an Error, "printed …", that shows nothing of it.
+ */
+export function readPrintedLogin(text: string, nowMs: number): PrintedLogin {
+  const printed = text.replace(/\r?\n$/, '');
+  if (/^\s*\{/.test(printed)) return readJson(printed, nowMs);
+  if (printed.trim() === '') throw new Error(`printed nothing; it must print ${FORM}`);
+  if (/[\r\n]/.test(printed)) throw new Error(`printed several lines; it must print one, with ${FORM}`);
+  const login = parseLogin(printed);
+  if (login.password === '') throw new Error(`printed a user without a password; it must print ${FORM}`);
+  return { login, expiresAtMs: undefined };
+}
+
+function readJson(printed: string, nowMs: number): PrintedLogin {
+  let value: Readonly<Record<string, unknown>>;
+  try {
+    value = JSON.parse(printed) as Readonly<Record<string, unknown>>;
+  } catch {
+    // What JSON.parse says quotes the text.
+    throw new Error(`printed what begins with { and is no JSON; it must print ${FORM}`);
+  }
+  const { username, password, expiresAt } = value;
+  if (typeof password !== 'string' || password === '') {
+    throw new Error(`printed JSON without a "password" that is a text; it must print ${FORM}`);
+  }
+  if (username !== undefined && username !== null && typeof username !== 'string') {
+    throw new Error('printed JSON with a "username" that is no text; write it in quotes, or leave it out');
+  }
+  const login = typeof username === 'string' ? { username, password } : { password };
+  return { login, expiresAtMs: readExpiry(expiresAt, nowMs) };
+}
+
+function readExpiry(expiresAt: unknown, nowMs: number): number | undefined {
+  if (expiresAt === undefined || expiresAt === null) return undefined;
+  const expiresAtMs = epochMs(expiresAt);
+  if (expiresAtMs === undefined) {
+    throw new Error(
+      'printed an "expiresAt" that is no time; write seconds since the epoch, or ISO 8601 with a zone, as in ' +
+        '2030-01-31T12:00:00Z',
+    );
+  }
+  if (expiresAtMs > nowMs) return expiresAtMs;
+  const ago = Math.round((nowMs - expiresAtMs) / 1000);
+  throw new Error(
+    `printed an "expiresAt" that was over ${ago} s ago; let it print a fresh login, and compare the clocks`,
+  );
+}
+
+/** ISO 8601 without a zone would mean another time on each machine. */
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d(?::?\d\d)?)$/i;
+
+function epochMs(time: unknown): number | undefined {
+  if (typeof time === 'number') return time < MOST_SECONDS ? time * 1000 : undefined;
+  if (typeof time !== 'string' || !ISO_TIME.test(time)) return undefined;
+  // Date.parse wants a point before fractions, and zones with minutes behind a colon.
+  const zoned = time
+    .replace(',', '.')
+    .replace(/([+-]\d\d)(\d\d)?$/, (_, hours, minutes = '00') => `${hours}:${minutes}`);
+  const parsed = Date.parse(zoned);
+  return Number.isNaN(parsed) ? undefined : parsed;
+}

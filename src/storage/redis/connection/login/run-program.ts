@@ -1,0 +1,81 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+
+/** A program, and what is given to it. */
+export type Command = readonly [program: string, ...args: string[]];
+
+/** Longest that a program may run, milliseconds. */
+export const PROGRAM_TIMEOUT_MS = 5000;
+/** Most that it may print. */
+const MAX_OUTPUT_BYTES = 64 * 1024;
+
+/**
+ * Runs a program without a shell, and resolves with what it printed. Rejects with an Error that names the program and
+ * what became of it, and shows nothing of what it printed. What has not ended in time, prints too much, or is under way
+ * when `signal` is aborted, is killed with all processes that it started.
+ */
+export function runProgram([program, ...args]: Command, signal: AbortSignal): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let child: ChildProcess;
+    try {
+      // A process group of its own, which execFile cannot make: what a script has started is killed with it.
+      child = spawn(program, args, { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
+    } catch (error) {
+      reject(notStarted(program, error as NodeJS.ErrnoException));
+      return;
+    }
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    let isOver = false;
+    const settle = (error?: Error): void => {
+      if (isOver) return;
+      isOver = true;
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+      if (error === undefined) {
+        resolve(Buffer.concat(chunks).toString());
+        return;
+      }
+      killGroup(child);
+      child.stdout?.destroy();
+      reject(error);
+    };
+    const onAbort = (): void => settle(new Error(`${program} was ended`));
+    const timer = setTimeout(
+      () => settle(new Error(`${program} did not end within ${PROGRAM_TIMEOUT_MS / 1000} s, and was killed`)),
+      PROGRAM_TIMEOUT_MS,
+    );
+    child.stdout?.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= MAX_OUTPUT_BYTES) chunks.push(chunk);
+      else settle(new Error(`${program} printed more than ${MAX_OUTPUT_BYTES / 1024} KiB, and was killed`));
+    });
+    child.on('error', (error) => settle(notStarted(program, error)));
+    child.on('exit', (code, killedBy) => {
+      const how = code === null ? `was ended by ${killedBy}` : `ended with exit code ${code}`;
+      if (code !== 0) settle(new Error(`${program} ${how}; run it as the user of weir to see why`));
+    });
+    child.on('close', () => settle());
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+}
+
+function notStarted(program: string, { code, message }: NodeJS.ErrnoException): Error {
+  switch (code) {
+    case 'ENOENT':
+      return new Error(`there is no program ${program}; correct the path, or PATH`);
+    case 'EACCES':
+      return new Error(`this user may not run ${program}; check its owner and mode`);
+    default:
+      return new Error(`${program} could not be started (${code ?? message})`);
+  }
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // All of them have ended.
+  }
+}

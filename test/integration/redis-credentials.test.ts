@@ -1,0 +1,361 @@
+/* Logins that change while weir runs: of a command and of a file, against a real Redis. */
+
+import { chmodSync, mkdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { CODE } from '../../src/codec/messages.js';
+import { STATUS } from '../../src/grpc/grpc-server.js';
+import { readSettings } from '../../src/server/settings/read-settings.js';
+import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-settings.js';
+import { RedisStore } from '../../src/storage/redis/redis-store.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
+import { descriptor } from '../support/policy/decider.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { repositoryRoot } from '../support/process/tools.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startWeir } from '../support/weir/weir.js';
+
+// Commands take up to 5 s, and starting servers may take its time on a busy machine.
+jest.setTimeout(90_000);
+
+let folder: TempDir;
+let redis: RedisServer;
+let admin: Redis;
+let log: string[];
+let faults: string[];
+const closers: (() => unknown)[] = [];
+
+beforeEach(async () => {
+  log = [];
+  faults = [];
+  folder = new TempDir();
+  closers.push(() => folder.remove());
+  redis = await startRedis();
+  closers.push(() => redis.stop());
+  admin = new Redis(redis.port, '127.0.0.1');
+  closers.push(() => admin.disconnect());
+});
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+const user = (name: string, ...passwords: string[]) =>
+  admin.acl('SETUSER', name, 'on', '~*', '+@all', ...passwords);
+
+/** Who is logged in on the connections of weir. */
+async function users(): Promise<string[]> {
+  const clients = String(await admin.client('LIST')).split('\n');
+  return clients.flatMap((line) => (/ name=weir /.test(line) ? [/ user=(\S+)/.exec(line)?.[1] ?? ''] : []));
+}
+
+/** How often somebody has logged in. */
+async function logins(): Promise<number> {
+  const stats = await admin.info('commandstats');
+  return Number(/cmdstat_auth:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+}
+
+async function moreLogins(count: number): Promise<void> {
+  const before = await logins();
+  await waitFor(`${count} logins`, async () => (await logins()) >= before + count);
+}
+
+function open(environment: Record<string, string>, which = mainRedis): RedisStore {
+  const read = readSettings({ REDIS_URL: `127.0.0.1:${redis.port}`, ...environment });
+  if (!read.ok) throw new Error(read.errors.join('\n'));
+  const options = which(read.settings);
+  const store = new RedisStore({
+    ...options,
+    log: (level, message) => log.push(`${level}: ${message}`),
+    observeFault: (fault) => faults.push(fault),
+  });
+  closers.push(() => store.close());
+  return store;
+}
+
+const take = (store: RedisStore) => store.take([takeItem('a', HUNDRED)], Infinity);
+async function expectDecided(store: RedisStore): Promise<void> {
+  await waitFor('Redis', () => store.connected);
+  expect(await take(store)).toMatchObject([{ limited: false }]);
+}
+const logged = (pattern: RegExp) =>
+  waitFor(`${pattern} in the log`, () => log.some((line) => pattern.test(line)));
+const cutOff = () => admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+
+/** Writes what `cat` prints next, at once. */
+function print(text: string): string {
+  renameSync(folder.write('new', text), folder.join('login'));
+  return `cat ${folder.join('login')}`;
+}
+
+/** A program that does what `script` says. */
+function program(script: string): string {
+  const path = folder.write('new', `#!/bin/sh\n${script}\n`);
+  chmodSync(path, 0o755);
+  renameSync(path, folder.join('program'));
+  return folder.join('program');
+}
+
+/** Whether a process runs; one that has ended and waits to be noticed does not. */
+function runs(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+afterEach(() => {
+  expect(log.join('\n')).not.toContain('s3cret');
+});
+
+describe('a command', () => {
+  test.each([
+    ['a password', 's3cret\n', 'default'],
+    ['user:password', 'weir:s3cret', 'weir'],
+    ['JSON', '{"username":"weir","password":"s3cret"}', 'weir'],
+  ])('that prints %s logs in', async (_name, text, name) => {
+    await user('weir', '>s3cret');
+    await user('default', 'resetpass', '>s3cret');
+    const store = open({ REDIS_AUTH_COMMAND: print(text) });
+    await expectDecided(store);
+    expect(await users()).toEqual([name]);
+  });
+
+  test('that prints a wrong password and then the right one', async () => {
+    await user('weir', '>s3cret');
+    const store = open({ REDIS_AUTH_COMMAND: print('weir:s3cret-old') });
+    await logged(
+      /refuses the login: correct the .* in what is printed by the command of REDIS_AUTH_COMMAND,/,
+    );
+    expect(store.everReached).toBe(false);
+    print('weir:s3cret');
+    await expectDecided(store);
+  });
+
+  test.each<[string, string, RegExp]>([
+    [
+      'fails',
+      'echo s3cret; echo s3cret >&2; exit 3',
+      /program ended with exit code 3; run it as the user of weir/,
+    ],
+    ['prints nothing', 'exit 0', /program printed nothing; it must print a password/],
+    ['prints garbage', 'echo "{s3cret"', /program printed what begins with \{ and is no JSON/],
+    ['prints a GB', 'yes s3cret | head -c 1000000000', /program printed more than 64 KiB, and was killed/],
+    ['is not there', 'rm -f "$0"; exit 1', /there is no program .*\/program; correct the path/],
+  ])('that %s keeps Redis away, and the log says why', async (_name, script, words) => {
+    await user('weir', '>s3cret');
+    const store = open({ REDIS_AUTH_COMMAND: program(script) });
+    await logged(words);
+    expect(log[0]).toMatch(/^error: Redis .* cannot be used, and weir keeps trying: REDIS_AUTH_COMMAND: /);
+    expect(faults).toContain('login_source');
+    program('echo weir:s3cret');
+    await expectDecided(store);
+  });
+
+  test('that fails later keeps the last login; the log says so once, and once that it is well', async () => {
+    await user('weir', '>s3cret');
+    const command = program('echo weir:s3cret');
+    const store = open({ REDIS_AUTH_COMMAND: command, REDIS_AUTH_REFRESH: '1s' });
+    await expectDecided(store);
+    program('exit 3');
+    await logged(
+      /^warn: REDIS_AUTH_COMMAND: .* ended with exit code 3; .*; the login before it stays in use$/,
+    );
+    await waitFor('another failure', () => faults.filter((fault) => fault === 'login_source').length > 1);
+    await cutOff();
+    await waitFor('the loss', () => faults.includes('lost'));
+    await expectDecided(store);
+    program('echo weir:s3cret');
+    await logged(/^info: Redis .* can be given a new login again$/);
+    expect(log.filter((line) => line.includes('exit code 3'))).toHaveLength(1);
+  });
+
+  test('whose login expires is asked in time, on the connection that is there', async () => {
+    await user('weir', '>s3cret');
+    const command = program(
+      'echo "{\\"username\\":\\"weir\\",\\"password\\":\\"s3cret\\",\\"expiresAt\\":$(($(date +%s) + 3))}"',
+    );
+    const store = open({ REDIS_AUTH_COMMAND: command });
+    await expectDecided(store);
+    await moreLogins(2);
+    expect(store.connections).toMatchObject({ active: 1, opened: 1 });
+  });
+
+  test('that hangs is killed when weir ends, with what it has started', async () => {
+    const pids = folder.join('pids');
+    const command = program(`sleep 600 & echo $! >>${pids}; wait`);
+    const env = {
+      REDIS_URL: `127.0.0.1:${redis.port}`,
+      REDIS_AUTH_COMMAND: JSON.stringify(['sh', command]),
+      WORKERS: '2',
+    };
+    const server = await startWeir({ env, untilHealthy: false });
+    closers.push(() => server.stop('SIGKILL'));
+    const started = () => {
+      try {
+        return readFileSync(pids, 'utf8').trim().split('\n').map(Number);
+      } catch {
+        return [];
+      }
+    };
+    await waitFor('both workers', () => started().filter(runs).length >= 2);
+    await server.stop();
+    await waitFor('their end', () => !started().some(runs));
+  });
+
+  test('whose password rotates again and again is followed under load, and no call fails', async () => {
+    await user('weir', '>s3cret0');
+    const policy =
+      'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: year, requests_per_unit: 100000000 } }]';
+    const env = {
+      REDIS_URL: `127.0.0.1:${redis.port}`,
+      REDIS_AUTH_COMMAND: print('weir:s3cret0'),
+      REDIS_AUTH_REFRESH: '1s',
+    };
+    const server = await startWeir({ policy, env });
+    closers.push(() => server.stop());
+    const client = new RlsClient(server.grpcPort);
+    closers.push(() => client.close());
+    const codes = new Map<string, number>();
+    let over = false;
+    const ask = async () => {
+      while (!over) {
+        const { code, details, response } = await client.ask('d', [descriptor(['k=v'])]);
+        const said = code === STATUS.OK ? `code ${response?.overallCode}` : `status ${code} ${details}`;
+        codes.set(said, (codes.get(said) ?? 0) + 1);
+      }
+    };
+    const load = Promise.all([ask(), ask(), ask(), ask()]);
+    for (let i = 1; i <= 5; i++) {
+      // First Redis learns the new one, then weir; then the old one goes, and with it every connection.
+      await user('weir', `>s3cret${i}`);
+      print(`weir:s3cret${i}`);
+      await moreLogins(2);
+      await user('weir', `<s3cret${i - 1}`);
+      await cutOff();
+      await moreLogins(1);
+    }
+    over = true;
+    await load;
+    expect([...codes.keys()]).toEqual([`code ${CODE.OK}`]);
+    expect(await users()).toEqual(['weir']);
+    expect(JSON.stringify(server.log())).not.toContain('s3cret');
+  });
+
+  test('of its own for the second Redis', async () => {
+    await user('one', '>s3cret1');
+    await user('two', '>s3cret2');
+    const environment = {
+      REDIS_AUTH_COMMAND: 'echo one:s3cret1',
+      REDIS_PERSECOND: 'true',
+      REDIS_PERSECOND_URL: `127.0.0.1:${redis.port}`,
+      REDIS_PERSECOND_AUTH_COMMAND: '["printf", "%s", "two:s3cret2"]',
+    };
+    await expectDecided(open(environment));
+    await expectDecided(open(environment, (settings) => perSecondRedis(settings)!));
+    expect((await users()).sort()).toEqual(['one', 'two']);
+  });
+});
+
+/** A script that docs/operate/redis-login.md shows. */
+function shown(name: string): string {
+  const page = readFileSync(join(repositoryRoot, 'docs/operate/redis-login.md'), 'utf8');
+  const block = page.split('```').find((text) => text.includes(` file: ${name}\n`)) ?? '';
+  const path = folder.write(name, block.slice(block.indexOf('\n') + 1));
+  chmodSync(path, 0o755);
+  return path;
+}
+
+describe('the scripts of the manual', () => {
+  test("Google's metadata server", async () => {
+    await user('default', 'resetpass', '>s3cret');
+    const asked: unknown[] = [];
+    const metadata = createServer(({ url, headers }, response) => {
+      asked.push([url, headers['metadata-flavor']]);
+      response.end(JSON.stringify({ access_token: 's3cret', expires_in: 3599, token_type: 'Bearer' }));
+    });
+    closers.push(() => metadata.close());
+    await new Promise<void>((resolve) => metadata.listen(0, '127.0.0.1', resolve));
+    const host = `127.0.0.1:${(metadata.address() as AddressInfo).port}`;
+    const command = ['env', `GCE_METADATA_HOST=${host}`, process.execPath, shown('google-login.mjs')];
+    await expectDecided(open({ REDIS_AUTH_COMMAND: JSON.stringify(command) }));
+    expect(asked[0]).toEqual(['/computeMetadata/v1/instance/service-accounts/default/token', 'Google']);
+  });
+
+  test('ElastiCache', async () => {
+    await user('weir', '>limits/?Action=connect&User=weir&X-Amz-Credential=A%2Fs3cret');
+    const toolkit = folder.write(
+      'bin/developer-toolkit-elasticache',
+      '#!/bin/sh\n[ "$1 $2 $4" = "generate_iam_auth_token --replication-group-id --user-id" ] || exit 9\n' +
+        'echo "$3/?Action=connect&User=$5&X-Amz-Credential=A%2Fs3cret"\n',
+    );
+    chmodSync(toolkit, 0o755);
+    const variables = ['ELASTICACHE_GROUP=limits', 'ELASTICACHE_USER=weir'];
+    const path = `PATH=${folder.join('bin')}:${process.env['PATH']}`;
+    const command = ['env', path, ...variables, shown('elasticache-login')];
+    await expectDecided(open({ REDIS_AUTH_COMMAND: JSON.stringify(command) }));
+    expect(await users()).toEqual(['weir']);
+  });
+});
+
+describe('a file', () => {
+  test('that changes logs in on the connection that is there, also as Kubernetes swaps Secrets', async () => {
+    await user('one', '>s3cret1');
+    await user('two', '>s3cret2');
+    const secret = (version: string, text: string) => {
+      mkdirSync(folder.join('secret', version), { recursive: true });
+      folder.write(`secret/${version}/password`, text);
+      symlinkSync(version, folder.join('secret', '..new'));
+      renameSync(folder.join('secret', '..new'), folder.join('secret', '..data'));
+    };
+    secret('..1', 'one:s3cret1');
+    symlinkSync('..data/password', folder.join('secret', 'password'));
+    const store = open({ REDIS_AUTH_FILE: folder.join('secret', 'password') });
+    await expectDecided(store);
+    expect(await users()).toEqual(['one']);
+    secret('..2', 'two:s3cret2\n');
+    await waitFor('the other user', async () => (await users())[0] === 'two');
+    await admin.acl('DELUSER', 'one');
+    await expectDecided(store);
+    expect(store.connections).toMatchObject({ active: 1, opened: 1 });
+  });
+
+  test('with a login that Redis refuses leaves the connection as it is, and the log says so once', async () => {
+    await user('weir', '>s3cret');
+    const file = folder.write('password', 'weir:s3cret');
+    const store = open({ REDIS_AUTH_FILE: file });
+    await expectDecided(store);
+    folder.write('password', 'weir:s3cret-wrong');
+    await logged(
+      /^warn: Redis .* refuses the new login: correct .* in the file of REDIS_AUTH_FILE.*; the connection goes on with/,
+    );
+    folder.write('password', 'weir:s3cret-worse');
+    await waitFor('another refusal', () => faults.filter((fault) => fault === 'wrongpass').length === 2);
+    await expectDecided(store);
+    expect(log.filter((line) => line.includes('refuses'))).toHaveLength(1);
+    expect(store.connections).toMatchObject({ active: 1, opened: 1 });
+    // The right one is taken, and what is wrong after that is told again.
+    folder.write('password', 'weir:s3cret');
+    await moreLogins(1);
+    folder.write('password', 'weir:s3cret-wrong');
+    await waitFor('a third refusal', () => log.filter((line) => line.includes('refuses')).length === 2);
+  });
+
+  test('that is emptied keeps the last login', async () => {
+    await user('weir', '>s3cret');
+    const store = open({ REDIS_AUTH_FILE: folder.write('password', 'weir:s3cret') });
+    await expectDecided(store);
+    folder.write('password', '');
+    await logged(
+      /^warn: REDIS_AUTH_FILE: .* is empty; write the password into it; the login before it stays/,
+    );
+    await cutOff();
+    await waitFor('the loss', () => faults.includes('lost'));
+    await expectDecided(store);
+  });
+});

@@ -1,0 +1,142 @@
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { LoginCommand } from '../../../../../src/storage/redis/connection/login/login-command.js';
+
+let printed: () => string;
+let runs: number;
+let told: string[];
+let command: LoginCommand;
+
+beforeEach(() => {
+  jest.useFakeTimers({ now: Date.parse('2030-01-31T12:00:00Z') });
+  runs = 0;
+  told = [];
+  printed = () => `password${runs}`;
+});
+afterEach(() => {
+  command.close();
+  jest.useRealTimers();
+});
+
+function open(refreshMs = 600_000): LoginCommand {
+  command = new LoginCommand({
+    variable: 'REDIS_AUTH_COMMAND',
+    command: ['login'],
+    refreshMs,
+    run: async () => {
+      runs++;
+      return printed();
+    },
+  });
+  command.follow({
+    renewed: ({ password }) => told.push(`renewed ${password}`),
+    failed: (sentence) => {
+      if (sentence !== undefined) told.push(sentence);
+    },
+  });
+  return command;
+}
+
+const password = async (refused = false) => (await command.login(refused)).password;
+
+test('those who ask at once share a run, and the next connection gets a new one', async () => {
+  open();
+  expect(await Promise.all([password(), password(), password()])).toEqual(Array(3).fill('password1'));
+  await jest.advanceTimersByTimeAsync(60_000);
+  expect(await password()).toBe('password2');
+  expect(told).toEqual([]);
+});
+
+test('it runs again before its time is over', async () => {
+  open(10_000);
+  await password();
+  await jest.advanceTimersByTimeAsync(9999);
+  expect(told).toEqual([]);
+  await jest.advanceTimersByTimeAsync(1);
+  expect(told).toEqual(['renewed password2']);
+  await jest.advanceTimersByTimeAsync(10_000);
+  expect(told).toEqual(['renewed password2', 'renewed password3']);
+});
+
+test.each([
+  ['a fifth of its life before it runs out', 100, 80],
+  ['a minute before it runs out', 3000, 2940],
+  ['as REDIS_AUTH_REFRESH says where that is sooner', 10_000, 3600],
+  ['once a second at most', 0.1, 1],
+])('what expires is renewed %s', async (_name, lifeS, afterS) => {
+  printed = () => JSON.stringify({ password: `p${runs}`, expiresAt: Date.now() / 1000 + lifeS });
+  open(3_600_000);
+  await password();
+  await jest.advanceTimersByTimeAsync(afterS * 1000 - 1);
+  expect(runs).toBe(1);
+  await jest.advanceTimersByTimeAsync(1);
+  expect(told).toEqual(['renewed p2']);
+});
+
+test('a refusal is answered by a run at once, the next ones after pauses that grow', async () => {
+  open();
+  await password();
+  expect(await password(true)).toBe('password2');
+  for (let i = 0; i < 240; i++) {
+    await jest.advanceTimersByTimeAsync(500);
+    await password(true);
+  }
+  // After 1, 2, 4, 8, 16, 30, 30 … seconds.
+  expect(runs).toBeGreaterThanOrEqual(7);
+  expect(runs).toBeLessThanOrEqual(9);
+  // Within a pause the last login is given.
+  expect(await password(true)).toBe(`password${runs}`);
+});
+
+test('while Redis is away not each attempt starts a program; one that is lost later does', async () => {
+  open();
+  for (let i = 0; i < 120; i++) {
+    await password();
+    await jest.advanceTimersByTimeAsync(500);
+  }
+  expect(runs).toBeLessThanOrEqual(8);
+  const before = runs;
+  await jest.advanceTimersByTimeAsync(60_000);
+  await password();
+  await jest.advanceTimersByTimeAsync(1000);
+  await password();
+  expect(runs).toBe(before + 2);
+});
+
+test('what fails keeps the last login, says so, and is tried again with pauses', async () => {
+  open(10_000);
+  await password();
+  printed = () => 'two\nlines';
+  await jest.advanceTimersByTimeAsync(10_000);
+  expect(told).toEqual([
+    expect.stringMatching(
+      /^REDIS_AUTH_COMMAND: login printed several lines; .*; the login before it stays in use$/,
+    ),
+  ]);
+  expect(await password()).toBe('password1');
+  await jest.advanceTimersByTimeAsync(120_000);
+  expect(runs).toBeLessThan(12);
+  printed = () => 'good';
+  await jest.advanceTimersByTimeAsync(30_000);
+  expect(told.at(-1)).toBe('renewed good');
+  expect(await password()).toBe('good');
+});
+
+test('where there never was a login, each who asks hears why', async () => {
+  printed = () => '';
+  open();
+  await expect(password()).rejects.toThrow(/^REDIS_AUTH_COMMAND: login printed nothing/);
+  await expect(password()).rejects.toThrow(/^REDIS_AUTH_COMMAND: login printed nothing/);
+  expect(runs).toBe(1);
+  expect(told).toEqual([]);
+  printed = () => 'good';
+  await jest.advanceTimersByTimeAsync(1000);
+  expect(await password()).toBe('good');
+});
+
+test('after the end nothing runs', async () => {
+  open(10_000);
+  await password();
+  command.close();
+  await jest.advanceTimersByTimeAsync(100_000);
+  expect([runs, told]).toEqual([1, []]);
+});

@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, expect, test } from '@jest/globals';
+import { runProgram } from '../../../../../src/storage/redis/connection/login/run-program.js';
+import { TempDir } from '../../../../support/process/temp-dir.js';
+import { waitFor } from '../../../../support/process/wait-for.js';
+
+const folder = new TempDir();
+afterAll(() => folder.remove());
+
+const never = () => new AbortController().signal;
+
+test('what a program prints is read, without a shell between', async () => {
+  expect(await runProgram(['printf', '%s|', 'a b', '$HOME', '*'], never())).toBe('a b|$HOME|*|');
+});
+
+test.each<[string, readonly [string, ...string[]], RegExp]>([
+  ['is not there', ['/nowhere/login'], /^there is no program \/nowhere\/login; correct the path, or PATH$/],
+  ['may not be run', ['/etc/passwd'], /^this user may not run \/etc\/passwd; check its owner and mode$/],
+  ['cannot be named', ['a\0b'], /could not be started \(ERR_INVALID_ARG_VALUE\)$/],
+  ['fails', ['sh', '-c', 'echo s3cret; echo s3cret >&2; exit 7'], /^sh ended with exit code 7; run it as /],
+  ['is killed', ['sh', '-c', 'kill -9 $$'], /^sh was ended by SIGKILL; run it as the user of weir/],
+  ['prints too much', ['yes', 's3cret'], /^yes printed more than 64 KiB, and was killed$/],
+])('a program that %s', async (_name, command, sentence) => {
+  await expect(runProgram(command, never())).rejects.toThrow(sentence);
+});
+
+test('64 KiB are not too much', async () => {
+  const text = await runProgram(['head', '-c', String(64 * 1024), '/dev/zero'], never());
+  expect(text).toHaveLength(64 * 1024);
+});
+
+test('who reads stdin is told that there is nothing', async () => {
+  expect(await runProgram(['cat'], never())).toBe('');
+});
+
+/** A script that waits for a program that it has started; resolves with that program's process id. */
+async function hanging(signal: AbortSignal): Promise<[pid: number, run: Promise<string>]> {
+  const file = folder.join(`pid${Math.random()}`);
+  const run = runProgram(
+    ['sh', '-c', `sleep 600 & echo $! > ${file}.new; mv ${file}.new ${file}; wait`],
+    signal,
+  );
+  run.catch(() => {});
+  let pid = 0;
+  await waitFor('the script', () => {
+    try {
+      pid = Number(readFileSync(file, 'utf8'));
+    } catch {
+      return false;
+    }
+    return pid > 0;
+  });
+  return [pid, run];
+}
+
+/** Whether a process runs; one that has ended and waits to be noticed does not. */
+function runs(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+test('a script that hangs is killed after 5 s, with what it has started', async () => {
+  const [pid, run] = await hanging(never());
+  expect(runs(pid)).toBe(true);
+  await expect(run).rejects.toThrow(/^sh did not end within 5 s, and was killed$/);
+  await waitFor('its end', () => !runs(pid));
+}, 30_000);
+
+test('what nobody waits for any more is killed at once', async () => {
+  const ending = new AbortController();
+  const [pid, run] = await hanging(ending.signal);
+  ending.abort();
+  await expect(run).rejects.toThrow('sh was ended');
+  await waitFor('its end', () => !runs(pid));
+});
