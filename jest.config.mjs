@@ -1,5 +1,15 @@
 // The tiers of docs/internals/testing.md. Jest runs what `npm run build` has compiled.
-const TIERS = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e', 'memory', 'stall'];
+const TIERS = [
+  'unit',
+  'property',
+  'contract',
+  'integration',
+  'conformance',
+  'e2e',
+  'memory',
+  'chaos',
+  'stall',
+];
 
 const tier = (name) => ({
   displayName: name,

@@ -12,9 +12,10 @@ import { Impossible, say } from './shell.mjs';
 import { stopOnSignals } from './stop.mjs';
 import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
 
-/** Every tier but `stall`, which measures, and so runs when nothing else does. */
+/** Every tier but those that measure, and so run when nothing else does. */
 const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e', 'memory'];
-const ALONE = ['--selectProjects', 'stall', '--runInBand'];
+const MEASURING = ['chaos', 'stall'];
+const ALONE = ['--selectProjects', ...MEASURING, '--runInBand'];
 const ON_NODE24 = ['unit', 'property', 'contract', 'integration'];
 /** Of other tiers what looks for new failures each time, on Node.js 24 if it is there. */
 const ALSO_ON_NODE24 = 'conformance/fuzz';
@@ -49,6 +50,7 @@ const TOOLS_OF = {
   ],
   memory: ['redis-server'],
   stall: ['redis-server', 'envoy'],
+  chaos: ['redis-server', 'valkey-server', 'stepping-clock'],
 };
 /**
  * Half of the tests wait for servers most of the time, so that one more than there are cores keeps all of them busy.
@@ -88,7 +90,7 @@ export async function runTests(args = []) {
   if (args.length > 0) {
     // A test is named by its source; what runs is what it was compiled to.
     const named = args.map((arg) => arg.replace(/(\.test)\.ts$/, '$1.js'));
-    if (tiers.includes('stall')) named.push('--runInBand');
+    if (MEASURING.some((tier) => tiers.includes(tier))) named.push('--runInBand');
     add(total, await jest(process.execPath, named, env));
     const byName = args.some((arg) => /^(-t|--testNamePattern)/.test(arg));
     if (byName) total.notes = total.notes.filter((note) => !note.startsWith('skipped: '));
@@ -98,7 +100,7 @@ export async function runTests(args = []) {
       total,
       await jest(process.execPath, [...together, '--testPathIgnorePatterns', ...NOT_IN_NPM_TEST], env),
     );
-    say('by itself, since it measures: stall');
+    say(`by themselves, since they measure: ${MEASURING.join(', ')}`);
     add(total, await jest(process.execPath, ALONE, env));
   }
   total.notes.push(...skipped);

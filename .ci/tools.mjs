@@ -324,6 +324,21 @@ const CATALOGUE = {
       return launcher(folder, `${folder}/bin/typos`);
     },
   },
+  'stepping-clock': {
+    what: 'libfaketime',
+    pin: 'Debian',
+    optional: 'the faults of the chaos suite that step the clock of Redis',
+    without: 'install libfaketime',
+    // Runs the program that follows it.
+    version: ['true'],
+    async fetch(folder) {
+      const machine = arch() === 'arm64' ? 'aarch64' : 'x86_64';
+      const library = `usr/lib/${machine}-linux-gnu/faketime/libfaketimeMT.so.1`;
+      await fetchDebianProgram(folder, ['libfaketime'], library);
+      const settings = 'FAKETIME_NO_CACHE=1 DONT_FAKE_MONOTONIC=1';
+      return launcher(folder, `env LD_PRELOAD='${join(folder, 'root', library)}' ${settings}`);
+    },
+  },
   curl: ofDebian('curl', 'curl', 'the pages of the manual that are run from top to bottom'),
   promtool: ofDebian('promtool', 'prometheus', "Prometheus' own check of what weir shows"),
 };
@@ -348,6 +363,7 @@ export const TEST_TOOLS = [
   'promtool',
   'curl',
   'typos',
+  'stepping-clock',
 ];
 /** What `npm run test:matrix` needs. */
 export const MATRIX_TOOLS = [...TEST_TOOLS, 'node24'];

@@ -4,7 +4,12 @@ import { dirname, join } from 'node:path';
 
 /** A directory of its own for one test; `remove` it afterwards. */
 export class TempDir {
-  readonly path = mkdtempSync(join(tmpdir(), 'weir-test-'));
+  readonly path: string;
+
+  /** `where` it is: the system's directory for such, or another one. */
+  constructor(where: string = tmpdir()) {
+    this.path = mkdtempSync(join(where, 'weir-test-'));
+  }
 
   /** Writes a file, with the directories above it, and returns its path. */
   write(name: string, content: string): string {

@@ -1,0 +1,183 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
+import type { RateLimitResponse } from '../../../src/codec/messages.js';
+import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
+import type { Random } from '../../fuzz/random.js';
+import { type Answer, readAnswer } from './answer.js';
+import { type Bucket, DOMAIN } from './buckets.js';
+
+const codec = createReferenceCodec();
+/** Bytes before the message: not compressed, and its length. */
+const PREFIX_BYTES = 5;
+
+/** How a caller calls. */
+export interface CallerOptions {
+  readonly name: string;
+  readonly port: number;
+  /** What it sends as `grpc-timeout`, milliseconds. It waits for the answer however late it comes. */
+  readonly deadlineMs: number;
+  /** What it asks for: each call some of them, the first of which nobody else asks for. */
+  readonly shapes: readonly (readonly Bucket[])[];
+  readonly everyMs: number;
+  readonly connections: number;
+}
+
+/** A call that was answered. Milliseconds of the harness's clock. */
+export interface Answered {
+  readonly caller: Caller;
+  readonly connection: number;
+  readonly asked: readonly Bucket[];
+  readonly sentMs: number;
+  readonly endMs: number;
+  readonly answer: Answer;
+}
+
+/** What hears of answers. */
+export interface CallerEvents {
+  sent(asked: readonly Bucket[]): void;
+  answered(answered: Answered): void;
+  /** A connection ended, which no fault behind weir may cause. */
+  lost(caller: Caller, why: string): void;
+}
+
+/**
+ * Calls weir at an exact rate whatever becomes of the calls before, on Node's own HTTP/2, which costs little. Close it.
+ */
+export class Caller {
+  readonly options: CallerOptions;
+  private readonly random: Random;
+  private readonly events: CallerEvents;
+  private readonly messages: readonly Buffer[];
+  private readonly sessions: ClientHttp2Session[] = [];
+  private nextMs = 0;
+  private turn = 0;
+  private closed = false;
+  /** Calls that have no answer yet. */
+  waiting = 0;
+
+  constructor(options: CallerOptions, random: Random, events: CallerEvents) {
+    this.options = options;
+    this.random = random;
+    this.events = events;
+    this.messages = options.shapes.map((shape) => {
+      const descriptors = shape.map(({ name }) => ({
+        entries: [{ key: 'bucket', value: name }],
+        limit: undefined,
+        hitsAddend: undefined,
+        isNegativeHits: false,
+      }));
+      const message = codec.encodeRequest({ domain: DOMAIN, descriptors, hitsAddend: 1 });
+      const prefix = Buffer.alloc(PREFIX_BYTES);
+      prefix.writeUInt32BE(message.length, 1);
+      return Buffer.concat([prefix, message]);
+    });
+  }
+
+  /** Resolves when the connections are there. */
+  async connect(): Promise<void> {
+    const { port, connections } = this.options;
+    for (let at = 0; at < connections; at++) {
+      const session = connect(`http://127.0.0.1:${port}`);
+      this.sessions.push(session);
+      await new Promise((resolve, reject) => {
+        session.once('connect', resolve);
+        session.once('error', reject);
+      });
+      session.on('error', (error) => this.lost(error.message));
+      session.on('goaway', (code) => this.lost(`GOAWAY, code ${code}`));
+      session.on('close', () => this.lost('the connection was closed'));
+    }
+  }
+
+  /** Ports of this end of the connections. */
+  ports(): number[] {
+    return this.sessions.map(({ socket }) => socket.localPort as number);
+  }
+
+  /** Sends what is due. */
+  keepPace(nowMs: number): void {
+    const { everyMs, shapes, connections } = this.options;
+    if (this.nextMs === 0) this.nextMs = nowMs + this.random.below(Math.ceil(everyMs));
+    // A harness that was held up does not make up for it with a crowd of calls.
+    if (nowMs - this.nextMs > 10 * everyMs) this.nextMs = nowMs;
+    while (this.nextMs <= nowMs) {
+      this.nextMs += everyMs;
+      this.call(this.turn++ % connections, this.random.below(shapes.length));
+    }
+  }
+
+  close(): void {
+    this.closed = true;
+    for (const session of this.sessions) session.destroy();
+  }
+
+  private lost(why: string): void {
+    if (!this.closed) this.events.lost(this, why);
+  }
+
+  private call(connection: number, shape: number): void {
+    const session = this.sessions[connection] as ClientHttp2Session;
+    if (session.destroyed) return;
+    const asked = this.options.shapes[shape] as readonly Bucket[];
+    const sentMs = performance.now();
+    this.waiting++;
+    this.events.sent(asked);
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': SHOULD_RATE_LIMIT_PATH,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      'grpc-timeout': `${this.options.deadlineMs}m`,
+    });
+    this.listen(stream, (status, details, body) => {
+      this.waiting--;
+      this.events.answered({
+        caller: this,
+        connection,
+        asked,
+        sentMs,
+        endMs: performance.now(),
+        answer: this.read(asked, status, details, body),
+      });
+    });
+    stream.end(this.messages[shape]);
+  }
+
+  private read(asked: readonly Bucket[], status: number, details: string, body: Buffer): Answer {
+    let response: RateLimitResponse | undefined;
+    if (body.length > 0) {
+      if (body.length < PREFIX_BYTES || body.readUInt32BE(1) !== body.length - PREFIX_BYTES) {
+        return { kind: 'wrong', why: `not a message: ${body.toString('hex', 0, 40)}` };
+      }
+      try {
+        response = codec.decodeResponse(body.subarray(PREFIX_BYTES));
+      } catch (error) {
+        return { kind: 'wrong', why: `not a RateLimitResponse: ${(error as Error).message}` };
+      }
+    }
+    return readAnswer(asked, status, details, response);
+  }
+
+  private listen(
+    stream: ClientHttp2Stream,
+    done: (status: number, details: string, body: Buffer) => void,
+  ): void {
+    const chunks: Buffer[] = [];
+    let status = -1;
+    let details = 'the call ended without a status';
+    const note = (headers: Readonly<Record<string, unknown>>): void => {
+      if (headers['grpc-status'] === undefined) return;
+      status = Number(headers['grpc-status']);
+      details = decodeURIComponent(String(headers['grpc-message'] ?? ''));
+    };
+    stream.on('response', note);
+    stream.on('trailers', note);
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+    stream.on('error', (error) => {
+      details = error.message;
+    });
+    stream.on('close', () => {
+      if (!this.closed) done(status, details, Buffer.concat(chunks));
+    });
+  }
+}

@@ -1,0 +1,32 @@
+/*
+ * Redis goes wrong in every way there is, one after the other, under two real weirs and callers that never stop; every
+ * answer is looked at. See docs/internals/testing.md, "Chaos". The long form is `npm run chaos`.
+ */
+import { expect, test } from '@jest/globals';
+import { SUITES } from './all-faults.js';
+import { textTable } from './report/table.js';
+import { SHORT_SCALE } from './short-form.js';
+
+/** A new one each time: what fails once is to be found, and can be done again. */
+const seed = Math.floor(Math.random() * 2 ** 32);
+const again = `npm run chaos -- --short --minutes 0 --seed ${seed}`;
+
+for (const suite of SUITES) {
+  const doIt = suite.impossible() === undefined ? test : test.skip;
+  doIt(
+    `whatever becomes of Redis, every answer is right and in time: ${suite.name}`,
+    async () => {
+      const lines: string[] = [];
+      const { rows, wrongs } = await suite.run({
+        seed,
+        ms: 0,
+        scale: SHORT_SCALE,
+        say: (line) => lines.push(line),
+      });
+      process.stdout.write(`\n${textTable(rows)}\n`);
+      if (wrongs.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+      expect({ wrongs, again: `${again} --topology ${suite.name}` }).toMatchObject({ wrongs: [] });
+    },
+    300_000,
+  );
+}

@@ -1,0 +1,108 @@
+import type { RedisNode } from '../topology/redis-node.js';
+import type { SentinelTopology } from '../topology/sentinel-topology.js';
+import type { Fault, Stage } from './fault.js';
+
+type OfSentinel = Fault<SentinelTopology>;
+
+const UNDECIDED = 'calls without a decision of Redis';
+
+/** A dead master comes back, as a replica of the one that took its place. */
+async function bringBack({ topology }: Stage<SentinelTopology>, old: RedisNode): Promise<void> {
+  await old.server.restart();
+  await topology.follow(old);
+}
+
+/** Kills the master; resolves when another one serves, and what it lacks is known. */
+async function killMaster(stage: Stage<SentinelTopology>): Promise<RedisNode> {
+  const old = stage.topology.master;
+  await old.server.kill();
+  stage.serves(await stage.topology.promoted(old));
+  // What the dead one had not told anybody is lost; nothing else is.
+  await stage.notePromotion();
+  return old;
+}
+
+export const FAILOVER_FAULTS: readonly OfSentinel[] = [
+  {
+    name: 'the master killed, automatic failover',
+    counts: UNDECIDED,
+    loses: true,
+    run: async (stage) => {
+      const old = await killMaster(stage);
+      await stage.untilDecided();
+      await bringBack(stage, old);
+      await stage.topology.untilWhole();
+      return stage.answeredByPolicy();
+    },
+  },
+  {
+    name: 'the master stopped, failover, and it goes on as if nothing had happened',
+    counts: UNDECIDED,
+    loses: true,
+    run: async (stage) => {
+      const { topology } = stage;
+      const old = topology.master;
+      old.server.pause();
+      stage.serves(await topology.promoted(old));
+      await stage.notePromotion();
+      await stage.untilDecided();
+      // It takes itself for the master, and has its connections still.
+      old.server.resume();
+      await stage.sleep(stage.lasting(1000, 6000));
+      await topology.follow(old);
+      await topology.untilWhole();
+      return stage.answeredByPolicy();
+    },
+  },
+  {
+    name: 'forced failover',
+    counts: 'connections that moved to the new master',
+    loses: true,
+    run: async (stage) => {
+      const { topology, random } = stage;
+      const old = topology.master;
+      await topology.forceFailover(random.below(3));
+      stage.serves(await topology.promoted(old));
+      await stage.untilDecided();
+      // The old master takes itself for one until the sentinels look at it again, which they do every ten seconds; what
+      // it admitted after the other's promotion is lost.
+      await stage.sleep(stage.lasting(1000, 12_000));
+      await topology.follow(old);
+      await topology.untilWhole();
+      return topology.master.clients('weir');
+    },
+  },
+  {
+    name: 'the master demoted by hand, its connections kept open',
+    counts: 'answers READONLY of Redis',
+    loses: true,
+    run: async (stage) => {
+      const { topology, random } = stage;
+      const old = topology.master;
+      const next = random.pick(topology.replicas);
+      const before = await old.errors('READONLY');
+      await topology.promoteByHand(next);
+      stage.serves(await next.serves());
+      await stage.notePromotion();
+      await stage.untilDecided();
+      await topology.untilWhole();
+      return (await old.errors('READONLY')) - before;
+    },
+  },
+  {
+    name: 'the master killed while a sentinel is dead',
+    counts: UNDECIDED,
+    loses: true,
+    run: async (stage) => {
+      const { topology, random } = stage;
+      const sentinel = random.below(3);
+      await topology.killSentinel(sentinel);
+      const old = await killMaster(stage);
+      await stage.untilDecided();
+      topology.restartSentinel(sentinel);
+      await bringBack(stage, old);
+      await topology.untilWhole();
+      return stage.answeredByPolicy();
+    },
+  },
+];

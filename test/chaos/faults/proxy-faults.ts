@@ -1,0 +1,51 @@
+import type { Mischief } from '../proxy.js';
+import type { SingleTopology } from '../topology/single-topology.js';
+import type { Fault, Stage } from './fault.js';
+
+function onTheWay(
+  name: string,
+  counts: string,
+  mischief: (stage: Stage) => Mischief,
+  more: Pick<Fault, 'patience'> = {},
+): Fault<SingleTopology> {
+  return {
+    name,
+    counts,
+    ...more,
+    run: async (stage) => {
+      const { proxy } = stage.topology;
+      const before = proxy.bites;
+      proxy.do(mischief(stage));
+      await stage.sleep(stage.lasting(600, 3000));
+      proxy.heal();
+      stage.serves();
+      return proxy.bites - before;
+    },
+  };
+}
+
+export const PROXY_FAULTS: readonly Fault<SingleTopology>[] = [
+  onTheWay('packets late by less than the deadline', 'pieces delayed', ({ random }) => ({
+    kind: 'delay',
+    ms: 5 + random.below(40),
+  })),
+  onTheWay('packets late by more than the deadline', 'pieces delayed', ({ random }) => ({
+    kind: 'delay',
+    ms: 300 + random.below(700),
+  })),
+  onTheWay('packets dropped, the connection stays open', 'pieces dropped', () => ({ kind: 'drop' }), {
+    patience: [
+      2000,
+      'a connection that was made while all of its packets vanished is given up after a second',
+    ],
+  }),
+  onTheWay('answers truncated, the connection ended', 'connections cut', ({ random }) => ({
+    kind: 'truncate',
+    oneIn: 1 + random.below(30),
+  })),
+  onTheWay('connections reset in the middle of an answer', 'connections reset', ({ random }) => ({
+    kind: 'reset',
+    oneIn: 1 + random.below(30),
+  })),
+  onTheWay('packets split at any byte', 'pieces split', () => ({ kind: 'split' })),
+];

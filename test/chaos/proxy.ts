@@ -1,0 +1,181 @@
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import type { Random } from '../fuzz/random.js';
+
+/** What a {@link ChaosProxy} does to what passes through it. */
+export type Mischief =
+  | { readonly kind: 'pass' }
+  /** Everything comes so many milliseconds later. */
+  | { readonly kind: 'delay'; readonly ms: number }
+  /** Everything vanishes from now on, on the connections there are and on new ones, which stay open. */
+  | { readonly kind: 'drop' }
+  /** Of a piece that passes only the beginning arrives; then the connection is ended (truncate) or reset. */
+  | { readonly kind: 'truncate' | 'reset'; readonly oneIn: number }
+  /** Every piece comes in many, cut anywhere. */
+  | { readonly kind: 'split' };
+
+const PASS: Mischief = { kind: 'pass' };
+
+/** Bytes on their way in one direction, in order, each with the time before which it does not go on. */
+class Lane {
+  private readonly to: Socket;
+  private readonly waiting: { readonly dueMs: number; readonly bytes: Buffer }[] = [];
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(to: Socket) {
+    this.to = to;
+  }
+
+  put(bytes: Buffer, afterMs: number): void {
+    if (afterMs === 0 && this.waiting.length === 0) {
+      this.to.write(bytes);
+      return;
+    }
+    const dueMs = Math.max(performance.now() + afterMs, this.waiting.at(-1)?.dueMs ?? 0);
+    this.waiting.push({ dueMs, bytes });
+    this.timer ??= setTimeout(() => this.next(), afterMs);
+  }
+
+  clear(): void {
+    clearTimeout(this.timer);
+    this.waiting.length = 0;
+  }
+
+  /** One piece at a time, so that each is a packet of its own. */
+  private next(): void {
+    this.timer = undefined;
+    const first = this.waiting.shift();
+    if (first === undefined) return;
+    this.to.write(first.bytes);
+    const [second] = this.waiting;
+    if (second === undefined) return;
+    this.timer = setTimeout(() => this.next(), Math.max(0, second.dueMs - performance.now()));
+  }
+}
+
+interface Pair {
+  readonly client: Socket;
+  readonly server: Socket;
+  readonly lanes: Lane[];
+  /** Nothing passes any more: bytes are missing in between, or the end is near. */
+  isDead: boolean;
+}
+
+/** A TCP proxy on 127.0.0.1 that does harm on demand. Close it. */
+export class ChaosProxy {
+  private readonly server: Server;
+  private readonly random: Random;
+  private readonly pairs = new Set<Pair>();
+  private mischief: Mischief = PASS;
+  private target: number;
+  /** How often it did harm: pieces delayed, dropped, cut, connections broken. */
+  bites = 0;
+  /** Connections that were made through it. */
+  accepted = 0;
+
+  private constructor(target: number, random: Random) {
+    this.target = target;
+    this.random = random;
+    this.server = createServer((client) => this.accept(client));
+  }
+
+  static async start(target: number, random: Random): Promise<ChaosProxy> {
+    const proxy = new ChaosProxy(target, random);
+    await new Promise<void>((resolve) => proxy.server.listen(0, '127.0.0.1', resolve));
+    return proxy;
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  /** Connections through it. */
+  get connections(): number {
+    return this.pairs.size;
+  }
+
+  do(mischief: Mischief): void {
+    this.mischief = mischief;
+  }
+
+  /** Does no harm any more. Connections from which something vanished stay as they are: dead, and open. */
+  heal(): void {
+    this.mischief = PASS;
+  }
+
+  async close(): Promise<void> {
+    for (const pair of this.pairs) this.end(pair);
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  private accept(client: Socket): void {
+    const server = connect(this.target, '127.0.0.1');
+    const pair: Pair = { client, server, lanes: [], isDead: false };
+    this.pairs.add(pair);
+    this.accepted++;
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      const lane = new Lane(to);
+      pair.lanes.push(lane);
+      from.setNoDelay(true);
+      from.on('data', (bytes: Buffer) => this.pass(pair, lane, bytes));
+      from.on('error', () => this.end(pair));
+      from.on('close', () => {
+        // What has lost bytes stays open on the caller's side, as a peer that is gone without a word.
+        if (!pair.isDead || from === client) this.end(pair);
+      });
+    }
+  }
+
+  private pass(pair: Pair, lane: Lane, bytes: Buffer): void {
+    const { mischief, random } = this;
+    if (pair.isDead || mischief.kind === 'drop') {
+      pair.isDead = true;
+      this.bites++;
+    } else if (mischief.kind === 'delay') {
+      this.bites++;
+      lane.put(bytes, mischief.ms);
+    } else if (mischief.kind === 'split' && bytes.length > 1) {
+      this.bites++;
+      this.split(lane, bytes);
+    } else if ((mischief.kind === 'truncate' || mischief.kind === 'reset') && random.oneIn(mischief.oneIn)) {
+      this.bites++;
+      this.cut(pair, lane, bytes.subarray(0, random.below(bytes.length)), mischief.kind === 'reset');
+    } else lane.put(bytes, 0);
+  }
+
+  private split(lane: Lane, bytes: Buffer): void {
+    const cuts = Array.from({ length: 3 }, () => this.random.below(bytes.length));
+    let at = 0;
+    for (const end of [...cuts.sort((one, other) => one - other), bytes.length]) {
+      if (end > at) lane.put(bytes.subarray(at, end), at === 0 ? 0 : 1);
+      at = end;
+    }
+  }
+
+  /** The last bytes that pass; the connection breaks soon after them. */
+  private cut(pair: Pair, lane: Lane, last: Buffer, isReset: boolean): void {
+    if (last.length > 0) lane.put(last, 0);
+    pair.isDead = true;
+    setTimeout(() => {
+      for (const socket of [pair.client, pair.server]) {
+        if (isReset) socket.resetAndDestroy();
+        else socket.end();
+      }
+      this.end(pair, isReset);
+    }, 1);
+  }
+
+  private end(pair: Pair, isOver = true): void {
+    this.pairs.delete(pair);
+    for (const lane of pair.lanes) lane.clear();
+    if (!isOver) {
+      pair.client.destroySoon();
+      pair.server.destroySoon();
+      return;
+    }
+    pair.client.destroy();
+    pair.server.destroy();
+  }
+}

@@ -1,0 +1,69 @@
+import type { TopologyName } from '../topology/topology.js';
+import type { Recorded } from './recorded.js';
+import type { Row } from './row.js';
+
+const NAMES: Readonly<Record<TopologyName, string>> = {
+  single: 'one Redis',
+  sentinel: 'three sentinels, a master, two replicas',
+  'stepping-clock': 'one Valkey whose clock steps',
+};
+const HEAD = [
+  ...['fault', 'done', 'bit', 'calls', 'late', 'by policy', 'unseen'],
+  ...['tokens beyond', 'of tokens lost', 'back in ms'],
+];
+
+const count = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: 0 });
+
+function cells(row: Row): string[] {
+  return [
+    row.fault,
+    String(row.times),
+    `${count(row.bites)} ${row.counts}`,
+    count(row.calls),
+    count(row.late),
+    count(row.byPolicy),
+    count(row.unseen),
+    count(row.beyond),
+    count(row.given),
+    count(row.recoveryMs),
+  ];
+}
+
+function sorted(rows: readonly Row[]): Row[] {
+  return [...rows].sort((one, other) => (one.fault < other.fault ? -1 : 1));
+}
+
+/** The rows as text, for a terminal. */
+export function textTable(rows: readonly Row[]): string {
+  const all = [HEAD, ...sorted(rows).map(cells)];
+  const widths = HEAD.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
+  const line = (row: readonly string[]): string =>
+    row
+      .map((cell, at) =>
+        at === 0 || at === 2 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0),
+      )
+      .join('  ');
+  return all.map(line).join('\n');
+}
+
+/** What is recorded as a part of a page of the manual, in Markdown. */
+export function faultTables({ node, seed, minutes, topologies }: Recorded): string {
+  const tables = topologies.map(({ name, baseline, rows }) => {
+    const { p50Ms, p99Ms, longestMs, calls } = baseline;
+    const line = (row: readonly string[]): string => `| ${row.join(' | ')} |`;
+    return [
+      `### With ${NAMES[name]}`,
+      '',
+      `Without a fault, weir took ${p50Ms.toFixed(2)} ms for half of ${count(calls)} answers, at most ` +
+        `${p99Ms.toFixed(2)} ms for 99 in 100,\nand ${longestMs.toFixed(2)} ms for the longest.`,
+      '',
+      line(HEAD),
+      `|${HEAD.map((_, at) => (at === 0 || at === 2 ? '---' : '---:')).join('|')}|`,
+      ...sorted(rows).map((row) => line(cells(row))),
+    ].join('\n');
+  });
+  return [
+    `Recorded on Node.js ${node} by \`npm run chaos -- --minutes ${minutes} --seed ${seed} --record\`.`,
+    ...tables,
+  ].join('\n\n');
+}

@@ -1,0 +1,302 @@
+import { Random } from '../../fuzz/random.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { type Bucket, FAILURE_POLICIES, makeBuckets, policyOf } from '../calls/buckets.js';
+import { type Answered, Caller } from '../calls/caller.js';
+import { Ledger } from '../calls/ledger.js';
+import type { Topology } from '../topology/topology.js';
+import { Lateness } from './lateness.js';
+import { WeirHost } from './weir-host.js';
+
+/** Envoy's usual deadline, and a patient caller's. Milliseconds. */
+const DEADLINES_MS = [20, 250];
+const TICK_MS = 4;
+const READ_EVERY_TICKS = 25;
+const SETTLE_MS = 10_000;
+/** How long Redis may be silent before weir takes it for hung. */
+const REDIS_TIMEOUT = '300ms';
+/** Faults named in full; beyond it only their number grows. */
+const NAMED = 30;
+
+/** What was counted since a moment. */
+export interface Counts {
+  calls: number;
+  late: number;
+  /** Answered by `on_store_failure`. */
+  byPolicy: number;
+  /** OVER_LIMIT without a look: there was no time, or no room, and Redis was lively. */
+  unseen: number;
+  latestMs: number;
+}
+
+const nothing = (): Counts => ({ calls: 0, late: 0, byPolicy: 0, unseen: 0, latestMs: 0 });
+
+/** Two weirs before one topology, callers that never stop, and whatever must hold of every answer. */
+export class Scene<T extends Topology = Topology> {
+  readonly topology: T;
+  readonly hosts: readonly WeirHost[];
+  readonly lateness = new Lateness();
+  /** What was wrong, in sentences. */
+  readonly wrongs: string[] = [];
+  counts = nothing();
+  private readonly ledgers = new Map<string, Ledger>();
+  private readonly callers: Caller[] = [];
+  /** When a connection of a caller last had a decision of Redis, by when it was asked for; and when it was answered. */
+  private readonly decided = new Map<string, [sentMs: number, endMs: number]>();
+  private readonly byPort = new Map<number, Caller>();
+  private pace: NodeJS.Timeout | undefined;
+  private ticks = 0;
+  private promotedPort: number | undefined;
+  private tickMs = 0;
+  /** The longest that this process itself was held up since {@link startWindow}. */
+  heldUpMs = 0;
+
+  private constructor(topology: T, hosts: readonly WeirHost[], buckets: readonly Bucket[]) {
+    this.topology = topology;
+    this.hosts = hosts;
+    for (const bucket of buckets) this.ledgers.set(bucket.name, new Ledger(bucket));
+  }
+
+  /** Starts the servers and the calls; `everyMs` is the time between two calls of a caller. */
+  static async start<T extends Topology>(topology: T, seed: number, everyMs: number): Promise<Scene<T>> {
+    // For each weir and each deadline one caller of `error`, and one of each other policy for each weir.
+    const callers = [0, 1].flatMap((host) => [
+      ...DEADLINES_MS.map((deadlineMs) => ({ host, deadlineMs, policy: 'error' as const })),
+      ...FAILURE_POLICIES.slice(1).map((policy, at) => ({
+        host,
+        deadlineMs: DEADLINES_MS[at % 2] as number,
+        policy,
+      })),
+    ]);
+    const buckets = makeBuckets(callers.map(({ policy }) => policy));
+    const policy = policyOf(buckets);
+    const env = { REDIS_TIMEOUT, ...topology.env };
+    const hosts = [
+      await WeirHost.start('weir', policy, env),
+      await WeirHost.start('weir with two workers', policy, { ...env, WORKERS: '2' }),
+    ];
+    const scene = new Scene(topology, hosts, buckets);
+    const sharedSmall = buckets[0] as Bucket;
+    const sharedLarge = buckets[1] as Bucket;
+    for (const [at, { host, deadlineMs, policy: name }] of callers.entries()) {
+      const small = buckets[2 + 2 * at] as Bucket;
+      const large = buckets[3 + 2 * at] as Bucket;
+      const shapes = [[large], [large], [small], [large, small], [small, large]];
+      if (name === 'error') shapes.push([large, sharedSmall], [sharedLarge, small], [sharedSmall, large]);
+      const { weir } = hosts[host] as WeirHost;
+      const caller = new Caller(
+        {
+          name: `${hosts[host]?.name}, ${deadlineMs} ms, ${name}`,
+          port: weir.grpcPort,
+          deadlineMs,
+          shapes,
+          everyMs,
+          connections: name === 'error' ? 2 : 1,
+        },
+        // Of its own: when its calls go out is not in the hands of the seed.
+        new Random(seed + at),
+        {
+          sent: (asked) => {
+            for (const bucket of asked) scene.ledgers.get(bucket.name)?.asked();
+          },
+          answered: (answered) => scene.answered(answered),
+          lost: (one, why) => scene.wrong(`${one.options.name}: the connection to weir was lost: ${why}`),
+        },
+      );
+      await caller.connect();
+      for (const port of caller.ports()) scene.byPort.set(port, caller);
+      scene.callers.push(caller);
+    }
+    scene.tickMs = performance.now();
+    scene.pace = setInterval(() => scene.tick(), TICK_MS);
+    return scene;
+  }
+
+  wrong(sentence: string): void {
+    if (this.wrongs.length < NAMED) this.wrongs.push(sentence);
+    else if (this.wrongs.length === NAMED) this.wrongs.push('and more');
+  }
+
+  /** Begins to count anew. */
+  startWindow(): void {
+    this.counts = nothing();
+    this.heldUpMs = 0;
+    for (const ledger of this.ledgers.values()) ledger.startWindow();
+  }
+
+  /** Tokens admitted beyond capacity and filling since {@link startWindow}, whatever the reason. */
+  beyondPlain(): number {
+    return [...this.ledgers.values()].reduce((sum, { beyondPlain }) => sum + beyondPlain, 0);
+  }
+
+  /** Buckets may be lost from now on. */
+  loseBuckets(): void {
+    for (const ledger of this.ledgers.values()) ledger.lose(performance.now());
+  }
+
+  /**
+   * Looks at what Redis has of the buckets now: from here on none may be lost. Resolves with the tokens that were given
+   * back, 0 where none could be.
+   */
+  async findBuckets(): Promise<number> {
+    if (![...this.ledgers.values()].some(({ isOpen }) => isOpen)) return 0;
+    let given = 0;
+    await this.look((ledger, missing, nowMs) => {
+      const tokens = ledger.found(missing, nowMs);
+      // Those that never empty say nothing.
+      if (!ledger.bucket.isLarge) given += tokens;
+    });
+    return given;
+  }
+
+  /** Looks at what Redis had of the buckets when it was promoted. */
+  async notePromotion(): Promise<void> {
+    this.promotedPort = this.topology.master.port;
+    await this.look((ledger, missing, toMs, fromMs) => ledger.promoted(missing, fromMs, toMs));
+  }
+
+  /** What was promoted has given no more than it had, if it still is the master. */
+  confirmPromotion(): void {
+    if (this.topology.master.port !== this.promotedPort) return;
+    for (const ledger of this.ledgers.values()) {
+      const tooMany = ledger.confirm();
+      if (tooMany > 0)
+        this.wrong(
+          `${ledger.bucket.name} gave ${tooMany.toFixed(2)} tokens more than the promoted Redis had`,
+        );
+    }
+  }
+
+  /**
+   * Resolves when every connection of the patient callers has had a decision of Redis that was asked for after
+   * `sinceMs`, with when the last of them had its first; with undefined when they do not get that far.
+   */
+  async decidedSince(sinceMs: number): Promise<number | undefined> {
+    const names = this.callers
+      .filter(({ options }) => options.deadlineMs > (DEADLINES_MS[0] as number) && options.connections > 1)
+      .flatMap((caller) => caller.ports().map((_, at) => connectionName(caller, at)));
+    const firsts = new Map<string, number>();
+    const look = (): true | undefined => {
+      for (const name of names) {
+        const [sentMs = 0, endMs = 0] = this.decided.get(name) ?? [];
+        if (sentMs >= sinceMs && !firsts.has(name)) firsts.set(name, endMs);
+      }
+      return firsts.size === names.length ? true : undefined;
+    };
+    try {
+      await waitFor('decisions', look, SETTLE_MS);
+    } catch {
+      return undefined;
+    }
+    return Math.max(...firsts.values());
+  }
+
+  /** Reads what weir's processes wrote down of their answers. */
+  readWatches(): void {
+    for (const host of this.hosts) {
+      host.watch.read((call) => {
+        const caller = this.byPort.get(call.port);
+        if (caller === undefined) return;
+        const lateMs = this.lateness.lateBy(call, caller.options.deadlineMs);
+        if (lateMs === 0) return;
+        this.counts.late++;
+        this.counts.latestMs = Math.max(this.counts.latestMs, lateMs);
+        this.wrong(
+          `${caller.options.name}: answered ${lateMs.toFixed(1)} ms after the deadline ` +
+            `(${this.lateness.marginMs.toFixed(1)} are let pass); ${call.waitedMs} ms held up by the kernel, ` +
+            `ran for ${call.ranMs} ms`,
+        );
+      });
+    }
+  }
+
+  /** The longest that a process of weir, or this one, was without a core since then. */
+  starvedSince(sinceMonotonicMs: number): number {
+    return this.heldUpMs + Math.max(...this.hosts.map(({ watch }) => watch.waitedSince(sinceMonotonicMs)));
+  }
+
+  /** Stops calling, waits for the last answers, and looks at logs and metrics. */
+  async end(): Promise<void> {
+    clearInterval(this.pace);
+    try {
+      await waitFor(
+        'the last answers',
+        () => (this.callers.every(({ waiting }) => waiting === 0) ? true : undefined),
+        SETTLE_MS,
+      );
+    } catch {
+      const left = this.callers.reduce((sum, { waiting }) => sum + waiting, 0);
+      this.wrong(`${left} calls were never answered`);
+    }
+    this.readWatches();
+    for (const host of this.hosts) for (const one of await host.wrongs()) this.wrong(one);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.pace);
+    for (const caller of this.callers) caller.close();
+    for (const host of this.hosts) await host.stop();
+  }
+
+  private async look(
+    at: (ledger: Ledger, missing: number, nowMs: number, fromMs: number) => void,
+  ): Promise<void> {
+    const fromMs = performance.now();
+    const found = await this.topology.master.buckets();
+    const nowMs = performance.now();
+    for (const ledger of this.ledgers.values()) {
+      const { name, maxTokens, perMs } = ledger.bucket;
+      at(ledger, Math.min(maxTokens, ((found.get(name) ?? 0) / 1000) * perMs), nowMs, fromMs);
+    }
+  }
+
+  private tick(): void {
+    const nowMs = performance.now();
+    this.heldUpMs = Math.max(this.heldUpMs, nowMs - this.tickMs - TICK_MS);
+    this.tickMs = nowMs;
+    for (const caller of this.callers) caller.keepPace(nowMs);
+    if (++this.ticks % READ_EVERY_TICKS === 0) this.readWatches();
+  }
+
+  private answered({ caller, connection, asked, sentMs, endMs, answer }: Answered): void {
+    this.counts.calls++;
+    for (const { name } of asked) this.ledgers.get(name)?.answered();
+    const who = caller.options.name;
+    const isError = asked.every(({ onFailure }) => onFailure === 'error');
+    switch (answer.kind) {
+      case 'wrong':
+        this.wrong(`${who}: ${answer.why}`);
+        return;
+      case 'admitted':
+        for (const bucket of asked) {
+          // A local bucket may have decided instead.
+          if (bucket.onFailure === 'local') continue;
+          const tooMany = this.ledgers.get(bucket.name)?.admit(sentMs, endMs) ?? 0;
+          if (tooMany > 0) this.wrong(`${who}: ${bucket.name} gave ${tooMany.toFixed(2)} tokens too many`);
+        }
+        break;
+      case 'denied':
+        this.denied(answer.short, who, sentMs);
+        break;
+      default:
+        if (answer.kind === 'unseen') this.counts.unseen++;
+        else this.counts.byPolicy++;
+        for (const { name } of asked) this.ledgers.get(name)?.maybe(sentMs, endMs);
+        return;
+    }
+    if (isError) this.decided.set(connectionName(caller, connection), [sentMs, endMs]);
+  }
+
+  private denied(short: readonly Bucket[], who: string, sentMs: number): void {
+    for (const bucket of short) {
+      if (bucket.onFailure === 'local') continue;
+      if (this.ledgers.get(bucket.name)?.mayDeny(sentMs) !== false) continue;
+      // What `deny` answers looks like any other denial.
+      if (bucket.onFailure === 'deny') this.counts.byPolicy++;
+      else this.wrong(`${who}: ${bucket.name} was denied, and had tokens`);
+    }
+  }
+}
+
+function connectionName(caller: Caller, connection: number): string {
+  return `${caller.options.name} ${connection}`;
+}

@@ -1,0 +1,2 @@
+/** How long faults last in the tests, of what they last in the long form: all of them together take about a minute. */
+export const SHORT_SCALE = 0.3;
