@@ -1,6 +1,6 @@
 /* Logins that change while weir runs: of a command and of a file, against a real Redis. */
 
-import { chmodSync, mkdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -173,6 +173,30 @@ describe('a command', () => {
     program('echo weir:s3cret');
     await logged(/^info: Redis .* can be given a new login again$/);
     expect(log.filter((line) => line.includes('exit code 3'))).toHaveLength(1);
+  });
+
+  test('that is slow does not hold up the next connection, which is given the new login later', async () => {
+    await user('one', '>s3cret1');
+    await user('two', '>s3cret2');
+    const first = folder.join('first');
+    const again = folder.join('again');
+    const done = folder.join('done');
+    const command = program(
+      `[ -e ${first} ] || { touch ${first}; echo one:s3cret1; exit; }\n` +
+        `touch ${again}; sleep 3; touch ${done}; echo two:s3cret2`,
+    );
+    const store = open({ REDIS_AUTH_COMMAND: command });
+    await expectDecided(store);
+    // Within a second of the last run there is no other.
+    await waitFor('another run', async () => {
+      if (store.connected) await cutOff();
+      return existsSync(again);
+    });
+    await expectDecided(store);
+    expect([await users(), existsSync(done)]).toEqual([['one'], false]);
+    const { opened } = store.connections;
+    await waitFor('the new login', async () => (await users())[0] === 'two');
+    expect(store.connections.opened).toBe(opened);
   });
 
   test('whose login expires is asked in time, on the connection that is there', async () => {

@@ -2,7 +2,7 @@ import type { RedisLogin } from './redis-login.js';
 
 /** What a {@link LoginSource} tells the owner of the connections. */
 export interface LoginListeners {
-  /** A new login, which live connections are to be given. */
+  /** A new login, which live connections are to be given; told also to those who ask for it. */
   renewed(login: RedisLogin): void;
   /**
    * No new login could be had, so the one before stays: why, a sentence for the log without a secret. Undefined: one

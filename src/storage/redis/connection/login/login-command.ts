@@ -23,11 +23,14 @@ const LEAST_REFRESH_MS = 1000;
 /** Longest that a login is renewed before it runs out. */
 const MOST_MARGIN_MS = 60_000;
 const MARGIN_SHARE = 1 / 5;
+/** Longest that a connection waits for a new login while the one before is still good, milliseconds. */
+const PATIENCE_MS = 300;
 
 /**
  * A login that a command prints. It runs before each connection, and again before what it printed runs out. Those who
  * ask while it runs share its answer; those who ask again and again, because Redis is away or refuses the login, get
- * the last one during a pause that grows, but for the first time that Redis refuses it.
+ * the last one during a pause that grows, but for the first time that Redis refuses it. A command that is slow holds
+ * up no connection while the last login is good: that connection is given the new one when it comes.
  */
 export class LoginCommand implements LoginSource {
   readonly #options: LoginCommandOptions;
@@ -39,6 +42,8 @@ export class LoginCommand implements LoginSource {
   #failure: Error | undefined;
   #underWay: Promise<boolean> | undefined;
   #pauseUntilMs = -Infinity;
+  /** Until when the login is used, unless Redis refuses it. */
+  #goodUntilMs = -Infinity;
   #askedAtMs = -Infinity;
   /** Whether the last run was because Redis had refused the login before it. */
   #ranForRefusal = false;
@@ -58,7 +63,8 @@ export class LoginCommand implements LoginSource {
     this.#askedAtMs = now;
     const isFirstRefusal = refused && !this.#ranForRefusal;
     if (now >= this.#pauseUntilMs || isFirstRefusal) void this.#run(refused);
-    await this.#underWay;
+    const isGood = !refused && now < this.#goodUntilMs;
+    await (isGood ? atMost(PATIENCE_MS, this.#underWay) : this.#underWay);
     if (this.#login === undefined)
       throw this.#failure ?? new Error(`${this.#options.variable}: it was ended`);
     return this.#login;
@@ -88,13 +94,15 @@ export class LoginCommand implements LoginSource {
       const { login, expiresAtMs } = readPrinted(command, await run(command, this.#ending.signal));
       this.#login = login;
       usedForMs = this.#usedFor(expiresAtMs);
+      this.#goodUntilMs = performance.now() + usedForMs;
     } catch (error) {
       this.#failure = new Error(`${variable}: ${(error as Error).message}`);
     }
     if (this.#ending.signal.aborted) return false;
     const isNew = usedForMs !== undefined;
     if (isNew) this.#listeners?.failed(undefined);
-    else if (this.#login !== undefined)
+    if (isNew && this.#login !== undefined) this.#listeners?.renewed(this.#login);
+    if (!isNew && this.#login !== undefined)
       this.#listeners?.failed(`${this.#failure?.message}; the login before it stays in use`);
     const pauseMs = this.#pauses.next();
     this.#pauseUntilMs = performance.now() + pauseMs;
@@ -103,9 +111,7 @@ export class LoginCommand implements LoginSource {
   }
 
   async #onDue(): Promise<void> {
-    if (!(await this.#run(false)) || this.#login === undefined) return;
-    this.#pauses.reset();
-    this.#listeners?.renewed(this.#login);
+    if (await this.#run(false)) this.#pauses.reset();
   }
 
   /** How long a login is used, milliseconds, that Redis takes until `expiresAtMs`. */
@@ -123,4 +129,17 @@ function readPrinted([program]: Command, text: string): ReturnType<typeof readPr
   } catch (error) {
     throw new Error(`${program} ${(error as Error).message}`);
   }
+}
+
+/** Resolves when `promise` does, which never rejects, or after `ms`. */
+function atMost(ms: number, promise: Promise<unknown> | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    const settle = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    if (promise === undefined) settle();
+    else promise.then(settle, settle);
+  });
 }
