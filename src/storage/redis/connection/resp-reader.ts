@@ -26,7 +26,7 @@ const EMPTY = Buffer.alloc(0);
  * Reads replies in RESP2 (Redis serialization protocol) out of chunks that are cut anywhere. Knows what the commands of
  * weir get: simple strings, errors, integers from -2^53 to 2^53-1, bulk strings and arrays of integers, none longer
  * than what was asked for; anything else is malformed, null and a reply to nothing included. There is no way back from
- * that, the connection must end.
+ * that, nor from an error that answers nothing: the connection must end.
  *
  * Keeps the integers of the array at hand and the bytes of the element at hand: no more than what was asked for takes,
  * whatever comes.
@@ -66,6 +66,12 @@ export class RespReader {
         continue;
       }
       if (this.array !== undefined) throw new Error('malformed reply: an array of what is no integer');
+      if (type === MINUS && this.asked() === undefined) {
+        // Redis says why it hangs up.
+        const error = this.text(type, data, at + 1, 0);
+        if (error === undefined) break;
+        throw new Error((error as RedisReplyError).message);
+      }
       const bound = this.bound();
       if (type === STAR) {
         const length = this.integer(data, at + 1);

@@ -99,7 +99,7 @@ test.each([
 });
 
 test('what comes although nothing was asked is malformed from its first byte on', () => {
-  for (const wire of [':', '*', '$', '+', '-', 'H']) {
+  for (const wire of [':', '*', '$', '+', 'H']) {
     const reader = new RespReader(
       () => {},
       () => undefined,
@@ -143,4 +143,15 @@ test.each([
 ])('an error tells its code: %s', (text, code) => {
   const [reply] = read([Buffer.from(`-${text}\r\n`)]);
   expect(reply).toMatchObject({ message: text, code });
+});
+
+test('an error that answers nothing is why Redis hangs up', () => {
+  const reader = new RespReader(
+    () => {},
+    () => undefined,
+  );
+  reader.read(Buffer.from('-ERR max number of'));
+  expect(() => reader.read(Buffer.from(' clients reached\r\n'))).toThrow(
+    /^ERR max number of clients reached$/,
+  );
 });

@@ -1,0 +1,214 @@
+/* Every error that a real Redis can be brought to answer: what weir does, says and counts, and that it comes back. */
+import { rmSync } from 'node:fs';
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
+import type { StoreFault } from '../../src/limiter/store-fault.js';
+import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
+import { RedisStore } from '../../src/storage/redis/redis-store.js';
+import { REDIS } from '../support/limiter/store-options.js';
+import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
+import { freePorts } from '../support/process/free-port.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, type StartRedisOptions, startRedis } from '../support/redis/redis-server.js';
+
+// Starting a Redis may take its time on a busy machine.
+jest.setTimeout(60_000);
+
+let redis: RedisServer;
+let admin: Redis;
+let store: RedisStore;
+let log: string[];
+let faults: StoreFault[];
+
+beforeEach(() => {
+  log = [];
+  faults = [];
+});
+afterEach(async () => {
+  admin.disconnect();
+  await store.close();
+  await redis.stop();
+});
+
+async function open(options?: StartRedisOptions): Promise<void> {
+  redis = await startRedis(options);
+  connect();
+  await store.reached;
+}
+
+function connect(): void {
+  admin = new Redis(redis.port, '127.0.0.1', { retryStrategy: () => 50 });
+  admin.on('error', () => {});
+  store = new RedisStore({
+    ...REDIS,
+    address: parseRedisUrl(`127.0.0.1:${redis.port}`),
+    log: (level, message) => log.push(`${level}: ${message}`),
+    observeFault: (fault) => faults.push(fault),
+  });
+}
+
+const take = async (): Promise<string> => {
+  const result: TakeResult = await store.take([takeItem('a', HUNDRED)], Infinity);
+  return result instanceof StorageError ? result.reason : 'decided';
+};
+
+/** The first call of an outage is refused, all others are answered without Redis, and the log says what to do. */
+async function expectOutage(fault: StoreFault, sentence: RegExp): Promise<void> {
+  expect(await take()).toBe('rejected');
+  expect(store.connected).toBe(false);
+  expect(await take()).toBe('breaker_open');
+  expect(faults[0]).toBe(fault);
+  expect(new Set(faults)).toEqual(new Set([fault]));
+  const lines = log.filter((line) => line.startsWith('error:'));
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toMatch(sentence);
+}
+
+async function expectBack(): Promise<void> {
+  await waitFor('the return', () => store.connected);
+  expect(await take()).toBe('decided');
+  expect(log.at(-1)).toMatch(/is up$/);
+}
+
+/** Runs a script that ends when it is killed. */
+async function busyScript(writes: boolean): Promise<void> {
+  // Another client would run it again after a restart.
+  const client = new Redis(redis.port, '127.0.0.1', { retryStrategy: () => null });
+  client.on('error', () => {});
+  const script = `${writes ? "redis.call('set', 'busy', '1')" : ''} while true do end`;
+  await client.eval(script, 1, 'busy').catch(() => undefined);
+  client.disconnect();
+}
+
+async function isListening(port: number): Promise<boolean> {
+  const client = new Redis(port, '127.0.0.1', {
+    enableReadyCheck: false,
+    lazyConnect: true,
+    retryStrategy: () => null,
+  });
+  client.on('error', () => {});
+  return client.connect().then(
+    () => {
+      client.disconnect();
+      return true;
+    },
+    () => false,
+  );
+}
+
+async function untilBusy(): Promise<void> {
+  const other = new Redis(redis.port, '127.0.0.1', { enableReadyCheck: false, maxRetriesPerRequest: 0 });
+  try {
+    await waitFor('the script to be noticed', () =>
+      other.get('x').then(
+        () => false,
+        (error: Error) => error.message.startsWith('BUSY'),
+      ),
+    );
+  } finally {
+    other.disconnect();
+  }
+}
+
+test('BUSY: a script of somebody', async () => {
+  await open({ args: ['--busy-reply-threshold', '50'] });
+  const killer = new Redis(redis.port, '127.0.0.1');
+  await killer.ping();
+  const script = busyScript(false);
+  await untilBusy();
+  await expectOutage('busy', /somebody's script keeps it busy; SCRIPT KILL ends that \(BUSY/);
+  await killer.script('KILL');
+  await script;
+  killer.disconnect();
+  await expectBack();
+});
+
+test('BUSY: a script that has written, which only ending Redis ends', async () => {
+  await open({ args: ['--busy-reply-threshold', '50'] });
+  void busyScript(true);
+  await untilBusy();
+  await expectOutage('busy', /SCRIPT KILL ends that/);
+  await redis.kill();
+  await redis.restart();
+  await expectBack();
+});
+
+test('MISCONF: a disk that cannot be written to', async () => {
+  await open();
+  await admin.config('SET', 'save', '3600 1');
+  await admin.set('k', 'v');
+  const folder = redis.folder;
+  rmSync(folder, { recursive: true });
+  await admin.bgsave();
+  await waitFor('the failure to be seen', async () =>
+    (await admin.info('persistence')).includes('rdb_last_bgsave_status:err'),
+  );
+  await expectOutage(
+    'misconf',
+    /cannot save to disk .*; mend the disk, or set stop-writes-on-bgsave-error no \(MISCONF/,
+  );
+  await admin.config('SET', 'stop-writes-on-bgsave-error', 'no');
+  await expectBack();
+});
+
+test('MASTERDOWN and READONLY: a replica', async () => {
+  const [nowhere] = await freePorts(1);
+  await open();
+  await admin.config('SET', 'replica-serve-stale-data', 'no');
+  await admin.replicaof('127.0.0.1', String(nowhere));
+  // What was not done waits for another master, in vain.
+  expect(await take()).toBe('disconnected');
+  expect(faults[0]).toMatch(/^(?:readonly|masterdown)$/);
+  expect(log.at(-1)).toMatch(/it is a replica/);
+  await admin.replicaof('NO', 'ONE');
+  await expectBack();
+});
+
+test('LOADING: data that are read from disk', async () => {
+  redis = await startRedis({ args: ['--appendonly', 'yes', '--key-load-delay', '300'] });
+  const writer = new Redis(redis.port, '127.0.0.1', { enableReadyCheck: false, retryStrategy: () => null });
+  writer.on('error', () => {});
+  for (let i = 0; i < 10_000; i++) void writer.set(`k${i}`, 'v');
+  await writer.ping();
+  await redis.kill();
+  const ready = redis.restart();
+  await waitFor('it to listen', () => isListening(redis.port));
+  connect();
+  await waitFor('the log', () => log.some((line) => line.includes('LOADING')));
+  expect(log.find((line) => line.includes('LOADING'))).toMatch(
+    /it is reading its data from disk; wait until it has/,
+  );
+  expect(faults).toContain('loading');
+  expect(await take()).toBe('disconnected');
+  await ready;
+  await expectBack();
+});
+
+test('OOM: a run of calls opens the breaker, as some of them may fit', async () => {
+  await open();
+  await admin.config('SET', 'maxmemory', '1');
+  for (let i = 0; i < 5; i++) expect(await take()).toBe('rejected');
+  expect(await take()).toBe('breaker_open');
+  expect(new Set(faults)).toEqual(new Set(['oom']));
+  expect(log.at(-1)).toMatch(/5 calls in a row failed \(OOM/);
+  await admin.config('SET', 'maxmemory', '0');
+  await expectBack();
+});
+
+test('NOSCRIPT: a Redis that forgets the script is taught it again, and no call fails', async () => {
+  await open();
+  await admin.script('FLUSH');
+  expect(await take()).toBe('decided');
+  expect(faults).toEqual([]);
+});
+
+test('NOAUTH: a password that is wanted from now on', async () => {
+  await open();
+  await admin.config('SET', 'requirepass', 'new');
+  await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  await waitFor('the log', () => log.some((line) => line.includes('wants a login')));
+  expect(faults).toContain('noauth');
+  await admin.config('SET', 'requirepass', '');
+  await expectBack();
+});
