@@ -45,8 +45,10 @@ export function findInVariables(
   unknown: ReadonlySet<string> = new Set(),
 ): VariableFindings {
   // There is a Redis, wherever it is.
-  const hidden = ['REDIS_URL', 'REDIS_PERSECOND_URL'].filter((name) => unknown.has(name));
-  const somewhere = Object.fromEntries(hidden.map((name) => [name, 'redis:6379']));
+  const hidden = ['REDIS', 'REDIS_PERSECOND'].filter((prefix) => unknown.has(`${prefix}_URL`));
+  const somewhere = Object.fromEntries(
+    hidden.map((prefix) => [`${prefix}_URL`, addressOfType(variables[`${prefix}_TYPE`])]),
+  );
   const { settings, given, refused, leftOut } = readWhatCanBe({
     ...IMAGE_VARIABLES,
     ...variables,
@@ -98,6 +100,11 @@ export function findInVariables(
     given,
     keep,
   };
+}
+
+/** Some REDIS_URL of the form that REDIS_TYPE asks for. */
+function addressOfType(type: string | undefined): string {
+  return type?.toLowerCase() === 'sentinel' ? 'mymaster,sentinel:26379' : 'redis:6379';
 }
 
 /** Settings of what is good; the rest as findings. */
