@@ -104,4 +104,11 @@ describe('the network policy', () => {
   )('%s %s', (verdict, _text, flow) => {
     expect(allows(manifest('NetworkPolicy').spec, flow)).toBe(verdict === 'allows');
   });
+
+  test('allows the Sentinels beside each Redis, and those of nobody else', () => {
+    const { spec } = manifest('NetworkPolicy');
+    const labels = { 'app.kubernetes.io/name': 'redis' };
+    expect(allows(spec, { direction: 'out', labels, port: 26_379 })).toBe(true);
+    expect(allows(spec, { direction: 'out', port: 26_379 })).toBe(false);
+  });
 });

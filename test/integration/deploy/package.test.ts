@@ -25,6 +25,7 @@ const ALLOWED = [
   /^build\/proto\/(files\.json|.+\.proto)$/,
   /^build\/deploy\/(?:init|policies)\/.+\.yaml$/,
   /^deploy\/(README\.md|policy\.schema\.json|(?!helm\/).+\.yaml)$/,
+  /^deploy\/sentinel\/(redis\.conf|sentinel\.conf|start\.sh)$/,
 ];
 
 interface Packed {
@@ -83,6 +84,7 @@ describe('the npm package', () => {
       'build/src/main.js',
       'deploy/envoy/envoy.yaml',
       'deploy/policy.schema.json',
+      'deploy/sentinel/start.sh',
       ...[...filesIn('src', '.lua'), ...filesIn('proto', '.proto')].map((path) => `build/${path}`),
       ...['deploy/policies', 'deploy/init'].flatMap((folder) =>
         filesIn(folder, '.yaml').map((path) => `build/${path}`),

@@ -17,7 +17,7 @@ function ofDockerfile(): Record<string, string> {
 }
 
 function ofCompose(path: string): Record<string, string> {
-  const { services } = parse(read(path)) as {
+  const { services } = parse(read(path), { merge: true }) as {
     services: Record<string, { environment?: Record<string, string> | string[] }>;
   };
   return Object.assign(
@@ -32,6 +32,15 @@ function variablesOf(environment: Record<string, string> | string[]): Record<str
   return Object.fromEntries(
     environment.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
   );
+}
+
+/** With what the file's first lines put into the file of passwords that its services name. */
+function ofSentinelCompose(): Record<string, string> {
+  const path = 'deploy/sentinel/docker-compose.yaml';
+  const [command = '', format = ''] = /printf '(.*?)' .*/.exec(read(path)) ?? [];
+  expect(read('deploy/README.md')).toContain(`\n${command}\n`);
+  const lines = format.replaceAll('%s', 'x').split('\\n').slice(0, -1);
+  return { ...ofCompose(path), ...variablesOf(lines) };
 }
 
 interface Container {
@@ -69,6 +78,11 @@ const kubernetes = readdirSync(join(repositoryRoot, 'deploy/kubernetes')).map(
 test.each([
   ['the Dockerfile', ofDockerfile, ['GRPC_HOST', 'HOST']],
   ['the compose file', () => ofCompose('deploy/docker-compose.yaml'), ['REDIS_URL', 'SHUTDOWN_DRAIN_DELAY']],
+  [
+    'the compose file with Sentinels',
+    ofSentinelCompose,
+    ['REDIS_TYPE', 'REDIS_URL', 'REDIS_AUTH', 'REDIS_SENTINEL_AUTH'],
+  ],
   ['the Kubernetes manifests', () => ofManifests(...kubernetes), ['REDIS_URL', 'SHUTDOWN_DRAIN_DELAY']],
   [
     'the compose file of the switch',

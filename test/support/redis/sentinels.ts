@@ -127,6 +127,8 @@ export async function commandOf(
     lazyConnect: true,
     enableReadyCheck: false,
     retryStrategy: () => null,
+    // Without it a connection that was refused keeps the process alive for two seconds.
+    disconnectTimeout: 100,
   });
   client.on('error', () => {});
   try {

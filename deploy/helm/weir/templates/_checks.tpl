@@ -25,16 +25,16 @@
 
 {{- define "weir.secretProblems" -}}
 {{- $problems := list -}}
-{{- $auth := include "weir.setting" (list . "REDIS_AUTH") -}}
-{{- if $auth -}}
-{{- $problems = append $problems "settings.REDIS_AUTH: everyone who may read the Deployment could read it; put the password into a Secret and name that in redis.auth.existingSecret" -}}
+{{- $inExtraEnv := "refer to that in extraEnv (valueFrom.secretKeyRef)" -}}
+{{- $ways := dict "REDIS_AUTH" "name that in redis.auth.existingSecret" "REDIS_SENTINEL_AUTH" "name that in redis.sentinelAuth.existingSecret" "REDIS_PERSECOND_AUTH" $inExtraEnv "REDIS_PERSECOND_SENTINEL_AUTH" $inExtraEnv -}}
+{{- range $name, $way := $ways -}}
+{{- if include "weir.setting" (list $ $name) -}}
+{{- $problems = append $problems (printf "settings.%s: everyone who may read the Deployment could read it; put the password into a Secret and %s" $name $way) -}}
 {{- end -}}
-{{- if include "weir.setting" (list . "REDIS_PERSECOND_AUTH") -}}
-{{- $problems = append $problems "settings.REDIS_PERSECOND_AUTH: everyone who may read the Deployment could read it; put the password into a Secret and refer to that in extraEnv (valueFrom.secretKeyRef)" -}}
 {{- end -}}
 {{- range $name := list "REDIS_URL" "REDIS_PERSECOND_URL" -}}
 {{- if regexMatch "^[a-z]+://[^/@]*:[^@]+@" (include "weir.setting" (list $ $name)) -}}
-{{- $way := ternary "name that in redis.url.existingSecret, or the password alone in redis.auth.existingSecret" "refer to that in extraEnv (valueFrom.secretKeyRef)" (eq $name "REDIS_URL") -}}
+{{- $way := ternary "name that in redis.url.existingSecret, or the password alone in redis.auth.existingSecret" $inExtraEnv (eq $name "REDIS_URL") -}}
 {{- $problems = append $problems (printf "settings.%s: it holds a password, which everyone who may read the Deployment could read; put it into a Secret and %s" $name $way) -}}
 {{- end -}}
 {{- end -}}
@@ -52,7 +52,7 @@
 {{- end -}}
 {{- end -}}
 {{- range .Values.extraEnv -}}
-{{- if or (hasKey $own .name) (include "weir.setting" (list $ .name)) (and (eq .name "REDIS_URL") $.Values.redis.url.existingSecret) -}}
+{{- if or (hasKey $own .name) (include "weir.setting" (list $ .name)) (and (eq .name "REDIS_URL") $.Values.redis.url.existingSecret) (and (eq .name "REDIS_SENTINEL_AUTH") $.Values.redis.sentinelAuth.existingSecret) -}}
 {{- $problems = append $problems (printf "extraEnv: the chart sets %s already, from settings or another value; remove one of them" .name) -}}
 {{- end -}}
 {{- end -}}

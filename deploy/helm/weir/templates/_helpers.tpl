@@ -135,14 +135,24 @@ true
 {{- $sum -}}
 {{- end -}}
 
-{{- /* Ports of the addresses that the settings name, as a JSON list; 6379 where they name none. */ -}}
+{{- /*
+Ports of the addresses that the settings name, as a JSON list; 6379 where they name none. With Sentinels those of all
+Sentinels, 26379 where they name none, and 6379: where the Redis are is not in the settings.
+*/ -}}
 {{- define "weir.redisPorts" -}}
 {{- $ports := list -}}
-{{- range $name := list "REDIS_URL" "REDIS_PERSECOND_URL" -}}
-{{- $url := include "weir.setting" (list $ $name) -}}
-{{- if or $url (eq $name "REDIS_URL") -}}
+{{- range $prefix := list "REDIS" "REDIS_PERSECOND" -}}
+{{- $url := include "weir.setting" (list $ (printf "%s_URL" $prefix)) -}}
+{{- if or $url (eq $prefix "REDIS") -}}
+{{- if eq (include "weir.setting" (list $ (printf "%s_TYPE" $prefix)) | lower) "sentinel" -}}
+{{- range $sentinel := default (list "") (rest (splitList "," $url)) -}}
+{{- $ports = append $ports (int (default "26379" (regexFind ":[0-9]+$" (trim $sentinel) | trimPrefix ":"))) -}}
+{{- end -}}
+{{- $ports = append $ports 6379 -}}
+{{- else -}}
 {{- $port := regexFind ":[0-9]+(/|\\?|$)" $url | trimPrefix ":" | trimSuffix "/" | trimSuffix "?" -}}
 {{- $ports = append $ports (int (default "6379" $port)) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- toJson (uniq $ports) -}}

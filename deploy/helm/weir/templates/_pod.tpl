@@ -14,6 +14,12 @@
   valueFrom: { secretKeyRef: { name: {{ .existingSecret | quote }}, key: {{ .key | quote }} } }
 {{- end }}
 {{- end }}
+{{- with .Values.redis.sentinelAuth }}
+{{- if .existingSecret }}
+- name: REDIS_SENTINEL_AUTH
+  valueFrom: { secretKeyRef: { name: {{ .existingSecret | quote }}, key: {{ .key | quote }} } }
+{{- end }}
+{{- end }}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
 {{- end }}

@@ -203,6 +203,26 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
           'Secret and name that in redis.auth.existingSecret',
       ],
       [
+        'a password of the Sentinels in settings',
+        { settings: { ...redis.settings, REDIS_SENTINEL_AUTH: 'swordfish' } },
+        'settings.REDIS_SENTINEL_AUTH: everyone who may read the Deployment could read it; put the password ' +
+          'into a Secret and name that in redis.sentinelAuth.existingSecret',
+      ],
+      [
+        'passwords of the second Redis in settings',
+        { settings: { REDIS_PERSECOND_SENTINEL_AUTH: 'swordfish' } },
+        'settings.REDIS_PERSECOND_SENTINEL_AUTH: everyone who may read the Deployment could read it; put the ' +
+          'password into a Secret and refer to that in extraEnv (valueFrom.secretKeyRef)',
+      ],
+      [
+        'a password of the Sentinels twice',
+        {
+          redis: { sentinelAuth: { existingSecret: 'sentinels' } },
+          extraEnv: [{ name: 'REDIS_SENTINEL_AUTH', value: 'swordfish' }],
+        },
+        'extraEnv: the chart sets REDIS_SENTINEL_AUTH already, from settings or another value; remove one of them',
+      ],
+      [
         'a password in an address',
         { settings: { REDIS_URL: 'redis://:swordfish@redis:6379' } },
         'settings.REDIS_URL: it holds a password',
@@ -301,6 +321,39 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     )('%s %s', (verdict, _text, flow) => {
       expect(allows(spec, flow)).toBe(verdict === 'allows');
     });
+  });
+
+  test.each<[what: string, values: object, ports: readonly number[]]>([
+    ['one Redis', { settings: { REDIS_URL: 'rediss://redis.data:6380/2' } }, [6380]],
+    [
+      'Sentinels, some without a port',
+      { settings: { REDIS_TYPE: 'Sentinel', REDIS_URL: 'mymaster,a.redis:26380, [fd00::1],b.redis' } },
+      [26380, 26379, 6379],
+    ],
+    [
+      'Sentinels that a Secret names',
+      { settings: { REDIS_TYPE: 'SENTINEL' }, redis: { url: { existingSecret: 'address' } } },
+      [26379, 6379],
+    ],
+    [
+      'Sentinels for windows of a second, and another port of Redis',
+      {
+        settings: {
+          REDIS_URL: 'redis:6390',
+          REDIS_PERSECOND: true,
+          REDIS_PERSECOND_TYPE: 'sentinel',
+          REDIS_PERSECOND_URL: 'second,a:5000',
+        },
+        networkPolicy: { redis: { ports: [7000] } },
+      },
+      [6390, 5000, 6379, 7000],
+    ],
+  ])('the network policy lets weir out to %s', async (_what, values, ports) => {
+    const { networkPolicy = {} } = values as { networkPolicy?: object };
+    const objects = await objectsWith({ ...values, networkPolicy: { ...networkPolicy, enabled: true } });
+    const { egress } = ofKind(objects, 'NetworkPolicy').spec;
+    // The first rule is for DNS.
+    expect(egress.slice(1)).toEqual([{ ports: ports.map((port) => ({ protocol: 'TCP', port })) }]);
   });
 
   test.each(['deploy/README.md', 'deploy/helm/weir/README.md'])(
