@@ -139,7 +139,7 @@ describe('variables', () => {
   });
 
   test('what is said to be refused is refused', () => {
-    const sentence = /is refused at the start(.*?)\. One that/s.exec(page)?.[1] ?? '';
+    const sentence = /weir refuses to start and says why\.(.*?)\. The log/s.exec(page)?.[1] ?? '';
     const refused = [...sentence.matchAll(/`(\w+)=(\w+)`/g)];
     expect(refused.length).toBeGreaterThan(3);
     for (const [, name = '', value = ''] of refused) {
