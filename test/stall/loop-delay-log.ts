@@ -40,3 +40,29 @@ export function longestDelay(folder: string, sinceMs: number): LoopDelay {
   }
   return { wallMs, ownMs };
 }
+
+/** What loop-delay.ts waits between two looks at an event loop, and a look itself takes, about. */
+const LOOK_MS = 1.1;
+
+/**
+ * The delay that a share of all looks, such as 0.99, did not exceed since `sinceMs` of {@link monotonicMs}, in the
+ * worst of the processes; without the time in which the thread had no core. Milliseconds; 0 where it is too short to be
+ * noted.
+ */
+export function delayAt(folder: string, sinceMs: number, share: number): number {
+  return Math.max(
+    ...readdirSync(folder).map((name) => {
+      const late: number[] = [];
+      let lateMs = 0;
+      for (const line of readFileSync(join(folder, name), 'latin1').split('\n')) {
+        const [end = 0, wall = 0, own = 0] = line.split(' ').map(Number);
+        if (end < sinceMs) continue;
+        late.push(own);
+        lateMs += wall;
+      }
+      const looks = late.length + Math.max(0, monotonicMs() - sinceMs - lateMs) / LOOK_MS;
+      const beyond = Math.floor(looks * (1 - share));
+      return late.sort((one, other) => other - one)[beyond] ?? 0;
+    }),
+  );
+}

@@ -17,8 +17,8 @@ export interface Bucket {
   readonly isLarge: boolean;
 }
 
-const SMALL_TOKENS = 20;
-const SMALL_PER_SECOND = 10;
+const SMALL_TOKENS = 10;
+const SMALL_PER_SECOND = 4;
 const LARGE_TOKENS = 1_000_000;
 const LARGE_PER_SECOND = 1000;
 

@@ -66,6 +66,8 @@ export const PROCESS_FAULTS: readonly Single[] = [
       const { master } = stage.topology;
       const { password } = master;
       master.password = '';
+      await master.server.kill();
+      await stage.sleep(stage.lasting(300, 2000));
       await master.restartEmpty();
       await stage.topology.requirePassword(password);
       stage.serves(await master.serves());

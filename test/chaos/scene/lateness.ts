@@ -2,7 +2,7 @@ import type { SeenCall } from '../watch/weir-watch.js';
 
 /**
  * How much later than its deadline an answer may be written, in milliseconds, beyond what the latest one was without a
- * fault: timers fire on whole milliseconds, and garbage is collected.
+ * fault, of which at most as much again counts: timers fire on whole milliseconds, and garbage is collected.
  */
 export const MARGIN_MS = 25;
 
@@ -28,7 +28,7 @@ export class Lateness {
 
   /** Longest that an answer may come after its deadline. */
   get marginMs(): number {
-    return MARGIN_MS + this.usualLateMs;
+    return MARGIN_MS + Math.min(MARGIN_MS, this.usualLateMs);
   }
 
   /** What calls took while nothing was wrong; the end of the baseline. */

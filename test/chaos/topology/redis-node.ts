@@ -58,7 +58,7 @@ export class RedisNode {
     return performance.now();
   }
 
-  /** Kills it and starts it again with nothing. */
+  /** Kills it, if it is not dead, and starts it again with nothing. */
   async restartEmpty(): Promise<void> {
     await this.server.kill();
     for (const name of ['appendonlydir', 'appendonly.aof', 'dump.rdb']) {
