@@ -80,6 +80,13 @@ describe('passwords', () => {
     expect(log.length).toBeLessThanOrEqual(2);
   });
 
+  test('one that Redis repeats because its AUTH has another name; no log line holds it', async () => {
+    redis = await startRedis({ args: ['--rename-command', 'AUTH', 'ANOTHER'] });
+    open(`redis://weir:s3cret@127.0.0.1:${redis.port}`);
+    await expectAway(/knows no AUTH; .* correct REDIS_URL \(ERR unknown command 'auth'\)$/);
+    expect(log.join('\n')).not.toContain('s3cret');
+  });
+
   test('none where one is needed', async () => {
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     open(`redis://127.0.0.1:${redis.port}`);

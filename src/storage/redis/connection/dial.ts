@@ -134,8 +134,13 @@ export async function sendLogin(pipe: RespPipe, { username, password = '' }: Red
   try {
     await pipe.send('auth', username === undefined ? [password] : [username, password], SHORT_TEXT);
   } catch (error) {
-    if (!/without any password configured|no password is set/.test((error as Error).message)) throw error;
+    if (!isNotAsked(error as Error)) throw error;
   }
+}
+
+/** Whether `error`, which answers AUTH, says that Redis takes everybody without a password. */
+export function isNotAsked({ message }: Error): boolean {
+  return /without any password configured|no password is set/.test(message);
 }
 
 function ignore(): void {}

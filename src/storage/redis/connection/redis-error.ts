@@ -1,12 +1,20 @@
+/** What Redis tells of a command that it does not know: its arguments, and those of AUTH are the login. */
+const ARGUMENTS = /, with args beginning with: .*/s;
+
+/** What Redis said, without the arguments that it was given: a Redis whose AUTH is renamed tells the password. */
+export function withoutArguments(text: string): string {
+  return text.replace(ARGUMENTS, '');
+}
+
 /** Redis answered a command with an error (RESP2, "Simple errors"). */
 export class RedisReplyError extends Error {
   override readonly name = 'RedisReplyError';
   /** The word in capitals that it begins with, such as `NOSCRIPT`, `READONLY`, `ERR`. */
   readonly code: string;
 
-  /** `text` is the line that Redis sent. */
+  /** `text` is the line that Redis sent; the message is that {@link withoutArguments}. */
   constructor(text: string) {
-    super(text);
+    super(withoutArguments(text));
     this.code = /^[A-Z]+/.exec(text)?.[0] ?? '';
   }
 }

@@ -132,6 +132,13 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
       `${place.prefix}_TYPE=SENTINEL and ${url(place)}=<name of the master>,<host:port of each Sentinel>`,
   },
   {
+    reason: 'not_redis',
+    says: /unknown command '?`?auth/i,
+    reaction: 'wait',
+    remedy: (place) =>
+      `what answers there knows no AUTH; leave out the login if none is needed, or correct ${url(place)}`,
+  },
+  {
     reason: 'no_database',
     says: /DB index is out of range/,
     reaction: 'wait',

@@ -33,6 +33,7 @@ describe('what Redis, the system or TLS says', () => {
     ['ERR max number of clients reached', 'max_clients', 'count'],
     ["ERR unknown command 'set', with args beginning with: ", 'not_redis', 'wait'],
     ['ERR unknown command `SET`, with args beginning with: ', 'not_redis', 'wait'],
+    ["ERR unknown command 'auth'", 'not_redis', 'wait'],
     ['ERR DB index is out of range', 'no_database', 'wait'],
     ['connect ECONNREFUSED 127.0.0.1:6379', 'refused', 'count'],
     ['getaddrinfo ENOTFOUND redis', 'unknown_host', 'count'],

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { RedisTlsOptions } from '../connection-options.js';
 import type { SentinelAddress } from '../redis-address.js';
 import type { FoundRedis, RedisFinder } from '../redis-finder.js';
@@ -7,6 +8,8 @@ import { endpointName } from './sentinel-address.js';
 
 /** Once one has answered, how long others may take whose answer may be newer. Milliseconds. */
 const LATER_ANSWERS_MS = 100;
+/** Pause between questions that announcements lead to: one may come from each Sentinel, or any number. Milliseconds. */
+const NEWS_PAUSE_MS = 100;
 
 /** Settings of {@link sentinelFinder}. */
 export interface SentinelFinderOptions {
@@ -31,6 +34,9 @@ class SentinelFinder implements RedisFinder {
   readonly #options: SentinelFinderOptions;
   readonly #sentinels: readonly Sentinel[];
   #onMoved: (found: FoundRedis) => void = () => {};
+  /** Whether something was announced since the last question. */
+  #hasNews = false;
+  #isFollowing = false;
   #closed = false;
 
   constructor(options: SentinelFinderOptions) {
@@ -39,9 +45,8 @@ class SentinelFinder implements RedisFinder {
     const variables = { url: `${prefix}_URL`, auth: `${prefix}_SENTINEL_AUTH` };
     this.#sentinels = address.sentinels.map(
       (endpoint) =>
-        new Sentinel(
-          { ...endpoint, masterName: address.masterName, login, tls, variables },
-          () => void this.#onNews(),
+        new Sentinel({ ...endpoint, masterName: address.masterName, login, tls, variables }, () =>
+          this.#onNews(),
         ),
     );
   }
@@ -66,9 +71,21 @@ class SentinelFinder implements RedisFinder {
     for (const sentinel of this.#sentinels) sentinel.close();
   }
 
-  async #onNews(): Promise<void> {
-    const found = await this.find().catch(() => undefined);
-    if (found !== undefined && !this.#closed) this.#onMoved(found);
+  #onNews(): void {
+    this.#hasNews = true;
+    if (!this.#isFollowing) void this.#follow();
+  }
+
+  /** Asks as long as there are news, once for all that came meanwhile. */
+  async #follow(): Promise<void> {
+    this.#isFollowing = true;
+    while (this.#hasNews && !this.#closed) {
+      this.#hasNews = false;
+      const found = await this.find().catch(() => undefined);
+      if (found !== undefined && !this.#closed) this.#onMoved(found);
+      await pause(NEWS_PAUSE_MS, undefined, { ref: false });
+    }
+    this.#isFollowing = false;
   }
 
   /** The newest answer; rejects where there is none. */

@@ -1,12 +1,17 @@
 import { Redis, type RedisOptions } from 'ioredis';
+import { BackOff } from '../../../../back-off.js';
 import type { RedisTlsOptions } from '../connection-options.js';
+import { isNotAsked } from '../dial.js';
+import { withoutArguments } from '../redis-error.js';
 import type { RedisLogin } from '../redis-login.js';
 import { endpointName } from './sentinel-address.js';
 
 /** Longest that a Sentinel may take to accept a connection, and to answer. Milliseconds. */
 const PATIENCE_MS = 1000;
-/** Longest pause before a Sentinel that cannot be reached is listened to again. Milliseconds. */
-const LONGEST_PAUSE_MS = 2000;
+/** Pauses before a Sentinel that cannot be reached is listened to again. */
+const PAUSES = { firstMs: 100, longestMs: 2000 };
+/** After so long a Sentinel that was listened to is no longer one that comes and goes. Milliseconds. */
+const STABLE_MS = 5000;
 const SWITCHED = '+switch-master';
 /** Names of masters that an error lists. */
 const MAX_NAMES = 5;
@@ -39,6 +44,9 @@ export class Sentinel {
   readonly name: string;
   readonly #options: SentinelOptions;
   readonly #listener: Redis;
+  readonly #pauses = new BackOff(PAUSES);
+  /** Since when announcements are heard on the connection at hand; Infinity while they are not. */
+  #heardSinceMs = Infinity;
   readonly #asking = new Set<Redis>();
 
   /**
@@ -51,7 +59,9 @@ export class Sentinel {
     this.#listener = new Redis({
       ...this.#clientOptions(),
       maxRetriesPerRequest: null,
-      retryStrategy: (attempts) => Math.min(100 * attempts, LONGEST_PAUSE_MS),
+      // Each connection is logged in anew first.
+      ...{ autoResubscribe: false, autoResendUnfulfilledCommands: false, enableOfflineQueue: false },
+      retryStrategy: () => this.#pause(),
     });
     // What is wrong is told to those who ask.
     this.#listener.on('error', ignore);
@@ -59,9 +69,22 @@ export class Sentinel {
       if (text.startsWith(`${options.masterName} `)) onNews();
     });
     this.#listener.on('ready', () => {
-      this.#listener.subscribe(SWITCHED).then(onNews, ignore);
+      this.#listen().then(onNews, () => this.#listener.disconnect(true));
     });
     this.#listener.connect().catch(ignore);
+  }
+
+  async #listen(): Promise<void> {
+    await logIn(this.#listener, this.#options.login);
+    await this.#listener.subscribe(SWITCHED);
+    this.#heardSinceMs = performance.now();
+  }
+
+  /** How long to wait before the Sentinel is listened to again, milliseconds. */
+  #pause(): number {
+    if (performance.now() - this.#heardSinceMs >= STABLE_MS) this.#pauses.reset();
+    this.#heardSinceMs = Infinity;
+    return this.#pauses.next();
   }
 
   /** The master that it announces. Rejects with an Error for the log, after a second or two at most. */
@@ -75,6 +98,7 @@ export class Sentinel {
     this.#asking.add(client);
     try {
       await client.connect();
+      await logIn(client, this.#options.login);
       const fields = pairs(await client.call('SENTINEL', 'MASTER', masterName));
       const host = fields.get('ip');
       const port = Number(fields.get('port'));
@@ -97,16 +121,14 @@ export class Sentinel {
   }
 
   #clientOptions(): RedisOptions & { replyMapping: 'legacy' } {
-    const { host, port, login, tls } = this.#options;
+    const { host, port, tls } = this.#options;
     return {
       host,
       port,
-      ...login,
       ...(tls === undefined ? {} : { tls: { ...tls } }),
       lazyConnect: true,
       protocol: 2,
       replyMapping: 'legacy',
-      connectionName: 'weir',
       disableClientInfo: true,
       enableReadyCheck: false,
       connectTimeout: PATIENCE_MS,
@@ -118,24 +140,39 @@ export class Sentinel {
   /** What is wrong, and what to do about it. `said` is what the question ended with, `lastError` the connection. */
   async #sentence(client: Redis, said: string, lastError: string): Promise<string> {
     const { masterName, variables } = this.#options;
-    const reason = lastError || said;
+    const reason = withoutArguments(lastError || said);
     if (/No such master/i.test(said)) {
       return (
         `Sentinel ${this.name} knows no master called ${JSON.stringify(masterName)}${await knownMasters(client)}; ` +
         `correct the name that ${variables.url} begins with`
       );
     }
-    if (/unknown command/i.test(said)) {
+    if (/unknown command '?`?sentinel/i.test(said)) {
       return (
         `Sentinel ${this.name} is a Redis, and no Sentinel; name the port of its Sentinel in ${variables.url} ` +
         '(26379, usually), or, for a single Redis, leave out its type'
       );
     }
-    if (/NOAUTH|WRONGPASS|NOPERM/.test(reason)) {
+    if (/NOAUTH|WRONGPASS|NOPERM|unknown command '?`?auth/i.test(reason)) {
       return `Sentinel ${this.name} refuses the login: correct ${variables.auth} (${reason})`;
     }
     return `${this.name}: ${reason}`;
   }
+}
+
+/**
+ * Logs in and names the connection. Not by options of the client, which writes to the console where a Sentinel wants no
+ * password. Rejects with the error of the Sentinel.
+ */
+async function logIn(client: Redis, { username, password }: RedisLogin): Promise<void> {
+  if (password !== undefined) {
+    const args = username === undefined ? [password] : [username, password];
+    await client.call('AUTH', ...args).catch((error: Error) => {
+      if (!isNotAsked(error)) throw error;
+    });
+  }
+  // After the login: who is not logged in may not set it.
+  client.call('CLIENT', 'SETNAME', 'weir').catch(ignore);
 }
 
 /** Names, to compare a mistyped one with. */

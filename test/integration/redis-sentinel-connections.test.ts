@@ -1,0 +1,137 @@
+/* How weir connects to Sentinels: what the log and the console get to see, and how often. */
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { readSettings } from '../../src/server/settings/read-settings.js';
+import { mainRedis } from '../../src/server/settings/redis-settings.js';
+import { RedisStore } from '../../src/storage/redis/redis-store.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startSentinel } from '../support/redis/sentinels.js';
+
+// Starting servers may take its time on a busy machine.
+jest.setTimeout(60_000);
+
+let redis: RedisServer;
+let log: string[];
+const closers: (() => Promise<void>)[] = [];
+beforeEach(async () => {
+  log = [];
+  redis = await startRedis();
+  closers.push(() => redis.stop());
+});
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function sentinel(lines: readonly string[] = []): Promise<RedisServer> {
+  const started = await startSentinel({ masterName: 'mymaster', masterPort: redis.port, quorum: 1, lines });
+  closers.push(() => started.stop());
+  return started;
+}
+
+function open(sentinelPort: number, environment: Record<string, string> = {}): RedisStore {
+  const read = readSettings({
+    REDIS_TYPE: 'SENTINEL',
+    REDIS_URL: `mymaster,127.0.0.1:${sentinelPort}`,
+    ...environment,
+  });
+  if (!read.ok) throw new Error(read.errors.join('\n'));
+  const store = new RedisStore({
+    ...mainRedis(read.settings)!,
+    log: (level, message) => log.push(`${level}: ${message}`),
+  });
+  closers.push(() => store.close());
+  return store;
+}
+
+/** A way to a Sentinel. `onListener` is called with each connection once it listens to announcements. */
+async function wayTo(
+  port: number,
+  onListener: (client: Socket) => void,
+): Promise<{ readonly port: number; readonly accepted: number }> {
+  const sockets = new Set<Socket>();
+  let accepted = 0;
+  const server = createServer((client) => {
+    accepted++;
+    const upstream = connect(port, '127.0.0.1');
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(one);
+      one.on('error', () => other.destroy());
+      one.on('close', () => {
+        sockets.delete(one);
+        other.destroy();
+      });
+    }
+    client.on('data', (chunk) => upstream.write(chunk));
+    upstream.on('data', (chunk: Buffer) => {
+      client.write(chunk);
+      if (chunk.includes('subscribe')) onListener(client);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    get accepted() {
+      return accepted;
+    },
+  };
+}
+
+test('a password that Sentinels do not ask for is none, and nothing is written to the console', async () => {
+  const console = jest.spyOn(globalThis.console, 'warn').mockImplementation(() => {});
+  try {
+    const store = open((await sentinel()).port, { REDIS_SENTINEL_AUTH: 'hunter2' });
+    await store.reached;
+    expect(console).not.toHaveBeenCalled();
+    expect(log).toEqual([expect.stringMatching(/is up$/)]);
+  } finally {
+    console.mockRestore();
+  }
+});
+
+test('the log does not show the password that a Sentinel without AUTH repeats', async () => {
+  const { port } = await sentinel(['rename-command AUTH ANOTHER']);
+  open(port, { REDIS_SENTINEL_AUTH: 'hunter2' });
+  await waitFor('the log', () => log.length > 0);
+  expect(log).toEqual([
+    expect.stringMatching(/refuses the login: correct REDIS_SENTINEL_AUTH \(ERR unknown command 'AUTH'\)$/i),
+  ]);
+});
+
+test('announcements that follow each other closely are one question, however many', async () => {
+  const announced = 'mymaster 127.0.0.1 1 127.0.0.1 2';
+  const message = `*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$${announced.length}\r\n${announced}\r\n`;
+  let announcements = 0;
+  const way = await wayTo((await sentinel()).port, (client) => {
+    const announce = (): void => {
+      if (announcements >= 500 || client.destroyed) return;
+      announcements++;
+      client.write(message, () => setTimeout(announce));
+    };
+    announce();
+  });
+  const store = open(way.port);
+  await store.reached;
+  await waitFor('the announcements', () => announcements === 500);
+  expect(way.accepted).toBeLessThan(100);
+});
+
+test('a Sentinel that cuts off who listens to it is listened to after growing pauses', async () => {
+  let cuts = 0;
+  const way = await wayTo((await sentinel()).port, (client) => {
+    cuts++;
+    client.destroy();
+  });
+  const store = open(way.port);
+  await store.reached;
+  const sinceMs = performance.now();
+  await waitFor('the cuts', () => cuts === 5);
+  expect(performance.now() - sinceMs).toBeGreaterThan(1000);
+});
