@@ -229,6 +229,33 @@ describe('a Redis that refuses everything', () => {
     }
   });
 
+  test('requests that were not sent yet wait for the next one, too', async () => {
+    const second = await startRedis();
+    let port = redis.port;
+    const moving = await startHeldProxy(() => port);
+    try {
+      open({ address: parseRedisUrl(`127.0.0.1:${moving.port}`) });
+      await store!.reached;
+      const admin = new Redis(redis.port, '127.0.0.1');
+      await admin.replicaof('127.0.0.1', String(second.port));
+      port = second.port;
+      // Redis is given about a thousand limits of such requests at a time.
+      const calls = ['a', 'b', 'c'].map((name) =>
+        store!.take(
+          Array.from({ length: 900 }, (_, i) => takeItem(`${name}${i}`, HUNDRED)),
+          Infinity,
+        ),
+      );
+      expect((await Promise.all(calls)).map(reason)).toEqual(['decided', 'decided', 'decided']);
+      expect(store!.inFlight).toBe(0);
+      admin.disconnect();
+    } finally {
+      await store!.close();
+      await moving.close();
+      await second.stop();
+    }
+  });
+
   test('one that loads its data, or may not write, is not asked again until it can', async () => {
     open();
     await store!.reached;

@@ -90,8 +90,9 @@ export class RedisConnection {
         closed: (reason) => this.onClosed(reason),
         failed: (reason, found) => this.onFailed(reason, found),
         moved: (reason) => {
-          this.goDown(reason);
+          // First, so that what was not sent yet waits.
           this.hope();
+          this.goDown(reason);
         },
         loginFailed: (sentence) => this.onLoginSource(sentence),
         renewed: (refusal) => this.onRenewed(refusal),
@@ -220,8 +221,8 @@ export class RedisConnection {
   /** Closes the connection at hand in the hope for a better one. */
   private leave(reason: string, loginRefused: boolean): void {
     this.leftFor = reason;
-    this.goDown(reason);
     this.hope();
+    this.goDown(reason);
     this.link.breakOff(reason, loginRefused);
   }
 
