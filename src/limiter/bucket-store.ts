@@ -24,6 +24,11 @@ export interface TakeItem {
   readonly hits: number;
   /** Gives `hits` back instead (`is_negative_hits`). Never limited. */
   readonly refund: boolean;
+  /**
+   * Of a refund to a window: only the one that began then (`TakeOutcome.windowStart`) is given back to. A later one is
+   * left as it is, however late the refund comes.
+   */
+  readonly ofWindow?: number;
   readonly enforcement: Enforcement;
 }
 

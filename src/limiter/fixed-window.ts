@@ -67,11 +67,12 @@ export class WindowRate implements RateAlgorithm {
     return windowMicros;
   }
 
-  take(bucket: RunningBucket, { hits, refund }: Ask, nowMicros: number, countDeniedHits: boolean): boolean {
+  take(bucket: RunningBucket, ask: Ask, nowMicros: number, countDeniedHits: boolean): boolean {
+    const { hits, refund, ofWindow } = ask;
     if (!refund) return this.countHits(bucket, hits, nowMicros, countDeniedHits);
     this.read(bucket, nowMicros);
     const before = bucket.count;
-    if (this.isOwing(bucket)) return false;
+    if (this.isOwing(bucket) || (ofWindow !== undefined && ofWindow !== bucket.windowStart)) return false;
     bucket.count = Math.max(0, before - hits);
     if (bucket.count !== before) bucket.dirty = true;
     return false;
@@ -123,6 +124,7 @@ export class WindowRate implements RateAlgorithm {
       limited,
       remaining: this.remaining(limited, count),
       waitMicros: Math.max(0, end - nowMicros),
+      windowStart: finding.windowStart,
       used: count,
       forgiven,
       cached,

@@ -7,6 +7,8 @@ export interface Ask {
   readonly hits: number;
   /** Gives `hits` back instead. */
   readonly refund: boolean;
+  /** See TakeItem. */
+  readonly ofWindow?: number;
 }
 
 /**

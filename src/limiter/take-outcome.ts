@@ -13,6 +13,8 @@ export interface TakeOutcome {
    * full). Otherwise: until one more whole token is there, 0 for a full bucket. A window: until it ends.
    */
   readonly waitMicros: number;
+  /** When the window that was asked began, microseconds on the store's clock. Token buckets, and caches, tell none. */
+  readonly windowStart?: number;
   /**
    * What {@link remaining} leaves open for metrics: hits counted in the window once this item was applied, over its
    * limit, too; tokens that are gone from a bucket.

@@ -28,6 +28,7 @@ import { decisionObserver } from './decision-observer.js';
 import { followCalendars } from './follow-calendars.js';
 import { createGrpcServer } from './grpc-transport.js';
 import type { Decide } from './http/json-endpoint.js';
+import { exposeGiveBacks } from './metrics/give-backs.js';
 import { exposeLoad } from './metrics/load-gauges.js';
 import { exposeLocalCharges } from './metrics/local-charges.js';
 import { exposeReference } from './metrics/prometheus.js';
@@ -228,6 +229,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     costly: { requests: turns.size, bytes: turns.bytes, connections: turns.connections },
   }));
   exposeLocalCharges(metrics.registry, () => store.localChargeStats());
+  exposeGiveBacks(metrics.registry, () => store.giveBackStats());
   addReflection(grpc, protoFiles());
 
   return {

@@ -125,7 +125,7 @@ export class DenyCache implements BucketStore {
     const askedMicros = this.monotonicMicros();
     const known = this.answer(items, askedMicros);
     if (known !== undefined) return known;
-    this.dropRefunded(items);
+    this.refunded(items);
     const { refunds } = this;
     const result = this.store.take(items, deadlineMicros, connection, mayWait);
     if (result instanceof Promise) {
@@ -136,6 +136,21 @@ export class DenyCache implements BucketStore {
     }
     this.learn(items, result, askedMicros, refunds);
     return result;
+  }
+
+  /**
+   * Forgets what is known of buckets that the refunds among `items` give to. Those that go to the store past this cache
+   * are told when they are asked, and when they are answered.
+   */
+  refunded(items: readonly TakeItem[]): void {
+    let refunds = false;
+    for (let i = 0; i < items.length; i++) {
+      const { refund, key } = items[i] as TakeItem;
+      if (!refund) continue;
+      refunds = true;
+      this.table.delete(key);
+    }
+    if (refunds) this.refunds++;
   }
 
   /** Forgets everything: the policy is another one. */
@@ -176,7 +191,7 @@ export class DenyCache implements BucketStore {
     // after them.
     const keeps = items.length === 1 || refunds === this.refunds;
     // An answer to an earlier denial may have come between question and answer of a refund.
-    this.dropRefunded(items);
+    this.refunded(items);
     if (result instanceof StorageError) return;
     const isFew = items.length <= FEW_ITEMS;
     let isLeft = false;
@@ -235,17 +250,6 @@ export class DenyCache implements BucketStore {
         ? windowDenial(rate, outcome, askedMicros)
         : tokenDenial(rate, hits, outcome, askedMicros, this.options.maxAgeMicros);
     this.table.set(key, denial, this.monotonicMicros());
-  }
-
-  private dropRefunded(items: readonly TakeItem[]): void {
-    let refunds = false;
-    for (let i = 0; i < items.length; i++) {
-      const { refund, key } = items[i] as TakeItem;
-      if (!refund) continue;
-      refunds = true;
-      this.table.delete(key);
-    }
-    if (refunds) this.refunds++;
   }
 }
 

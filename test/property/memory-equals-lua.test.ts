@@ -107,10 +107,22 @@ function arbitraryWindowItem(): fc.Arbitrary<TakeItem> {
       key: fc.constantFrom(...WINDOW_KEYS),
       rate: arbitraryWindow(),
       hits: fc.oneof(fc.integer({ min: 0, max: 9 }), fc.constant(Number.MAX_SAFE_INTEGER)),
+      /** For what gives back to one window only: 0 the one that holds now, 1 another. */
+      isOther: fc.option(fc.constantFrom(0, 1), { nil: undefined }),
       ...options,
     })
-    .map(({ key, rate, charging, ...rest }) => takeItem(key, charging ? chargingRate(rate) : rate, rest))
+    .map(({ key, rate, charging, isOther, ...rest }) => {
+      const item = takeItem(key, charging ? chargingRate(rate) : rate, rest);
+      return rest.refund && isOther !== undefined ? { ...item, ofWindow: isOther } : item;
+    })
     .map(named);
+}
+
+/** With the start of the window that is given back to, as of now. */
+function dated(item: TakeItem, clock: FakeClock): TakeItem {
+  const { rate, ofWindow } = item;
+  if (rate.kind !== 'window' || ofWindow === undefined) return item;
+  return { ...item, ofWindow: rate.startOf(clock.wallMicros()) + ofWindow };
 }
 
 /** Items over few keys, so that they meet; each key keeps its kind, its limit may change from request to request. */
@@ -186,7 +198,7 @@ describe('take.lua', () => {
             bench.clock.advance(wait);
             const asked = requests.map((items, place) =>
               items.map((item) => ({
-                ...item,
+                ...dated(item, bench.clock),
                 key: `${run}${bucketOf(item, `${turn}.${place}`)}`,
               })),
             );
@@ -225,7 +237,7 @@ describe('take.lua', () => {
           for (const { jump, requests } of steps) {
             bench.clock.stepWall(jump);
             const asked = requests.map((items) =>
-              items.map((item) => ({ ...item, key: `step${run}${item.key}` })),
+              items.map((item) => ({ ...dated(item, bench.clock), key: `step${run}${item.key}` })),
             );
             const expected = asked.map((items) => memory.take(items));
             expectEqual(await Promise.all(asked.map((items) => takeFrom(redis, ...items))), expected);

@@ -3,7 +3,8 @@ import { defaultMapping, MAPPED_LABELS } from '../../telemetry/mapping/default-m
 import { Mapper } from '../../telemetry/mapping/mapper.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import { describeStats, type StatDescription } from '../../telemetry/reference/reference-stats.js';
-import { NO_LOCAL_CHARGES } from '../store/store.js';
+import { NO_GIVE_BACKS, NO_LOCAL_CHARGES } from '../store/store.js';
+import { exposeGiveBacks } from './give-backs.js';
 import { exposeLoad } from './load-gauges.js';
 import { exposeLocalCharges } from './local-charges.js';
 import { exposeWorkers } from './worker-gauges.js';
@@ -28,6 +29,7 @@ export function describeMetrics(): readonly MetricDescription[] {
   metrics.sinks(() => []);
   exposeLoad(metrics.registry, () => NO_LOAD);
   exposeLocalCharges(metrics.registry, () => NO_LOCAL_CHARGES);
+  exposeGiveBacks(metrics.registry, () => NO_GIVE_BACKS);
   exposeWorkers(metrics.registry, { workers: [], restarts: 0, silentKilled: 0 });
   return metrics.registry.describe().filter(({ name }) => name.startsWith('weir_'));
 }

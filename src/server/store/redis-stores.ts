@@ -1,8 +1,9 @@
-import type { BucketStore } from '../../limiter/bucket-store.js';
+import type { BucketStore, TakeItem } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { StoreFault } from '../../limiter/store-fault.js';
 import { DenyCache } from '../../storage/deny-cache.js';
 import { LocalBuckets } from '../../storage/local/local-buckets.js';
+import type { RedisStore } from '../../storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
 import { SplitStore } from '../../storage/split-store.js';
 import type { Logger } from '../../telemetry/logger.js';
@@ -10,7 +11,7 @@ import { mainRedis, perSecondRedis } from '../settings/redis-settings.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { StartError } from '../start-error.js';
 import { followPools, giveUpAfter, openPool, type RedisPool } from './redis-pool.js';
-import { memoryStore, NO_DENY_CACHE, type Store } from './store.js';
+import { memoryStore, NO_DENY_CACHE, NO_GIVE_BACKS, type Store } from './store.js';
 
 /** Opens the Redis that the settings name, or both. Connected to in the background. Throws {@link StartError}. */
 export function openRedisStores(settings: Settings, clock: Clock, log: Logger): Store {
@@ -37,18 +38,14 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   const main = openPool('redis_pool', observed(mainOptions, 0));
   const pools: RedisPool[] = [main];
   let store: BucketStore = main.store;
+  let split: SplitStore | undefined;
   let timeoutMicros = settings.redisTimeout;
   if (secondOptions !== undefined) {
     const second = openPool('redis_per_second_pool', observed(secondOptions, 1));
     pools.push(second);
-    timeoutMicros = Math.max(timeoutMicros, settings.perSecondTimeout ?? 0);
-    store = new SplitStore({
-      perSecond: second.store,
-      main: main.store,
-      timeoutMicros,
-      countDeniedHits: !settings.stopIncrementWhenOver,
-      monotonicMicros: () => clock.monotonicMicros(),
-    });
+    split = splitStore(settings, clock, main.store, second.store, (refunds) => denials?.refunded(refunds));
+    timeoutMicros = split.timeoutMicros;
+    store = split;
   }
   const denials = denyCache(settings, store, clock);
   const up = (): boolean => pools.every((pool) => pool.store.connected);
@@ -78,6 +75,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     up,
     memoryStats: () => local.memory,
     localChargeStats: () => local.stats,
+    giveBackStats: () => split?.giveBackStats ?? NO_GIVE_BACKS,
     denyCacheStats: () => denials ?? NO_DENY_CACHE,
     localCacheStats: () => denials?.stats,
     pools: () => pools.map((pool) => ({ name: pool.name, ...pool.store.connections })),
@@ -94,6 +92,25 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
       await store.close();
     },
   };
+}
+
+/** `perSecond` keeps windows of a second, `main` everything else. See SplitStoreOptions for `onGiveBack`. */
+function splitStore(
+  settings: Settings,
+  clock: Clock,
+  main: RedisStore,
+  perSecond: RedisStore,
+  onGiveBack: (refunds: readonly TakeItem[]) => void,
+): SplitStore {
+  return new SplitStore({
+    main,
+    perSecond,
+    timeoutMicros: Math.max(settings.redisTimeout, settings.perSecondTimeout ?? 0),
+    countDeniedHits: !settings.stopIncrementWhenOver,
+    monotonicMicros: () => clock.monotonicMicros(),
+    mainConnection: () => (main.connected ? main.connections.opened : undefined),
+    onGiveBack,
+  });
 }
 
 /** LOCAL_CACHE_SIZE_IN_BYTES: unset keeps denials of token buckets, 0 none, more those of windows, too. */

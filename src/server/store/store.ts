@@ -4,6 +4,7 @@ import type { StoreFault } from '../../limiter/store-fault.js';
 import type { LocalCacheStats } from '../../storage/deny-cache.js';
 import type { LocalChargeStats } from '../../storage/local/local-buckets.js';
 import { MemoryStore } from '../../storage/memory/memory-store.js';
+import type { GiveBackStats } from '../../storage/split-store.js';
 import type { DenyCacheStats, MemoryStats } from '../../telemetry/metrics-options.js';
 import type { PoolStats } from '../../telemetry/reference/reference-stats.js';
 import type { Settings } from '../settings/settings-table.js';
@@ -34,6 +35,8 @@ export interface Store extends RedisWork {
   memoryStats(): MemoryStats;
   /** Zeros where buckets are in memory. */
   localChargeStats(): LocalChargeStats;
+  /** Zeros where there is no second Redis. */
+  giveBackStats(): GiveBackStats;
   /** Zeros where there is no deny cache. */
   denyCacheStats(): DenyCacheStats;
   /** Undefined where denials are not kept. */
@@ -52,6 +55,7 @@ export interface Store extends RedisWork {
   close(): Promise<void>;
 }
 
+export const NO_GIVE_BACKS: GiveBackStats = { made: 0, failed: 0, skipped: 0 };
 export const NO_LOCAL_CHARGES: LocalChargeStats = { waiting: 0, charged: 0, lapsed: 0, forgotten: 0 };
 export const NO_DENY_CACHE: DenyCacheStats = { answers: 0, entries: 0 };
 

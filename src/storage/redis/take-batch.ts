@@ -124,11 +124,11 @@ export class TakeBatch {
     this.load += items.length;
     this.wait(items, deadlineMicros, group, resolve);
     for (let i = 0; i < items.length; i++) {
-      const { rate, hits, refund, enforcement } = items[i] as TakeItem;
+      const { rate, hits, refund, enforcement, ofWindow } = items[i] as TakeItem;
       if (refund) this.givesBack = true;
       const slot = this.slotOf(items[i] as TakeItem);
       touch(slot, group);
-      indexes.push(slot.index, this.asks.indexOf(rate, hits, refund, enforcement));
+      indexes.push(slot.index, this.asks.indexOf(rate, hits, refund, enforcement, ofWindow));
       if ((i + 1) % ITEMS_OF_A_STEP === 0) {
         yield;
         if (!this.hasPending) return;

@@ -86,6 +86,7 @@ function isEqual(one: TakeItem, other: TakeItem): boolean {
     one.rate === other.rate &&
     one.hits === other.hits &&
     one.refund === other.refund &&
+    one.ofWindow === other.ofWindow &&
     one.enforcement === other.enforcement
   );
 }

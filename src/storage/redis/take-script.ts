@@ -58,7 +58,7 @@ const ENFORCEMENT = { enforce: '0', observe: '1', quota: '2', candidate: '3' } a
 const ASKS_COMPARED = 16;
 
 /** What is asked; see take.lua. */
-const [TAKE, PEEK, REFUND, CHARGE] = [0, 1, 2, 3];
+const [TAKE, PEEK, REFUND, CHARGE, REFUND_OF_WINDOW] = [0, 1, 2, 3, 4];
 const DEBT_FOLLOWS = 10;
 const CALENDAR_FOLLOWS = 20;
 
@@ -68,6 +68,7 @@ interface Ask {
   readonly hits: number;
   readonly refund: boolean;
   readonly enforcement: Enforcement;
+  readonly ofWindow: number | undefined;
   readonly index: number;
 }
 
@@ -96,10 +97,10 @@ export class Asks {
     return this.args;
   }
 
-  /** Index of an ask, from 1. */
-  indexOf(rate: Rate, hits: number, refund: boolean, enforcement: Enforcement): number {
+  /** Index of an ask, from 1; `ofWindow` as in TakeItem. */
+  indexOf(rate: Rate, hits: number, refund: boolean, enforcement: Enforcement, ofWindow?: number): number {
     const { last } = this;
-    if (last !== undefined && equal(last, rate, hits, refund, enforcement)) return last.index;
+    if (last !== undefined && equal(last, rate, hits, refund, enforcement, ofWindow)) return last.index;
     let known = this.byRate.get(rate);
     if (known === undefined) {
       known = [];
@@ -108,13 +109,13 @@ export class Asks {
     let ask: Ask | undefined;
     for (let i = 0; i < known.length && i < ASKS_COMPARED; i++) {
       const one = known[i] as Ask;
-      if (equal(one, rate, hits, refund, enforcement)) {
+      if (equal(one, rate, hits, refund, enforcement, ofWindow)) {
         ask = one;
         break;
       }
     }
     if (ask === undefined) {
-      ask = { rate, hits, refund, enforcement, index: ++this.count };
+      ask = { rate, hits, refund, enforcement, ofWindow, index: ++this.count };
       known.push(ask);
       this.write(ask);
     }
@@ -122,12 +123,13 @@ export class Asks {
     return ask.index;
   }
 
-  private write({ rate, hits, refund, enforcement }: Ask): void {
+  private write({ rate, hits, refund, enforcement, ofWindow }: Ask): void {
     const { args } = this;
     const charge = isCharge(rate, hits, refund);
     const calendar = rate.kind === 'window' ? rate.calendar : undefined;
     const more = (rate.maxDebt > 0 ? DEBT_FOLLOWS : 0) + (calendar === undefined ? 0 : CALENDAR_FOLLOWS);
-    const what = charge ? CHARGE : refund ? REFUND : hits === 0 ? PEEK : TAKE;
+    const givesBack = ofWindow === undefined ? REFUND : REFUND_OF_WINDOW;
+    const what = charge ? CHARGE : refund ? givesBack : hits === 0 ? PEEK : TAKE;
     args.push(String(what + more), ENFORCEMENT[enforcement]);
     if (rate.kind === 'window') {
       args.push(String(-rate.lengthMicros), String(rate.requestsPerUnit));
@@ -145,12 +147,26 @@ export class Asks {
       }
       if (rate.maxDebt > 0) args.push(String(rate.debtWhole), String(rate.debtCarry));
     }
+    if (what === REFUND_OF_WINDOW) args.push(String(ofWindow));
     if (calendar === undefined) return;
     this.calendars.push({ at: args.length, windows: calendar });
     for (let i = 0; i < BOUNDARIES; i++) args.push('');
   }
 }
 
-function equal(ask: Ask, rate: Rate, hits: number, refund: boolean, enforcement: Enforcement): boolean {
-  return ask.rate === rate && ask.hits === hits && ask.refund === refund && ask.enforcement === enforcement;
+function equal(
+  ask: Ask,
+  rate: Rate,
+  hits: number,
+  refund: boolean,
+  enforcement: Enforcement,
+  ofWindow: number | undefined,
+): boolean {
+  return (
+    ask.rate === rate &&
+    ask.hits === hits &&
+    ask.refund === refund &&
+    ask.enforcement === enforcement &&
+    ask.ofWindow === ofWindow
+  );
 }

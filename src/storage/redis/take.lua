@@ -17,8 +17,8 @@
 --                              a bucket that no other step names
 --              0 items count   a group: `count` equal requests of so many items; for each item `key ask` follows
 --         then for each ask 7 numbers, and more where `what` says so:
---              what        0 take, 1 peek (hits 0), 2 refund (never in a run), 3 charge (never in a run); + 10 if debt follows, + 20 if a
---                          calendar does, + 30 if both
+--              what        0 take, 1 peek (hits 0), 2 refund (never in a run), 3 charge (never in a run), 4 refund that is for one window only;
+--                          + 10 if debt follows, + 20 if a calendar does, + 30 if both
 --              enforcement 0 enforce, 1 observe, 2 quota, 3 candidate; a request of one item does not look at it
 --              unit        q of a token bucket's rate; minus the length in microseconds of a window, the nominal one with a calendar
 --              fill        whole microseconds an empty bucket needs to fill; requests per unit of a window
@@ -28,6 +28,7 @@
 --            debt, of rates that have one (never in a run on a window):
 --              whole       whole microseconds a bucket needs to fill from its deepest debt; the most hits that a window counts
 --              carry       its carry; 0
+--            start, of a refund for one window: when that began
 --            calendar, 5 numbers: boundaries of four windows in a row, the second of which holds the caller's idea of the time
 -- Reply   flat list of integers: the time used in microseconds, alone if it is in none of the first three windows sent of a calendar: then
 --         nothing was decided, and the caller, who now knows the time, asks again with others. Else in order
@@ -120,6 +121,10 @@ while argument <= #ARGV do
     ask.debt, ask.debtCarry = tonumber(ARGV[argument]), tonumber(ARGV[argument + 1])
     argument = argument + 2
     ask.owing = true
+  end
+  if ask.what == 4 then
+    ask.what, ask.ofWindow = 2, tonumber(ARGV[argument])
+    argument = argument + 1
   end
   ask.countsDenied = countDenied and ask.unit < 0 and not ask.owing and ask.fillCarry == 0
   if what >= 20 then
@@ -310,7 +315,7 @@ end
 -- The count after the hits of an ask, whether they are over the limit, and whether that changes what is stored.
 local function counted(count, ask, hits, owes)
   if ask.what == 2 then
-    if owes then return count, false, false end
+    if owes or (ask.ofWindow and ask.ofWindow ~= ask.start) then return count, false, false end
     local left = math.max(0, count - hits)
     return left, false, left ~= count
   end

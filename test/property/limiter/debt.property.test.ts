@@ -208,6 +208,7 @@ describe('a window with debt', () => {
             remaining: limited ? 0 : Math.max(0, limit - count),
             used: count,
             forgiven: !refund && hits > 1 ? hits - (count - before) : 0,
+            windowStart: window,
             cached: false,
           });
           // Until a hit passes, or the window ends.

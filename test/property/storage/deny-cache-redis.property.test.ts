@@ -129,8 +129,10 @@ describe('two runs of the same requests on one Redis, one of them through a deny
               // A denial that is repeated beside takes under way does not know of them.
               if (requests.length > 1) return;
               const rate = rates[requests[r]?.[i]?.bucket as number] as Rate;
+              // Nor does it know when a window began.
+              const { windowStart: _, ...known } = one;
               if (!one.limited || rate.kind === 'window' || rate.q === 1)
-                expectEqual(other, { ...one, cached: other.cached });
+                expectEqual(other, { ...(other.cached ? known : one), cached: other.cached });
               // Of what is between two microseconds, the answer that is repeated knows nothing.
               expectAtLeast(other.waitMicros, one.waitMicros - 1);
             });

@@ -1,0 +1,26 @@
+import { Counter } from 'prom-client';
+import type { GiveBackStats } from '../../storage/split-store.js';
+import type { FamilyRegistry } from '../../telemetry/family-registry.js';
+
+const RESULTS: Readonly<Record<keyof GiveBackStats, string>> = {
+  made: 'the Redis of REDIS_URL has it back',
+  failed: 'that Redis refused it, or did not answer: it may have it back',
+  skipped: 'it was not sent, because the connection on which it was taken was lost',
+};
+
+/** Makes a metric of what `stats` says whenever metrics are asked for. */
+export function exposeGiveBacks(registry: FamilyRegistry, stats: () => GiveBackStats): void {
+  const name = 'weir_redis_give_backs_total';
+  new Counter({
+    name,
+    help:
+      'Requests to two Redis that the one of REDIS_PERSECOND_URL denied, or failed, after the other one had let them ' +
+      'pass, by what became of what they had taken there.',
+    labelNames: registry.labels(name, { result: { meaning: 'What became of it.', values: RESULTS } }),
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [result, count] of Object.entries(stats())) this.inc({ result }, count);
+    },
+  });
+}

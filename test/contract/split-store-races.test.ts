@@ -1,0 +1,171 @@
+/* What becomes of a request across two Redis that changes between its steps: its tokens are given back. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
+import { windowRate } from '../../src/limiter/fixed-window.js';
+import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
+import { redisKey } from '../../src/storage/redis/redis-key.js';
+import { RedisStore } from '../../src/storage/redis/redis-store.js';
+import { SplitStore } from '../../src/storage/split-store.js';
+import { REDIS } from '../support/limiter/store-options.js';
+import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
+import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type HeldProxy, startHeldProxy } from '../support/redis/held-proxy.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+
+// Starting a Redis may take its time on a busy machine.
+jest.setTimeout(60_000);
+
+const TIMEOUT_MICROS = 20_000_000;
+const second = takeItem('s', windowRate('second', 2));
+const tokens = takeItem('b', HUNDRED, { hits: 30 });
+const minute = takeItem('m', windowRate('minute', 9), { hits: 4 });
+
+describe('a request between two Redis', () => {
+  const bench = new RedisBench('redis-server');
+  let other: RedisServer;
+  let mainProxy: HeldProxy;
+  let otherProxy: HeldProxy;
+  let main: RedisStore;
+  let perSecond: RedisStore;
+  let rival: RedisStore;
+  let split: SplitStore;
+
+  const clock = () => bench.clock.wallMicros();
+  const open = async (port: number): Promise<RedisStore> => {
+    const store = new RedisStore({
+      ...REDIS,
+      address: parseRedisUrl(`127.0.0.1:${port}`),
+      timeoutMicros: TIMEOUT_MICROS,
+      countDeniedHits: false,
+      clock,
+    });
+    await store.reached;
+    return store;
+  };
+
+  beforeAll(() => bench.start());
+  afterAll(() => bench.stop());
+  beforeEach(async () => {
+    other = await startRedis();
+    mainProxy = await startHeldProxy(bench.port);
+    otherProxy = await startHeldProxy(other.port);
+    [main, perSecond, rival] = (await Promise.all(
+      [mainProxy.port, otherProxy.port, other.port].map(open),
+    )) as [RedisStore, RedisStore, RedisStore];
+    split = new SplitStore({
+      main,
+      perSecond,
+      timeoutMicros: TIMEOUT_MICROS,
+      countDeniedHits: false,
+      monotonicMicros: () => performance.now() * 1000,
+      mainConnection: () => (main.connected ? main.connections.opened : undefined),
+    });
+    // Before: some of each is used.
+    await takeFrom(main, takeItem('b', HUNDRED, { hits: 10 }), takeItem('m', minute.rate));
+  });
+  afterEach(async () => {
+    mainProxy.release();
+    await Promise.all([split.close(), rival.close()]);
+    await Promise.all([mainProxy.close(), otherProxy.close()]);
+    await other.stop();
+    await bench.reset();
+  });
+
+  const stored = async () => (await bench.redis.mget(redisKey(tokens), redisKey(minute))).join(' ');
+  /** What is used of the bucket and the window in the main Redis. */
+  const used = async () => {
+    const looks = [tokens, minute].map((item) => ({ ...item, hits: 0 }));
+    return (await takeFrom(main, ...looks)).map((outcome) => outcome.used);
+  };
+  const settled = () =>
+    waitFor('what was taken to be given back', () => {
+      const { made, failed, skipped } = split.giveBackStats;
+      return made + failed + skipped > 0;
+    });
+
+  /** Asks, does `between` once the main Redis has decided, lets its answer through, and does `then`. */
+  async function takeAnd(
+    between: () => Promise<unknown>,
+    then: () => Promise<void> | void = () => {},
+  ): Promise<TakeResult> {
+    const before = await stored();
+    mainProxy.hold('replies');
+    const taking = split.take([second, tokens, minute], Infinity);
+    await waitFor('the main Redis to have taken', async () => (await stored()) !== before);
+    await between();
+    mainProxy.release();
+    await then();
+    return taking;
+  }
+  /** A way to the main Redis that nothing holds up. */
+  const direct = () => bench.openWith({ clock, countDeniedHits: false });
+  /** Others use up the window of a second; the last step is not answered until `otherProxy` is released. */
+  const useUpAndHold = async () => {
+    await useUp();
+    otherProxy.hold('replies');
+  };
+  const lastStep = () => waitFor('the last step', () => otherProxy.received > 0);
+  const useUp = () => takeFrom(rival, takeItem('s', second.rate, { hits: 2 }));
+
+  test('is denied by a window of a second that is used up meanwhile, and leaves no trace', async () => {
+    expect(await takeAnd(useUp)).toMatchObject([
+      { limited: true },
+      { limited: false, remaining: 90, used: 10 },
+      { limited: false, remaining: 8, used: 1 },
+    ]);
+    await settled();
+    expect(await used()).toEqual([10, 1]);
+    expect(split.giveBackStats).toEqual({ made: 1, failed: 0, skipped: 0 });
+    // The request counted nowhere.
+    const [window] = await takeFrom(rival, takeItem('s', second.rate, { hits: 0 }));
+    expect(window).toMatchObject({ used: 2 });
+  });
+
+  test('fails with the second Redis, and leaves no trace in the main one', async () => {
+    const told = await takeAnd(async () => {
+      await other.kill();
+      await waitFor('the second Redis to be away', () => !perSecond.connected);
+    });
+    expect(told).toBeInstanceOf(StorageError);
+    await settled();
+    expect(await used()).toEqual([10, 1]);
+    expect(split.giveBackStats).toEqual({ made: 1, failed: 0, skipped: 0 });
+  });
+
+  test('leaves the window of the main Redis alone that began meanwhile', async () => {
+    await takeAnd(useUpAndHold, async () => {
+      await lastStep();
+      bench.clock.advance(60_000_000);
+      await takeFrom(await direct(), takeItem('m', minute.rate, { hits: 6 }));
+      otherProxy.release();
+    });
+    await settled();
+    expect(await used()).toEqual([0, 6]);
+  });
+
+  test('is not given back on another connection what it took on one that was lost', async () => {
+    const told = await takeAnd(useUpAndHold, async () => {
+      await lastStep();
+      mainProxy.cut();
+      await waitFor('the next connection', () => main.connected && main.connections.opened > 1);
+      otherProxy.release();
+    });
+    expect(told).toMatchObject([{ limited: true }, {}, {}]);
+    expect(split.giveBackStats).toEqual({ made: 0, failed: 0, skipped: 1 });
+    expect(await used()).toEqual([40, 5]);
+  });
+
+  test('is given back once, though the answer to that is lost', async () => {
+    const before = await stored();
+    await takeAnd(useUp, () => mainProxy.hold('replies'));
+    await waitFor('the main Redis to have it back', async () => (await stored()) === before);
+    await takeFrom(await direct(), takeItem('b', HUNDRED, { hits: 50 }));
+    mainProxy.cut();
+    mainProxy.release();
+    await settled();
+    await waitFor('the next connection', () => main.connected && main.connections.opened > 1);
+    expect(await used()).toEqual([60, 1]);
+    expect(split.giveBackStats).toEqual({ made: 0, failed: 1, skipped: 0 });
+  });
+});

@@ -1,0 +1,352 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  type BucketStore,
+  StorageError,
+  type TakeItem,
+  type TakeResult,
+} from '../../../src/limiter/bucket-store.js';
+import { windowRate } from '../../../src/limiter/fixed-window.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { DenyCache } from '../../../src/storage/deny-cache.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { SplitStore } from '../../../src/storage/split-store.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
+import { MEMORY } from '../../support/limiter/store-options.js';
+import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
+import { waitFor } from '../../support/process/wait-for.js';
+
+const PER_SECOND = windowRate('second', 2);
+const PER_MINUTE = windowRate('minute', 5);
+const AWAY = new StorageError('disconnected', 'away');
+
+type Answer = (items: readonly TakeItem[]) => TakeResult | Promise<TakeResult>;
+
+/** Buckets in memory; `steps` answer instead of them, the n-th time that they are asked. */
+class Stepped implements BucketStore {
+  readonly inner: MemoryStore;
+  readonly asked: (readonly TakeItem[])[] = [];
+  readonly deadlines: number[] = [];
+  readonly steps = new Map<number, Answer>();
+
+  constructor(clock: FakeClock, countDeniedHits: boolean) {
+    this.inner = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
+  }
+
+  take(items: readonly TakeItem[], deadlineMicros: number): TakeResult | Promise<TakeResult> {
+    this.asked.push(items);
+    this.deadlines.push(deadlineMicros);
+    const step = this.steps.get(this.asked.length);
+    return step === undefined ? Promise.resolve(this.inner.take(items)) : step(items);
+  }
+
+  async close(): Promise<void> {}
+}
+
+let clock: FakeClock;
+let perSecond: Stepped;
+let main: Stepped;
+let split: SplitStore;
+let mainConnection: unknown;
+const told: (readonly TakeItem[])[] = [];
+const unhandled: unknown[] = [];
+const onUnhandled = (error: unknown): void => {
+  unhandled.push(error);
+};
+
+function open(countDeniedHits = false): void {
+  clock = new FakeClock();
+  perSecond = new Stepped(clock, countDeniedHits);
+  main = new Stepped(clock, countDeniedHits);
+  mainConnection = 1;
+  told.length = 0;
+  split = new SplitStore({
+    perSecond,
+    main,
+    countDeniedHits,
+    timeoutMicros: 1000,
+    monotonicMicros: () => clock.monotonicMicros(),
+    mainConnection: () => mainConnection,
+    onGiveBack: (refunds) => told.push(refunds),
+  });
+}
+beforeEach(() => {
+  open();
+  unhandled.length = 0;
+  process.on('unhandledRejection', onUnhandled);
+});
+afterEach(async () => {
+  await split.close();
+  process.off('unhandledRejection', onUnhandled);
+  expect(unhandled).toEqual([]);
+});
+
+const take = (...items: TakeItem[]) => split.take(items, Infinity);
+const second = takeItem('s', PER_SECOND);
+const minute = takeItem('m', PER_MINUTE);
+const tokens = takeItem('b', HUNDRED);
+const look = ({ key, rate }: TakeItem) => main.inner.take([takeItem(key, rate, { hits: 0 })])[0]!;
+const settled = () => waitFor('the store to have been given back', () => told.length === 2);
+
+/** Others use up the window of a second before the last step. */
+function loseRace(): void {
+  perSecond.steps.set(2, (items) => {
+    perSecond.inner.take([takeItem('s', PER_SECOND, { hits: 2 })]);
+    return perSecond.inner.take(items);
+  });
+}
+
+/** The last step fails; whether it was done is not known. */
+function fail(): void {
+  perSecond.steps.set(2, () => AWAY);
+}
+
+describe('a request that loses the race for a window of a second', () => {
+  test('is denied, and given back what it took, as if it had not asked', async () => {
+    loseRace();
+    main.inner.take([takeItem('b', HUNDRED, { hits: 10 }), takeItem('m', PER_MINUTE, { hits: 2 })]);
+    expect(await take(tokens, second, minute, takeItem('b', HUNDRED, { hits: 5 }))).toMatchObject([
+      { limited: false, remaining: 90, used: 10, waitMicros: 100_000 },
+      { limited: true, used: 2 },
+      { limited: false, remaining: 3, used: 2 },
+      { limited: false, remaining: 90, used: 10 },
+    ]);
+    await settled();
+    expect([look(tokens).used, look(minute).used]).toEqual([10, 2]);
+    expect(split.giveBackStats).toEqual({ made: 1, failed: 0, skipped: 0 });
+    expect(main.asked).toHaveLength(2);
+  });
+
+  test('is given back nothing of what was limited, looked at or a candidate’s', async () => {
+    loseRace();
+    main.inner.take([takeItem('b', HUNDRED, { hits: 100 })]);
+    const observed = takeItem('b', HUNDRED, { enforcement: 'observe' });
+    const candidate = takeItem('c', HUNDRED, { hits: 7, enforcement: 'candidate' });
+    const peek = takeItem('p', HUNDRED, { hits: 0 });
+    expect(await take(second, observed, candidate, peek)).toMatchObject([
+      { limited: true },
+      { limited: true },
+      { limited: false, remaining: 93 },
+      { remaining: 100 },
+    ]);
+    expect([look(tokens).used, look(candidate).used]).toEqual([100, 7]);
+    expect([main.asked.length, split.giveBackStats.made]).toEqual([1, 0]);
+  });
+
+  test('is given back a charge, but what was forgiven', async () => {
+    loseRace();
+    const owing = tokenBucketRate(100, 10, 1_000_000, 50);
+    const roomy = takeItem('r', owing, { hits: 120 });
+    const beyond = takeItem('d', owing, { hits: 200 });
+    const window = takeItem('w', windowRate('minute', 5, { maxDebt: 5 }), { hits: 12 });
+    expect(await take(second, roomy, beyond, window)).toMatchObject([
+      { limited: true },
+      { remaining: 100, waitMicros: 0, forgiven: 0 },
+      // What met the bound of the debt is told, and given back, a token less.
+      { remaining: 99, forgiven: 0 },
+      { remaining: 5, used: 0, forgiven: 0 },
+    ]);
+    await settled();
+    expect([look(roomy).used, look(beyond).used, look(window).used]).toEqual([0, 1, 0]);
+  });
+
+  test('tells a bucket that was in debt before by the debt', async () => {
+    loseRace();
+    const owing = tokenBucketRate(100, 10, 1_000_000, 50);
+    main.inner.take([takeItem('d', owing, { hits: 110 })]);
+    expect(await take(second, takeItem('d', owing, { hits: 20, enforcement: 'observe' }))).toMatchObject([
+      { limited: true },
+      { remaining: 0, waitMicros: 1_100_000 },
+    ]);
+    await settled();
+    expect(look(takeItem('d', owing)).waitMicros).toBe(1_100_000);
+  });
+
+  test('is given back nothing in a window that began later', async () => {
+    loseRace();
+    const list = takeItem('l', windowRate('minute', 5, { allOrNothing: true }), { hits: 2 });
+    main.steps.set(2, (items) => {
+      clock.advance(60_000_000);
+      main.inner.take([takeItem('m', PER_MINUTE, { hits: 3 }), list]);
+      return main.inner.take(items);
+    });
+    expect(await take(second, minute, list, tokens)).toMatchObject([{ limited: true }, {}, {}, {}]);
+    await settled();
+    expect([look(minute).used, look(list).used, look(tokens).used]).toEqual([3, 2, 0]);
+  });
+
+  test('makes no refund', async () => {
+    loseRace();
+    main.inner.take([takeItem('b', HUNDRED, { hits: 50 }), takeItem('m', PER_MINUTE, { hits: 4 })]);
+    const refunds = [
+      takeItem('b', HUNDRED, { hits: 20, refund: true }),
+      takeItem('m', PER_MINUTE, { hits: 2, refund: true }),
+    ];
+    expect(await take(second, ...refunds)).toMatchObject([{ limited: true }, { used: 50 }, { used: 4 }]);
+    expect([look(tokens).used, look(minute).used]).toEqual([50, 4]);
+    expect(main.asked).toHaveLength(1);
+  });
+
+  test('is let through where only quotas were used up and the main store has one left', async () => {
+    loseRace();
+    const quota = takeItem('s', PER_SECOND, { enforcement: 'quota' });
+    const mainQuota = takeItem('m', PER_MINUTE, { enforcement: 'quota' });
+    const enforced = takeItem('t', PER_SECOND);
+    expect(await take(quota, enforced, mainQuota)).toMatchObject([
+      { limited: true },
+      { limited: false, used: 1 },
+      { limited: false, used: 1 },
+    ]);
+    expect(perSecond.inner.take([takeItem('t', PER_SECOND, { hits: 0 })])[0]).toMatchObject({ used: 1 });
+    expect(look(minute).used).toBe(1);
+  });
+
+  test('is denied where all quotas were used up by then', async () => {
+    loseRace();
+    main.inner.take([takeItem('m', PER_MINUTE, { hits: 5 })]);
+    const quotas = [second, minute].map((item) => ({ ...item, enforcement: 'quota' as const }));
+    expect(await take(...quotas, tokens)).toMatchObject([{ limited: true }, { limited: true }, {}]);
+    await settled();
+    expect(look(tokens).used).toBe(0);
+  });
+});
+
+describe('a last step that fails', () => {
+  test('is the request’s error, and what it took is given back', async () => {
+    fail();
+    expect(await take(second, tokens, minute)).toBe(AWAY);
+    await settled();
+    expect([look(tokens).used, look(minute).used]).toEqual([0, 0]);
+  });
+
+  test('leaves hits where denied ones count', async () => {
+    open(true);
+    fail();
+    perSecond.inner.take([second]);
+    const refund = takeItem('s', PER_SECOND, { refund: true });
+    const list = takeItem('l', windowRate('minute', 5, { allOrNothing: true }));
+    expect(await take(refund, tokens, minute, list)).toBe(AWAY);
+    await settled();
+    expect([look(tokens).used, look(minute).used, look(list).used]).toEqual([0, 1, 0]);
+  });
+
+  test('makes no refund', async () => {
+    fail();
+    main.inner.take([takeItem('b', HUNDRED, { hits: 50 })]);
+    expect(await take(second, takeItem('b', HUNDRED, { hits: 20, refund: true }))).toBe(AWAY);
+    expect(look(tokens).used).toBe(50);
+  });
+});
+
+describe('a refund to the main store', () => {
+  const refund = takeItem('b', HUNDRED, { hits: 20, refund: true });
+  beforeEach(() => {
+    main.inner.take([takeItem('b', HUNDRED, { hits: 50 })]);
+  });
+
+  test('follows when the windows of a second have counted', async () => {
+    expect(await take(refund, second, minute)).toMatchObject([{ used: 30 }, { used: 1 }, { used: 1 }]);
+    expect(main.asked.map((items) => items.map(({ key, hits }) => `${key}${hits}`))).toEqual([
+      ['b0', 'm1'],
+      ['b20'],
+    ]);
+    expect(look(tokens).used).toBe(30);
+  });
+
+  test('that is not answered is the request’s error, and what that took is given back', async () => {
+    main.steps.set(2, () => AWAY);
+    expect(await take(refund, second, minute)).toBe(AWAY);
+    await settled();
+    expect([look(tokens).used, look(minute).used]).toEqual([50, 0]);
+  });
+
+  test('of a candidate is made at once', async () => {
+    loseRace();
+    main.inner.take([takeItem('c', HUNDRED, { hits: 50 })]);
+    const candidate = takeItem('c', HUNDRED, { hits: 20, refund: true, enforcement: 'candidate' });
+    expect(await take(second, candidate)).toMatchObject([{ limited: true }, { used: 30 }]);
+    expect(main.asked).toHaveLength(1);
+  });
+});
+
+describe('giving back', () => {
+  beforeEach(fail);
+
+  test('makes no answer wait, has a time of its own, and is over when the store is closed', async () => {
+    let answer: (result: TakeResult) => void = () => {};
+    main.steps.set(2, () => new Promise((resolve) => (answer = resolve)));
+    const deadline = clock.monotonicMicros() + 5;
+    perSecond.steps.set(2, () => {
+      clock.advance(10);
+      return AWAY;
+    });
+    expect(await split.take([second, tokens], deadline)).toBe(AWAY);
+    expect(main.deadlines).toEqual([deadline, deadline + 5 + 1000]);
+    let isClosed = false;
+    const closing = split.close().then(() => {
+      isClosed = true;
+    });
+    for (let i = 0; i < 20; i++) await Promise.resolve();
+    expect([isClosed, split.giveBackStats.made]).toEqual([false, 0]);
+    answer([]);
+    await closing;
+    expect(split.giveBackStats.made).toBe(1);
+  });
+
+  test.each([
+    ['fails', () => AWAY],
+    ['rejects', () => Promise.reject(new Error('a mistake'))],
+    [
+      'throws',
+      () => {
+        throw new Error('a mistake');
+      },
+    ],
+  ] as const)('is counted and not repeated when the store %s', async (_, answer) => {
+    main.steps.set(2, answer);
+    expect(await take(second, tokens)).toBe(AWAY);
+    await settled();
+    expect(split.giveBackStats).toEqual({ made: 0, failed: 1, skipped: 0 });
+    expect(main.asked).toHaveLength(2);
+    expect(look(tokens).used).toBe(1);
+  });
+
+  test.each([2, undefined])('is left out when the connection is another one (%s)', async (now) => {
+    perSecond.steps.set(2, () => {
+      mainConnection = now;
+      return AWAY;
+    });
+    expect(await take(second, tokens)).toBe(AWAY);
+    expect(split.giveBackStats).toEqual({ made: 0, failed: 0, skipped: 1 });
+    expect([main.asked.length, look(tokens).used]).toEqual([1, 1]);
+  });
+
+  test('makes a deny cache forget what it denied meanwhile', async () => {
+    open();
+    const cache: DenyCache = new DenyCache({
+      store: new SplitStore({
+        perSecond,
+        main,
+        countDeniedHits: false,
+        timeoutMicros: 1000,
+        monotonicMicros: () => clock.monotonicMicros(),
+        onGiveBack: (refunds) => {
+          told.push(refunds);
+          cache.refunded(refunds);
+        },
+      }),
+      maxAgeMicros: 1_000_000,
+      maxEntries: 10,
+      monotonicMicros: () => clock.monotonicMicros(),
+    });
+    main.inner.take([takeItem('b', HUNDRED, { hits: 99 })]);
+    // Another request is denied by what this one has taken.
+    perSecond.steps.set(2, async () => {
+      expect(await cache.take([tokens], Infinity)).toMatchObject([{ limited: true }]);
+      expect(await cache.take([tokens], Infinity)).toMatchObject([{ limited: true, cached: true }]);
+      return AWAY;
+    });
+    expect(await cache.take([second, tokens], Infinity)).toBe(AWAY);
+    await settled();
+    expect(await cache.take([tokens], Infinity)).toMatchObject([{ limited: false, remaining: 0 }]);
+  });
+});
