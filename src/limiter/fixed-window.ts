@@ -95,8 +95,8 @@ export class WindowRate implements RateAlgorithm {
     nowMicros: number,
     countDeniedHits: boolean,
   ): void {
-    // Hits 0 is a look; refunds of a denied request change nothing.
-    const counts = !refund && this.countsDenied(countDeniedHits);
+    // Hits 0 is a look; refunds and charges of a denied request change nothing.
+    const counts = !refund && hits < this.chargesFrom && this.countsDenied(countDeniedHits);
     this.countHits(bucket, counts ? hits : 0, nowMicros, countDeniedHits);
     // A limit of a list reports what it found, as a limited token bucket does.
     if (!finding.limited || !this.allOrNothing) finding.note(finding.limited, bucket);

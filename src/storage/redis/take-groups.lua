@@ -75,11 +75,11 @@ local function deny(ks, items)
   end
   for i = 1, #ks do
     local k, ask = ks[i], items[i]
-    -- Refunds of a denied request change nothing; 0 hits are a look.
+    -- Refunds and charges of a denied request change nothing; 0 hits are a look.
     if ask.enforcement == 3 then
       -- It stays as it was decided.
     elseif ask.unit < 0 then
-      countHits(k, ask, (ask.countsDenied and ask.what ~= 2) and ask.cost or 0)
+      countHits(k, ask, (ask.countsDenied and ask.what < 2) and ask.cost or 0)
     elseif not limitedAt[i] then
       readTokens(k, ask)
     end

@@ -393,6 +393,14 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     after: { w: `d1:${START + 60_000_000}:4:60000000` },
   },
   {
+    name: 'a charge without debt in a request that is denied',
+    nowMicros: NOW,
+    before: { a: 't1:1700000010000000:0:1', w: `w1:${START}:2:60000000` },
+    items: [takeItem('a', HUNDRED), takeItem('w', chargingRate(MINUTE), { hits: 3 })],
+    outcomes: [over(0, 100_000, 100), ok(3, 40_000_000, 2)],
+    after: { a: 't1:1700000010000000:0:1', w: `w1:${START}:2:60000000` },
+  },
+  {
     name: 'a refund to a day of a calendar',
     nowMicros: NOW,
     before: { w: 'w1:1699916400000000:3:86400000000' },
