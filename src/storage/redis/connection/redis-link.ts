@@ -18,11 +18,12 @@ import type { ReplyBound } from './reply-bound.js';
 /** Longest that a connection may take, milliseconds; with TLS, which is Redis's work, as long as a decision may. */
 const CONNECT_TIMEOUT_MS = 1000;
 /**
- * The answer to the greeting may take as long as a decision may (REDIS_TIMEOUT), within these bounds: what was lost on
- * its way never comes, and another connection may do better. Milliseconds.
+ * How long the answer to the greeting may take: what was lost on its way never comes, and another connection does
+ * better. After some that were silent each may take twice as long, up to what a decision may (REDIS_TIMEOUT).
+ * Milliseconds.
  */
-const LEAST_GREETING_TIMEOUT_MS = 500;
-const LONGEST_GREETING_TIMEOUT_MS = 1000;
+const GREETING_TIMEOUT_MS = 500;
+const QUICK_GREETINGS = 4;
 /** What worked for so long is connected to again without a pause. */
 const WORKED_MS = 1000;
 
@@ -69,6 +70,8 @@ export class RedisLink {
   #isConnecting = false;
   /** When it began. */
   #attemptedMs = 0;
+  /** Attempts in a row that ended without an answer. */
+  #silentAttempts = 0;
   #retry: NodeJS.Timeout | undefined;
   #login: RedisLogin = {};
   #loginRefused = false;
@@ -168,10 +171,7 @@ export class RedisLink {
           // Without TLS a connection is the kernel's work, not that of a slow Redis.
           connectTimeoutMs:
             this.#tls === undefined ? CONNECT_TIMEOUT_MS : Math.max(CONNECT_TIMEOUT_MS, patienceMs),
-          greetingTimeoutMs: Math.min(
-            Math.max(LEAST_GREETING_TIMEOUT_MS, patienceMs),
-            LONGEST_GREETING_TIMEOUT_MS,
-          ),
+          greetingTimeoutMs: this.#greetingTimeoutMs(),
         },
         signal,
       );
@@ -180,6 +180,7 @@ export class RedisLink {
         return;
       }
       this.#isConnecting = false;
+      this.#silentAttempts = 0;
       this.#onOpened(dialed, found);
       // Another one came while the connection was made.
       if (this.#login !== login) void this.#renew(this.#login);
@@ -187,10 +188,20 @@ export class RedisLink {
       if (signal.aborted) return;
       this.#isConnecting = false;
       const { message } = error as Error;
-      this.#loginRefused = redisFaultOf(message).reaction === 'login';
+      const fault = redisFaultOf(message);
+      this.#loginRefused = fault.reaction === 'login';
+      this.#silentAttempts = fault.reason === 'no_answer' ? this.#silentAttempts + 1 : 0;
       this.#events.failed(message, found);
       this.#connectLater();
     }
+  }
+
+  #greetingTimeoutMs(): number {
+    const longestMs = Math.max(2 * GREETING_TIMEOUT_MS, this.#options.patienceMs);
+    return Math.min(
+      GREETING_TIMEOUT_MS * 2 ** Math.max(0, this.#silentAttempts - QUICK_GREETINGS),
+      longestMs,
+    );
   }
 
   async #renew(login: RedisLogin): Promise<void> {
