@@ -35,29 +35,29 @@ function prefix(bytes: number): string {
  */
 export class RespPipe {
   private readonly stream: PipeStream;
-  private readonly onBroken: (error: Error) => void;
   private readonly waiting: Waiting[] = [];
   private unsent = '';
   private ascii = true;
   private ended: Error | undefined;
+  private broken = false;
 
   /**
-   * Takes over what comes from `stream`. `onBroken` is called where Redis sent what is no reply, and everything that
-   * waited is rejected: the connection must be closed.
+   * Takes over what comes from `stream`. `onBroken` is called where Redis sent what is no reply: the connection must be
+   * closed, and {@link end} called. Nothing is read any more.
    */
   constructor(stream: PipeStream, onBroken: (error: Error) => void) {
     this.stream = stream;
-    this.onBroken = onBroken;
     const reader = new RespReader(
       (reply) => this.settle(reply),
       () => this.waiting[0]?.bound,
     );
     stream.on('data', (chunk) => {
-      if (this.ended !== undefined) return;
+      if (this.broken || this.ended !== undefined) return;
       try {
         reader.read(chunk);
       } catch (error) {
-        this.break(error as Error);
+        this.broken = true;
+        onBroken(error as Error);
       }
     });
   }
@@ -83,11 +83,6 @@ export class RespPipe {
     this.ended = error;
     this.unsent = '';
     for (const one of this.waiting.splice(0)) one.reject(error);
-  }
-
-  private break(error: Error): void {
-    this.end(error);
-    this.onBroken(error);
   }
 
   private settle(reply: Reply): void {
