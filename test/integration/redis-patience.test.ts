@@ -1,4 +1,6 @@
 /* Calls that come while Redis is not there yet, or is being changed for another. */
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { pipeline } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { CODE } from '../../src/codec/messages.js';
@@ -116,6 +118,41 @@ describe('at the start', () => {
     expect(reason(await take('a'))).toBe('disconnected');
     expect(take('a')).toBeInstanceOf(StorageError);
     expect(faults).toContain('refused');
+  });
+
+  test('a process that is held up again and again finds no fault with Redis', async () => {
+    open({ address: parseRedisUrl(`127.0.0.1:${redis.port}`), timeoutMicros: 20_000 });
+    const nothing = new Int32Array(new SharedArrayBuffer(4));
+    while (!store!.connected) {
+      await new Promise((resolve) => setImmediate(resolve));
+      // Longer than Redis may take for anything.
+      Atomics.wait(nothing, 0, 0, 1100);
+    }
+    expect([faults, log]).toEqual([[], [expect.stringMatching(/is up$/)]]);
+  });
+
+  test('the log says nothing bad of a Redis that came up while its first failure was looked into', async () => {
+    let connections = 0;
+    let looks = 0;
+    const server = createServer((client) => {
+      client.on('error', () => {});
+      connections++;
+      if (connections === 1) client.destroy();
+      // Whether it speaks TLS is a question that is not answered.
+      else if (connections === 2) client.resume().on('close', () => looks++);
+      else pipeline(client, connect(redis.port, '127.0.0.1'), client, () => {});
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    try {
+      open({ address: parseRedisUrl(`127.0.0.1:${(server.address() as AddressInfo).port}`) });
+      await store!.reached;
+      await waitFor('the end of the question', () => looks === 1);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(log).toEqual([expect.stringMatching(/is up$/)]);
+    } finally {
+      await store!.close();
+      await new Promise((resolve) => server.close(resolve));
+    }
   });
 
   test('a new worker: no call fails while it has no Redis yet', async () => {

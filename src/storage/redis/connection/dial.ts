@@ -1,6 +1,7 @@
 import { connect as connectClear, type NetConnectOpts, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext } from 'node:tls';
 import type { RedisTlsOptions } from './connection-options.js';
+import { PatientTimer } from './patient-timer.js';
 import type { RedisEndpoint } from './redis-address.js';
 import { RedisReplyError } from './redis-error.js';
 import type { RedisLogin } from './redis-login.js';
@@ -83,15 +84,15 @@ function within(
   listen: (resolve: (error: Error | undefined) => void) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    let timer: NodeJS.Timeout | undefined;
+    let timer: PatientTimer | undefined;
     const onClose = (): void => settle(new Error(endOf(stream)));
     const settle = (error: Error | undefined): void => {
-      clearTimeout(timer);
+      timer?.stop();
       stream.off('close', onClose);
       if (error === undefined) resolve();
       else reject(error);
     };
-    timer = setTimeout(() => settle(new Error(late)), ms);
+    timer = new PatientTimer(ms, () => settle(new Error(late)));
     stream.on('close', onClose);
     if (stream.destroyed) onClose();
     else listen(settle);

@@ -9,6 +9,7 @@ import {
 } from './connection-options.js';
 import { fixedLogin } from './login-source.js';
 import { Outage } from './outage.js';
+import { PatientTimer } from './patient-timer.js';
 import { redisFaultOf } from './redis-fault.js';
 import type { FoundRedis } from './redis-finder.js';
 import { fixedFinder } from './redis-finder.js';
@@ -53,7 +54,7 @@ export class RedisConnection {
   private everUp = false;
   private isUp = false;
   private hopes = false;
-  private hopeTimer: NodeJS.Timeout | undefined;
+  private hopeTimer: PatientTimer | undefined;
   private upSince = 0;
   /** Whether the next `up` is worth a line; so is the first. */
   private loggedDown = true;
@@ -68,6 +69,8 @@ export class RedisConnection {
   private readonly probePauses = new BackOff({ ...DEFAULT_RETRY, firstMs: FIRST_PROBE_MS });
   private unansweredProbes = 0;
   private probeTimer: NodeJS.Timeout | undefined;
+  /** Ends the probe at hand. */
+  private probeDeadline: PatientTimer | undefined;
 
   /** Starts connecting. Throws an Error when the TLS settings cannot be used. */
   constructor(options: RedisConnectionOptions, events: RedisConnectionEvents) {
@@ -166,8 +169,8 @@ export class RedisConnection {
     this.isUp = false;
     this.hopes = false;
     this.epoch++;
-    clearTimeout(this.probeTimer);
-    clearTimeout(this.hopeTimer);
+    this.stopProbing();
+    this.hopeTimer?.stop();
     this.link.close();
   }
 
@@ -183,7 +186,7 @@ export class RedisConnection {
 
   private onClosed(reason: string): void {
     this.epoch++;
-    clearTimeout(this.probeTimer);
+    this.stopProbing();
     this.breaker.close();
     if (this.isUp) this.hope();
     this.goDown(reason);
@@ -229,12 +232,12 @@ export class RedisConnection {
   /** Redis may be there in a moment. */
   private hope(forMs = HOPE_MS): void {
     this.hopes = true;
-    clearTimeout(this.hopeTimer);
-    this.hopeTimer = setTimeout(() => this.endHope(), forMs);
+    this.hopeTimer?.stop();
+    this.hopeTimer = new PatientTimer(forMs, () => this.endHope());
   }
 
   private endHope(): void {
-    clearTimeout(this.hopeTimer);
+    this.hopeTimer?.stop();
     if (!this.hopes) return;
     this.hopes = false;
     if (!this.isUp && !this.closed) this.events.hopeless();
@@ -245,27 +248,24 @@ export class RedisConnection {
     const { epoch } = this;
     const { db } = this.options.address;
     let over = false;
-    clearTimeout(this.probeTimer);
-    const timer = setTimeout(
-      () => {
-        over = true;
-        this.onSilentProbe();
-      },
-      Math.max(LEAST_PROBE_TIMEOUT_MS, this.options.patienceMs),
-    );
-    this.probeTimer = timer;
+    this.stopProbing();
+    const deadline = new PatientTimer(Math.max(LEAST_PROBE_TIMEOUT_MS, this.options.patienceMs), () => {
+      over = true;
+      this.onSilentProbe();
+    });
+    this.probeDeadline = deadline;
     const send: SendCommand = (name, args, bound) => this.send(name, args, bound);
     const selected = db === 0 ? undefined : send('select', [String(db)], SHORT_TEXT);
     const isMaster = this.found?.mustBeMaster ? expectMaster(send) : undefined;
     Promise.all([selected, isMaster, this.options.probe(send)]).then(
       () => {
         if (over || epoch !== this.epoch) return;
-        clearTimeout(timer);
+        deadline.stop();
         this.goUp();
       },
       (error: Error) => {
         if (over || epoch !== this.epoch) return;
-        clearTimeout(timer);
+        deadline.stop();
         this.unansweredProbes = 0;
         this.onFailedProbe(error.message);
       },
@@ -294,8 +294,13 @@ export class RedisConnection {
   }
 
   private probeLater(): void {
-    clearTimeout(this.probeTimer);
+    this.stopProbing();
     this.probeTimer = setTimeout(() => this.probe(), this.probePauses.next());
+  }
+
+  private stopProbing(): void {
+    clearTimeout(this.probeTimer);
+    this.probeDeadline?.stop();
   }
 
   private get name(): string {
@@ -309,7 +314,7 @@ export class RedisConnection {
     this.isUp = true;
     this.everUp = true;
     this.hopes = false;
-    clearTimeout(this.hopeTimer);
+    this.hopeTimer?.stop();
     this.upSince = performance.now();
     if (this.loggedDown) this.options.log('info', `Redis ${this.name} is up`);
     this.loggedDown = false;
@@ -325,10 +330,16 @@ export class RedisConnection {
     }
     // Until it was reached once the settings may be what is wrong.
     if (this.everUp || this.found === undefined || !this.outage.isDoubtful(reason)) this.logDown(reason);
-    else void this.outage.look(this.found.endpoint).then(() => this.logDown(reason));
+    else void this.lookAndLog(reason, this.found);
     if (!this.isUp) return;
     this.isUp = false;
     this.events.down(reason);
+  }
+
+  private async lookAndLog(reason: string, { endpoint }: FoundRedis): Promise<void> {
+    await this.outage.look(endpoint);
+    // It takes up to two seconds.
+    if (!this.isUp) this.logDown(reason);
   }
 
   private logDown(reason: string): void {
