@@ -9,8 +9,10 @@ const WIDE_ITEM_MICROS = 25;
 export const LIVELY_MICROS = 250_000;
 /** Share of a wait that the work before it has to explain. */
 const EXPLAINED = 1 / 4;
-/** How much of what was learnt about its pace still counts after another answer. */
-const KEPT = 63 / 64;
+/** What was learnt about its pace counts half after so much more work. Microseconds. */
+const REMEMBERED_MICROS = 50_000;
+/** The shortest way to Redis is that of the last one or two stretches of so long. Microseconds. */
+const WAY_STRETCH_MICROS = 10_000_000;
 /** Other processes are told of so much work at a time. Usual calls are shorter. Microseconds. */
 const TOLD_MICROS = 2000;
 
@@ -27,13 +29,17 @@ export class RedisLoad {
   /** When Redis is expected to have done all that it was given. */
   #doneMicros = 0;
   /**
-   * What calls that had to wait for others took, of the time that they take at most, and that time itself, both fading:
-   * Redis may be much faster than it has to be.
+   * What calls took Redis, of the time that they take at most, and that time itself, both fading: Redis may be much
+   * faster than it has to be.
    */
   #tookMicros = 0;
   #expectedMicros = 0;
   /** When the answer before came. */
   #measuredMicros = 0;
+  /** Shortest time until an answer, in the stretch before and in this one: the way to Redis and back. */
+  #wayBeforeMicros = Infinity;
+  #wayMicros = Infinity;
+  #stretchEndMicros = -Infinity;
   /** When Redis answered, or was given something while it had nothing to do. */
   #heardMicros = 0;
   readonly #tell: (micros: number) => void;
@@ -82,11 +88,25 @@ export class RedisLoad {
   replied(batch: TakeBatch, nowMicros: number): void {
     const fromMicros = this.#measuredMicros;
     this.#measuredMicros = nowMicros;
-    // The time of others is the way to Redis, too.
-    if (batch.sentMicros > fromMicros) return;
+    const wayMicros = Math.min(this.#wayBeforeMicros, this.#wayMicros);
+    this.#noteWay(nowMicros - batch.sentMicros, nowMicros);
+    if (wayMicros === Infinity) return;
+    // Redis began with it when it had done the one before, or had got it: both with the way back.
+    const beganMicros = Math.max(fromMicros, batch.sentMicros + wayMicros);
     const workMicros = workOf(batch);
-    this.#tookMicros = this.#tookMicros * KEPT + Math.min(nowMicros - fromMicros, workMicros);
-    this.#expectedMicros = this.#expectedMicros * KEPT + workMicros;
+    const tookMicros = Math.min(Math.max(0, nowMicros - beganMicros), workMicros);
+    // By work: else the pace of large requests was forgotten over as many small ones.
+    const kept = REMEMBERED_MICROS / (REMEMBERED_MICROS + workMicros);
+    this.#tookMicros = this.#tookMicros * kept + tookMicros;
+    this.#expectedMicros = this.#expectedMicros * kept + workMicros;
+  }
+
+  #noteWay(micros: number, nowMicros: number): void {
+    if (nowMicros >= this.#stretchEndMicros) {
+      this.#stretchEndMicros = nowMicros + WAY_STRETCH_MICROS;
+      this.#wayBeforeMicros = this.#wayMicros;
+      this.#wayMicros = micros;
+    } else if (micros < this.#wayMicros) this.#wayMicros = micros;
   }
 
   /**

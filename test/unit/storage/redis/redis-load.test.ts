@@ -137,6 +137,36 @@ describe('the time until a call is done', () => {
     expect(load.queueMicros(nowMicros + 4000)).toBe(0);
   });
 
+  test('is that of large requests, over a slow way and beside many small ones', () => {
+    const load = new RedisLoad();
+    const wayMicros = 6 * MS;
+    const itemMicros = 5;
+    const answers: { batch: TakeBatch; atMicros: number }[] = [];
+    let idleMicros = 0;
+    let longest = 0;
+    const send = (items: number, nowMicros: number): void => {
+      const batch = batchOf(items, nowMicros);
+      load.sent(batch, nowMicros);
+      // Redis does one call after the other.
+      idleMicros = Math.max(idleMicros, nowMicros + wayMicros / 2) + items * itemMicros;
+      answers.push({ batch, atMicros: idleMicros + wayMicros / 2 });
+    };
+    // A small request twice in a millisecond, one of 1500 limits every 300 ms.
+    for (let nowMicros = 0; nowMicros < 2000 * MS; nowMicros += MS / 2) {
+      while ((answers[0]?.atMicros ?? Infinity) <= nowMicros) {
+        const { batch, atMicros } = answers.shift()!;
+        load.replied(batch, atMicros);
+        load.ended(batch);
+      }
+      if (nowMicros % (300 * MS) === 100 * MS) send(1500, nowMicros);
+      send(1, nowMicros);
+      if (nowMicros > 500 * MS) longest = Math.max(longest, load.queueMicros(nowMicros));
+    }
+    // It takes Redis 7.5 ms, and might take 37.
+    expect(longest).toBeGreaterThan(5 * MS);
+    expect(longest).toBeLessThan(12 * MS);
+  });
+
   test('is never longer than that of a Redis that is as slow as it may be', () => {
     const load = new RedisLoad();
     const calls = Array.from({ length: 3 }, () => batchOf(4, 0));
