@@ -132,7 +132,7 @@ class FaultRun<T extends Topology> {
     given += await scene.findBuckets();
     scene.readWatches();
     const recoveryMs = decidedMs === undefined ? Number.POSITIVE_INFINITY : decidedMs - servesMs;
-    const mostMs = (fault.patience?.[0] ?? MOST_RECOVERY_MS) + scene.starvedSince(beganMonotonicMs);
+    const mostMs = MOST_RECOVERY_MS + scene.starvedSince(beganMonotonicMs);
     if (recoveryMs > mostMs) {
       const when = decidedMs === undefined ? 'not at all' : `${Math.round(recoveryMs)} ms later`;
       scene.wrong(`Redis served again, and the last connection had its first decision ${when}`);

@@ -34,8 +34,6 @@ export interface Fault<T extends Topology = Topology> {
   readonly name: string;
   /** What of it is counted as having bitten. */
   readonly counts: string;
-  /** Longest until decisions return, where it is not a second; with the reason. Milliseconds. */
-  readonly patience?: readonly [ms: number, reason: string];
   /** Whether buckets may be lost by it: how many tokens is found out by {@link Stage.findBuckets}. */
   readonly loses?: boolean;
   /** Does it and ends it. Resolves with how often it bit. */

@@ -2,16 +2,10 @@ import type { Mischief } from '../proxy.js';
 import type { SingleTopology } from '../topology/single-topology.js';
 import type { Fault, Stage } from './fault.js';
 
-function onTheWay(
-  name: string,
-  counts: string,
-  mischief: (stage: Stage) => Mischief,
-  more: Pick<Fault, 'patience'> = {},
-): Fault<SingleTopology> {
+function onTheWay(name: string, counts: string, mischief: (stage: Stage) => Mischief): Fault<SingleTopology> {
   return {
     name,
     counts,
-    ...more,
     run: async (stage) => {
       const { proxy } = stage.topology;
       const before = proxy.bites;
@@ -33,12 +27,7 @@ export const PROXY_FAULTS: readonly Fault<SingleTopology>[] = [
     kind: 'delay',
     ms: 300 + random.below(700),
   })),
-  onTheWay('packets dropped, the connection stays open', 'pieces dropped', () => ({ kind: 'drop' }), {
-    patience: [
-      2000,
-      'a connection that was made while all of its packets vanished is given up after a second',
-    ],
-  }),
+  onTheWay('packets dropped, the connection stays open', 'pieces dropped', () => ({ kind: 'drop' })),
   onTheWay('answers truncated, the connection ended', 'connections cut', ({ random }) => ({
     kind: 'truncate',
     oneIn: 1 + random.below(30),

@@ -287,7 +287,8 @@ export class RedisConnection {
     this.goDown('no answer');
     this.endHope();
     if (++this.unansweredProbes < HUNG_AFTER_PROBES) {
-      this.probeLater();
+      // Waiting for its answer was pause enough.
+      this.probe();
       return;
     }
     this.link.breakOff('no answer');

@@ -23,7 +23,7 @@ const CONNECT_TIMEOUT_MS = 1000;
  * Milliseconds.
  */
 const GREETING_TIMEOUT_MS = 500;
-const QUICK_GREETINGS = 4;
+const QUICK_GREETINGS = 20;
 /** What worked for so long is connected to again without a pause. */
 const WORKED_MS = 1000;
 
