@@ -88,6 +88,26 @@ test('a reply that is none ends the connection and what waits; a new one decides
   expect(log.some((line) => line.includes('malformed reply'))).toBe(true);
 });
 
+test('an answer in another form ends the connection: the next ones may be those of other calls', async () => {
+  await hit('a');
+  let answerTwice: (() => void) | undefined;
+  forward = (to, chunk) => {
+    answerTwice = () => to.write(Buffer.concat([chunk, chunk]));
+  };
+  const one = hit('a');
+  await waitFor('the answer', () => answerTwice !== undefined);
+  forward = () => {};
+  const two = store.take([takeItem('b', HUNDRED), takeItem('c', HUNDRED)], Infinity);
+  await waitFor('the other call', () => store.counters.calls === 3);
+  forward = (to, chunk) => to.write(chunk);
+  answerTwice?.();
+  expect(await one).toMatchObject([{ limited: false }]);
+  expect(await two).toMatchObject({ reason: 'rejected' });
+  expect(await hit('d')).toMatchObject([{ remaining: 99 }]);
+  expect(faults).toEqual(['protocol']);
+  expect(store.connections.opened).toBe(2);
+});
+
 /** Enough to be no answer to anything, in pieces that come one after the other. */
 const FLOOD = Buffer.from(':1\r\n'.repeat(50_000));
 

@@ -3,7 +3,7 @@ import type { StoreFault } from '../../../limiter/store-fault.js';
 
 /**
  * What weir does about a fault:
- * - `find`: leaves this Redis and looks for the master anew. What was refused is asked again, within its time;
+ * - `find`: leaves this Redis and looks for the master anew. What it refused is asked again, within its time;
  * - `login`: connects anew with a fresh login, and asks again as with `find`;
  * - `wait`: asks for nothing until a probe succeeds, because all calls would be refused;
  * - `count`: a run of such failures opens the circuit breaker.
@@ -158,6 +158,14 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     says: /ENOTFOUND|EAI_AGAIN/,
     reaction: 'count',
     remedy: (place) => `the host name is unknown; correct ${url(place)}`,
+  },
+  {
+    reason: 'protocol',
+    says: /^the script answered in an unknown form/,
+    // What comes next may be the answer to another call.
+    reaction: 'find',
+    remedy: (place) =>
+      `what answers there mixes up answers, or does not run scripts as Redis does; correct ${url(place)}`,
   },
   {
     reason: 'protocol',

@@ -38,6 +38,7 @@ describe('what Redis, the system or TLS says', () => {
     ['connect ECONNREFUSED 127.0.0.1:6379', 'refused', 'count'],
     ['getaddrinfo ENOTFOUND redis', 'unknown_host', 'count'],
     ['malformed reply: an unknown type', 'protocol', 'count'],
+    ['the script answered in an unknown form', 'protocol', 'find'],
     ['self-signed certificate', 'tls', 'count'],
     ["Hostname/IP does not match certificate's altnames", 'tls', 'count'],
     ['connect ETIMEDOUT', 'no_answer', 'count'],
