@@ -12,6 +12,11 @@ const PATIENCE_MS = 1000;
 const PAUSES = { firstMs: 100, longestMs: 2000 };
 /** After so long a Sentinel that was listened to is no longer one that comes and goes. Milliseconds. */
 const STABLE_MS = 5000;
+/**
+ * `+promoted-slave` is said as soon as there is a new master, `+switch-master` once the replicas follow it (Redis
+ * documentation, "Sentinel Pub/Sub messages").
+ */
+const PROMOTED = '+promoted-slave';
 const SWITCHED = '+switch-master';
 /** Names of masters that an error lists. */
 const MAX_NAMES = 5;
@@ -65,8 +70,10 @@ export class Sentinel {
     });
     // What is wrong is told to those who ask.
     this.#listener.on('error', ignore);
-    this.#listener.on('message', (_, text: string) => {
-      if (text.startsWith(`${options.masterName} `)) onNews();
+    this.#listener.on('message', (channel: string, text: string) => {
+      const { masterName } = options;
+      const isOurs = text.startsWith(`${masterName} `) || text.includes(` @ ${masterName} `);
+      if (isOurs && (channel === SWITCHED || channel === PROMOTED)) onNews();
     });
     this.#listener.on('ready', () => {
       this.#listen().then(onNews, () => this.#listener.disconnect(true));
@@ -76,7 +83,7 @@ export class Sentinel {
 
   async #listen(): Promise<void> {
     await logIn(this.#listener, this.#options.login);
-    await this.#listener.subscribe(SWITCHED);
+    await this.#listener.subscribe(SWITCHED, PROMOTED);
     this.#heardSinceMs = performance.now();
   }
 
@@ -99,13 +106,16 @@ export class Sentinel {
     try {
       await client.connect();
       await logIn(client, this.#options.login);
-      const fields = pairs(await client.call('SENTINEL', 'MASTER', masterName));
-      const host = fields.get('ip');
-      const port = Number(fields.get('port'));
-      if (host === undefined || host === '' || !Number.isInteger(port)) {
+      const [fields, address] = await Promise.all([
+        client.call('SENTINEL', 'MASTER', masterName),
+        // In a failover this is the new master, before that of the fields is.
+        client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', masterName),
+      ]);
+      const [host, port] = Array.isArray(address) ? address : [];
+      if (typeof host !== 'string' || host === '' || !/^\d{1,5}$/.test(String(port))) {
         throw new Error('it answers in an unknown form');
       }
-      return { host, port, epoch: Number(fields.get('config-epoch') ?? 0) };
+      return { host, port: Number(port), epoch: Number(pairs(fields).get('config-epoch') ?? 0) };
     } catch (error) {
       throw new Error(await this.#sentence(client, (error as Error).message, lastError));
     } finally {
