@@ -14,6 +14,8 @@ const QUORUM = 2;
 const DOWN_AFTER_MS = 500;
 const FAILOVER_MS = 3000;
 const WHOLE_MS = 60_000;
+/** Sentinels look for replicas every ten seconds, and tell each other of a failover every two. */
+const AGREED_MS = 25_000;
 
 /** Three sentinels with a password, a master and two replicas, which keep nothing on disk. */
 export class SentinelTopology implements Topology {
@@ -85,7 +87,10 @@ export class SentinelTopology implements Topology {
         return undefined;
       },
       WHOLE_MS,
-    );
+    ).catch((error: Error) => {
+      const told = this.sentinels.map((sentinel) => sentinel.lines().slice(-12).join('\n'));
+      throw new Error(`${error.message}; the sentinels last said\n${told.join('\n\n')}`);
+    });
     await waitFor(
       'a sentinel to name the new master',
       async () => ((await this.announced()) === this.masterPort ? true : undefined),
@@ -121,8 +126,8 @@ export class SentinelTopology implements Topology {
   async promoteByHand(node: RedisNode): Promise<void> {
     const sentinels = [...this.ports.keys()];
     // All of them first: one that still knows the old master would tell the others of it.
-    for (const at of sentinels) await this.ask(at, 'SENTINEL', 'REMOVE', NAME);
-    await this.master.command('REPLICAOF', '127.0.0.1', String(node.port));
+    for (const at of sentinels) await this.ask(at, 'SENTINEL', 'REMOVE', NAME).catch(() => {});
+    if (node !== this.master) await this.master.command('REPLICAOF', '127.0.0.1', String(node.port));
     await node.command('REPLICAOF', 'NO', 'ONE');
     this.masterPort = node.port;
     for (const replica of this.replicas) await this.follow(replica);
@@ -143,8 +148,16 @@ export class SentinelTopology implements Topology {
     await node.command('REPLICAOF', '127.0.0.1', String(this.masterPort));
   }
 
-  /** Resolves when the master has its replicas, and most sentinels know all of it. */
+  /**
+   * Resolves when the master has its replicas, and all sentinels know all of it. Where a pause of the machine has left
+   * them with two masters that each of them holds for the newest, they are told which it is.
+   */
   async untilWhole(): Promise<void> {
+    await this.becomesWhole(AGREED_MS).catch(() => this.promoteByHand(this.master));
+    await this.becomesWhole(WHOLE_MS);
+  }
+
+  private async becomesWhole(withinMs: number): Promise<void> {
     await waitFor(
       'a master with two replicas that the sentinels know',
       async () => {
@@ -156,9 +169,9 @@ export class SentinelTopology implements Topology {
           if (((await replica.command('ROLE')) as readonly string[])[3] !== 'connected') return undefined;
         }
         const know = await Promise.all(this.ports.map((_, at) => this.knowsAll(at).catch(() => false)));
-        return know.filter(Boolean).length >= QUORUM ? true : undefined;
+        return know.every(Boolean) ? true : undefined;
       },
-      WHOLE_MS,
+      withinMs,
     );
   }
 
