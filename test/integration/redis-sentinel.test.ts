@@ -7,6 +7,7 @@ import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-setti
 import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';
+import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import {
@@ -15,6 +16,7 @@ import {
   startSentinel,
   startSentinelSetup,
 } from '../support/redis/sentinels.js';
+import { CertificateAuthority } from '../support/tls/certificates.js';
 
 // Sentinels take seconds to know each other, and to agree on a failover.
 jest.setTimeout(120_000);
@@ -228,4 +230,39 @@ test('closing ends everything while Sentinels hang', async () => {
   const store = open({ REDIS_URL: setup.url });
   await store.close();
   expect(store.everReached).toBe(false);
+});
+
+test('TLS, for Redis and for the Sentinels, by name', async () => {
+  const folder = new TempDir();
+  closers.push(async () => folder.remove());
+  const authority = new CertificateAuthority();
+  const { cert, key } = authority.issue('DNS:localhost,IP:127.0.0.1');
+  const caFile = folder.write('ca.pem', authority.cert);
+  const certFile = folder.write('cert.pem', cert);
+  const keyFile = folder.write('key.pem', key);
+  const [redisPort, sentinelPort] = (await freePorts(2)) as [number, number];
+  const tls = (port: number): string[] => [
+    ...['--tls-port', String(port), '--tls-cert-file', certFile, '--tls-key-file', keyFile],
+    ...['--tls-ca-cert-file', caFile, '--tls-auth-clients', 'no'],
+  ];
+  const redis = await startRedis({ args: [...tls(redisPort), '--tls-replication', 'yes'] });
+  closers.push(() => redis.stop());
+  const sentinel = await startSentinel({
+    masterName: 'mymaster',
+    masterPort: redisPort,
+    quorum: 1,
+    lines: [
+      ...[`tls-port ${sentinelPort}`, `tls-cert-file ${certFile}`, `tls-key-file ${keyFile}`],
+      ...[`tls-ca-cert-file ${caFile}`, 'tls-auth-clients no', 'tls-replication yes'],
+    ],
+  });
+  closers.push(() => sentinel.stop());
+  const store = open({
+    REDIS_URL: `mymaster,localhost:${sentinelPort}`,
+    REDIS_TLS: 'true',
+    REDIS_TLS_CACERT: caFile,
+  });
+  await store.reached;
+  expect(await take(store)).toBe('decided');
+  expect(log.at(-1)).toBe(`info: Redis rediss://127.0.0.1:${redisPort} (master mymaster) is up`);
 });

@@ -1,5 +1,5 @@
 import { connect as connectClear, type NetConnectOpts, type Socket } from 'node:net';
-import { connect as connectTls, type SecureContext } from 'node:tls';
+import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
 import type { RedisTlsOptions } from './connection-options.js';
 import { PatientTimer } from './patient-timer.js';
 import type { RedisEndpoint } from './redis-address.js';
@@ -7,11 +7,17 @@ import { RedisReplyError } from './redis-error.js';
 import type { RedisLogin } from './redis-login.js';
 import { SHORT_TEXT } from './reply-bound.js';
 import { RespPipe } from './resp-pipe.js';
+import { sharedLookup } from './shared-lookup.js';
 
 /** TLS of connections that are made again and again: reading a hundred certificates takes milliseconds. */
 export interface PreparedTls {
-  readonly options: RedisTlsOptions | undefined;
+  readonly options: RedisTlsOptions;
   readonly context: SecureContext;
+}
+
+/** Reads the certificates once. Throws an Error when they cannot be used. */
+export function prepareTls(options: RedisTlsOptions | undefined): PreparedTls | undefined {
+  return options === undefined ? undefined : { options, context: createSecureContext({ ...options }) };
 }
 
 /** What {@link dial} needs to know. */
@@ -67,8 +73,9 @@ export async function dial(options: DialOptions, signal: AbortSignal): Promise<D
   }
 }
 
-function openStream({ endpoint, tls }: DialOptions): Socket {
-  const target: NetConnectOpts = endpoint;
+/** Begins to connect. Of a TLS connection `secureConnect` tells that it is made. */
+export function openStream({ endpoint, tls }: Pick<DialOptions, 'endpoint' | 'tls'>): Socket {
+  const target: NetConnectOpts = 'path' in endpoint ? endpoint : { ...endpoint, lookup: sharedLookup };
   if (tls === undefined) return connectClear(target);
   return connectTls({ ...tls.options, ...target, secureContext: tls.context });
 }

@@ -1,4 +1,3 @@
-import { createSecureContext } from 'node:tls';
 import { BackOff } from '../../../back-off.js';
 import {
   type ConnectionCounts,
@@ -6,7 +5,7 @@ import {
   type RedisTlsOptions,
   type RetryPauses,
 } from './connection-options.js';
-import { type DialedRedis, dial, endOf, type PreparedTls, sendLogin } from './dial.js';
+import { type DialedRedis, dial, endOf, type PreparedTls, prepareTls, sendLogin } from './dial.js';
 import type { LoginSource } from './login-source.js';
 import type { RedisEndpoint } from './redis-address.js';
 import { RedisReplyError } from './redis-error.js';
@@ -92,8 +91,7 @@ export class RedisLink {
     this.#events = events;
     this.#startupPauses = new BackOff(options.startup ?? DEFAULT_RETRY);
     const { tls, finder, login } = options;
-    // Reading a hundred certificates takes milliseconds, so it is done once, and at start.
-    this.#tls = tls === undefined ? undefined : { options: tls, context: createSecureContext({ ...tls }) };
+    this.#tls = prepareTls(tls);
     finder.onMoved((found) => this.#onMoved(found));
     login.follow({
       renewed: (renewed) => void this.#renew(renewed),

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RedisTlsOptions } from '../connection-options.js';
+import { prepareTls } from '../dial.js';
 import type { SentinelAddress } from '../redis-address.js';
 import type { FoundRedis, RedisFinder } from '../redis-finder.js';
 import type { RedisLogin } from '../redis-login.js';
@@ -41,7 +42,8 @@ class SentinelFinder implements RedisFinder {
 
   constructor(options: SentinelFinderOptions) {
     this.#options = options;
-    const { address, login, tls, prefix } = options;
+    const { address, login, prefix } = options;
+    const tls = prepareTls(options.tls);
     const variables = { url: `${prefix}_URL`, auth: `${prefix}_SENTINEL_AUTH` };
     this.#sentinels = address.sentinels.map(
       (endpoint) =>

@@ -1,9 +1,9 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { BackOff } from '../../../../back-off.js';
-import type { RedisTlsOptions } from '../connection-options.js';
-import { isNotAsked } from '../dial.js';
+import { isNotAsked, openStream, type PreparedTls } from '../dial.js';
 import { withoutArguments } from '../redis-error.js';
 import type { RedisLogin } from '../redis-login.js';
+import { ownConnector } from './own-connector.js';
 import { endpointName } from './sentinel-address.js';
 
 /** Longest that a Sentinel may take to accept a connection, and to answer. Milliseconds. */
@@ -28,7 +28,7 @@ export interface SentinelOptions {
   readonly masterName: string;
   /** Of the Sentinel itself (REDIS_SENTINEL_AUTH). */
   readonly login: RedisLogin;
-  readonly tls: RedisTlsOptions | undefined;
+  readonly tls: PreparedTls | undefined;
   /** The variable that names the Sentinels, and the one with their login, for errors. */
   readonly variables: { readonly url: string; readonly auth: string };
 }
@@ -133,9 +133,9 @@ export class Sentinel {
   #clientOptions(): RedisOptions & { replyMapping: 'legacy' } {
     const { host, port, tls } = this.#options;
     return {
-      host,
-      port,
-      ...(tls === undefined ? {} : { tls: { ...tls } }),
+      Connector: ownConnector(() => openStream({ endpoint: { host, port }, tls })),
+      // The connector has the rest.
+      ...(tls === undefined ? {} : { tls: {} }),
       lazyConnect: true,
       protocol: 2,
       replyMapping: 'legacy',

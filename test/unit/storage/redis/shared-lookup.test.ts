@@ -1,0 +1,40 @@
+import type { LookupAddress } from 'node:dns';
+import { expect, test } from '@jest/globals';
+import { sharedLookup } from '../../../../src/storage/redis/connection/shared-lookup.js';
+
+type Found = readonly [code: string | undefined, address: string | LookupAddress[] | undefined];
+
+/** Looks up without waiting; `done` is filled when the answer is there. */
+function ask(name: string, done: Found[], all = false): Promise<Found> {
+  return new Promise((resolve) => {
+    sharedLookup(name, { all, family: 4 }, (error, address) => {
+      const found: Found = [error?.code, address];
+      done.push(found);
+      resolve(found);
+    });
+  });
+}
+
+test('those who ask for a name meanwhile share one lookup, and are told at the same time', async () => {
+  const done: Found[] = [];
+  const first = ask('localhost', done);
+  const second = ask('localhost', done);
+  // Another form of the answer is another lookup.
+  const third = ask('localhost', [], true);
+  await Promise.race([first, second]);
+  expect(done).toHaveLength(2);
+  expect(await first).toEqual([undefined, '127.0.0.1']);
+  expect(await second).toEqual([undefined, '127.0.0.1']);
+  expect(await third).toEqual([undefined, [{ address: '127.0.0.1', family: 4 }]]);
+});
+
+test('a name that is unknown is asked for again by those who come later', async () => {
+  const done: Found[] = [];
+  expect(await ask('no.such.name.invalid', done)).toMatchObject([
+    expect.stringMatching(/ENOTFOUND|EAI_AGAIN/),
+  ]);
+  expect(await ask('no.such.name.invalid', done)).toMatchObject([
+    expect.stringMatching(/ENOTFOUND|EAI_AGAIN/),
+  ]);
+  expect(done).toHaveLength(2);
+});
