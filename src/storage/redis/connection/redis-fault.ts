@@ -194,7 +194,14 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     remedy: () => 'it wants a client certificate; set REDIS_TLS_CLIENT_CERT and REDIS_TLS_CLIENT_KEY',
   },
   { reason: 'tls', says: /certificate|disconnected before secure|wrong version|SSL|TLS/, reaction: 'count' },
-  { reason: 'no_answer', says: /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|no answer/, reaction: 'count' },
+  {
+    reason: 'no_answer',
+    says: /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|no answer/,
+    reaction: 'count',
+    remedy: (place) =>
+      'it does not answer; look whether it hangs, and whether the network lets weir through to what ' +
+      `${url(place)} names`,
+  },
   { reason: 'lost', says: /ECONNRESET|EPIPE|connection closed|connection is closed/, reaction: 'count' },
   { reason: 'moved', says: /announced another master/, reaction: 'find' },
 ];

@@ -58,5 +58,8 @@ test('a sentence names what to do, and what was said', () => {
     'it is a replica, which takes no writes; name its primary in REDIS_PERSECOND_URL (READONLY no)',
   );
   expect(faultSentence({ ...PLACE, sentinel: true }, 'READONLY no')).toMatch(/weir asks the Sentinels/);
+  expect(faultSentence(PLACE, 'no answer for 250 ms')).toMatch(
+    /^it does not answer; look .* \(no answer for 250 ms\)$/,
+  );
   expect(faultSentence(PLACE, 'something else')).toBe('something else');
 });
