@@ -143,7 +143,7 @@ describe('while calls run', () => {
   });
 
   test('Redis restarted empty: buckets are full, the script is known again', async () => {
-    const store = await reached();
+    const store = await reached({ timeoutMicros: 10_000_000 });
     await Promise.all(Array.from({ length: 100 }, () => hit(store)));
     expect(await hit(store)).toMatchObject([{ limited: true }]);
     await redis.kill();
@@ -153,7 +153,7 @@ describe('while calls run', () => {
   });
 
   test('the script forgotten: nobody notices', async () => {
-    const store = await reached();
+    const store = await reached({ timeoutMicros: 10_000_000 });
     await hit(store);
     const admin = new Redis(redis.port, '127.0.0.1');
     await admin.script('FLUSH');

@@ -11,8 +11,7 @@ import { fixedLogin } from './login-source.js';
 import { Outage } from './outage.js';
 import { PatientTimer } from './patient-timer.js';
 import { redisFaultOf } from './redis-fault.js';
-import type { FoundRedis } from './redis-finder.js';
-import { fixedFinder } from './redis-finder.js';
+import { type FoundRedis, fixedFinder } from './redis-finder.js';
 import { RedisLink } from './redis-link.js';
 import { INFO_TEXT, type ReplyBound, SHORT_TEXT } from './reply-bound.js';
 import { infoField, serverAdvice } from './server-advice.js';
@@ -243,7 +242,7 @@ export class RedisConnection {
     if (!this.isUp && !this.closed) this.events.hopeless();
   }
 
-  /** Tries what calls will do, in the right database; ioredis goes on in database 0 when its own SELECT fails. */
+  /** Tries what calls will do, in the right database: the greeting minds no SELECT that failed. */
   private probe(): void {
     const { epoch } = this;
     const { db } = this.options.address;
